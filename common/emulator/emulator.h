@@ -1,0 +1,264 @@
+/* emulator.h: the shapes that every room of the emulator shares.
+ *
+ *   text of PTX --ptx.h--> statements --instructions.h--> Instruction[] --machine.c--> effects
+ *
+ * The machine runs warps of 32 lanes. One Instruction acts on all lanes of a mask at once: its
+ * `execute` function reads and writes the warp's register columns and says how to go on. */
+#ifndef EMULATOR_H
+#define EMULATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { LANES = 32, MAX_CLUSTER_CTAS = 16, SHARED_RESERVED_BYTES = 1024 };
+typedef uint32_t LaneMask;
+
+typedef struct Module Module;           /* module.h: one PTX text, loaded */
+typedef struct Function Function;       /* module.h: an entry or a device function */
+typedef struct Instruction Instruction;
+typedef struct Warp Warp;
+typedef struct Cta Cta;
+typedef struct Cluster Cluster;
+typedef struct Launch Launch;
+
+typedef struct {
+  uint32_t x, y, z;
+} Index3;
+
+/* ---- Addresses ------------------------------------------------------------------------------
+ *
+ * Global memory: the device address IS the host address (memory.h keeps the list of allocations).
+ * Shared memory: 32 bits, rank of the CTA in its cluster << 24 | offset. A CTA's own addresses
+ * carry its own rank. Offsets 0..1023 are reserved, as on the chip: variables start at 1024.
+ * Generic addresses of the other spaces carry a tag in the top byte, the space's address below. */
+#define GENERIC_TAG_MASK 0xff00000000000000ull
+#define GENERIC_SHARED 0x0100000000000000ull
+#define GENERIC_LOCAL 0x0200000000000000ull
+#define GENERIC_PARAM 0x0300000000000000ull
+#define SHARED_RANK(address) ((uint32_t)(address) >> 24)
+#define SHARED_OFFSET(address) ((uint32_t)(address) & 0xffffffu)
+
+typedef enum {
+  SPACE_GENERIC,
+  SPACE_GLOBAL,
+  SPACE_CONST,
+  SPACE_SHARED, /* shared::cta and shared::cluster alike: the rank is in the address */
+  SPACE_LOCAL,
+  SPACE_PARAM
+} Space;
+
+typedef enum { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
+
+/* ---- Registers and operands -----------------------------------------------------------------
+ *
+ * A register is a column of 32 lanes. 8-, 16- and 32-bit values take one slot (128 bytes: 32 x
+ * uint32_t, short values zero-extended), 64-bit values two neighbouring slots (32 x uint64_t),
+ * 128-bit values four (32 x 16 bytes). Constants of the text sit in slots of their own, filled
+ * once, so an immediate is read like a register. A predicate is one uint32_t: a bit a lane. */
+enum { SLOT_BYTES = LANES * 4 };
+
+typedef enum {
+  OPERAND_NONE,
+  OPERAND_REGISTER,  /* a register or a constant: slot, bytes */
+  OPERAND_PREDICATE, /* slot is the predicate's number; negated for "!p" */
+  OPERAND_ADDRESS,   /* [slot + offset]; bytes is the width of the base, 4 or 8 */
+  OPERAND_VECTOR,    /* {a, b, ...}: count operands at elements */
+  OPERAND_LABEL,     /* target: index of an instruction of the same function */
+  OPERAND_FUNCTION,  /* callee */
+  OPERAND_SINK       /* "_": the result is not wanted */
+} OperandKind;
+
+typedef struct Operand Operand;
+struct Operand {
+  uint8_t kind;
+  uint8_t bytes;
+  bool negated;
+  bool constant; /* its value is known at decode time: constant_value */
+  uint16_t slot;
+  uint16_t count;
+  uint32_t target;
+  int64_t offset;
+  uint64_t constant_value;
+  const Operand *elements;
+  Function *callee;
+};
+
+/* ---- Instructions --------------------------------------------------------------------------- */
+typedef enum {
+  STEP_NEXT,    /* done: go on behind it */
+  STEP_JUMPED,  /* the instruction has set the lanes' next place itself (branches, call, ret, exit) */
+  STEP_BLOCKED, /* nothing was done: try the same instruction again after cluster->changes moved */
+  STEP_YIELD,   /* done, but let other warps run before the next one (a failed poll) */
+  STEP_FAULT    /* the launch has ended; fault() returned this */
+} StepResult;
+
+typedef StepResult (*Execute)(Warp *warp, const Instruction *in, LaneMask mask);
+
+struct Instruction {
+  Execute execute;
+  uint16_t d, a, b, c;      /* the first four operands' slots, for the fast register-only handlers */
+  int16_t guard;            /* predicate that guards it, -1: none */
+  bool guard_negated;
+  bool leader;              /* a label stands here: groups of lanes may merge */
+  uint8_t operand_count;
+  const Operand *operand;   /* all operands, in the order of the text */
+  const void *decoded;      /* what the instruction's own room made of the modifiers */
+  const char *text;         /* the statement as written */
+  uint32_t line;            /* its line in the PTX */
+  uint32_t source_line;     /* its line in the .cu, from .loc; 0: unknown */
+  const char *source_file;
+};
+
+/* ---- The machine's state -------------------------------------------------------------------- */
+struct Warp {
+  uint8_t *registers;   /* slots of SLOT_BYTES each, 64-byte aligned */
+  uint32_t *predicates;
+  Cta *cta;
+  uint32_t index;       /* warp of its CTA */
+  LaneMask lanes;       /* lanes that exist (the last warp of a block may be partial) */
+  LaneMask exited;
+  struct WarpFlow *flow;          /* machine.c: groups of lanes, places, call stacks */
+  struct WarpAsync *async;        /* async.c: bulk groups, cp.async groups of each lane */
+  struct WarpTensorCore *tensor;  /* wgmma.c: groups in flight */
+  struct WarpCheck *check;        /* checker.c */
+};
+
+struct Cta {
+  Cluster *cluster;
+  uint32_t rank;        /* in its cluster */
+  Index3 index;         /* ctaid */
+  uint8_t *shared;      /* shared_bytes bytes; index with SHARED_OFFSET */
+  uint32_t shared_bytes;
+  uint32_t warp_count;
+  Warp *warps;
+  uint32_t running_warps; /* not yet fully exited */
+  struct CtaBarriers *barriers; /* machine.c: named barriers */
+  struct CtaCheck *check;       /* checker.c: shadow of shared memory */
+};
+
+struct Cluster {
+  Launch *launch;
+  uint32_t number;      /* in launch order */
+  uint32_t cta_count;
+  Cta *ctas;
+  uint64_t changes;     /* goes up whenever something happened that a blocked warp may wait for */
+  uint64_t random;      /* state of the seeded schedule */
+  struct AsyncQueue *async;     /* async.c: what is in flight */
+  struct ClusterCheck *check;   /* checker.c */
+  struct ClusterFlow *flow;     /* machine.c */
+};
+
+struct Launch {
+  const Function *kernel;
+  Index3 grid, block, cluster; /* cluster: {1,1,1} when there is none */
+  const uint8_t *parameters;   /* laid out as the entry's .param list */
+  size_t parameter_bytes;
+  uint32_t dynamic_shared_bytes;
+  uint32_t static_shared_bytes;
+  int error;                   /* the cudaError_t that ended it, 0: none */
+  struct LaunchFlow *flow;     /* machine.c */
+};
+
+/* ---- Settings, from the environment, read once (settings.c) ---------------------------------- */
+typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
+typedef struct {
+  Schedule schedule;      /* EMULATOR_SCHEDULE=late|early|random:SEED */
+  uint64_t seed;
+  bool check;             /* EMULATOR_CHECK=on|off */
+  bool fast_math;         /* EMULATOR_MATH=exact|fast */
+  uint64_t steps;         /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  int threads;            /* EMULATOR_THREADS: host threads, default all cores */
+} Settings;
+const Settings *settings(void); /* a bad value: message with the value and the choices, exit 2 */
+
+/* ---- Reading and writing registers ---------------------------------------------------------- */
+static inline uint32_t *column_u32(const Warp *warp, unsigned slot) {
+  return (uint32_t *)(void *)(warp->registers + (size_t)slot * SLOT_BYTES);
+}
+static inline uint64_t *column_u64(const Warp *warp, unsigned slot) {
+  return (uint64_t *)(void *)(warp->registers + (size_t)slot * SLOT_BYTES);
+}
+static inline uint64_t lane_value(const Warp *warp, const Operand *operand, int lane) {
+  return operand->bytes == 8 ? column_u64(warp, operand->slot)[lane]
+                             : column_u32(warp, operand->slot)[lane];
+}
+static inline void set_lane_value(Warp *warp, const Operand *operand, int lane, uint64_t value) {
+  if (operand->kind == OPERAND_SINK) return;
+  if (operand->bytes == 8)
+    column_u64(warp, operand->slot)[lane] = value;
+  else
+    column_u32(warp, operand->slot)[lane] = (uint32_t)value;
+}
+static inline bool lane_predicate(const Warp *warp, const Operand *operand, int lane) {
+  return ((warp->predicates[operand->slot] >> lane) & 1u) != (operand->negated ? 1u : 0u);
+}
+static inline void set_lane_predicate(Warp *warp, const Operand *operand, int lane, bool value) {
+  if (operand->kind == OPERAND_SINK) return;
+  uint32_t bit = 1u << lane;
+  warp->predicates[operand->slot] =
+      value ? warp->predicates[operand->slot] | bit : warp->predicates[operand->slot] & ~bit;
+}
+/* The address an [register + offset] operand names, in the space that the instruction states. */
+static inline uint64_t lane_address(const Warp *warp, const Operand *operand, int lane) {
+  uint64_t sum = lane_value(warp, operand, lane) + (uint64_t)operand->offset;
+  return operand->bytes == 8 ? sum : (uint32_t)sum;
+}
+static inline int first_lane(LaneMask mask) { return __builtin_ctz(mask); }
+
+/* ---- Memory, as the rooms see it (access.c) --------------------------------------------------
+ *
+ * Each returns the host bytes behind an address, after bounds and alignment checks, or NULL when it
+ * has ended the launch with a fault and its explanation (the caller returns STEP_FAULT).
+ * They do not tell the checker: call its hooks (checker.h) beside them. */
+uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t shared_address,
+                         size_t bytes, size_t alignment, Access access);
+uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                         size_t bytes, size_t alignment, Access access);
+/* Any space; tells which one it was, and the space's own address, if the caller wants to know. */
+uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                          size_t bytes, size_t alignment, Access access, Space *space,
+                          uint64_t *space_address);
+/* The CTA that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster. */
+Cta *shared_address_cta(const Warp *warp, uint32_t shared_address);
+
+/* ---- Ends and reports (report.c) -------------------------------------------------------------
+ *
+ * fault: what the hardware reports, with the explanation it does not give. Ends the launch with
+ * `error` (a cudaError_t: 700 illegal address, 702 time-out, 710 assert, 715 illegal instruction,
+ * 716 misaligned address, 719 launch failure) and prints, on stderr: rule, kernel, block, threads
+ * of the mask, source line, PTX line, message. Only the first fault of a launch is printed.
+ * finding: what the hardware would not say (the checker). Printed once for each rule and
+ * instruction; the launch goes on. `rule` is a short fixed name such as "missing-proxy-fence". */
+StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+             const char *format, ...) __attribute__((format(printf, 5, 6)));
+uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
+
+/* ---- The schedule (machine.c) ---------------------------------------------------------------- */
+static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
+/* A random number of the seeded schedule, equal for equal seeds whatever the host threads do. */
+uint64_t cluster_random(Cluster *cluster);
+/* Order-sensitive effects on global memory (atomics that return a value, float adds, volatile and
+ * acquire accesses, asynchronous reduces of floats) happen in an order that does not depend on host
+ * threads: returns false when the warp must wait for its turn (return STEP_BLOCKED). */
+bool cluster_has_turn(Warp *warp);
+
+/* ---- What the rooms offer the machine -------------------------------------------------------- */
+/* async.c. async_land_next lands one operation in flight (or one step of it: the read of a store's
+ * source, then its write); false: nothing is in flight. async_describe lists them for hang reports.
+ * The machine calls land when no warp can run (late), after each instruction that submitted
+ * something (early), or by the seeded schedule (random). */
+void async_cluster_begin(Cluster *cluster);
+void async_cluster_end(Cluster *cluster);
+bool async_land_next(Cluster *cluster);
+void async_describe(Cluster *cluster, FILE *out);
+/* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
+/* wgmma.c */
+void tensor_warp_begin(Warp *warp);
+void tensor_warp_end(Warp *warp);
+
+#endif

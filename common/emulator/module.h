@@ -1,0 +1,39 @@
+/* module.h: a PTX text made ready to run, and how to run an entry of it. */
+#ifndef EMULATOR_MODULE_H
+#define EMULATOR_MODULE_H
+
+#include "emulator.h"
+
+/* NULL: refused; the reason (file, kernel, line, text) is in `error`. `name` stands in messages. */
+Module *module_load(const char *ptx, size_t bytes, const char *name, char *error,
+                    size_t error_bytes);
+void module_unload(Module *module);
+
+const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */
+/* A global or constant variable: its device address and size. */
+bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes);
+
+typedef struct {
+  const char *name;
+  uint32_t parameter_count;
+  const uint32_t *parameter_offsets; /* where each parameter stands in Launch.parameters */
+  const uint32_t *parameter_sizes;
+  uint32_t parameter_bytes;
+  uint32_t static_shared_bytes;
+  uint32_t local_bytes;
+  uint32_t registers;          /* what occupancy reckons with, at most 255 */
+  uint32_t max_threads;        /* from .maxntid, else 1024 */
+  Index3 required_cluster;     /* .reqnctapercluster; {0,0,0}: none */
+} FunctionTraits;
+const FunctionTraits *function_traits(const Function *function);
+
+/* Runs a whole grid to its end. Returns 0 or the cudaError_t of the fault. Arguments are already
+ * validated by the runtime. Output of the device's printf goes to stdout in the order of clusters. */
+int launch_run(Launch *launch);
+
+/* The runtime's part in device-side calls: formats one printf into text. arguments is the buffer
+ * that vprintf got; strings are generic addresses of global or constant memory. */
+int device_printf_format(char *text, size_t text_bytes, const char *format,
+                         const uint8_t *arguments);
+
+#endif

@@ -1,0 +1,47 @@
+/* ptx.h: PTX text as statements, before anything is known about instructions. */
+#ifndef EMULATOR_PTX_H
+#define EMULATOR_PTX_H
+
+#include "emulator.h"
+
+enum { MAX_MODIFIERS = 24 };
+
+/* One instruction statement. "cp.async.bulk.tensor.2d.shared::cluster.global.tile [..], ..." has
+ * the modifiers cp, async, bulk, tensor, 2d, shared::cluster, global, tile. */
+typedef struct {
+  const char *text;
+  uint32_t line;
+  const char *opcode; /* all modifiers joined by dots, as written */
+  int modifier_count;
+  const char *modifiers[MAX_MODIFIERS];
+} PtxStatement;
+
+/* Is this one of the statement's modifiers? */
+bool has_modifier(const PtxStatement *statement, const char *modifier);
+
+typedef struct Decoder Decoder; /* decode.c */
+
+/* Memory that lives as long as the module: for an instruction's `decoded`. */
+void *decoder_allocate(Decoder *decoder, size_t bytes);
+/* Says file, kernel, line and text of the statement and what is wrong with it; returns false. */
+bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* One row of the instruction table. `name` is the start of the opcode ("cp.async.bulk.tensor"); the
+ * longest row that matches whole modifiers wins. decode has operands and places in *out already; it
+ * reads the modifiers, checks the operands, sets out->execute and out->decoded, and returns true;
+ * every modifier it does not know it refuses through decoder_error. */
+typedef struct {
+  const char *name;
+  bool (*decode)(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+} InstructionRow;
+
+/* Each room lists its rows; instructions.c joins them. An empty name ends a list. */
+extern const InstructionRow alu_rows[];        /* alu*.c: arithmetic, logic, moves, conversions */
+extern const InstructionRow memory_rows[];     /* ld, st, atom, red, cvta, isspacep, mapa, prefetch */
+extern const InstructionRow flow_rows[];       /* branches, calls, barriers, votes, shuffles */
+extern const InstructionRow mbarrier_rows[];   /* mbarrier.* */
+extern const InstructionRow async_rows[];      /* cp.async.*, cp.reduce.*, fence.*, membar, tensormap.* */
+extern const InstructionRow tensor_core_rows[];/* wgmma.*, mma.sync, ldmatrix, stmatrix, movmatrix */
+
+#endif
