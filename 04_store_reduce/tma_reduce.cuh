@@ -1,0 +1,93 @@
+/* tma_reduce.cuh: stores that combine with what is there, instead of replacing it.
+ *
+ * Three families, fewest instructions first:
+ *   tma_reduce_OP_Nd      a whole tile from shared memory into a tensor, one instruction
+ *   bulk_reduce_add_f32   a run of bytes from shared memory to global memory, no tensor map
+ *   red_add_f32[_v4]      4 or 16 bytes from a thread's registers
+ * All three combine element by element at the L2 cache, atomically for each element, in no
+ * particular order. The first two read shared memory through the async proxy, exactly like
+ * tma_store: fence_proxy_async before, bulk_commit_group and a wait after. */
+#ifndef STORE_REDUCE_TMA_REDUCE_CUH
+#define STORE_REDUCE_TMA_REDUCE_CUH
+
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+
+/* PTX ISA: cp.reduce.async.bulk.tensor. The element type is the tensor map's; the operation is
+ * part of the instruction. One definition gives the operation for each rank of tensor.
+ *   tma_reduce_add_2d(map, source, x, y): tensor[y..][x..] += tile at source. */
+#define DEFINE_TMA_REDUCE(operation)                                                             \
+  static __device__ __forceinline__ void tma_reduce_##operation##_1d(                            \
+      const CUtensorMap *map, const void *source, int32_t x) {                                   \
+    asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta." #operation                 \
+                 ".tile.bulk_group [%0, {%2}], [%1];" ::"l"(map),                                \
+                 "r"(shared_address(source)), "r"(x)                                             \
+                 : "memory");                                                                    \
+  }                                                                                              \
+  static __device__ __forceinline__ void tma_reduce_##operation##_2d(                            \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y) {                        \
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." #operation                 \
+                 ".tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),                            \
+                 "r"(shared_address(source)), "r"(x), "r"(y)                                     \
+                 : "memory");                                                                    \
+  }                                                                                              \
+  static __device__ __forceinline__ void tma_reduce_##operation##_3d(                            \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z) {             \
+    asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta." #operation                 \
+                 ".tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),                        \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z)                             \
+                 : "memory");                                                                    \
+  }                                                                                              \
+  static __device__ __forceinline__ void tma_reduce_##operation##_4d(                            \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w) {  \
+    asm volatile("cp.reduce.async.bulk.tensor.4d.global.shared::cta." #operation                 \
+                 ".tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),                    \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w)                     \
+                 : "memory");                                                                    \
+  }                                                                                              \
+  static __device__ __forceinline__ void tma_reduce_##operation##_5d(                            \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w,    \
+      int32_t v) {                                                                               \
+    asm volatile("cp.reduce.async.bulk.tensor.5d.global.shared::cta." #operation                 \
+                 ".tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map),                \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)             \
+                 : "memory");                                                                    \
+  }
+
+DEFINE_TMA_REDUCE(add)
+DEFINE_TMA_REDUCE(min)
+DEFINE_TMA_REDUCE(max)
+DEFINE_TMA_REDUCE(inc) /* old >= new ? 0 : old + 1, as atomicInc */
+DEFINE_TMA_REDUCE(dec) /* old == 0 || old > new ? new : old - 1, as atomicDec */
+DEFINE_TMA_REDUCE(and)
+DEFINE_TMA_REDUCE(or)
+DEFINE_TMA_REDUCE(xor)
+#undef DEFINE_TMA_REDUCE
+
+/* PTX ISA: cp.reduce.async.bulk, shared::cta to global. Without a tensor map the type stands in the
+ * instruction. `bytes` is a multiple of 16, both addresses are 16-byte aligned. */
+static __device__ __forceinline__ void bulk_reduce_add_f32(float *destination, const float *source,
+                                                           uint32_t bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
+                   destination),
+               "r"(shared_address(source)), "r"(bytes)
+               : "memory");
+}
+
+/* PTX ISA: red. An atomic add whose old value nobody wants, so it need not come back. */
+static __device__ __forceinline__ void red_add_f32(float *destination, float value) {
+  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(destination), "f"(value)
+               : "memory");
+}
+
+/* PTX ISA: red with .v4, new in sm_90: four adds to 16 aligned bytes in one instruction. Atomic is
+ * each float for itself, not the four together. */
+static __device__ __forceinline__ void red_add_f32_v4(float *destination, float4 value) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(destination),
+               "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)
+               : "memory");
+}
+
+#endif

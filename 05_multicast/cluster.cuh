@@ -1,0 +1,106 @@
+/* cluster.cuh: the instructions with which the CTAs of a cluster meet and reach each other.
+ *
+ * A cluster is up to 8 CTAs (16 if the kernel allows a non-portable size) that run at the same
+ * time on neighbouring SMs. Each can name the shared memory of the others: mapa_shared() turns the
+ * address of a variable in one's own shared memory into that of the same variable in a peer's. */
+#ifndef MULTICAST_CLUSTER_CUH
+#define MULTICAST_CLUSTER_CUH
+
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+
+/* PTX ISA: special registers %cluster_ctarank and %cluster_nctarank. The rank is the bit of this
+ * CTA in a multicast mask and its number for mapa. */
+static __device__ __forceinline__ uint32_t cluster_rank(void) {
+  uint32_t rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+static __device__ __forceinline__ uint32_t cluster_size(void) {
+  uint32_t size;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+}
+
+/* PTX ISA: barrier.cluster. Every thread of every CTA arrives, then waits. What a thread wrote
+ * before its arrive (release) is seen by every thread after its wait (acquire). Without .aligned:
+ * the threads of a warp may come here one by one, say after "if (threadIdx.x == 0) { ... }". */
+static __device__ __forceinline__ void cluster_arrive_release(void) {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+/* Arrives without the release: orders nothing, so only for "I am done" at the end of a kernel. */
+static __device__ __forceinline__ void cluster_arrive_relaxed(void) {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
+static __device__ __forceinline__ void cluster_wait_acquire(void) {
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+static __device__ __forceinline__ void cluster_sync(void) {
+  cluster_arrive_release();
+  cluster_wait_acquire();
+}
+
+/* PTX ISA: mapa. The shared::cluster address, in the CTA of that rank, of the variable at `own` in
+ * this CTA's shared memory. Such an address fits the instructions marked "shared::cluster" only;
+ * it is no generic pointer. */
+static __device__ __forceinline__ uint32_t mapa_shared(const void *own, uint32_t rank) {
+  uint32_t address;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(address)
+               : "r"(shared_address(own)), "r"(rank));
+  return address;
+}
+
+/* PTX ISA: ld with state space .shared::cluster. Reads a word of a peer's shared memory. */
+static __device__ __forceinline__ uint32_t ld_shared_cluster(uint32_t cluster_address) {
+  uint32_t value;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(cluster_address) : "memory");
+  return value;
+}
+
+/* PTX ISA: mbarrier.arrive on a barrier in a peer's shared memory (address from mapa_shared; one's
+ * own rank is fine too). It gives no token: only the barrier's own CTA can wait on it. */
+static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+               : "memory");
+}
+
+/* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity, and also sees
+ * what threads of peer CTAs wrote before they arrived. For barriers that TMA alone completes the
+ * CTA scope is enough. */
+static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *barrier,
+                                                                    uint32_t parity) {
+  uint32_t complete;
+  do {
+    asm volatile(
+        "{\n"
+        "  .reg .pred complete;\n"
+        "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 complete, [%1], %2;\n"
+        "  selp.u32 %0, 1, 0, complete;\n"
+        "}"
+        : "=r"(complete)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+  } while (!complete);
+}
+
+/* PTX ISA: cp.async.bulk, shared::cta to shared::cluster. Copies `bytes` (a multiple of 16) of this
+ * CTA's shared memory into a peer's. Destination and barrier are addresses from mapa_shared, both
+ * in the same peer: the receiver arms its own barrier and waits on it. The sender must not change
+ * or leave its source before the copy is done: a cluster barrier after the wait says so. */
+static __device__ __forceinline__ void bulk_copy_to_cluster(uint32_t cluster_destination,
+                                                            const void *source, uint32_t bytes,
+                                                            uint32_t cluster_barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+      " [%0], [%1], %2, [%3];" ::"r"(cluster_destination),
+      "r"(shared_address(source)), "r"(bytes), "r"(cluster_barrier)
+      : "memory");
+}
+
+#endif
