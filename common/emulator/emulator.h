@@ -73,9 +73,11 @@ typedef enum {
 typedef struct Operand Operand;
 struct Operand {
   uint8_t kind;
-  uint8_t bytes;
+  uint8_t bytes; /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
   bool negated;
-  bool constant; /* its value is known at decode time: constant_value */
+  bool constant; /* its value is known at decode time: constant_value (a predicate's: 0 or not) */
+  bool floating; /* a floating literal: constant_value is f32 bits when bytes is 4 (0f...), f64 bits
+                    when bytes is 8 (0d... and decimals). Integer literals have 8 bytes. */
   uint16_t slot;
   uint16_t count;
   uint32_t target;
@@ -115,6 +117,7 @@ struct Instruction {
 struct Warp {
   uint8_t *registers;   /* slots of SLOT_BYTES each, 64-byte aligned */
   uint32_t *predicates;
+  uint32_t carry;       /* the condition code of add.cc and its kin: a bit a lane */
   Cta *cta;
   uint32_t index;       /* warp of its CTA */
   LaneMask lanes;       /* lanes that exist (the last warp of a block may be partial) */

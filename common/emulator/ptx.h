@@ -23,9 +23,16 @@ typedef struct Decoder Decoder; /* decode.c */
 
 /* Memory that lives as long as the module: for an instruction's `decoded`. */
 void *decoder_allocate(Decoder *decoder, size_t bytes);
+/* The slot of a constant column: every lane holds `value` in `bytes` (4, 8 or 16; shorter values
+ * take 4) bytes. For rooms whose instruction wants a literal in another width than the operand's. */
+uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes);
 /* Says file, kernel, line and text of the statement and what is wrong with it; returns false. */
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Operands arrive in the order of the text; "p|q" makes two of them. Immediates and addresses of
+ * symbols are OPERAND_REGISTER with `constant` set; "[symbol+4]" and "[4096]" are OPERAND_ADDRESS
+ * with a constant column as their base. */
 
 /* One row of the instruction table. `name` is the start of the opcode ("cp.async.bulk.tensor"); the
  * longest row that matches whole modifiers wins. decode has operands and places in *out already; it
