@@ -1,0 +1,81 @@
+/* tensor_map.h: a tensor map (TMA descriptor) as a struct that reads like the documentation, and
+ * everything a person wants to know about one: what is wrong with it, what its 128 bytes are,
+ * what one copy through it moves.
+ *
+ *   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+ *                    .rank = 2,
+ *                    .address = matrix,
+ *                    .size = {columns, rows},
+ *                    .box = {64, 128},
+ *                    .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+ *   CUtensorMap encoded = tensor_map_encode("matrix A", &map);
+ *
+ * What is left out is zero, and zero means the usual thing: rows without padding between them,
+ * every element (stride 1), no interleave, no swizzle, no L2 promotion, zeros out of bounds.
+ *
+ * The driver's own encoder answers "invalid value" for all mistakes alike; tensor_map_explain
+ * names every broken rule. The rules are those of an H200 (compute capability 9.0): documented
+ * ones and those that only the driver knows, all checked against it (tests/tensor_map/).
+ *
+ * To take these files along: tensor_map.h, tensor_map.c and tensor_map_explain.c need nothing but
+ * cuda.h for its types, no driver, no GPU; tensor_map_encode.c also links the CUDA runtime. */
+#ifndef COMMON_TENSOR_MAP_H
+#define COMMON_TENSOR_MAP_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  CUtensorMapDataType type;
+  int rank;                   /* dimensions, 1 to 5 */
+  void *address;              /* of element (0, 0, ...) in global memory */
+  uint64_t size[5];           /* elements in each dimension, innermost first */
+  uint64_t stride_bytes[4];   /* stride_bytes[i]: bytes between neighbours in dimension i+1;
+                                 all 0: packed, nothing between one row and the next */
+  uint32_t box[5];            /* elements that one copy spans in each dimension */
+  uint32_t element_stride[5]; /* take every n-th element of the box; 0 means 1 */
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion l2_promotion;
+  CUtensorMapFloatOOBfill fill; /* what elements outside the tensor read as: zero, or a NaN */
+} TensorMap;
+
+/* Writes every broken rule into text, one per line: the field, its value, the rule, a mend.
+ * Returns how many rules are broken; 0 means that the driver's encoder accepts the map. Text
+ * that does not fit is cut, the count is not; text may be NULL when text_bytes is 0. */
+int tensor_map_explain(const TensorMap *map, char *text, size_t text_bytes);
+
+/* Encodes with the driver. A map that breaks a rule is explained on stderr under its name, and the
+ * program ends with exit code 2. The driver is found through the runtime: no -lcuda. */
+CUtensorMap tensor_map_encode(const char *name, const TensorMap *map);
+
+/* The same 128 bytes without a driver. False, and words untouched, when a rule is broken. */
+bool tensor_map_pack(const TensorMap *map, uint64_t words[16]);
+
+/* 128 bytes back into a struct, as copied out of a debugger. False when no encoder made them. */
+bool tensor_map_unpack(const uint64_t words[16], TensorMap *map);
+
+/* A picture of the map: tensor, box, grid of tiles, swizzle, bytes, alignment. */
+void tensor_map_print(FILE *out, const TensorMap *map);
+
+/* What one copy of a whole box moves: the byte count to give mbarrier.arrive.expect_tx. */
+size_t tensor_map_copy_bytes(const TensorMap *map);
+
+/* From the first to past the last byte that a box touches in shared memory. More than the copy
+ * bytes when a swizzle's span is wider than the box: rows then lie a whole span apart. */
+size_t tensor_map_footprint_bytes(const TensorMap *map);
+
+/* The alignment that a box in shared memory needs for its swizzle pattern to start at its start. */
+size_t tensor_map_alignment(const TensorMap *map);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
