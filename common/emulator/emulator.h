@@ -15,8 +15,8 @@
 enum { LANES = 32, MAX_CLUSTER_CTAS = 16, SHARED_RESERVED_BYTES = 1024 };
 typedef uint32_t LaneMask;
 
-typedef struct Module Module;           /* module.h: one PTX text, loaded */
-typedef struct Function Function;       /* module.h: an entry or a device function */
+typedef struct Module Module;     /* module.h: one PTX text, loaded */
+typedef struct Function Function; /* module.h: an entry or a device function */
 typedef struct Instruction Instruction;
 typedef struct Warp Warp;
 typedef struct Cta Cta;
@@ -38,7 +38,7 @@ typedef struct {
 #define GENERIC_LOCAL 0x0200000000000000ull
 #define GENERIC_PARAM 0x0300000000000000ull
 #define SHARED_RANK(address) ((uint32_t)(address) >> 24)
-#define SHARED_OFFSET(address) ((uint32_t)(address) & 0xffffffu)
+#define SHARED_OFFSET(address) ((uint32_t)(address)&0xffffffu)
 
 typedef enum {
   SPACE_GENERIC,
@@ -90,7 +90,8 @@ struct Operand {
 /* ---- Instructions --------------------------------------------------------------------------- */
 typedef enum {
   STEP_NEXT,    /* done: go on behind it */
-  STEP_JUMPED,  /* the instruction has set the lanes' next place itself (branches, call, ret, exit) */
+  STEP_JUMPED,  /* the instruction has set the lanes' next place itself (branches, call, ret, exit)
+                 */
   STEP_BLOCKED, /* nothing was done: try the same instruction again after cluster->changes moved */
   STEP_YIELD,   /* done, but let other warps run before the next one (a failed poll) */
   STEP_FAULT    /* the launch has ended; fault() returned this */
@@ -100,57 +101,59 @@ typedef StepResult (*Execute)(Warp *warp, const Instruction *in, LaneMask mask);
 
 struct Instruction {
   Execute execute;
-  uint16_t d, a, b, c;      /* the first four operands' slots, for the fast register-only handlers */
-  int16_t guard;            /* predicate that guards it, -1: none */
+  uint16_t d, a, b, c; /* the first four operands' slots, for the fast register-only handlers */
+  int16_t guard;       /* predicate that guards it, -1: none */
   bool guard_negated;
-  bool leader;              /* a label stands here: groups of lanes may merge */
+  bool leader; /* a label stands here: groups of lanes may merge */
   uint8_t operand_count;
-  const Operand *operand;   /* all operands, in the order of the text */
-  const void *decoded;      /* what the instruction's own room made of the modifiers */
-  const char *text;         /* the statement as written */
-  uint32_t line;            /* its line in the PTX */
-  uint32_t source_line;     /* its line in the .cu, from .loc; 0: unknown */
+  const Operand *operand; /* all operands, in the order of the text */
+  const void *decoded;    /* what the instruction's own room made of the modifiers */
+  const char *text;       /* the statement as written */
+  uint32_t line;          /* its line in the PTX */
+  uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
 };
 
 /* ---- The machine's state -------------------------------------------------------------------- */
 struct Warp {
-  uint8_t *registers;   /* slots of SLOT_BYTES each, 64-byte aligned */
+  uint8_t *registers; /* slots of SLOT_BYTES each, 64-byte aligned */
   uint32_t *predicates;
-  uint32_t carry;       /* the condition code of add.cc and its kin: a bit a lane */
+  uint32_t carry; /* the condition code of add.cc and its kin: a bit a lane */
   Cta *cta;
-  uint32_t index;       /* warp of its CTA */
-  LaneMask lanes;       /* lanes that exist (the last warp of a block may be partial) */
+  uint32_t index; /* warp of its CTA */
+  LaneMask lanes; /* lanes that exist (the last warp of a block may be partial) */
   LaneMask exited;
-  struct WarpFlow *flow;          /* machine.c: groups of lanes, places, call stacks */
-  struct WarpAsync *async;        /* async.c: bulk groups, cp.async groups of each lane */
-  struct WarpTensorCore *tensor;  /* wgmma.c: groups in flight */
-  struct WarpCheck *check;        /* checker.c */
+  uint8_t *local;       /* .local memory: lane n's bytes are at local + n * local_bytes */
+  uint32_t local_bytes; /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
+  struct WarpFlow *flow;         /* machine.c: groups of lanes, places, call stacks */
+  struct WarpAsync *async;       /* async.c: bulk groups, cp.async groups of each lane */
+  struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
+  struct WarpCheck *check;       /* checker.c */
 };
 
 struct Cta {
   Cluster *cluster;
-  uint32_t rank;        /* in its cluster */
-  Index3 index;         /* ctaid */
-  uint8_t *shared;      /* shared_bytes bytes; index with SHARED_OFFSET */
+  uint32_t rank;   /* in its cluster */
+  Index3 index;    /* ctaid */
+  uint8_t *shared; /* shared_bytes bytes; index with SHARED_OFFSET */
   uint32_t shared_bytes;
   uint32_t warp_count;
   Warp *warps;
-  uint32_t running_warps; /* not yet fully exited */
+  uint32_t running_warps;       /* not yet fully exited */
   struct CtaBarriers *barriers; /* machine.c: named barriers */
   struct CtaCheck *check;       /* checker.c: shadow of shared memory */
 };
 
 struct Cluster {
   Launch *launch;
-  uint32_t number;      /* in launch order */
+  uint32_t number; /* in launch order */
   uint32_t cta_count;
   Cta *ctas;
-  uint64_t changes;     /* goes up whenever something happened that a blocked warp may wait for */
-  uint64_t random;      /* state of the seeded schedule */
-  struct AsyncQueue *async;     /* async.c: what is in flight */
-  struct ClusterCheck *check;   /* checker.c */
-  struct ClusterFlow *flow;     /* machine.c */
+  uint64_t changes; /* goes up whenever something happened that a blocked warp may wait for */
+  uint64_t random;  /* state of the seeded schedule */
+  struct AsyncQueue *async;   /* async.c: what is in flight */
+  struct ClusterCheck *check; /* checker.c */
+  struct ClusterFlow *flow;   /* machine.c */
 };
 
 struct Launch {
@@ -160,19 +163,19 @@ struct Launch {
   size_t parameter_bytes;
   uint32_t dynamic_shared_bytes;
   uint32_t static_shared_bytes;
-  int error;                   /* the cudaError_t that ended it, 0: none */
-  struct LaunchFlow *flow;     /* machine.c */
+  int error;               /* the cudaError_t that ended it, 0: none */
+  struct LaunchFlow *flow; /* machine.c */
 };
 
 /* ---- Settings, from the environment, read once (settings.c) ---------------------------------- */
 typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
 typedef struct {
-  Schedule schedule;      /* EMULATOR_SCHEDULE=late|early|random:SEED */
+  Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
   uint64_t seed;
-  bool check;             /* EMULATOR_CHECK=on|off */
-  bool fast_math;         /* EMULATOR_MATH=exact|fast */
-  uint64_t steps;         /* EMULATOR_STEPS: warp instructions of one cluster without progress */
-  int threads;            /* EMULATOR_THREADS: host threads, default all cores */
+  bool check;     /* EMULATOR_CHECK=on|off */
+  bool fast_math; /* EMULATOR_MATH=exact|fast */
+  uint64_t steps; /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  int threads;    /* EMULATOR_THREADS: host threads, default all cores */
 } Settings;
 const Settings *settings(void); /* a bad value: message with the value and the choices, exit 2 */
 
@@ -223,7 +226,8 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
 uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
                           size_t bytes, size_t alignment, Access access, Space *space,
                           uint64_t *space_address);
-/* The CTA that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster. */
+/* The CTA that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster.
+ */
 Cta *shared_address_cta(const Warp *warp, uint32_t shared_address);
 
 /* ---- Ends and reports (report.c) -------------------------------------------------------------
