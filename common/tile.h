@@ -19,14 +19,14 @@ extern "C" {
 typedef struct {
   const char *title;
   ElementType type;
-  const void *data;        /* element (row, column) is data[row * pitch + column] */
+  const void *data; /* element (row, column) is data[row * pitch + column] */
   int rows, columns;
-  int pitch;               /* elements from one row of data to the next; 0 means columns */
-  int first_row;           /* the tensor's coordinates of element (0,0); may be negative */
+  int pitch;     /* elements from one row of data to the next; 0 means columns */
+  int first_row; /* the tensor's coordinates of element (0,0); may be negative */
   int first_column;
-  int tensor_rows;         /* the tensor's size, to mark what lies outside; 0: no marks */
+  int tensor_rows; /* the tensor's size, to mark what lies outside; 0: no marks */
   int tensor_columns;
-  int shown_rows;          /* print only so many, then "..."; 0 means all */
+  int shown_rows; /* print only so many, then "..."; 0 means all */
   int shown_columns;
 } TilePicture;
 

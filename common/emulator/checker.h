@@ -38,7 +38,8 @@ void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask)
 void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,
                            LaneMask mask);
 
-/* mbarriers: `barrier` is the shared address; warp is who did it (for a remote arrive, the sender). */
+/* mbarriers: `barrier` is the shared address; warp is who did it (for a remote arrive, the sender).
+ */
 void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                          uint32_t count);
 void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
@@ -89,7 +90,8 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
                        int swizzle_span, bool written, Proxy proxy);
 /* A tensor map is read from this generic address: parameter, constant or global memory. */
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
-/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores). */
+/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).
+ */
 void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
                               uint32_t bytes);
 

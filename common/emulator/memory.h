@@ -7,15 +7,16 @@
 #include <stdint.h>
 
 typedef struct {
-  uint64_t first;   /* address of the first byte */
-  uint64_t end;     /* one past the last byte that was asked for */
-  bool read_only;   /* constant memory */
+  uint64_t first; /* address of the first byte */
+  uint64_t end;   /* one past the last byte that was asked for */
+  bool read_only; /* constant memory */
 } Allocation;
 
 /* 0: out of memory. Fresh memory is poison (no zeros by luck). Addresses are 256-byte aligned. */
 uint64_t memory_allocate(size_t bytes);
 bool memory_free(uint64_t address); /* false: not the start of an allocation */
-/* Host memory that the device may use at its own address (pinned, managed, registered, variables). */
+/* Host memory that the device may use at its own address (pinned, managed, registered, variables).
+ */
 bool memory_register(void *host, size_t bytes, bool read_only);
 bool memory_unregister(void *host);
 size_t memory_in_use(void);
@@ -23,7 +24,8 @@ size_t memory_in_use(void);
 /* The allocation that holds this address, or NULL. Lookups are lock-free: a launch never races with
  * allocation, which the runtime refuses to do while a kernel runs. */
 const Allocation *memory_find(uint64_t address);
-/* For explanations: the allocation that ends before or starts after the address, "freed" ones too. */
+/* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
+ */
 void memory_describe(uint64_t address, char *text, size_t text_bytes);
 
 #endif

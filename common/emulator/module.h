@@ -21,14 +21,15 @@ typedef struct {
   uint32_t parameter_bytes;
   uint32_t static_shared_bytes;
   uint32_t local_bytes;
-  uint32_t registers;          /* what occupancy reckons with, at most 255 */
-  uint32_t max_threads;        /* from .maxntid, else 1024 */
-  Index3 required_cluster;     /* .reqnctapercluster; {0,0,0}: none */
+  uint32_t registers;      /* what occupancy reckons with, at most 255 */
+  uint32_t max_threads;    /* from .maxntid, else 1024 */
+  Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
 } FunctionTraits;
 const FunctionTraits *function_traits(const Function *function);
 
 /* Runs a whole grid to its end. Returns 0 or the cudaError_t of the fault. Arguments are already
- * validated by the runtime. Output of the device's printf goes to stdout in the order of clusters. */
+ * validated by the runtime. Output of the device's printf goes to stdout in the order of clusters.
+ */
 int launch_run(Launch *launch);
 
 /* The runtime's part in device-side calls: formats one printf into text. arguments is the buffer

@@ -1,0 +1,250 @@
+/* check.c: start, checks and verdict of every program. */
+#include "check.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MISMATCHES_SHOWN = 5, ELEMENT_TEXT = 40 };
+
+static const char *program_name = "program";
+static long failed_checks;
+
+/* ---- Errors of the runtime and the driver ---- */
+
+const char *error_hint(cudaError_t error) {
+  switch (error) {
+    case cudaErrorInvalidValue:
+      return "an argument was refused. A launch: too many threads or too much shared memory\n"
+             "  (above 48 KB ask with cudaFuncSetAttribute first). A tensor map: see chapter 02,\n"
+             "  or `build/common/tensor-map explain`, which names the broken rule.";
+    case cudaErrorIllegalInstruction:
+      return "a TMA coordinate or type that the copy engine refuses: coordinate 0 times the\n"
+             "  element size is no multiple of 16 bytes (chapter 02), a negative coordinate in a\n"
+             "  store (chapter 03), a reduce that the type does not have (chapter 04).";
+    case cudaErrorMisalignedAddress:
+      return "the shared-memory side of a TMA copy is not 128-byte aligned, or a barrier is not\n"
+             "  8-byte aligned (chapter 02; 1024 bytes under a 128-byte swizzle: chapter 06).";
+    case cudaErrorIllegalAddress:
+      return "the tensor map was passed without __grid_constant__, or a host pointer went to the\n"
+             "  kernel (chapter 02), or a buffer is smaller than what the swizzle pitch makes of\n"
+             "  the box (chapter 06).";
+    case cudaErrorLaunchFailure:
+      return "a barrier was used before mbarrier_init, or armed again while a copy was still\n"
+             "  under way (chapter 02), a peer CTA exited while its memory was in use (chapter\n"
+             "  05), or the kernel trapped on purpose.";
+    case cudaErrorLaunchTimeout:
+      return "the kernel waits for something that never comes: expected bytes that differ from\n"
+             "  the box's bytes, a wrong arrival count, a wrong parity (chapter 02).";
+    case cudaErrorNoDevice:
+      return "there is no NVIDIA GPU here. `make run` uses the emulator then.";
+    case cudaErrorInsufficientDriver:
+      return "the driver is older than the CUDA runtime: update the driver (580 or newer for\n"
+             "  CUDA 13), or use the emulator: DEVICE=emulator make run.";
+    case cudaErrorNoKernelImageForDevice:
+      return "these programs are built for compute capability 9.0 (Hopper) alone.";
+    default:
+      return NULL;
+  }
+}
+
+/* The runtime uses the driver's numbers for all the errors with a hint. */
+static void print_error(const char *name, const char *sentence, int number, const char *call,
+                        const char *file, int line) {
+  fflush(stdout);
+  fprintf(stderr, "%s:%d: %s\n  answered %s (%d): %s\n", file, line, call, name, number, sentence);
+  const char *hint = error_hint((cudaError_t)number);
+  if (hint) fprintf(stderr, "  likely: %s\n", hint);
+}
+
+void check_cuda(cudaError_t error, const char *call, const char *file, int line) {
+  if (error == cudaSuccess) return;
+  print_error(cudaGetErrorName(error), cudaGetErrorString(error), (int)error, call, file, line);
+  program_fail("%s", cudaGetErrorName(error));
+}
+
+void check_cu(CUresult result, const char *call, const char *file, int line) {
+  if (result == CUDA_SUCCESS) return;
+  /* cuGetErrorName would need -lcuda; the runtime knows the same numbers. */
+  cudaError_t error = (cudaError_t)result;
+  print_error(cudaGetErrorName(error), cudaGetErrorString(error), (int)result, call, file, line);
+  program_fail("%s", cudaGetErrorName(error));
+}
+
+/* ---- Start ---- */
+
+static void print_usage(FILE *out, const Option *options, int option_count) {
+  fprintf(out, "usage: %s", program_name);
+  for (int i = 0; i < option_count; i++) {
+    bool flag = options[i].least == 0 && options[i].most == 0;
+    fprintf(out, " [%s%s]", options[i].name, flag ? "" : " N");
+  }
+  fprintf(out, "\n");
+  for (int i = 0; i < option_count; i++) {
+    fprintf(out, "  %-12s %s", options[i].name, options[i].meaning);
+    if (options[i].least == 0 && options[i].most == 0)
+      fprintf(out, "\n");
+    else
+      fprintf(out, " (%ld to %ld; default %ld)\n", options[i].least, options[i].most,
+              *options[i].value);
+  }
+}
+
+__attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(const Option *options,
+                                                                             int option_count,
+                                                                             const char *format,
+                                                                             ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fprintf(stderr, "%s: ", program_name);
+  vfprintf(stderr, format, arguments);
+  fprintf(stderr, "\n");
+  va_end(arguments);
+  print_usage(stderr, options, option_count);
+  exit(EXIT_USAGE);
+}
+
+static void read_options(int argc, char **argv, const Option *options, int option_count) {
+  for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+      print_usage(stdout, options, option_count);
+      exit(EXIT_PASS);
+    }
+    const Option *option = NULL;
+    for (int j = 0; j < option_count; j++) {
+      if (!strcmp(argv[i], options[j].name)) option = &options[j];
+    }
+    if (!option) refuse_arguments(options, option_count, "unknown argument '%s'", argv[i]);
+    if (option->least == 0 && option->most == 0) {
+      *option->value = 1;
+      continue;
+    }
+    if (i + 1 == argc) {
+      refuse_arguments(options, option_count, "%s needs a number: %s %ld", option->name,
+                       option->name, option->least);
+    }
+    const char *text = argv[++i];
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || errno) {
+      refuse_arguments(options, option_count, "%s '%s' is not a whole number", option->name, text);
+    }
+    if (value < option->least || value > option->most) {
+      refuse_arguments(options, option_count, "%s %ld is outside %ld to %ld", option->name, value,
+                       option->least, option->most);
+    }
+    *option->value = value;
+  }
+}
+
+void program_begin(const char *name, int argc, char **argv, const Option *options,
+                   int option_count) {
+  program_name = name;
+  read_options(argc, argv, options, option_count);
+  int device_count = 0;
+  cudaError_t error = cudaGetDeviceCount(&device_count);
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || device_count == 0) {
+    const char *hint = error_hint(error);
+    if (hint) fprintf(stderr, "%s: %s\n", name, hint);
+    program_skip("no GPU (%s)", cudaGetErrorString(error));
+  }
+  CUDA_CHECK(error);
+  struct cudaDeviceProp properties;
+  CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+  printf("device: %s, compute capability %d.%d\n", properties.name, properties.major,
+         properties.minor);
+  if (properties.major != 9 || properties.minor != 0) {
+    program_skip("needs compute capability 9.0 (Hopper); this GPU has %d.%d", properties.major,
+                 properties.minor);
+  }
+}
+
+/* ---- Checks ---- */
+
+static bool element_agrees(ElementType type, const void *got, const void *expected, size_t index,
+                           double tolerance) {
+  size_t bytes = element_bytes(type);
+  const char *got_at = (const char *)got + index * bytes;
+  const char *expected_at = (const char *)expected + index * bytes;
+  if (!element_is_float(type)) return !memcmp(got_at, expected_at, bytes);
+  double got_value = element_value(type, got, index);
+  double expected_value = element_value(type, expected, index);
+  if (isnan(expected_value)) return isnan(got_value);
+  if (got_value == expected_value) return true; /* also infinities, whose difference is NaN */
+  return fabs(got_value - expected_value) <= tolerance;
+}
+
+bool check_tile(const char *what, ElementType type, const void *got, const void *expected,
+                long rows, long columns, double tolerance) {
+  long mismatches = 0;
+  char got_text[ELEMENT_TEXT], expected_text[ELEMENT_TEXT];
+  for (long row = 0; row < rows; row++) {
+    for (long column = 0; column < columns; column++) {
+      size_t index = (size_t)(row * columns + column);
+      if (element_agrees(type, got, expected, index, tolerance)) continue;
+      if (++mismatches > MISMATCHES_SHOWN) continue;
+      element_format(type, expected, index, expected_text, sizeof expected_text);
+      element_format(type, got, index, got_text, sizeof got_text);
+      printf("  %s: row %ld, column %ld: expected %s, got %s\n", what, row, column, expected_text,
+             got_text);
+    }
+  }
+  if (mismatches == 0) return true;
+  printf("  %s: %ld of %ld elements are wrong\n", what, mismatches, rows * columns);
+  failed_checks++;
+  return false;
+}
+
+bool check_that(bool condition, const char *format, ...) {
+  if (condition) return true;
+  va_list arguments;
+  va_start(arguments, format);
+  printf("  wrong: ");
+  vprintf(format, arguments);
+  printf("\n");
+  va_end(arguments);
+  failed_checks++;
+  return false;
+}
+
+/* ---- Verdict ---- */
+
+static void print_verdict(const char *verdict, const char *format, va_list arguments) {
+  printf("%s %s: ", verdict, program_name);
+  vprintf(format, arguments);
+  printf("\n");
+  fflush(stdout);
+}
+
+int program_end(const char *what_was_checked, ...) {
+  /* An error that no call has reported yet must not slip past a PASS. */
+  cudaError_t error = cudaDeviceSynchronize();
+  if (error == cudaSuccess) error = cudaGetLastError();
+  CUDA_CHECK(error);
+  va_list arguments;
+  va_start(arguments, what_was_checked);
+  print_verdict(failed_checks ? "FAIL" : "PASS", what_was_checked, arguments);
+  va_end(arguments);
+  return failed_checks ? EXIT_FAIL : EXIT_PASS;
+}
+
+void program_fail(const char *why, ...) {
+  va_list arguments;
+  va_start(arguments, why);
+  print_verdict("FAIL", why, arguments);
+  va_end(arguments);
+  exit(EXIT_FAIL);
+}
+
+void program_skip(const char *why, ...) {
+  va_list arguments;
+  va_start(arguments, why);
+  print_verdict("SKIP", why, arguments);
+  va_end(arguments);
+  exit(EXIT_SKIP);
+}
