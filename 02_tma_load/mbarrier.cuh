@@ -1,0 +1,151 @@
+/* mbarrier.cuh: the barrier in shared memory that a TMA load reports to.
+ *
+ * An mbarrier is one 64-bit word in shared memory. Its current phase is complete once two counts
+ * are zero together:
+ *   pending arrivals   starts at the count given to mbarrier_init; every arrive takes one off;
+ *   pending bytes      expect_tx adds to it, the copy engine takes off what it has written.
+ * At that moment the next phase begins by itself: pending arrivals are back at the count of
+ * mbarrier_init, and the parity of the current phase flips 0, 1, 0, 1, ...
+ *
+ * Waiting never changes a barrier, and any number of threads may wait. To wait "for parity p" is
+ * to wait until the phase of parity p is over: the first phase has parity 0, so the first wait is
+ * for parity 0, the second use of the barrier waits for parity 1, then 0 again.
+ *
+ * One function per PTX instruction, named after it. `barrier` points into this CTA's own shared
+ * memory and is 8-byte aligned. */
+#ifndef TMA_LOAD_MBARRIER_CUH
+#define TMA_LOAD_MBARRIER_CUH
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* The instructions below take shared-memory addresses, which are 32 bits wide: the offset from the
+ * start of the shared window, not the 64-bit generic pointer of C. */
+static __device__ __forceinline__ uint32_t shared_address(const void *pointer) {
+  return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+
+/* PTX ISA: mbarrier.init. One thread, once, before anyone else touches the barrier; `arrivals` is
+ * how many arrivals complete a phase. What others may see of it is settled by the fence and the
+ * __syncthreads() that follow. */
+static __device__ __forceinline__ void mbarrier_init(uint64_t *barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+
+/* PTX ISA: fence.mbarrier_init. Makes the inits of this thread visible to the async proxy, through
+ * which the copy engine reads the barrier, and to the other CTAs of a cluster. */
+static __device__ __forceinline__ void fence_mbarrier_init(void) {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* PTX ISA: mbarrier.inval. Ends the barrier's life: afterwards its 8 bytes are plain memory, and
+ * may be initialised anew. Nobody may be waiting, and no copy may be on its way to it. */
+static __device__ __forceinline__ void mbarrier_inval(uint64_t *barrier) {
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+/* PTX ISA: mbarrier.arrive. One arrival. The token it returns names the phase that it arrived in,
+ * for mbarrier_try_wait; who waits by parity ignores it. */
+static __device__ __forceinline__ uint64_t mbarrier_arrive(uint64_t *barrier) {
+  uint64_t token;
+  asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];"
+               : "=l"(token)
+               : "r"(shared_address(barrier))
+               : "memory");
+  return token;
+}
+
+/* PTX ISA: mbarrier.arrive.expect_tx. Adds `bytes` to the pending bytes, then arrives once: the
+ * announcement of a copy and the promise that no further copy will be announced, in one step. */
+static __device__ __forceinline__ uint64_t mbarrier_arrive_expect_tx(uint64_t *barrier,
+                                                                     uint32_t bytes) {
+  uint64_t token;
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;"
+               : "=l"(token)
+               : "r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+  return token;
+}
+
+/* PTX ISA: mbarrier.expect_tx. Adds `bytes` to the pending bytes without arriving. */
+static __device__ __forceinline__ void mbarrier_expect_tx(uint64_t *barrier, uint32_t bytes) {
+  asm volatile(
+      "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+
+/* PTX ISA: mbarrier.test_wait.parity. Is the phase of this parity over? Answers at once. */
+static __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t *barrier,
+                                                                 uint32_t parity) {
+  uint32_t complete;
+  asm volatile(
+      "{\n"
+      "  .reg .pred complete;\n"
+      "  mbarrier.test_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, complete;\n"
+      "}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+/* PTX ISA: mbarrier.try_wait.parity. The same, but the thread may sleep for a while first, so it
+ * costs fewer instructions to wait with. It may answer no although the phase ends a moment later:
+ * always in a loop. */
+static __device__ __forceinline__ bool mbarrier_try_wait_parity(uint64_t *barrier,
+                                                                uint32_t parity) {
+  uint32_t complete;
+  asm volatile(
+      "{\n"
+      "  .reg .pred complete;\n"
+      "  mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, complete;\n"
+      "}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return complete != 0;
+}
+
+/* The wait that lessons use. It returns once the phase of this parity is over; what the copies of
+ * that phase wrote is then visible to the calling thread (try_wait acquires), and to it alone:
+ * every thread that reads the tile waits itself, or meets one that did in a __syncthreads(). */
+static __device__ __forceinline__ void mbarrier_wait_parity(uint64_t *barrier, uint32_t parity) {
+  while (!mbarrier_try_wait_parity(barrier, parity)) {
+  }
+}
+
+/* PTX ISA: mbarrier.try_wait with a token. Is the phase over in which the arrive took place that
+ * returned this token? */
+static __device__ __forceinline__ bool mbarrier_try_wait(uint64_t *barrier, uint64_t token) {
+  uint32_t complete;
+  asm volatile(
+      "{\n"
+      "  .reg .pred complete;\n"
+      "  mbarrier.try_wait.shared::cta.b64 complete, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, complete;\n"
+      "}"
+      : "=r"(complete)
+      : "r"(shared_address(barrier)), "l"(token)
+      : "memory");
+  return complete != 0;
+}
+
+static __device__ __forceinline__ void mbarrier_wait(uint64_t *barrier, uint64_t token) {
+  while (!mbarrier_try_wait(barrier, token)) {
+  }
+}
+
+/* PTX ISA: fence.proxy.async. Memory has two doors: ordinary loads and stores go through the
+ * generic proxy, the copy engine through the async proxy. This fence orders what the calling thread
+ * wrote to shared memory through the first before what the engine does afterwards through the
+ * second. Chapter 03 is about it. */
+static __device__ __forceinline__ void fence_proxy_async(void) {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* tma_store.cuh: copies from shared to global memory by the copy engine.
+ *
+ * No barrier here: a store tells its end through *bulk groups*. The thread that issued the stores
+ * commits them as a group, and the same thread waits until at most N of its groups are pending:
+ *
+ *   fence_proxy_async();             every thread that wrote to the tile
+ *   __syncthreads();
+ *   if (threadIdx.x == 0) {
+ *     tma_store_2d(&map, tile, x, y);
+ *     bulk_commit_group();
+ *     bulk_wait_group_read(0);       until the engine has read the tile: it may be overwritten now,
+ *   }                                and the CTA may end
+ *
+ * A wait in a thread that committed nothing returns at once and says nothing.
+ * Coordinates as in tma_load.cuh, but never negative: that is an illegal instruction. What
+ * reaches past the upper edge is not written. */
+#ifndef TMA_STORE_TMA_STORE_CUH
+#define TMA_STORE_TMA_STORE_CUH
+
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh" /* shared_address, fence_proxy_async */
+
+/* PTX ISA: cp.async.bulk.tensor, shared::cta to global. Word by word:
+ *   .2d                       rank of the tensor, so two coordinates
+ *   .global.shared::cta       to, from
+ *   .tile                     a box, as opposed to the im2col mode of convolutions
+ *   .bulk_group               how the end is told: commit and wait, no barrier
+ *   [map, {x, y}], [source] */
+static __device__ __forceinline__ void tma_store_1d(const CUtensorMap *map, const void *source,
+                                                    int32_t x) {
+  asm volatile(
+      "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%0, {%2}], [%1];" ::"l"(map),
+      "r"(shared_address(source)), "r"(x)
+      : "memory");
+}
+
+static __device__ __forceinline__ void tma_store_2d(const CUtensorMap *map, const void *source,
+                                                    int32_t x, int32_t y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "r"(shared_address(source)), "r"(x), "r"(y)
+      : "memory");
+}
+
+static __device__ __forceinline__ void tma_store_3d(const CUtensorMap *map, const void *source,
+                                                    int32_t x, int32_t y, int32_t z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group"
+      " [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+      "r"(shared_address(source)), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
+
+static __device__ __forceinline__ void tma_store_4d(const CUtensorMap *map, const void *source,
+                                                    int32_t x, int32_t y, int32_t z, int32_t w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group"
+      " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+      "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
+
+static __device__ __forceinline__ void tma_store_5d(const CUtensorMap *map, const void *source,
+                                                    int32_t x, int32_t y, int32_t z, int32_t w,
+                                                    int32_t v) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group"
+      " [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map),
+      "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+      : "memory");
+}
+
+/* The same with a hint of how long L2 should keep the lines: `policy` as for loads. */
+static __device__ __forceinline__ void tma_store_2d_cache_hint(const CUtensorMap *map,
+                                                               const void *source, int32_t x,
+                                                               int32_t y, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint"
+      " [%0, {%2, %3}], [%1], %4;" ::"l"(map),
+      "r"(shared_address(source)), "r"(x), "r"(y), "l"(policy)
+      : "memory");
+}
+
+/* PTX ISA: cp.async.bulk, shared::cta to global. `bytes` is a multiple of 16, both addresses are
+ * 16-byte aligned. No tensor map, so no edge either: every byte is written. */
+static __device__ __forceinline__ void bulk_store(void *destination, const void *source,
+                                                  uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
+               "r"(shared_address(source)), "r"(bytes)
+               : "memory");
+}
+
+/* PTX ISA: cp.async.bulk.commit_group. The stores that this thread issued since its last commit
+ * become one group. */
+static __device__ __forceinline__ void bulk_commit_group(void) {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* PTX ISA: cp.async.bulk.wait_group.read. Waits until at most `most_pending` of this thread's
+ * latest groups have yet to read their shared memory; older ones are done with it. The count is
+ * part of the instruction, hence a macro: give a constant. */
+#define bulk_wait_group_read(most_pending) \
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(most_pending) : "memory")
+
+/* PTX ISA: cp.async.bulk.wait_group. The same, until older groups have also written to global
+ * memory and this thread can see it. */
+#define bulk_wait_group(most_pending) \
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(most_pending) : "memory")
+
+#endif
