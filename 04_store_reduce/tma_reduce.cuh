@@ -76,6 +76,13 @@ static __device__ __forceinline__ void bulk_reduce_add_f32(float *destination, c
                : "memory");
 }
 
+/* PTX ISA: cp.async.bulk.prefetch.L2. Fetches a run of bytes from device memory into L2 and no
+ * further; nothing to wait for. `bytes` is a multiple of 16, the address 16-byte aligned. A reduce
+ * that finds its destination in L2 need not wait for it there: see accumulate.cu. */
+static __device__ __forceinline__ void bulk_prefetch_l2(const void *source, uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
+}
+
 /* PTX ISA: red. An atomic add whose old value nobody wants, so it need not come back. */
 static __device__ __forceinline__ void red_add_f32(float *destination, float value) {
   asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(destination), "f"(value)
