@@ -28,9 +28,14 @@ typedef struct {
 const FunctionTraits *function_traits(const Function *function);
 
 /* Runs a whole grid to its end. Returns 0 or the cudaError_t of the fault. Arguments are already
- * validated by the runtime. Output of the device's printf goes to stdout in the order of clusters.
+ * validated by the runtime. The device's printf goes to device_output_write in the order of
+ * clusters.
  */
 int launch_run(Launch *launch);
+
+/* What a kernel printed, in the order in which it shall appear; it reaches stdout when the host
+ * synchronises or ends (printf.c). */
+void device_output_write(const char *text, size_t bytes);
 
 /* The runtime's part in device-side calls: formats one printf into text. arguments is the buffer
  * that vprintf got; strings are generic addresses of global or constant memory. */

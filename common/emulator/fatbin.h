@@ -1,0 +1,21 @@
+/* fatbin.h: the container in which nvcc puts device code into an executable. */
+#ifndef EMULATOR_FATBIN_H
+#define EMULATOR_FATBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Finds the PTX in a container of at most `limit` bytes, preferring text for sm_90a. On success
+ * *text is newly allocated and ends with a zero byte. Otherwise `error` says what is in there
+ * instead and which nvcc flag to add. */
+bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *bytes, char *error,
+                     size_t error_bytes);
+
+/* The wrapper that __cudaRegisterFatBinary gets: leads to the container and its size. */
+bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes);
+
+/* One LZ4 block. False when the input is damaged. */
+bool lz4_decompress(const unsigned char *input, size_t input_bytes, unsigned char *output,
+                    size_t output_bytes);
+
+#endif
