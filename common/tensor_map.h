@@ -45,7 +45,15 @@ typedef struct {
   CUtensorMapSwizzle swizzle;
   CUtensorMapL2promotion l2_promotion;
   CUtensorMapFloatOOBfill fill; /* what elements outside the tensor read as: zero, or a NaN */
+  bool zeros_are_literal;       /* true: a zero stride means zero, as the driver's call takes it
+                                   (and refuses it); for those who stand in for that call */
 } TensorMap;
+
+/* One element in global memory; 0 for the packed 4-bit and 6-bit types, which a 9.0 refuses. */
+size_t tensor_map_element_bytes(CUtensorMapDataType type);
+
+/* The stride that stands in the map: stride_bytes[i] as given, or worked out when packed. */
+uint64_t tensor_map_stride_bytes(const TensorMap *map, int i);
 
 /* Writes every broken rule into text, one per line: the field, its value, the rule, a mend.
  * Returns how many rules are broken; 0 means that the driver's encoder accepts the map. Text
