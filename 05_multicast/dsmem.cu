@@ -1,0 +1,106 @@
+// 05 multicast, aside: from the shared memory of one CTA into that of another.
+//
+// The CTAs of a cluster can pass on what they have computed without going through global memory.
+// cp.async.bulk does it like a load whose source is shared memory: the receiver arms its own
+// barrier, the sender names the place and the barrier *in the receiver*, both through mapa.
+//
+//   rank 0           rank 1           rank 2           rank 3
+//   [outbox]         [outbox]         [outbox]         [outbox]
+//        \_______       \_______        \_______        \________ to rank 0
+//                \              \               \
+//   [inbox ]      [inbox ]         [inbox ]         [inbox ]
+//
+// Three rounds take each CTA's tile on to the CTA three ranks further: in each, the outbox of a rank
+// becomes the inbox of the next one. Beside it the same word is read with a plain ld.shared::cluster,
+// one instruction for 4 bytes, to see that it is the same memory.
+#include <stdio.h>
+
+#include "../03_tma_store/tma_store.cuh"
+#include "check.h"
+#include "cluster.cuh"
+
+enum {
+  CTAS = 4,
+  TILE_WORDS = 256,
+  TILE_BYTES = TILE_WORDS * 4,
+  THREADS = 128,
+  ROUNDS = 3,
+};
+
+__global__ void __cluster_dims__(CTAS, 1, 1)
+    pass_on_kernel(uint32_t *inboxes, uint32_t *words_of_the_left) {
+  __shared__ __align__(128) uint32_t outbox[TILE_WORDS], inbox[TILE_WORDS];
+  __shared__ uint64_t full;
+  uint32_t rank = cluster_rank();
+  uint32_t right = (rank + 1) % CTAS;
+  uint32_t left = (rank + CTAS - 1) % CTAS;
+
+  for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) outbox[i] = 1000 * (rank + 1) + i;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+
+  for (int round = 0; round < ROUNDS; round++) {
+    fence_proxy_async();  // the engine is to read what these threads wrote to the outbox
+    if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    cluster_sync();       // every outbox is filled, every barrier armed, every inbox free
+
+    if (threadIdx.x == 0) {
+      bulk_copy_to_cluster(mapa_shared(inbox, right), outbox, TILE_BYTES,
+                           mapa_shared(&full, right));
+    }
+    if (threadIdx.x == 0) {
+      words_of_the_left[round * CTAS + rank] = ld_shared_cluster(mapa_shared(&outbox[5], left));
+    }
+    mbarrier_wait_parity(&full, round % 2);  // my inbox is full
+    cluster_sync();  // so is everyone's: my outbox has been read, and I may write to it
+
+    for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) {
+      inboxes[(round * CTAS + rank) * TILE_WORDS + i] = inbox[i];
+      outbox[i] = inbox[i];
+    }
+  }
+  cluster_sync();
+}
+
+int main(int argc, char **argv) {
+  program_begin("dsmem", argc, argv, NULL, 0);
+  static uint32_t got[ROUNDS][CTAS][TILE_WORDS], expected[ROUNDS][CTAS][TILE_WORDS];
+  uint32_t words[ROUNDS][CTAS], expected_words[ROUNDS][CTAS];
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int rank = 0; rank < CTAS; rank++) {
+      int origin = (rank + CTAS - 1 - round) % CTAS;
+      for (int i = 0; i < TILE_WORDS; i++) {
+        expected[round][rank][i] = (uint32_t)(1000 * (origin + 1) + i);
+      }
+      expected_words[round][rank] = (uint32_t)(1000 * (origin + 1) + 5);
+    }
+  }
+
+  uint32_t *inboxes, *words_on_device;
+  CUDA_CHECK(cudaMalloc(&inboxes, sizeof got));
+  CUDA_CHECK(cudaMalloc(&words_on_device, sizeof words));
+  CUDA_CHECK(cudaMemset(inboxes, 0, sizeof got));
+  pass_on_kernel<<<CTAS, THREADS>>>(inboxes, words_on_device);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(got, inboxes, sizeof got, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(words, words_on_device, sizeof words, cudaMemcpyDeviceToHost));
+
+  printf("first and last word of each inbox\n");
+  printf("round       rank 0        rank 1        rank 2        rank 3\n");
+  for (int round = 0; round < ROUNDS; round++) {
+    printf("  %d   ", round);
+    for (int rank = 0; rank < CTAS; rank++) {
+      printf("  %u .. %u", got[round][rank][0], got[round][rank][TILE_WORDS - 1]);
+    }
+    printf("\n");
+  }
+  check_tile("the inboxes of all rounds and ranks", ELEMENT_U32, got, expected, ROUNDS * CTAS,
+             TILE_WORDS, 0);
+  check_tile("word 5 of the left neighbour's outbox", ELEMENT_U32, words, expected_words, ROUNDS,
+             CTAS, 0);
+  CUDA_CHECK(cudaFree(inboxes));
+  CUDA_CHECK(cudaFree(words_on_device));
+  return program_end("%d tiles passed on %d times, every word", CTAS, ROUNDS);
+}

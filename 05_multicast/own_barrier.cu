@@ -1,0 +1,136 @@
+// 05 multicast, aside: every receiver arms its own barrier, and says itself when it is done.
+//
+// Rank 0 of a cluster of four sends one tile after the other to whoever is in the mask, and uses the
+// same buffer for all of them. That takes two barriers:
+//
+//   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
+//          writes to CTA r on the barrier of CTA r; so CTA r expects them, and a CTA that is not in
+//          the mask must not, or it waits for ever.
+//   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, three of which come from
+//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's.
+//
+//   round 1   rank 0: wait empty, send --+--> full (rank 0), read, arrive at empty of rank 0
+//                                        +--> full (rank 1), read, arrive at empty of rank 0
+//                                        +--> full (rank 2), ...
+//
+// A round's bytes are expected before the CTA says that it is done with the round before: from that
+// moment on they may come. Each barrier's parity counts the phases of that barrier, not the rounds:
+// a CTA that was left out of a round is a phase behind.
+//
+// Prints, for each round, the first element that each rank holds ('-': it was not in the mask).
+#include <stdio.h>
+
+#include "../02_tma_load/tma_load.cuh"
+#include "check.h"
+#include "cluster.cuh"
+#include "tensor_map.h"
+#include "tma_multicast.cuh"
+
+enum {
+  CTAS = 4,
+  ROUNDS = 5,
+  TILE_WORDS = 64,
+  TILE_BYTES = TILE_WORDS * 4,
+  THREADS = 32,
+};
+
+typedef struct {
+  uint16_t of_round[ROUNDS];
+} Masks;
+
+__global__ void __cluster_dims__(CTAS, 1, 1)
+    rounds_kernel(const __grid_constant__ CUtensorMap tiles, const Masks masks, uint32_t *received,
+                  uint32_t *phases) {
+  __shared__ __align__(128) uint32_t tile[TILE_WORDS];
+  __shared__ uint64_t full, empty;
+  uint32_t rank = cluster_rank();
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);      // one arrival: arrive_expect_tx by this thread
+    mbarrier_init(&empty, CTAS);  // used in rank 0 only, but every CTA is laid out alike
+    fence_mbarrier_init();
+    if (masks.of_round[0] >> rank & 1) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+  }
+  cluster_sync();
+
+  uint32_t full_phases = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    if (rank == 0 && threadIdx.x == 0) {
+      if (round > 0) mbarrier_wait_parity_cluster(&empty, (round - 1) % 2);
+      tma_load_1d_multicast(tile, &tiles, round * TILE_WORDS, &full, masks.of_round[round]);
+    }
+    if (masks.of_round[round] >> rank & 1) {
+      mbarrier_wait_parity(&full, full_phases % 2);
+      full_phases++;
+      for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) {
+        received[(round * CTAS + rank) * TILE_WORDS + i] = tile[i];
+      }
+    }
+    __syncthreads();  // all threads of this CTA have read the tile
+    if (threadIdx.x == 0 && round + 1 < ROUNDS) {
+      if (masks.of_round[round + 1] >> rank & 1) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+      mbarrier_arrive_cluster(mapa_shared(&empty, 0));
+    }
+  }
+  if (threadIdx.x == 0) phases[rank] = full_phases;
+  cluster_sync();  // rank 0's `empty` must exist until the last arrival
+}
+
+int main(int argc, char **argv) {
+  program_begin("own_barrier", argc, argv, NULL, 0);
+  // Everyone; everyone but rank 2; the sender not among the receivers; one receiver; everyone.
+  const Masks masks = {{0xF, 0xB, 0xE, 0x4, 0xF}};
+
+  uint32_t host[ROUNDS][TILE_WORDS];
+  static uint32_t got[ROUNDS][CTAS][TILE_WORDS], expected[ROUNDS][CTAS][TILE_WORDS];
+  uint32_t expected_phases[CTAS] = {0}, phases[CTAS];
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < TILE_WORDS; i++) host[round][i] = (uint32_t)(100 * (round + 1) + i);
+    for (int rank = 0; rank < CTAS; rank++) {
+      bool in_mask = masks.of_round[round] >> rank & 1;
+      if (in_mask) expected_phases[rank]++;
+      for (int i = 0; i < TILE_WORDS; i++) {
+        expected[round][rank][i] = in_mask ? host[round][i] : 0;
+      }
+    }
+  }
+
+  uint32_t *tiles, *received, *phases_on_device;
+  CUDA_CHECK(cudaMalloc(&tiles, sizeof host));
+  CUDA_CHECK(cudaMalloc(&received, sizeof got));
+  CUDA_CHECK(cudaMalloc(&phases_on_device, sizeof phases));
+  CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(received, 0, sizeof got));
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                   .rank = 1,
+                   .address = tiles,
+                   .size = {ROUNDS * TILE_WORDS},
+                   .box = {TILE_WORDS}};
+  CUtensorMap encoded = tensor_map_encode("the tiles", &map);
+  rounds_kernel<<<CTAS, THREADS>>>(encoded, masks, received, phases_on_device);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(got, received, sizeof got, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(phases, phases_on_device, sizeof phases, cudaMemcpyDeviceToHost));
+
+  printf("round  mask    rank 0  rank 1  rank 2  rank 3\n");
+  for (int round = 0; round < ROUNDS; round++) {
+    printf("  %d    0b", round);
+    for (int bit = CTAS - 1; bit >= 0; bit--) printf("%d", masks.of_round[round] >> bit & 1);
+    for (int rank = 0; rank < CTAS; rank++) {
+      if (got[round][rank][0] == 0) {
+        printf("%8s", "-");
+      } else {
+        printf("%8u", got[round][rank][0]);
+      }
+    }
+    printf("\n");
+  }
+  printf("phases of `full`%4u%8u%8u%8u\n", phases[0], phases[1], phases[2], phases[3]);
+  check_tile("the tiles of all rounds and ranks", ELEMENT_U32, got, expected, ROUNDS * CTAS,
+             TILE_WORDS, 0);
+  check_tile("the phases of the barriers", ELEMENT_U32, phases, expected_phases, 1, CTAS, 0);
+  CUDA_CHECK(cudaFree(tiles));
+  CUDA_CHECK(cudaFree(received));
+  CUDA_CHECK(cudaFree(phases_on_device));
+  return program_end("%d rounds through one buffer in %d CTAs, every element", ROUNDS, CTAS);
+}
