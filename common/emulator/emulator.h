@@ -150,6 +150,8 @@ struct Cluster {
   uint32_t cta_count;
   Cta *ctas;
   uint64_t changes; /* goes up whenever something happened that a blocked warp may wait for */
+  bool waits_expire; /* machine.c: nothing can run and nothing is in flight: a blocked try_wait shall
+                        answer false once, for programs that bound their waits */
   uint64_t random;  /* state of the seeded schedule */
   struct AsyncQueue *async;   /* async.c: what is in flight */
   struct ClusterCheck *check; /* checker.c */
