@@ -42,7 +42,7 @@ NVCC_FLAGS := -std=c++20 -O3 -lineinfo --no-compress -cudart shared \
 CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $(CUDA)/include
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 EMULATOR_FLAGS := $(CC_FLAGS) -O3 -march=native -fno-math-errno -ffp-contract=off \
-  -fno-strict-aliasing -fvisibility=hidden -pthread $(SANITIZE)
+  -fno-strict-aliasing -fno-semantic-interposition -pthread $(SANITIZE)
 
 # ---- What there is to build ----
 CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))

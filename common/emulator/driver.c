@@ -1,0 +1,313 @@
+/* driver.c: the driver API: tensor maps above all, and what programs need that load their own PTX.
+ *
+ * The library is found as libcuda.so.1 too, and cudaGetDriverEntryPoint looks here. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tensor_map.h"
+#include "fatbin.h"
+#include "memory.h"
+#include "runtime.h"
+
+enum { EXPLANATION_TEXT = 4096 };
+
+static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
+
+/* ---- Tensor maps ---- */
+
+static CUresult refuse_map(const char *call, const char *explanation) {
+  fflush(stdout);
+  fprintf(stderr, "emulator: refused-tensor-map: %s answers CUDA_ERROR_INVALID_VALUE:\n%s", call,
+          explanation);
+  size_t length = strlen(explanation);
+  if (length == 0 || explanation[length - 1] != '\n') fprintf(stderr, "\n");
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                void *address, const cuuint64_t *size, const cuuint64_t *strides,
+                                const cuuint32_t *box, const cuuint32_t *element_strides,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  if (!map || !size || !box || !element_strides || (rank > 1 && !strides)) {
+    return refuse_map("cuTensorMapEncodeTiled",
+                      "a pointer is NULL: the map, the sizes, the strides, the box and the element "
+                      "strides are all needed");
+  }
+  if ((uintptr_t)map % 64) {
+    return refuse_map("cuTensorMapEncodeTiled", "the CUtensorMap is not 64-byte aligned");
+  }
+  TensorMap request = {
+      .type = type,
+      .rank = (int)rank,
+      .address = address,
+      .interleave = interleave,
+      .swizzle = swizzle,
+      .l2_promotion = promotion,
+      .fill = fill,
+  };
+  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+    request.size[i] = size[i];
+    request.box[i] = box[i];
+    request.element_stride[i] = element_strides[i];
+    /* 0 means 1 in our struct, but is an error in this call. */
+    if (element_strides[i] == 0) {
+      return refuse_map("cuTensorMapEncodeTiled",
+                        "an element stride is 0: it must be 1 to 8; write 1 for every element");
+    }
+    if (i + 1 < rank) request.stride_bytes[i] = strides[i];
+  }
+  char explanation[EXPLANATION_TEXT];
+  if (tensor_map_explain(&request, explanation, sizeof explanation)) {
+    return refuse_map("cuTensorMapEncodeTiled", explanation);
+  }
+  uint64_t words[16];
+  if (!tensor_map_pack(&request, words)) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
+  uint64_t words[16];
+  TensorMap fields;
+  if (!map || (uintptr_t)address % 16) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(words, map, sizeof words);
+  if (!tensor_map_unpack(words, &fields)) return CUDA_ERROR_INVALID_VALUE;
+  words[0] = (uint64_t)(uintptr_t)address;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
+/* ---- Device and context: one of each, always there ---- */
+
+static int the_context;
+
+CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
+CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
+  if (device != 0 || room <= 0) return CUDA_ERROR_INVALID_VALUE;
+  snprintf(name, (size_t)room, "Emulated sm_90a");
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  return device_attribute((int)attribute, value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+  size_t free_bytes;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  return as_driver(cudaMemGetInfo(&free_bytes, bytes));
+}
+CUresult cuCtxGetCurrent(CUcontext *context) {
+  *context = (CUcontext)&the_context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  (void)context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) { return cuCtxSetCurrent(context); }
+CUresult cuCtxPopCurrent_v2(CUcontext *context) { return cuCtxGetCurrent(context); }
+CUresult cuCtxGetDevice(CUdevice *device) { return cuDeviceGet(device, 0); }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  return device == 0 ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
+                        CUdevice device) {
+  (void)parameters, (void)flags;
+  return cuDevicePrimaryCtxRetain(context, device);
+}
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
+  return cuCtxCreate_v4(context, NULL, flags, device);
+}
+CUresult cuCtxDestroy_v2(CUcontext context) { return cuCtxSetCurrent(context); }
+CUresult cuCtxSynchronize(void) { return as_driver(cudaDeviceSynchronize()); }
+
+/* ---- Memory and streams ---- */
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  void *found = NULL;
+  CUresult result = as_driver(cudaMalloc(&found, bytes));
+  if (result == CUDA_SUCCESS) *address = (CUdeviceptr)(uintptr_t)found;
+  return bytes ? result : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemFree_v2(CUdeviceptr address) {
+  return as_driver(cudaFree((void *)(uintptr_t)address));
+}
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+  return as_driver(cudaMemcpy((void *)(uintptr_t)to, from, bytes, cudaMemcpyHostToDevice));
+}
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+  return as_driver(cudaMemcpy(to, (void *)(uintptr_t)from, bytes, cudaMemcpyDeviceToHost));
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return as_driver(
+      cudaMemcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, cudaMemcpyDeviceToDevice));
+}
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes) {
+  return as_driver(cudaMemset((void *)(uintptr_t)address, value, bytes));
+}
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count) {
+  CUresult result = as_driver(cudaMemset((void *)(uintptr_t)address, 0, count * 4));
+  if (result != CUDA_SUCCESS) return result;
+  uint32_t *words = (uint32_t *)(uintptr_t)address;
+  for (size_t i = 0; i < count; i++) words[i] = value;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  return as_driver(cudaStreamCreateWithFlags(stream, flags));
+}
+CUresult cuStreamSynchronize(CUstream stream) { return as_driver(cudaStreamSynchronize(stream)); }
+CUresult cuStreamDestroy_v2(CUstream stream) { return as_driver(cudaStreamDestroy(stream)); }
+
+/* ---- Modules and launches ---- */
+
+/* The image is PTX text, or a fat binary with or without its wrapper. */
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  const void *container;
+  size_t bytes;
+  uint32_t magic;
+  memcpy(&magic, image, sizeof magic);
+  pthread_mutex_lock(&runtime_lock);
+  if (fatbin_unwrap(image, &container, &bytes)) {
+    *module = (CUmodule)runtime_add_image(container, bytes, NULL);
+  } else if (magic == 0xba55ed50u) {
+    uint64_t body;
+    memcpy(&body, (const char *)image + 8, sizeof body);
+    *module = (CUmodule)runtime_add_image(image, 16 + body, NULL);
+  } else {
+    *module = (CUmodule)runtime_add_image(NULL, 0, strdup(image));
+  }
+  runtime_module((Image *)*module);
+  pthread_mutex_unlock(&runtime_lock);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned option_count,
+                            CUjit_option *options, void **values) {
+  (void)option_count, (void)options, (void)values;
+  return cuModuleLoadData(module, image);
+}
+CUresult cuModuleUnload(CUmodule module) {
+  return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  Image *image = (Image *)module;
+  if (!module_entry(runtime_module(image), name)) return CUDA_ERROR_NOT_FOUND;
+  *function = (CUfunction)runtime_add_kernel(image, NULL, strdup(name));
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
+                              const char *name) {
+  uint64_t found = 0;
+  size_t size = 0;
+  if (!module_variable(runtime_module((Image *)module), name, &found, &size)) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  if (address) *address = (CUdeviceptr)found;
+  if (bytes) *bytes = size;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  return as_driver(
+      cudaFuncSetAttribute((const void *)function, (enum cudaFuncAttribute)attribute, value));
+}
+
+static CUresult launch(CUfunction function, LaunchShape shape, void **arguments, void **extra) {
+  const void *packed = NULL;
+  size_t packed_bytes = 0;
+  for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) packed = extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) packed_bytes = *(size_t *)extra[i + 1];
+  }
+  Kernel *kernel = runtime_find_kernel((const void *)function);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  pthread_mutex_lock(&runtime_lock);
+  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes);
+  pthread_mutex_unlock(&runtime_lock);
+  return as_driver(error);
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void **arguments, void **extra) {
+  (void)stream;
+  LaunchShape shape = {
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes};
+  return launch(function, shape, arguments, extra);
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                          void **extra) {
+  LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                       {config->blockDimX, config->blockDimY, config->blockDimZ},
+                       {0, 0, 0},
+                       config->sharedMemBytes};
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    shape.cluster =
+        (Index3){config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,
+                 config->attrs[i].value.clusterDim.z};
+  }
+  return launch(function, shape, arguments, extra);
+}
+
+CUresult cuGetErrorName(CUresult result, const char **name) {
+  *name = cudaGetErrorName((cudaError_t)result);
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult result, const char **sentence) {
+  *sentence = cudaGetErrorString((cudaError_t)result);
+  return CUDA_SUCCESS;
+}
+
+/* ---- How the runtime hands out driver calls ---- */
+
+/* The names a program asks for carry no version suffix; our newest one is what it gets. */
+static void *find_entry(const char *name) {
+  static void *self;
+  Dl_info here;
+  if (strncmp(name, "cu", 2)) return NULL;
+  if (!self && dladdr((void *)&cuInit, &here)) self = dlopen(here.dli_fname, RTLD_NOW);
+  if (!self) return NULL;
+  void *entry = dlsym(self, name);
+  static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2"};
+  for (int i = 0; !entry && i < 3; i++) {
+    char versioned[128];
+    snprintf(versioned, sizeof versioned, "%s%s", name, SUFFIXES[i]);
+    entry = dlsym(self, versioned);
+  }
+  return entry;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found) {
+  (void)version, (void)flags;
+  if (!name || !entry) return runtime_answer(cudaErrorInvalidValue);
+  *entry = find_entry(name);
+  if (found) {
+    *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *found) {
+  return cudaGetDriverEntryPointByVersion(name, entry, 13000, flags, found);
+}
+CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *found) {
+  (void)version, (void)flags;
+  *entry = find_entry(name);
+  if (found) {
+    *found = *entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  }
+  return *entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}

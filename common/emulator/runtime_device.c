@@ -1,0 +1,255 @@
+/* runtime_device.c: the one device, streams and events. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime.h"
+
+/* ---- The device ---- */
+
+cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  return runtime_answer(device == 0 ? runtime_known_fault() : cudaErrorInvalidDevice);
+}
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
+  (void)device_flags, (void)flags;
+  return cudaSetDevice(device);
+}
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  (void)flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+  *flags = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!value || !device_attribute((int)attribute, value)) {
+    return runtime_answer(cudaErrorInvalidValue);
+  }
+  return cudaSuccess;
+}
+
+static int attribute_value(enum cudaDeviceAttr attribute) {
+  int value = 0;
+  device_attribute((int)attribute, &value);
+  return value;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!p) return runtime_answer(cudaErrorInvalidValue);
+  memset(p, 0, sizeof *p);
+  strcpy(p->name, "Emulated sm_90a");
+  memcpy(p->uuid.bytes, "emulated sm_90a", 16);
+  p->totalGlobalMem = (size_t)143771 << 20;
+  p->sharedMemPerBlock = (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerBlock);
+  p->regsPerBlock = attribute_value(cudaDevAttrMaxRegistersPerBlock);
+  p->warpSize = attribute_value(cudaDevAttrWarpSize);
+  p->memPitch = (size_t)attribute_value(cudaDevAttrMaxPitch);
+  p->maxThreadsPerBlock = attribute_value(cudaDevAttrMaxThreadsPerBlock);
+  p->maxThreadsDim[0] = attribute_value(cudaDevAttrMaxBlockDimX);
+  p->maxThreadsDim[1] = attribute_value(cudaDevAttrMaxBlockDimY);
+  p->maxThreadsDim[2] = attribute_value(cudaDevAttrMaxBlockDimZ);
+  p->maxGridSize[0] = attribute_value(cudaDevAttrMaxGridDimX);
+  p->maxGridSize[1] = attribute_value(cudaDevAttrMaxGridDimY);
+  p->maxGridSize[2] = attribute_value(cudaDevAttrMaxGridDimZ);
+  p->totalConstMem = (size_t)attribute_value(cudaDevAttrTotalConstantMemory);
+  p->major = attribute_value(cudaDevAttrComputeCapabilityMajor);
+  p->minor = attribute_value(cudaDevAttrComputeCapabilityMinor);
+  p->textureAlignment = (size_t)attribute_value(cudaDevAttrTextureAlignment);
+  p->texturePitchAlignment = (size_t)attribute_value(cudaDevAttrTexturePitchAlignment);
+  p->multiProcessorCount = attribute_value(cudaDevAttrMultiProcessorCount);
+  p->integrated = attribute_value(cudaDevAttrIntegrated);
+  p->canMapHostMemory = attribute_value(cudaDevAttrCanMapHostMemory);
+  p->surfaceAlignment = (size_t)attribute_value(cudaDevAttrSurfaceAlignment);
+  p->concurrentKernels = attribute_value(cudaDevAttrConcurrentKernels);
+  p->ECCEnabled = attribute_value(cudaDevAttrEccEnabled);
+  p->asyncEngineCount = attribute_value(cudaDevAttrAsyncEngineCount);
+  p->unifiedAddressing = attribute_value(cudaDevAttrUnifiedAddressing);
+  p->memoryBusWidth = attribute_value(cudaDevAttrGlobalMemoryBusWidth);
+  p->l2CacheSize = attribute_value(cudaDevAttrL2CacheSize);
+  p->persistingL2CacheMaxSize = attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
+  p->maxThreadsPerMultiProcessor = attribute_value(cudaDevAttrMaxThreadsPerMultiProcessor);
+  p->streamPrioritiesSupported = attribute_value(cudaDevAttrStreamPrioritiesSupported);
+  p->globalL1CacheSupported = attribute_value(cudaDevAttrGlobalL1CacheSupported);
+  p->localL1CacheSupported = attribute_value(cudaDevAttrLocalL1CacheSupported);
+  p->sharedMemPerMultiprocessor =
+      (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  p->regsPerMultiprocessor = attribute_value(cudaDevAttrMaxRegistersPerMultiprocessor);
+  p->managedMemory = attribute_value(cudaDevAttrManagedMemory);
+  p->hostNativeAtomicSupported = attribute_value(cudaDevAttrHostNativeAtomicSupported);
+  p->pageableMemoryAccess = attribute_value(cudaDevAttrPageableMemoryAccess);
+  p->concurrentManagedAccess = attribute_value(cudaDevAttrConcurrentManagedAccess);
+  p->computePreemptionSupported = attribute_value(cudaDevAttrComputePreemptionSupported);
+  p->cooperativeLaunch = attribute_value(cudaDevAttrCooperativeLaunch);
+  p->sharedMemPerBlockOptin = (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  p->maxBlocksPerMultiProcessor = attribute_value(cudaDevAttrMaxBlocksPerMultiprocessor);
+  p->accessPolicyMaxWindowSize = attribute_value(cudaDevAttrMaxAccessPolicyWindowSize);
+  p->reservedSharedMemPerBlock = (size_t)attribute_value(cudaDevAttrReservedSharedMemoryPerBlock);
+  p->hostRegisterSupported = attribute_value(cudaDevAttrHostRegisterSupported);
+  p->memoryPoolsSupported = attribute_value(cudaDevAttrMemoryPoolsSupported);
+  p->clusterLaunch = attribute_value(cudaDevAttrClusterLaunch);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int *version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+  (void)limit, (void)value;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+  *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 8u << 20 : 0;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
+  (void)config;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  *can = 0;
+  return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+/* ---- Streams: a launch is done when its call returns, so a stream is a name ---- */
+
+struct CUstream_st {
+  unsigned flags;
+  int priority;
+};
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  *stream = calloc(1, sizeof **stream);
+  if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
+  **stream = (struct CUstream_st){flags, priority};
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  free(stream);
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  (void)stream;
+  return runtime_answer(runtime_synchronise());
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  (void)stream;
+  return runtime_answer(runtime_synchronise());
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  (void)stream, (void)flags;
+  return runtime_answer(event ? runtime_known_fault() : cudaErrorInvalidResourceHandle);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+  (void)stream;
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+  *flags = stream ? stream->flags : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+  *priority = stream ? stream->priority : 0;
+  return cudaSuccess;
+}
+
+/* ---- Events: times of the host's clock ---- */
+
+struct CUevent_st {
+  bool recorded, timed;
+  struct timespec time;
+};
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  *event = calloc(1, sizeof **event);
+  if (!*event) return runtime_answer(cudaErrorMemoryAllocation);
+  (*event)->timed = !(flags & cudaEventDisableTiming);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  free(event);
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  (void)stream, (void)flags;
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  clock_gettime(CLOCK_MONOTONIC, &event->time);
+  event->recorded = true;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  return runtime_answer(runtime_synchronise());
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin || !end || !begin->recorded || !end->recorded || !begin->timed || !end->timed) {
+    return runtime_answer(cudaErrorInvalidResourceHandle);
+  }
+  double seconds = (double)(end->time.tv_sec - begin->time.tv_sec) +
+                   (double)(end->time.tv_nsec - begin->time.tv_nsec) * 1e-9;
+  *milliseconds = (float)(seconds * 1e3);
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+
+/* ---- Advice that changes nothing here, and small questions ---- */
+
+cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue *value) {
+  (void)stream, (void)attribute, (void)value;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaMemAdvise(const void *address, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation location) {
+  (void)address, (void)bytes, (void)advice, (void)location;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+  (void)stream;
+  cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess) function(data);
+  return runtime_answer(error);
+}
+cudaError_t cudaFuncGetName(const char **name, const void *function) {
+  Kernel *kernel = runtime_find_kernel(function);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *name = kernel->device_name;
+  return cudaSuccess;
+}
