@@ -1,0 +1,137 @@
+/* module.c: a PTX text as the runtime sees it: loaded or refused, its entries and variables by name. */
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "program.h"
+
+/* Each variable is device memory of its own, at its own host address, so an index that runs past its
+ * end is found. */
+void allocate_variable(Decoder *decoder, Symbol *symbol) {
+  if (symbol->memory) return;
+  size_t alignment = symbol->alignment > 256 ? symbol->alignment : 256;
+  size_t bytes = symbol->bytes ? symbol->bytes : 1;
+  if (bytes > 1ull << 34) parse_fail(decoder, "%s is larger than 16 GiB", symbol->name);
+  uint8_t *block = calloc(1, bytes + alignment);
+  if (!block) parse_fail(decoder, "out of memory for the variable %s", symbol->name);
+  symbol->block = block;
+  symbol->memory = (uint8_t *)(((uintptr_t)block + alignment - 1) & ~(uintptr_t)(alignment - 1));
+  if (!memory_register(symbol->memory, bytes, symbol->constant_space)) {
+    free(block);
+    symbol->block = symbol->memory = NULL;
+    parse_fail(decoder, "out of memory for the variable %s", symbol->name);
+  }
+}
+
+static void fill_variables(Decoder *decoder) {
+  Module *module = decoder->module;
+  for (uint32_t i = 0; i < module->global_count; i++) {
+    const Symbol *symbol = module->globals[i];
+    for (const Initialiser *item = symbol->initialisers; item; item = item->next) {
+      uint64_t value = (uint64_t)item->addend;
+      if (item->symbol) {
+        Symbol *target = find_symbol(module, item->symbol);
+        decoder->line = item->line;
+        decoder->at = NULL;
+        if (!target)
+          parse_fail(decoder, "the initial value of %s names %s, which is declared nowhere",
+                     symbol->name, item->symbol);
+        if (target->kind == SYMBOL_FUNCTION) {
+          target->function->address_taken = true;
+          value += target->function->address;
+        } else if (target->kind == SYMBOL_VARIABLE && target->memory) {
+          value += (uint64_t)(uintptr_t)target->memory;
+        } else {
+          parse_fail(decoder, "the initial value of %s names %s, which has no fixed address",
+                     symbol->name, item->symbol);
+        }
+        if (item->masked) value = value >> item->shift & 0xff;
+      }
+      if (item->offset + item->bytes <= symbol->bytes)
+        memcpy(symbol->memory + item->offset, &value, item->bytes < 8 ? item->bytes : 8);
+    }
+  }
+}
+
+/* Everything that may fail by parse_fail; apart, because it returns twice. */
+static bool load(Decoder *decoder, const char *ptx, size_t bytes, const char *name) {
+  if (setjmp(decoder->failed)) return false;
+  Module *module = decoder->module;
+  module->name = copy_text(decoder, name, strlen(name));
+  const char *end = memchr(ptx, '\0', bytes);
+  size_t length = end ? (size_t)(end - ptx) : bytes;
+  module->text = copy_text(decoder, ptx, length);
+  module->bucket_count = 256;
+  while (module->bucket_count < length / 256 && module->bucket_count < 1u << 16)
+    module->bucket_count *= 2;
+  module->buckets = need(decoder, arena_allocate(&module->arena, module->bucket_count *
+                                                                     sizeof *module->buckets));
+  decoder->at = module->text;
+  parse_module(decoder);
+  fill_variables(decoder);
+  decode_module(decoder);
+  return true;
+}
+
+Module *module_load(const char *ptx, size_t bytes, const char *name, char *error,
+                    size_t error_bytes) {
+  Module *module = calloc(1, sizeof *module);
+  Decoder *decoder = calloc(1, sizeof *decoder);
+  if (error_bytes) error[0] = '\0';
+  bool loaded = false;
+  if (module && decoder) {
+    module->name = "PTX";
+    decoder->module = module;
+    decoder->error = error;
+    decoder->error_bytes = error_bytes;
+    decoder->line = 1;
+    loaded = load(decoder, ptx, bytes, name);
+  } else {
+    snprintf(error, error_bytes, "out of memory");
+  }
+  free(decoder);
+  if (loaded) return module;
+  module_unload(module);
+  return NULL;
+}
+
+void module_unload(Module *module) {
+  if (!module) return;
+  for (uint32_t i = 0; i < module->global_count; i++) {
+    Symbol *symbol = module->globals[i];
+    if (!symbol->block) continue;
+    memory_unregister(symbol->memory);
+    free(symbol->block);
+    symbol->block = NULL;
+  }
+  arena_free(&module->arena);
+  free(module);
+}
+
+const Function *module_entry(const Module *module, const char *name) {
+  const Symbol *symbol = find_symbol(module, name);
+  if (!symbol || symbol->kind != SYMBOL_FUNCTION) return NULL;
+  const Function *function = symbol->function;
+  return function->entry && function->defined ? function : NULL;
+}
+
+bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes) {
+  const Symbol *symbol = find_symbol(module, name);
+  if (!symbol || symbol->kind != SYMBOL_VARIABLE || !symbol->memory) return false;
+  *address = (uint64_t)(uintptr_t)symbol->memory;
+  *bytes = symbol->bytes;
+  return true;
+}
+
+const Function *function_at(const Module *module, uint64_t address) {
+  uint64_t number = (address & ~GENERIC_TAG_MASK) >> 4;
+  if ((address & GENERIC_TAG_MASK) != FUNCTION_ADDRESS || (address & 15) != 0 || number == 0 ||
+      number > module->function_count)
+    return NULL;
+  const Function *function = module->functions[number - 1];
+  return function->defined && !function->entry ? function : NULL;
+}
+
+const FunctionTraits *function_traits(const Function *function) { return &function->traits; }
