@@ -5,10 +5,9 @@
 // barrier, the sender names the place and the barrier *in the receiver*, both through mapa.
 //
 //   rank 0           rank 1           rank 2           rank 3
-//   [outbox]         [outbox]         [outbox]         [outbox]
-//        \_______       \_______        \_______        \________ to rank 0
-//                \              \               \
-//   [inbox ]      [inbox ]         [inbox ]         [inbox ]
+//   [outbox] --+     [outbox] --+     [outbox] --+     [outbox] --> inbox of rank 0
+//              |                |                |
+//   [inbox ]   +---> [inbox ]   +---> [inbox ]   +---> [inbox ]
 //
 // Three rounds take each CTA's tile on to the CTA three ranks further: in each, the outbox of a rank
 // becomes the inbox of the next one. Beside it the same word is read with a plain ld.shared::cluster,

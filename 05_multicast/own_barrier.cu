@@ -6,15 +6,16 @@
 //   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
 //          writes to CTA r on the barrier of CTA r; so CTA r expects them, and a CTA that is not in
 //          the mask must not, or it waits for ever.
-//   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, three of which come from
-//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's.
+//   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, most of which come from
+//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's. For those
+//          whom the mask leaves out rank 0 arrives itself: they might arrive a round too early.
 //
 //   round 1   rank 0: wait empty, send --+--> full (rank 0), read, arrive at empty of rank 0
 //                                        +--> full (rank 1), read, arrive at empty of rank 0
 //                                        +--> full (rank 2), ...
 //
-// A round's bytes are expected before the CTA says that it is done with the round before: from that
-// moment on they may come. Each barrier's parity counts the phases of that barrier, not the rounds:
+// A CTA expects its next bytes before it says that it is done with the last ones: from that moment
+// on they may come. Each barrier's parity counts the phases of that barrier, not the rounds:
 // a CTA that was left out of a round is a phase behind.
 //
 // Prints, for each round, the first element that each rank holds ('-': it was not in the mask).
@@ -38,6 +39,12 @@ typedef struct {
   uint16_t of_round[ROUNDS];
 } Masks;
 
+// The first round from `round` on in which the mask names this rank.
+static __device__ int next_round(const Masks *masks, uint32_t rank, int round) {
+  while (round < ROUNDS && !(masks->of_round[round] >> rank & 1)) round++;
+  return round;
+}
+
 __global__ void __cluster_dims__(CTAS, 1, 1)
     rounds_kernel(const __grid_constant__ CUtensorMap tiles, const Masks masks, uint32_t *received,
                   uint32_t *phases) {
@@ -49,7 +56,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
     mbarrier_init(&full, 1);      // one arrival: arrive_expect_tx by this thread
     mbarrier_init(&empty, CTAS);  // used in rank 0 only, but every CTA is laid out alike
     fence_mbarrier_init();
-    if (masks.of_round[0] >> rank & 1) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    if (next_round(&masks, rank, 0) < ROUNDS) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
   }
   cluster_sync();
 
@@ -58,17 +65,21 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
     if (rank == 0 && threadIdx.x == 0) {
       if (round > 0) mbarrier_wait_parity_cluster(&empty, (round - 1) % 2);
       tma_load_1d_multicast(tile, &tiles, round * TILE_WORDS, &full, masks.of_round[round]);
+      int receivers = __popc(masks.of_round[round]);
+      for (int i = receivers; i < CTAS; i++) mbarrier_arrive(&empty);  // for those left out
     }
-    if (masks.of_round[round] >> rank & 1) {
-      mbarrier_wait_parity(&full, full_phases % 2);
-      full_phases++;
-      for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) {
-        received[(round * CTAS + rank) * TILE_WORDS + i] = tile[i];
-      }
+    if (!(masks.of_round[round] >> rank & 1)) continue;
+
+    mbarrier_wait_parity(&full, full_phases % 2);
+    full_phases++;
+    for (int i = threadIdx.x; i < TILE_WORDS; i += THREADS) {
+      received[(round * CTAS + rank) * TILE_WORDS + i] = tile[i];
     }
     __syncthreads();  // all threads of this CTA have read the tile
-    if (threadIdx.x == 0 && round + 1 < ROUNDS) {
-      if (masks.of_round[round + 1] >> rank & 1) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    if (threadIdx.x == 0) {
+      if (next_round(&masks, rank, round + 1) < ROUNDS) {
+        mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+      }
       mbarrier_arrive_cluster(mapa_shared(&empty, 0));
     }
   }

@@ -1,0 +1,275 @@
+// 05 multicast, aside: what multicast saves. Clusters of 1, 2, 4 and 8 CTAs read the same stream.
+//
+// All CTAs of a cluster need the same tiles one after the other, as in a GEMM, where a row of CTAs
+// shares A. In one way each CTA loads every tile for itself; in the other each loads one part of
+// every tile and multicasts it to all, so the cluster asks L2 for every byte once:
+//
+//                       separate                multicast
+//   cluster of 4        4 tiles read from L2    1 tile read from L2, 4 tiles written to shared memory
+//
+// The ring of stages is that of chapter 07: `full` barriers that the engine completes, `empty`
+// barriers that all CTAs of the cluster arrive at, because a part that one CTA sends overwrites the
+// buffers of all of them.
+//
+//   shared_stream              a short stream, every element summed and checked
+//   shared_stream --bench      times on a GPU: table, and build/05_multicast/shared_stream.csv
+//   shared_stream --profile    one launch of each kind, for ncu (bench.sh calls it)
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../02_tma_load/tma_load.cuh"
+#include "check.h"
+#include "cluster.cuh"
+#include "tma_multicast.cuh"
+
+enum {
+  TILE_WORDS = 4096,
+  TILE_BYTES = TILE_WORDS * 4,
+  STAGES = 4,
+  THREADS = 128,
+  RUNS = 7,
+  MOST_CTAS = 8,
+};
+
+// Cluster c reads the tiles from c * tiles_per_cluster on, modulo the stream's length; every CTA of
+// it adds up, for each word of a tile, that word of all its tiles. sums: [CTA][TILE_WORDS / 4], four
+// words of a tile together.
+__global__ void __launch_bounds__(THREADS)
+    stream_kernel(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, bool multicast,
+                  uint32_t *sums) {
+  extern __shared__ __align__(128) uint32_t buffers[];  // [STAGES][TILE_WORDS]
+  __shared__ uint64_t full[STAGES], empty[STAGES];
+  uint32_t rank = cluster_rank();
+  uint32_t ctas = cluster_size();
+  uint32_t part_words = TILE_WORDS / ctas;
+  int first_tile = (int)(blockIdx.x / ctas) * tiles_per_cluster;
+
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; s++) {
+      mbarrier_init(&full[s], 1);
+      mbarrier_init(&empty[s], multicast ? ctas : 1);
+    }
+    fence_mbarrier_init();
+    // Before any peer can send: from the cluster_sync on this CTA's bytes may come.
+    for (int s = 0; s < STAGES && s < tiles_per_cluster; s++) {
+      mbarrier_arrive_expect_tx(&full[s], TILE_BYTES);
+    }
+  }
+  cluster_sync();
+
+  uint4 sum[TILE_WORDS / 4 / THREADS] = {};
+  // Loads run STAGES tiles ahead of the sums: step i issues tile i and consumes tile i - STAGES.
+  for (int i = 0; i < tiles_per_cluster + STAGES; i++) {
+    int stage = i % STAGES;
+    uint32_t *buffer = buffers + stage * TILE_WORDS;
+    if (i >= STAGES) {
+      mbarrier_wait_parity(&full[stage], (i / STAGES - 1) % 2);
+      for (int j = 0; j < TILE_WORDS / 4 / THREADS; j++) {
+        uint4 words = ((uint4 *)buffer)[threadIdx.x + j * THREADS];
+        sum[j].x += words.x;
+        sum[j].y += words.y;
+        sum[j].z += words.z;
+        sum[j].w += words.w;
+      }
+      __syncthreads();  // this CTA is done with the stage
+      if (threadIdx.x == 0 && i < tiles_per_cluster) {
+        mbarrier_arrive_expect_tx(&full[stage], TILE_BYTES);
+      }
+      __syncwarp();  // it expects the next bytes before it says so to every sender
+      if (multicast && threadIdx.x < ctas) {
+        mbarrier_arrive_cluster(mapa_shared(&empty[stage], threadIdx.x));
+      }
+    }
+    if (i < tiles_per_cluster && threadIdx.x == 0) {
+      const uint32_t *tile = stream + (size_t)((first_tile + i) % stream_tiles) * TILE_WORDS;
+      if (multicast) {
+        if (i >= STAGES) mbarrier_wait_parity_cluster(&empty[stage], (i / STAGES - 1) % 2);
+        bulk_load_multicast(buffer + rank * part_words, tile + rank * part_words, part_words * 4,
+                            &full[stage], cluster_mask_all(ctas));
+      } else {
+        bulk_load(buffer, tile, TILE_BYTES, &full[stage]);
+      }
+    }
+  }
+  for (int j = 0; j < TILE_WORDS / 4 / THREADS; j++) {
+    sums[blockIdx.x * (TILE_WORDS / 4) + threadIdx.x + j * THREADS] =
+        sum[j].x + sum[j].y + sum[j].z + sum[j].w;
+  }
+  cluster_sync();  // a peer may still arrive at this CTA's barriers
+}
+
+static void launch(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, bool multicast,
+                   uint32_t *sums, int grid, int ctas) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = (unsigned)ctas;
+  cluster.val.clusterDim.y = 1;
+  cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)grid);
+  config.blockDim = dim3(THREADS);
+  config.dynamicSmemBytes = STAGES * TILE_BYTES;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  CUDA_CHECK(cudaFuncSetAttribute((const void *)stream_kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  STAGES * TILE_BYTES));
+  void *arguments[] = {&stream, &stream_tiles, &tiles_per_cluster, &multicast, &sums};
+  CUDA_CHECK(cudaLaunchKernelExC(&config, (const void *)stream_kernel, arguments));
+  CUDA_CHECK(cudaGetLastError());
+}
+
+// Word i of the stream, made on the host as well as on the device.
+static __host__ __device__ uint32_t word_at(size_t i) {
+  return (uint32_t)(i * 2654435761u) ^ (uint32_t)(i >> 7);
+}
+
+__global__ void fill_kernel(uint32_t *stream, size_t words) {
+  size_t first = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+  for (size_t i = first; i < words; i += (size_t)gridDim.x * blockDim.x) stream[i] = word_at(i);
+}
+
+static void check_sums(const uint32_t *sums_on_device, int stream_tiles, int tiles_per_cluster,
+                       int grid, int ctas, const char *what) {
+  enum { PER_CTA = TILE_WORDS / 4 };
+  uint32_t *got = (uint32_t *)malloc((size_t)grid * PER_CTA * 4);
+  uint32_t *expected = (uint32_t *)calloc((size_t)grid * PER_CTA, 4);
+  if (got == NULL || expected == NULL) program_fail("no memory for the sums of %d CTAs", grid);
+  CUDA_CHECK(cudaMemcpy(got, sums_on_device, (size_t)grid * PER_CTA * 4, cudaMemcpyDeviceToHost));
+  for (int cta = 0; cta < grid; cta += ctas) {
+    for (int i = 0; i < tiles_per_cluster; i++) {
+      size_t tile = (size_t)(cta / ctas * tiles_per_cluster + i) % stream_tiles;
+      for (int word = 0; word < TILE_WORDS; word++) {
+        expected[(size_t)cta * PER_CTA + word / 4] += word_at(tile * TILE_WORDS + word);
+      }
+    }
+    for (int peer = 1; peer < ctas; peer++) {
+      for (int i = 0; i < PER_CTA; i++) {
+        expected[(size_t)(cta + peer) * PER_CTA + i] = expected[(size_t)cta * PER_CTA + i];
+      }
+    }
+  }
+  check_tile(what, ELEMENT_U32, got, expected, grid, PER_CTA, 0);
+  free(got);
+  free(expected);
+}
+
+static int compare_floats(const void *a, const void *b) {
+  float difference = *(const float *)a - *(const float *)b;
+  return difference < 0 ? -1 : difference > 0;
+}
+
+static float time_stream(const uint32_t *stream, int stream_tiles, int tiles_per_cluster,
+                         bool multicast, uint32_t *sums, int grid, int ctas) {
+  cudaEvent_t start, end;
+  CUDA_CHECK(cudaEventCreate(&start));
+  CUDA_CHECK(cudaEventCreate(&end));
+  float times[RUNS];
+  for (int run = -1; run < RUNS; run++) {
+    CUDA_CHECK(cudaEventRecord(start, 0));
+    launch(stream, stream_tiles, tiles_per_cluster, multicast, sums, grid, ctas);
+    CUDA_CHECK(cudaEventRecord(end, 0));
+    CUDA_CHECK(cudaEventSynchronize(end));
+    if (run >= 0) CUDA_CHECK(cudaEventElapsedTime(&times[run], start, end));
+  }
+  CUDA_CHECK(cudaEventDestroy(start));
+  CUDA_CHECK(cudaEventDestroy(end));
+  qsort(times, RUNS, sizeof times[0], compare_floats);
+  return times[RUNS / 2] * 1000;
+}
+
+static FILE *csv_open(const char *path, const char *header) {
+  FILE *file = fopen(path, "w");
+  if (file == NULL) program_fail("cannot write %s: run make bench, which makes the folder", path);
+  cudaDeviceProp gpu;
+  int driver;
+  char date[16];
+  time_t now = time(NULL);
+  CUDA_CHECK(cudaGetDeviceProperties(&gpu, 0));
+  CUDA_CHECK(cudaDriverGetVersion(&driver));
+  strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+  fprintf(file, "# %s, driver for CUDA %d.%d, %s\n%s\n", gpu.name, driver / 1000,
+          driver % 1000 / 10, date, header);
+  return file;
+}
+
+// 128 of 132 SMs: a multiple of every cluster size.
+static const int BENCH_GRID = 128, BENCH_TILES = 512;
+
+// Measured is the rate at which shared memory is filled, over all CTAs, and what of it came from
+// L2: each CTA gets BENCH_TILES tiles either way.
+static int bench(const uint32_t *stream, uint32_t *sums, size_t stream_bytes) {
+  FILE *csv = csv_open("build/05_multicast/shared_stream.csv",
+                       "stream MiB,cluster,way,us,GB/s into shared memory,GB/s asked of L2,"
+                       "times separate loads");
+  static const size_t megabytes[] = {16, 2048};
+  for (int s = 0; s < 2; s++) {
+    size_t bytes = megabytes[s] << 20;
+    if (bytes > stream_bytes) bytes = stream_bytes;
+    int stream_tiles = (int)(bytes / TILE_BYTES);
+    printf("\nstream of %zu MiB, %d CTAs, %d tiles of %d KiB into each\n", bytes >> 20, BENCH_GRID,
+           BENCH_TILES, TILE_BYTES >> 10);
+    printf("cluster  way        us       GB/s into shared memory   GB/s asked of L2   speed\n");
+    for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
+      float separate_us = 0;
+      for (int multicast = 0; multicast <= (ctas > 1); multicast++) {
+        float us = time_stream(stream, stream_tiles, BENCH_TILES, multicast, sums, BENCH_GRID,
+                               ctas);
+        char what[64];
+        snprintf(what, sizeof what, "cluster of %d, %s", ctas,
+                 multicast ? "multicast" : "separate");
+        check_sums(sums, stream_tiles, BENCH_TILES, BENCH_GRID, ctas, what);
+        if (!multicast) separate_us = us;
+        double rate = (size_t)BENCH_GRID * BENCH_TILES * TILE_BYTES / us * 1e-3;
+        printf("%4d     %-9s %8.1f %15.0f %22.0f %14.2f\n", ctas,
+               multicast ? "multicast" : "separate", us, rate, multicast ? rate / ctas : rate,
+               separate_us / us);
+        fprintf(csv, "%zu,%d,%s,%.1f,%.0f,%.0f,%.2f\n", bytes >> 20, ctas,
+                multicast ? "multicast" : "separate", us, rate, multicast ? rate / ctas : rate,
+                separate_us / us);
+      }
+    }
+  }
+  fclose(csv);
+  return program_end("the sums of all CTAs, and how long they took");
+}
+
+int main(int argc, char **argv) {
+  long run_bench = 0, run_profile = 0;
+  const Option options[] = {
+      {"--bench", "measure time on a GPU", &run_bench, 0, 0},
+      {"--profile", "launch each kind once on 16 MiB, for ncu", &run_profile, 0, 0},
+  };
+  program_begin("shared_stream", argc, argv, options, 2);
+  bool large = run_bench || run_profile;
+  size_t stream_bytes = 24 * TILE_BYTES;
+  if (run_profile) stream_bytes = (size_t)16 << 20;
+  if (run_bench) stream_bytes = (size_t)2 << 30;
+  int grid = large ? BENCH_GRID : (int)MOST_CTAS;
+  int tiles_per_cluster = large ? BENCH_TILES : 6;
+  int stream_tiles = (int)(stream_bytes / TILE_BYTES);
+
+  uint32_t *stream, *sums;
+  CUDA_CHECK(cudaMalloc(&stream, stream_bytes));
+  CUDA_CHECK(cudaMalloc(&sums, (size_t)grid * TILE_BYTES / 4));
+  fill_kernel<<<large ? 1024 : 16, 256>>>(stream, stream_bytes / 4);
+  CUDA_CHECK(cudaGetLastError());
+  if (run_bench) return bench(stream, sums, stream_bytes);
+
+  for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
+    for (int multicast = 0; multicast <= (ctas > 1); multicast++) {
+      CUDA_CHECK(cudaMemset(sums, 0xFF, (size_t)grid * TILE_BYTES / 4));
+      launch(stream, stream_tiles, tiles_per_cluster, multicast, sums, grid, ctas);
+      char what[64];
+      snprintf(what, sizeof what, "cluster of %d, %s", ctas, multicast ? "multicast" : "separate");
+      check_sums(sums, stream_tiles, tiles_per_cluster, grid, ctas, what);
+      int loaded = multicast ? grid / ctas * tiles_per_cluster : grid * tiles_per_cluster;
+      printf("%-23s %2d tiles into each of %d CTAs, %3d tiles asked of L2\n", what,
+             tiles_per_cluster, grid, loaded);
+    }
+  }
+  CUDA_CHECK(cudaFree(stream));
+  CUDA_CHECK(cudaFree(sums));
+  return program_end("clusters of 1, 2, 4 and 8, the sums of every CTA");
+}
