@@ -1,0 +1,186 @@
+// wgmma_cases.cu: wgmma.mma_async of every type on random tiles; a digest of each case's results.
+//
+// What it prints is the same on every machine that multiplies as a Hopper GPU does. The digests of
+// an H200 are in recorded/; the emulator's must equal them.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../common/check.h"
+#include "tensor_inputs.h"
+#include "wgmma_cases.h"
+#include "wgmma_operands.h"
+
+enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 8 };
+
+typedef struct {
+  uint32_t test;            // tells the cases' random numbers apart
+  unsigned long long *digest;
+  uint32_t *raw;            // where the first blocks put their results, or NULL
+  uint32_t raw_blocks;
+} Run;
+
+__device__ static uint32_t tile_memory(uint8_t *memory, Run run, InputType type_a, InputType type_b,
+                                       uint32_t bytes_b) {
+  const int mode = (int)(blockIdx.x % MODES);
+  for (uint32_t word = threadIdx.x; word < BYTES_A / 4; word += THREADS)
+    *(uint32_t *)(memory + REGION_A + 4 * word) =
+        input_register(type_a, input_hash(run.test, blockIdx.x, POSITION_A + word), mode);
+  for (uint32_t word = threadIdx.x; word < bytes_b / 4; word += THREADS)
+    *(uint32_t *)(memory + REGION_B + 4 * word) =
+        input_register(type_b, input_hash(run.test, blockIdx.x, POSITION_B + word), mode);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  return (uint32_t)__cvta_generic_to_shared(memory);
+}
+
+__device__ static uint8_t *aligned_memory(uint8_t *memory) {
+  const uint32_t address = (uint32_t)__cvta_generic_to_shared(memory);
+  return memory + ((1024u - (address & 1023u)) & 1023u);
+}
+
+__device__ static void add_results(Run run, int step, const uint32_t *d, int registers) {
+  const uint32_t iteration = blockIdx.x * STEPS + (uint32_t)step;
+  unsigned long long sum = 0;
+#pragma unroll
+  for (int i = 0; i < registers; i++)
+    sum += result_mark(d[i], iteration, threadIdx.x * 128u + (uint32_t)i);
+  atomicAdd(run.digest, sum);
+  if (blockIdx.x < run.raw_blocks)
+    for (int i = 0; i < registers; i++)
+      run.raw[(iteration * THREADS + threadIdx.x) * (uint32_t)registers + (uint32_t)i] = d[i];
+}
+
+#define INPUT_HASH(position) input_hash(run.test, blockIdx.x * STEPS + (uint32_t)step, (position))
+
+#define BEGIN(R, A, B, C, TRANS_A, TRANS_B, WIDE)                                                 \
+  extern __shared__ uint8_t dynamic_memory[];                                                     \
+  uint8_t *memory = aligned_memory(dynamic_memory);                                               \
+  const int mode = (int)(blockIdx.x % MODES);                                                     \
+  const uint32_t base = tile_memory(memory, run, INPUT_##A, INPUT_##B,                            \
+                                    BYTES_B((R) * (INPUT_##C == INPUT_F16 ? 4 : 2)));             \
+  for (int step = 0; step < STEPS; step++) {                                                      \
+    uint32_t d[R];                                                                                \
+    const uint64_t descriptor_b =                                                                 \
+        step_descriptor(step_layout(step, TRANS_B, WIDE), base + REGION_B);                       \
+    const uint32_t scale_d = step != 3;                                                           \
+    _Pragma("unroll") for (uint32_t i = 0; i < R; i++)                                            \
+      d[i] = input_register(INPUT_##C, INPUT_HASH(POSITION_C + threadIdx.x * 128u + i), mode);
+
+#define END(R)                                                                                    \
+    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;"           \
+                 : TIED_##R(d)::"memory");                                                        \
+    add_results(run, step, d, R);                                                                 \
+  }
+
+// Where A is: behind a descriptor, or in four registers of each thread.
+#define PREPARE_SHARED(A, TRANS_A)                                                                \
+  const uint64_t descriptor_a = step_descriptor(step_layout(step, TRANS_A, 0), base + REGION_A);
+#define PREPARE_REGISTERS(A, TRANS_A)                                                             \
+  uint32_t a[4];                                                                                  \
+  for (uint32_t i = 0; i < 4; i++)                                                                \
+    a[i] = input_register(INPUT_##A, INPUT_HASH(POSITION_REGISTERS_A + threadIdx.x * 4u + i),     \
+                          mode);
+
+#define OPEN "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, "
+#define FOUR(R) "{" NEXT_##R##_1 "," NEXT_##R##_2 "," NEXT_##R##_3 "," NEXT_##R##_4 "}"
+#define ISSUE_SHARED(R, OPCODE, TAIL)                                                             \
+  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
+               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 TAIL ";\n\t}"                         \
+               : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b) : "memory")
+#define ISSUE_REGISTERS(R, OPCODE, TAIL)                                                          \
+  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
+               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 TAIL ";\n\t}"                              \
+               : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
+                 "l"(descriptor_b) : "memory")
+#define ISSUE_SPARSE_SHARED(R, OPCODE, TAIL)                                                      \
+  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
+               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 ", " NEXT_##R##_3 TAIL ";\n\t}"       \
+               : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b), "r"(meta)      \
+               : "memory")
+#define ISSUE_SPARSE_REGISTERS(R, OPCODE, TAIL)                                                   \
+  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
+               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 ", " NEXT_##R##_6 TAIL ";\n\t}"            \
+               : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
+                 "l"(descriptor_b), "r"(meta) : "memory")
+
+// A kernel for each case. What a case does not use (A's registers or A's descriptor) costs nothing.
+#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL)                           \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
+    BEGIN(R, A, B, C, TRANS_A, TRANS_B, 0)                                                        \
+    PREPARE_##SOURCE(A, TRANS_A)                                                                  \
+    ISSUE_##SOURCE(R, OPCODE, TAIL);                                                              \
+    END(R)                                                                                        \
+  }
+#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META)              \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
+    BEGIN(R, A, B, C, TRANS_A, TRANS_B, 1)                                                        \
+    PREPARE_##SOURCE(A, TRANS_A)                                                                  \
+    const uint32_t meta =                                                                         \
+        input_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode);              \
+    ISSUE_SPARSE_##SOURCE(R, OPCODE, TAIL);                                                       \
+    END(R)                                                                                        \
+  }
+WGMMA_CASES
+WGMMA_SPARSE_CASES
+#undef WGMMA
+#undef WGMMA_SPARSE
+
+typedef struct {
+  const char *name;
+  void (*kernel)(Run run);
+  uint32_t registers;
+  uint32_t columns;
+} Case;
+
+static const Case cases[] = {
+#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL)                           \
+  {#NAME, run_##NAME, R, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
+#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META)              \
+  {#NAME, run_##NAME, R, (R) * (INPUT_##C == INPUT_F16 ? 4 : 2)},
+    WGMMA_CASES WGMMA_SPARSE_CASES};
+
+static void run_case(const Case *test, uint32_t results, FILE *raw) {
+  const uint32_t each = STEPS * 64 * test->columns;
+  const uint32_t blocks = (results / each + MODES - 1) / MODES * MODES;
+  const uint32_t raw_blocks = raw != NULL && test->columns <= 24 ? MODES : 0;
+  const size_t raw_bytes = (size_t)raw_blocks * STEPS * THREADS * test->registers * 4;
+  const size_t shared_bytes = 1024 + REGION_B + BYTES_B(test->columns);
+  unsigned long long digest = 0;
+  Run run = {name_hash(test->name), NULL, NULL, raw_blocks};
+  CUDA_CHECK(cudaMalloc((void **)&run.digest, sizeof digest));
+  CUDA_CHECK(cudaMemset(run.digest, 0, sizeof digest));
+  if (raw_bytes > 0) CUDA_CHECK(cudaMalloc((void **)&run.raw, raw_bytes));
+  CUDA_CHECK(cudaFuncSetAttribute((const void *)test->kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)shared_bytes));
+  test->kernel<<<blocks, THREADS, shared_bytes>>>(run);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(&digest, run.digest, sizeof digest, cudaMemcpyDeviceToHost));
+  printf("%-24s %8u results %016llx\n", test->name, blocks * each, digest);
+  if (raw_bytes > 0) {
+    void *bytes = malloc(raw_bytes);
+    if (bytes == NULL) program_fail("no memory for %zu bytes of results", raw_bytes);
+    CUDA_CHECK(cudaMemcpy(bytes, run.raw, raw_bytes, cudaMemcpyDeviceToHost));
+    fprintf(raw, "%s %zu\n", test->name, raw_bytes);
+    if (fwrite(bytes, 1, raw_bytes, raw) != raw_bytes) program_fail("cannot write the raw results");
+    free(bytes);
+    CUDA_CHECK(cudaFree(run.raw));
+  }
+  CUDA_CHECK(cudaFree(run.digest));
+}
+
+int main(int argc, char **argv) {
+  long all = 0, raw = 0;
+  const Option options[] = {{"all", "a million results of each case, not an eighth of it", &all, 0, 0},
+                            {"raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
+  program_begin("wgmma_cases", argc, argv, options, 2);
+  FILE *raw_file = raw ? fopen("wgmma_cases.raw", "wb") : NULL;
+  if (raw && raw_file == NULL) program_fail("cannot write wgmma_cases.raw");
+  const int count = (int)(sizeof cases / sizeof cases[0]);
+  for (int i = 0; i < count; i++)
+    run_case(&cases[i], all ? RESULTS_EACH : RESULTS_EACH / SHARE, raw_file);
+  if (raw_file != NULL && fclose(raw_file) != 0) program_fail("cannot write wgmma_cases.raw");
+  return program_end("%d forms of wgmma ran; their digests are above", count);
+}
