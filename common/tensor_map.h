@@ -38,22 +38,37 @@ typedef struct {
   void *address;              /* of element (0, 0, ...) in global memory */
   uint64_t size[5];           /* elements in each dimension, innermost first */
   uint64_t stride_bytes[4];   /* stride_bytes[i]: bytes between neighbours in dimension i+1;
-                                 all 0: packed, nothing between one row and the next */
+                                 0: packed, no gap after dimension i */
   uint32_t box[5];            /* elements that one copy spans in each dimension */
   uint32_t element_stride[5]; /* take every n-th element of the box; 0 means 1 */
   CUtensorMapInterleave interleave;
   CUtensorMapSwizzle swizzle;
   CUtensorMapL2promotion l2_promotion;
   CUtensorMapFloatOOBfill fill; /* what elements outside the tensor read as: zero, or a NaN */
-  bool zeros_are_literal;       /* true: a zero stride means zero, as the driver's call takes it
-                                   (and refuses it); for those who stand in for that call */
+  bool zeros_are_literal;       /* true: a zero stride means zero, as in the driver's own call;
+                                   stride_bytes[i] = 0 then repeats one row for ever */
 } TensorMap;
 
-/* One element in global memory; 0 for the packed 4-bit and 6-bit types, which a 9.0 refuses. */
-size_t tensor_map_element_bytes(CUtensorMapDataType type);
-
-/* The stride that stands in the map: stride_bytes[i] as given, or worked out when packed. */
-uint64_t tensor_map_stride_bytes(const TensorMap *map, int i);
+/* An im2col map: dimensions are channels, width, height, depth, image (rank 3: channels, width,
+ * image). One copy takes channels_per_pixel channels of pixels_per_column pixels, walking a
+ * bounding box that runs from lower_corner to size + upper_corner in each spatial dimension. */
+typedef struct {
+  CUtensorMapDataType type;
+  int rank; /* 3 to 5 */
+  void *address;
+  uint64_t size[5];
+  uint64_t stride_bytes[4];
+  int lower_corner[3]; /* rank - 2 of them, for size[1], size[2], size[3] */
+  int upper_corner[3];
+  uint32_t channels_per_pixel;
+  uint32_t pixels_per_column;
+  uint32_t element_stride[5];
+  CUtensorMapInterleave interleave;
+  CUtensorMapSwizzle swizzle;
+  CUtensorMapL2promotion l2_promotion;
+  CUtensorMapFloatOOBfill fill;
+  bool zeros_are_literal;
+} TensorMapIm2col;
 
 /* Writes every broken rule into text, one per line: the field, its value, the rule, a mend.
  * Returns how many rules are broken; 0 means that the driver's encoder accepts the map. Text
@@ -67,8 +82,14 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *map);
 /* The same 128 bytes without a driver. False, and words untouched, when a rule is broken. */
 bool tensor_map_pack(const TensorMap *map, uint64_t words[16]);
 
-/* 128 bytes back into a struct, as copied out of a debugger. False when no encoder made them. */
+/* 128 bytes back into a struct. False when they are no tiled tensor map: an im2col map, or bits
+ * set that no map has. The last 64 bytes do not matter: they repeat what follows from the others. */
 bool tensor_map_unpack(const uint64_t words[16], TensorMap *map);
+
+/* The same three for im2col maps. */
+int tensor_map_explain_im2col(const TensorMapIm2col *map, char *text, size_t text_bytes);
+bool tensor_map_pack_im2col(const TensorMapIm2col *map, uint64_t words[16]);
+bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map);
 
 /* A picture of the map: tensor, box, grid of tiles, swizzle, bytes, alignment. */
 void tensor_map_print(FILE *out, const TensorMap *map);
@@ -76,12 +97,26 @@ void tensor_map_print(FILE *out, const TensorMap *map);
 /* What one copy of a whole box moves: the byte count to give mbarrier.arrive.expect_tx. */
 size_t tensor_map_copy_bytes(const TensorMap *map);
 
-/* From the first to past the last byte that a box touches in shared memory. More than the copy
- * bytes when a swizzle's span is wider than the box: rows then lie a whole span apart. */
+/* The shared memory that one box needs. More than the copy's bytes when a swizzle's span is wider
+ * than the box: its rows then lie a whole span apart. */
 size_t tensor_map_footprint_bytes(const TensorMap *map);
 
-/* The alignment that a box in shared memory needs for its swizzle pattern to start at its start. */
+/* The alignment in shared memory at which the box's swizzle pattern starts at its first row. */
 size_t tensor_map_alignment(const TensorMap *map);
+
+/* The map with every zero that stands for something replaced by what it stands for. */
+TensorMap tensor_map_resolved(const TensorMap *map);
+
+/* One element in global memory; 0 for the packed 4-bit and 6-bit types, which an H200 refuses. */
+size_t tensor_map_element_bytes(CUtensorMapDataType type);
+bool tensor_map_type_is_float(CUtensorMapDataType type);
+
+/* The names of CUDA's constants without their prefix: "BFLOAT16", "128B"; NULL for no constant. */
+const char *tensor_map_type_name(CUtensorMapDataType type);
+const char *tensor_map_interleave_name(CUtensorMapInterleave interleave);
+const char *tensor_map_swizzle_name(CUtensorMapSwizzle swizzle);
+const char *tensor_map_l2_promotion_name(CUtensorMapL2promotion promotion);
+const char *tensor_map_fill_name(CUtensorMapFloatOOBfill fill);
 
 #ifdef __cplusplus
 }
