@@ -1,0 +1,125 @@
+#!/usr/bin/env bats
+# common/check.h, tile.h and element.h: what they print, and the exit codes.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  program=build/tests/common/verdicts
+}
+
+verdict() { run common/run-program $program --case "$1"; }
+
+@test "a check that holds: PASS, exit 0" {
+  verdict 0
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == "device: "* ]]
+  [ "${lines[-1]}" = "PASS verdicts: case 0" ]
+}
+
+@test "two swapped integers: both places, expected and got, exit 1" {
+  verdict 1
+  [ "$status" -eq 1 ]
+  [[ $output == *"tile: row 1, column 1: expected 104, got 107"* ]]
+  [[ $output == *"tile: row 2, column 1: expected 107, got 104"* ]]
+  [[ $output == *"tile: 2 of 12 elements are wrong"* ]]
+  [ "${lines[-1]}" = "FAIL verdicts: case 1" ]
+}
+
+@test "of many mismatches the first five are shown and all are counted" {
+  verdict 2
+  [ "$status" -eq 1 ]
+  [ "$(grep -c 'got 200' <<<"$output")" -eq 5 ]
+  [[ $output == *"12 of 12 elements are wrong"* ]]
+}
+
+@test "a NaN fails whatever the tolerance" {
+  verdict 3
+  [ "$status" -eq 1 ]
+  [[ $output == *"row 0, column 1: expected 2, got nan"* ]]
+}
+
+@test "an expected NaN and an expected infinity pass" {
+  verdict 4
+  [ "$status" -eq 0 ]
+}
+
+@test "just over the tolerance fails, just within it passes" {
+  verdict 5
+  [ "$status" -eq 1 ]
+  [[ $output == *"1 of 2 elements are wrong"* ]]
+}
+
+@test "a false fact fails with its message" {
+  verdict 6
+  [ "$status" -eq 1 ]
+  [[ $output == *"wrong: 2 + 2 is 4, expected 5"* ]]
+}
+
+@test "a failing call names file, line, call, error, sentence and likely cause" {
+  verdict 7
+  [ "$status" -eq 1 ]
+  [[ $output == *"verdicts.cu:"*"cudaMemset((void *)16, 0, 1)"* ]]
+  [[ $output == *"cudaErrorInvalidValue (1): invalid argument"* ]]
+  [[ $output == *"likely: "* ]]
+  [[ $output == *"FAIL verdicts: cudaErrorInvalidValue"* ]]
+}
+
+@test "a driver's error points at the chapter that explains it" {
+  verdict 8
+  [ "$status" -eq 1 ]
+  [[ $output == *"multiple of 16 bytes (chapter 02)"* ]]
+}
+
+@test "SKIP exits 77, FAIL exits 1" {
+  verdict 9
+  [ "$status" -eq 77 ]
+  [ "${lines[-1]}" = "SKIP verdicts: the moon is full" ]
+  verdict 10
+  [ "$status" -eq 1 ]
+  [ "${lines[-1]}" = "FAIL verdicts: no luck" ]
+}
+
+@test "half and bfloat16 conversions round to nearest even" {
+  verdict 11
+  [ "$status" -eq 0 ]
+}
+
+@test "a tile is printed with both rulers, marks and a cut" {
+  verdict 12
+  [ "$status" -eq 0 ]
+  diff <(sed -n '3,$p' <<<"$output") - <<'END'
+a tile at the edge
+               -1    0    1    2
+              [0]  [1]  [2]  [3]
+    14   [0] -10*   -9   -8   -7
+    15   [1]  -2*   -1    0    1
+    16   [2]   6*   7*   8*   9*
+              * outside the tensor: filled by the copy engine
+a corner
+                0    1    2  ...
+              [0]  [1]  [2]  ...
+     0   [0]  -10   -9   -8  ...
+     1   [1]   -2   -1    0  ...
+              ... 6 rows in all
+PASS verdicts: case 12
+END
+}
+
+@test "unknown and bad arguments: usage, exit 2" {
+  run common/run-program $program --colour
+  [ "$status" -eq 2 ]
+  [[ $output == *"unknown argument '--colour'"*"usage: verdicts [--case N]"* ]]
+  run common/run-program $program --case
+  [ "$status" -eq 2 ]
+  run common/run-program $program --case two
+  [ "$status" -eq 2 ]
+  [[ $output == *"--case 'two' is not a whole number"* ]]
+  run common/run-program $program --case 99
+  [ "$status" -eq 2 ]
+  [[ $output == *"--case 99 is outside 0 to 12"* ]]
+}
+
+@test "--help prints the usage and exits 0" {
+  run common/run-program $program --help
+  [ "$status" -eq 0 ]
+  [[ $output == *"usage: verdicts"* ]]
+}
