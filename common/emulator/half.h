@@ -1,0 +1,52 @@
+/* half.h: the 16-bit floating types as floats and back, without the host's help, so that loops
+ * over lanes vectorise with every compiler. */
+#ifndef EMULATOR_HALF_H
+#define EMULATOR_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float half_float(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+static inline uint32_t half_bits(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+
+static inline float float_of_half(uint16_t half) {
+  uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
+  uint32_t rest = half & 0x7fffu;
+  /* Shifted into place the exponent is 112 too small: 2^112 puts it right, subnormals too. */
+  uint32_t scaled = half_bits(half_float(rest << 13) * 0x1p112f);
+  uint32_t value = rest >= 0x7c00u ? 0x7f800000u | (rest << 13) : scaled;
+  return half_float(sign | value);
+}
+
+/* To nearest even. NaN becomes 0x7fff, as on the chip. */
+static inline uint16_t half_of_float(float value) {
+  uint32_t bits = half_bits(value);
+  uint32_t sign = (bits >> 16) & 0x8000u;
+  uint32_t rest = bits & 0x7fffffffu;
+  /* Normal results: rebias and round by hand. Subnormal: let an addition of 0.5 do the rounding. */
+  uint32_t normal = (rest - 0x38000000u + 0xfffu + ((rest >> 13) & 1u)) >> 13;
+  uint32_t small = half_bits(half_float(rest) + 0.5f) - 0x3f000000u;
+  uint32_t result = rest < 0x38800000u ? small : normal;
+  result = rest >= 0x47800000u ? 0x7c00u : result;
+  result |= sign;
+  result = rest > 0x7f800000u ? 0x7fffu : result;
+  return (uint16_t)result;
+}
+
+static inline float float_of_bfloat(uint16_t bfloat) { return half_float((uint32_t)bfloat << 16); }
+
+static inline uint16_t bfloat_of_float(float value) {
+  uint32_t bits = half_bits(value);
+  uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : rounded);
+}
+
+#endif
