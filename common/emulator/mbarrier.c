@@ -1,0 +1,501 @@
+/* mbarrier.c: the barrier in shared memory that counts arrivals and bytes: every mbarrier.*.
+ *
+ * The state is the barrier's own 64 bits in shared memory, laid out as on the chip, so that a
+ * program that copies, prints or overwrites them sees what it would see there:
+ *
+ *   63      62 .. 43           42 .. 22          21     20 .. 1            0
+ *   phase   -pending arrivals  -tx-count         lock   -expected arrivals 0
+ *
+ * Counts are stored negated: hardware adds, and the pending field's carry is the end of the phase. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "async.h"
+
+enum { COUNT_BITS = 20, COUNT_MASK = (1 << COUNT_BITS) - 1, TX_BITS = 21, TX_MASK = (1 << TX_BITS) - 1 };
+enum { EXPECTED_AT = 1, TX_AT = 22, PENDING_AT = 43, PHASE_AT = 63 };
+
+typedef struct {
+  uint32_t phase;    /* parity of the running phase */
+  uint32_t expected; /* arrivals of the next phase */
+  uint32_t pending;  /* arrivals that are missing in this one */
+  int32_t tx;        /* bytes expected and not yet brought; negative: brought and not yet expected */
+} Barrier;
+
+static Barrier barrier_unpack(uint64_t word) {
+  Barrier barrier = {.phase = (uint32_t)(word >> PHASE_AT),
+                     .expected = (uint32_t)(0 - (word >> EXPECTED_AT)) & COUNT_MASK,
+                     .pending = (uint32_t)(0 - (word >> PENDING_AT)) & COUNT_MASK};
+  uint32_t tx = (uint32_t)(0 - (word >> TX_AT)) & TX_MASK;
+  barrier.tx = (tx >> (TX_BITS - 1)) ? (int32_t)tx - (1 << TX_BITS) : (int32_t)tx;
+  return barrier;
+}
+
+static uint64_t barrier_pack(Barrier barrier) {
+  return (uint64_t)(barrier.phase & 1u) << PHASE_AT |
+         (uint64_t)((0u - barrier.pending) & COUNT_MASK) << PENDING_AT |
+         (uint64_t)((0u - (uint32_t)barrier.tx) & TX_MASK) << TX_AT |
+         (uint64_t)((0u - barrier.expected) & COUNT_MASK) << EXPECTED_AT;
+}
+
+static Barrier barrier_read(const Cluster *cluster, uint32_t address) {
+  uint64_t word;
+  memcpy(&word, shared_pointer(cluster, address), 8);
+  return barrier_unpack(word);
+}
+
+static void barrier_write(const Cluster *cluster, uint32_t address, Barrier barrier) {
+  uint64_t word = barrier_pack(barrier);
+  memcpy(shared_pointer(cluster, address), &word, 8);
+}
+
+/* ---- How many phases are over: the word knows only the last bit of it ------------------------ */
+enum { NOTES_FIRST = 64 };
+typedef struct {
+  uint32_t address; /* 0: free */
+  uint32_t phases;
+} Note;
+typedef struct {
+  uint32_t used, capacity;
+  Note *notes;
+} Notes;
+
+static Note *note_find(const Notes *notes, uint32_t address) {
+  uint32_t at = (address * 2654435761u) >> 7;
+  for (;; at++) {
+    Note *note = &notes->notes[at & (notes->capacity - 1)];
+    if (note->address == address || !note->address) return note;
+  }
+}
+
+static Note *note_of(Cluster *cluster, uint32_t address) {
+  void **place = async_barrier_notes(cluster);
+  Notes *notes = *place;
+  if (!notes) {
+    notes = async_allocate(sizeof *notes);
+    notes->capacity = NOTES_FIRST;
+    notes->notes = async_allocate(NOTES_FIRST * sizeof *notes->notes);
+    *place = notes;
+  }
+  if (notes->used * 2 >= notes->capacity) {
+    Notes larger = {.capacity = notes->capacity * 2};
+    larger.notes = async_allocate(larger.capacity * sizeof *larger.notes);
+    for (uint32_t i = 0; i < notes->capacity; i++) {
+      if (!notes->notes[i].address) continue;
+      *note_find(&larger, notes->notes[i].address) = notes->notes[i];
+      larger.used++;
+    }
+    free(notes->notes);
+    *notes = larger;
+  }
+  Note *note = note_find(notes, address);
+  if (!note->address) {
+    note->address = address;
+    notes->used++;
+  }
+  return note;
+}
+
+void mbarrier_notes_free(void *notes) {
+  if (!notes) return;
+  free(((Notes *)notes)->notes);
+  free(notes);
+}
+
+/* ---- The operations -------------------------------------------------------------------------- */
+static void settle(Cluster *cluster, uint32_t address, Barrier barrier) {
+  bool over = barrier.pending == 0 && barrier.tx == 0;
+  if (over) {
+    barrier.phase ^= 1;
+    barrier.pending = barrier.expected;
+  }
+  barrier_write(cluster, address, barrier);
+  if (!over) return;
+  uint32_t finished = note_of(cluster, address)->phases++;
+  if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
+  cluster_changed(cluster);
+}
+
+static int32_t tx_plus(int32_t tx, uint32_t bytes) {
+  uint32_t sum = ((uint32_t)tx + bytes) & TX_MASK;
+  return (sum >> (TX_BITS - 1)) ? (int32_t)sum - (1 << TX_BITS) : (int32_t)sum;
+}
+
+void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
+  Cluster *cluster = operation->warp->cta->cluster;
+  Barrier barrier = barrier_read(cluster, address);
+  barrier.tx = tx_plus(barrier.tx, 0u - operation->bytes);
+  settle(cluster, address, barrier);
+}
+
+void mbarrier_async_arrive(AsyncOperation *operation) {
+  Cluster *cluster = operation->warp->cta->cluster;
+  Barrier barrier = barrier_read(cluster, operation->barrier);
+  barrier.pending = (barrier.pending - 1) & COUNT_MASK;
+  if (settings()->check)
+    check_mbarrier_arrive(operation->warp, operation->in, operation->lane, operation->barrier,
+                          true);
+  settle(cluster, operation->barrier, barrier);
+}
+
+void mbarrier_add_pending(Cluster *cluster, uint32_t address) {
+  Barrier barrier = barrier_read(cluster, address);
+  barrier.pending = (barrier.pending + 1) & COUNT_MASK;
+  barrier_write(cluster, address, barrier);
+}
+
+bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
+                    uint32_t *address) {
+  if (window == WINDOW_GENERIC) {
+    if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
+      fault(warp, in, 1u << lane, 717, "address-space",
+            "generic address 0x%llx does not lead to shared memory, where this instruction works; "
+            "pass the address of a __shared__ variable",
+            (unsigned long long)value);
+      return false;
+    }
+    *address = (uint32_t)value;
+    return true;
+  }
+  *address = (uint32_t)value;
+  if (window == WINDOW_CTA && SHARED_RANK(*address) != warp->cta->rank) {
+    fault(warp, in, 1u << lane, 700, "address-space",
+          "shared address 0x%08x lies in the CTA of rank %u, this thread is in rank %u, and "
+          "the instruction says .shared::cta, a CTA's own memory; write .shared::cluster where "
+          "the instruction has that form",
+          *address, SHARED_RANK(*address), warp->cta->rank);
+    return false;
+  }
+  return true;
+}
+
+static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  return shared_bytes_at(warp, in, lane, address, 8, 8, ACCESS_ATOMIC) != NULL;
+}
+
+static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (!settings()->check || check_mbarrier_use(warp, in, lane, address)) return true;
+  fault(warp, in, 1u << lane, 719, "mbarrier-unusable",
+        "there is no usable mbarrier at shared address 0x%08x; the finding above says why",
+        address);
+  return false;
+}
+
+bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  return barrier_place(warp, in, lane, address) && barrier_usable(warp, in, lane, address);
+}
+
+/* ---- Instructions ---------------------------------------------------------------------------- */
+typedef struct {
+  uint8_t window;
+  bool drop, no_complete, expect, release, acquire, cluster_scope, parity, complete;
+  bool potentially_blocking;
+  int8_t token, address, count; /* operand numbers; -1: none */
+} MbarrierForm;
+
+static uint32_t operand_u32(const Warp *warp, const Instruction *in, int operand, int lane) {
+  return (uint32_t)lane_value(warp, &in->operand[operand], lane);
+}
+
+/* The barrier that this lane's address operand names; false after a fault. */
+static bool lane_barrier(Warp *warp, const Instruction *in, int lane, uint32_t *address) {
+  const MbarrierForm *form = in->decoded;
+  uint64_t value = lane_address(warp, &in->operand[form->address], lane);
+  return window_address(warp, in, lane, value, form->window, address) &&
+         barrier_place(warp, in, lane, *address);
+}
+
+#define FOR_LANES(mask, lane) \
+  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
+    for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
+
+static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    uint32_t count = operand_u32(warp, in, form->count, lane);
+    if (count == 0 || count > COUNT_MASK)
+      return fault(warp, in, 1u << lane, 719, "mbarrier-count",
+                   "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals "
+                   "that complete a phase",
+                   count, COUNT_MASK);
+    barrier_write(cluster, address, (Barrier){.expected = count, .pending = count});
+    note_of(cluster, address)->phases = 0;
+    if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
+  }
+  cluster_changed(cluster);
+  return STEP_NEXT;
+}
+
+static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    memset(shared_pointer(warp->cta->cluster, address), 0, 8);
+    if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
+  }
+  return STEP_NEXT;
+}
+
+/* expect_tx and complete_tx */
+static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    uint32_t bytes = operand_u32(warp, in, form->count, lane);
+    if (settings()->check && !form->complete)
+      check_mbarrier_expect(warp, in, lane, address, bytes);
+    Barrier barrier = barrier_read(cluster, address);
+    barrier.tx = tx_plus(barrier.tx, form->complete ? 0u - bytes : bytes);
+    settle(cluster, address, barrier);
+  }
+  return STEP_NEXT;
+}
+
+static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    Barrier barrier = barrier_read(cluster, address);
+    uint64_t token = barrier_pack(barrier);
+    uint32_t count = 1, bytes = 0;
+    if (form->expect)
+      bytes = operand_u32(warp, in, form->count, lane);
+    else if (form->count >= 0)
+      count = operand_u32(warp, in, form->count, lane);
+    if (form->expect) {
+      barrier.tx = tx_plus(barrier.tx, bytes);
+      if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
+    }
+    if (form->drop) barrier.expected = (barrier.expected - count) & COUNT_MASK;
+    barrier.pending = (barrier.pending - count) & COUNT_MASK;
+    if (settings()->check)
+      for (uint32_t i = 0; i < count && i <= COUNT_MASK; i++)
+        check_mbarrier_arrive(warp, in, lane, address, form->release);
+    settle(cluster, address, barrier);
+    if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
+  }
+  return STEP_NEXT;
+}
+
+static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  LaneMask complete = 0;
+  uint32_t addresses[LANES];
+  FOR_LANES(mask, lane) {
+    if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
+    uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+    /* The running phase has another parity than the one asked for: that one is over. */
+    uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+    if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
+  }
+  if (!complete && form->potentially_blocking && !cluster->waits_expire) return STEP_BLOCKED;
+  if (settings()->check)
+    FOR_LANES(complete, lane)
+      check_mbarrier_observed(warp, in, lane, addresses[lane],
+                              note_of(cluster, addresses[lane])->phases - 1, form->acquire);
+  FOR_LANES(mask, lane)
+    set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
+  return complete == mask ? STEP_NEXT : STEP_YIELD;
+}
+
+static StepResult run_pending_count(Warp *warp, const Instruction *in, LaneMask mask) {
+  FOR_LANES(mask, lane)
+    set_lane_value(warp, &in->operand[0], lane,
+                   barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
+  return STEP_NEXT;
+}
+
+/* ---- Decoding -------------------------------------------------------------------------------- */
+static const char *const no_semantics[] = {NULL};
+static const char *const arrive_semantics[] = {"release", "relaxed", NULL};
+static const char *const wait_semantics[] = {"acquire", "relaxed", NULL};
+static const char *const relaxed_semantics[] = {"relaxed", NULL};
+
+/* Takes .sem, .scope, .space and .b64. Without them: the strong semantics, .cta, generic. */
+static MbarrierForm *take_common(Form *form, const char *const *semantics, bool cluster_window) {
+  MbarrierForm *made = decoder_allocate(form->decoder, sizeof *made);
+  *made = (MbarrierForm){.token = -1, .count = -1};
+  int semantic = form_choose(form, semantics);
+  made->acquire = made->release = semantic <= 0;
+  if (form_take(form, "cluster"))
+    made->cluster_scope = true;
+  else
+    form_take(form, "cta");
+  if (form_take(form, "shared::cta") || form_take(form, "shared"))
+    made->window = WINDOW_CTA;
+  else if (cluster_window && form_take(form, "shared::cluster"))
+    made->window = WINDOW_CLUSTER;
+  else
+    made->window = WINDOW_GENERIC;
+  if (!form_take(form, "b64")) form_fail(form, "mbarrier instructions are of type .b64");
+  return made;
+}
+
+static bool check_operand(Form *form, int index, bool good, const char *what) {
+  if (index >= 0 && !form->failed && !good) form_fail(form, what);
+  return !form->failed;
+}
+static bool need_address(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_ADDRESS,
+                       "the barrier's address must stand in brackets");
+}
+static bool need_value(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_REGISTER,
+                       "a count or state must be a register or a literal");
+}
+
+static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
+  if (form->failed) return false;
+  form->out->decoded = made;
+  return form_end(form, execute);
+}
+
+static bool decode_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!form_operands(&form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(&form, 0);
+  need_value(&form, 1);
+  return finish(&form, made, run_init);
+}
+
+static bool decode_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!form_operands(&form, 1, 1)) return false;
+  made->address = 0;
+  need_address(&form, 0);
+  return finish(&form, made, run_inval);
+}
+
+static bool decode_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, relaxed_semantics, true);
+  made->complete = has_modifier(statement, "complete_tx");
+  if (!form_operands(&form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(&form, 0);
+  need_value(&form, 1);
+  return finish(&form, made, run_tx);
+}
+
+static bool decode_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, arrive_semantics, true);
+  made->drop = has_modifier(statement, "arrive_drop");
+  made->expect = form_take(&form, "expect_tx");
+  made->no_complete = form_take(&form, "noComplete");
+  /* The older form of a remote arrive leaves the destination out. */
+  bool has_token = form_operand(&form, 0)->kind != OPERAND_ADDRESS;
+  int before = has_token ? 1 : 0;
+  bool counted = made->expect || made->no_complete;
+  if (!form_operands(&form, before + (counted ? 2 : 1), before + 2)) return false;
+  if (has_token) {
+    const Operand *token = form_operand(&form, 0);
+    if (token->kind == OPERAND_REGISTER && !token->constant && token->bytes == 8)
+      made->token = 0;
+    else if (token->kind != OPERAND_SINK)
+      return form_fail(&form, "the state that an arrive returns is a 64-bit register or _");
+    if (made->token == 0 && made->window == WINDOW_CLUSTER)
+      return form_fail(&form, "an arrive in .shared::cluster returns no state: write _ for it");
+  } else if (made->window != WINDOW_CLUSTER) {
+    return form_fail(&form, "the destination for the state is missing");
+  }
+  made->address = (int8_t)before;
+  need_address(&form, before);
+  if (out->operand_count > before + 1) {
+    made->count = (int8_t)(before + 1);
+    need_value(&form, before + 1);
+  }
+  return finish(&form, made, run_arrive);
+}
+
+static bool decode_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, wait_semantics, false);
+  made->potentially_blocking = has_modifier(statement, "try_wait");
+  made->parity = form_take(&form, "parity");
+  if (!form_operands(&form, 3, made->potentially_blocking ? 4 : 3)) return false;
+  form_predicate(&form, 0);
+  made->address = 1;
+  made->count = 2;
+  need_address(&form, 1);
+  need_value(&form, 2);
+  if (out->operand_count == 4) need_value(&form, 3); /* how long it may sleep: no clock here */
+  return finish(&form, made, run_wait);
+}
+
+static bool decode_pending_count(Decoder *decoder, const PtxStatement *statement,
+                                 Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
+  if (!form_operands(&form, 2, 2)) return false;
+  form_destination(&form, 0, TYPE_U32);
+  form_source(&form, 1, TYPE_B64);
+  return form_end(&form, run_pending_count);
+}
+
+const InstructionRow mbarrier_rows[] = {
+    {"mbarrier.init", decode_init},
+    {"mbarrier.inval", decode_inval},
+    {"mbarrier.expect_tx", decode_tx},
+    {"mbarrier.complete_tx", decode_tx},
+    {"mbarrier.arrive", decode_arrive},
+    {"mbarrier.arrive_drop", decode_arrive},
+    {"mbarrier.test_wait", decode_wait},
+    {"mbarrier.try_wait", decode_wait},
+    {"mbarrier.pending_count", decode_pending_count},
+    {"", NULL},
+};
+
+/* ---- In words -------------------------------------------------------------------------------- */
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
+  if (in->execute != run_wait) return;
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  uint64_t value = lane_address(warp, &in->operand[form->address], lane);
+  uint32_t address = (uint32_t)value;
+  const Cta *cta = shared_address_cta(warp, address);
+  if (!cta || SHARED_OFFSET(address) + 8 > cta->shared_bytes) return;
+  uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+  uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+  Barrier barrier = barrier_read(cluster, address);
+  uint32_t phases = note_of(cluster, address)->phases;
+  fprintf(out,
+          "waits for the phase of parity %u at the mbarrier at shared address 0x%08x: phase %u "
+          "(parity %u) is running, %u of %u arrivals are missing",
+          asked, address, phases, barrier.phase, barrier.pending, barrier.expected);
+  uint64_t coming;
+  uint32_t operations;
+  async_in_flight(cluster, address, &coming, &operations);
+  if (coming) fprintf(out, ", %llu bytes are on their way", (unsigned long long)coming);
+  int64_t rest = barrier.tx - (int64_t)coming;
+  if (rest > 0)
+    fprintf(out,
+            "; %lld bytes more are expected than copies will bring: expect_tx promised too many, "
+            "or a copy was not issued or reports to another barrier",
+            (long long)rest);
+  else if (rest < 0)
+    fprintf(out,
+            "; copies brought %lld bytes more than were expected: expect_tx promised too few, or "
+            "went to another barrier",
+            (long long)-rest);
+  else if (barrier.pending)
+    fprintf(out, "; all expected bytes came: somebody has not arrived, or the count of "
+                 "mbarrier.init is too high");
+}

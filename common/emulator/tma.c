@@ -1,0 +1,473 @@
+/* tma.c: cp.async.bulk.tensor, its prefetch, and cp.reduce.async.bulk.tensor.
+ *
+ * At issue the map's 128 bytes and the coordinates are taken, every address is checked, and a fault
+ * that the engine would report is explained. Landing walks the rows of the box (tma_map.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "async.h"
+#include "memory.h"
+
+typedef enum { TENSOR_LOAD, TENSOR_STORE, TENSOR_PREFETCH } TensorWay;
+typedef struct {
+  uint8_t way, dimensions, window, reduce;
+  bool im2col, no_offsets;
+  int8_t map, coordinates, shared, barrier, offsets, mask; /* operands; -1: none */
+} TensorForm;
+
+enum { MAX_ROW_BYTES = 256 * 16 };
+
+/* ---- Landing --------------------------------------------------------------------------------- */
+static void fill_row(const TmaMap *map, uint8_t *bytes, size_t count) {
+  if (!map->fill_nan) {
+    memset(bytes, 0, count);
+    return;
+  }
+  static const uint8_t nans[TENSOR_TYPES][8] = {
+      [TENSOR_F16] = {0xff, 0x7f},
+      [TENSOR_BF16] = {0xff, 0x7f},
+      [TENSOR_F32] = {0xff, 0xff, 0xff, 0x7f},
+      [TENSOR_F32_FTZ] = {0xff, 0xff, 0xff, 0x7f},
+      [TENSOR_F64] = {0, 0, 0, 0, 0, 0, 0xf8, 0x7f}};
+  for (size_t i = 0; i < count; i += map->element_bytes)
+    memcpy(bytes + i, nans[map->type], map->element_bytes);
+}
+
+/* Between a row in order and its 16-byte chunks in shared memory. */
+static void put_row(uint8_t *cta, uint32_t offset, uint32_t span, const uint8_t *row,
+                    uint32_t bytes) {
+  if (!span) {
+    memcpy(cta + offset, row, bytes);
+    return;
+  }
+  for (uint32_t i = 0; i < bytes; i += 16)
+    memcpy(cta + tma_swizzle(span, offset + i), row + i, 16);
+}
+static void take_row(const uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
+                     uint32_t bytes) {
+  if (!span) {
+    memcpy(row, cta + offset, bytes);
+    return;
+  }
+  for (uint32_t i = 0; i < bytes; i += 16)
+    memcpy(row + i, cta + tma_swizzle(span, offset + i), 16);
+}
+
+static void land_load(AsyncOperation *operation) {
+  const Cluster *cluster = operation->warp->cta->cluster;
+  const TmaMap *map = &operation->tensor.map;
+  uint32_t offset = SHARED_OFFSET(operation->shared);
+  uint8_t composed[MAX_ROW_BYTES];
+  TmaWalk walk;
+  TmaRow row;
+  tma_walk_begin(&walk, map, &operation->tensor.place);
+  while (tma_walk_next(&walk, &row)) {
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)row.global;
+    if (row.bytes != walk.row_bytes || map->converts) {
+      fill_row(map, composed, row.left);
+      memcpy(composed + row.left, bytes, row.bytes);
+      tma_convert(map, composed + row.left, row.bytes);
+      fill_row(map, composed + row.left + row.bytes, walk.row_bytes - row.left - row.bytes);
+      bytes = composed;
+    }
+    for (uint32_t left = operation->cta_mask; left; left &= left - 1)
+      put_row(cluster->ctas[__builtin_ctz(left)].shared, offset + row.offset, map->swizzle_span,
+              bytes, walk.row_bytes);
+  }
+}
+
+static void read_tensor_source(AsyncOperation *operation) {
+  const Cluster *cluster = operation->warp->cta->cluster;
+  const uint8_t *cta = cluster->ctas[SHARED_RANK(operation->shared)].shared;
+  uint32_t offset = SHARED_OFFSET(operation->shared);
+  TmaWalk walk;
+  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  operation->staging = async_allocate((size_t)walk.rows * walk.row_bytes);
+  for (uint32_t i = 0; i < walk.rows; i++)
+    take_row(cta, offset + i * walk.pitch, operation->tensor.map.swizzle_span,
+             operation->staging + (size_t)i * walk.row_bytes, walk.row_bytes);
+}
+
+static void land_store(AsyncOperation *operation) {
+  const TmaMap *map = &operation->tensor.map;
+  const uint8_t *source = operation->staging;
+  TmaWalk walk;
+  TmaRow row;
+  tma_walk_begin(&walk, map, &operation->tensor.place);
+  for (; tma_walk_next(&walk, &row); source += walk.row_bytes) {
+    uint8_t *to = (uint8_t *)(uintptr_t)row.global;
+    if (!row.bytes) continue;
+    if (operation->reduce == REDUCE_NONE)
+      memcpy(to, source + row.left, row.bytes);
+    else
+      reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
+                      (TensorType)map->type, to, source + row.left, row.bytes);
+  }
+}
+
+/* ---- Checks at issue ------------------------------------------------------------------------- */
+enum { CACHED_MAPS = 16 };
+
+static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
+  static _Thread_local struct {
+    uint64_t words[16];
+    TmaMap map;
+    bool filled;
+  } cache[CACHED_MAPS];
+  const TensorForm *form = in->decoded;
+  uint64_t address = lane_address(warp, &in->operand[form->map], lane), space_address;
+  Space space;
+  LaneMask who = 1u << lane;
+  const uint8_t *bytes =
+      generic_bytes_at(warp, in, lane, address, 128, 64, ACCESS_READ, &space, &space_address);
+  if (!bytes) return false;
+  if (space == SPACE_LOCAL || space == SPACE_SHARED) {
+    fault(warp, in, who, 700, "tensor-map-place",
+          "the tensor map at generic address 0x%llx lies in %s memory, where the copy engine "
+          "cannot read it; pass it as a `const __grid_constant__ CUtensorMap` parameter of the "
+          "kernel (without __grid_constant__ the compiler makes a local copy), or put it into "
+          "__constant__ or global memory",
+          (unsigned long long)address, space == SPACE_LOCAL ? "local" : "shared");
+    return false;
+  }
+  if (settings()->check) check_tensor_map_use(warp, in, lane, address);
+  uint64_t words[16];
+  memcpy(words, bytes, sizeof words);
+  size_t slot = (size_t)((words[0] >> 8) ^ (address >> 6) ^ words[4]) % CACHED_MAPS;
+  const char *problem = "";
+  if (!cache[slot].filled || memcmp(cache[slot].words, words, sizeof words) != 0) {
+    cache[slot].filled = false;
+    if (!tma_map_read(words, &cache[slot].map, &problem)) {
+      fault(warp, in, who, 715, "tensor-map",
+            "the 128 bytes at generic address 0x%llx are no tensor map: %s; were they encoded by "
+            "cuTensorMapEncodeTiled, and copied whole?",
+            (unsigned long long)address, problem);
+      return false;
+    }
+    memcpy(cache[slot].words, words, sizeof words);
+    cache[slot].filled = true;
+  }
+  *map = cache[slot].map;
+  if (map->rank != form->dimensions) {
+    fault(warp, in, who, 715, "tensor-map-rank",
+          "the instruction is .%dd, the tensor map has %d dimension%s; use the form of the map's "
+          "rank, with as many coordinates",
+          form->dimensions, map->rank, map->rank == 1 ? "" : "s");
+    return false;
+  }
+  if (map->im2col != form->im2col) {
+    fault(warp, in, who, 715, "tensor-map-mode", "the instruction is .%s, the tensor map .%s",
+          form->im2col ? "im2col" : "tile", map->im2col ? "im2col" : "tile");
+    return false;
+  }
+  return true;
+}
+
+static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+                       TmaPlace *place) {
+  const TensorForm *form = in->decoded;
+  const Operand *coordinates = &in->operand[form->coordinates];
+  *place = (TmaPlace){.no_offsets = form->no_offsets};
+  for (int i = 0; i < form->dimensions; i++)
+    place->coordinate[i] = (int32_t)lane_value(warp, &coordinates->elements[i], lane);
+  if (form->offsets >= 0)
+    for (int i = 0; i < form->dimensions - 2; i++)
+      place->offset[i] = (uint16_t)lane_value(
+          warp, &in->operand[form->offsets].elements[i], lane);
+  int64_t inner = (int64_t)place->coordinate[0] * map->element_bytes;
+  if (inner % 16 && map->interleave == INTERLEAVE_NONE) {
+    int64_t step = 16 / map->element_bytes;
+    fault(warp, in, 1u << lane, 715, "innermost-coordinate",
+          "innermost coordinate %d of elements of %u bytes is byte %lld: it must be a multiple of "
+          "16 bytes, that is of %lld elements, for loads and stores alike; start the box at %lld "
+          "and skip what comes before, or use another map with its address moved",
+          place->coordinate[0], map->element_bytes, (long long)inner, (long long)step,
+          (long long)((place->coordinate[0] - (place->coordinate[0] % step + step) % step)));
+    return false;
+  }
+  if (form->way != TENSOR_STORE) return true;
+  for (int i = 0; i < form->dimensions; i++)
+    if (place->coordinate[i] < 0) {
+      fault(warp, in, 1u << lane, 715, "negative-store-coordinate",
+            "coordinate %d of dimension %d is negative: a store or reduce is clipped at the upper "
+            "end of the tensor, never at the lower; start at 0 and shift the tile in shared memory",
+            place->coordinate[i], i);
+      return false;
+    }
+  return true;
+}
+
+/* All rows in memory that exists; false after a fault. */
+static bool check_global(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+                         const TmaPlace *place, Access access) {
+  TmaWalk walk;
+  TmaRow row;
+  uint64_t first = UINT64_MAX, end = 0;
+  tma_walk_begin(&walk, map, place);
+  while (tma_walk_next(&walk, &row)) {
+    if (!row.bytes) continue;
+    if (row.global < first) first = row.global;
+    if (row.global + row.bytes > end) end = row.global + row.bytes;
+  }
+  if (end == 0) return true;
+  const Allocation *allocation = memory_find(first);
+  if (allocation && allocation->end >= end && !(allocation->read_only && access != ACCESS_READ))
+    return true;
+  tma_walk_begin(&walk, map, place);
+  while (tma_walk_next(&walk, &row))
+    if (row.bytes && !global_bytes_at(warp, in, lane, row.global, row.bytes, 1, access))
+      return false;
+  return true;
+}
+
+/* The bytes of a CTA's memory that the box occupies: one piece, or when rows are narrower than the
+ * swizzle's span one or more for each row. The caller frees them. */
+static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint32_t shared,
+                                  SharedPiece *single, int *count, uint32_t *end) {
+  TmaWalk walk;
+  tma_walk_begin(&walk, map, place);
+  if (walk.pitch == walk.row_bytes) {
+    *single = (SharedPiece){shared, walk.rows * walk.row_bytes};
+    *count = 1;
+    *end = shared + single->bytes;
+    return single;
+  }
+  SharedPiece *pieces = async_allocate(sizeof *pieces * walk.rows * (walk.pitch / 16));
+  *count = 0;
+  *end = shared;
+  for (uint32_t i = 0; i < walk.rows; i++) {
+    uint32_t start = shared + i * walk.pitch, chunks = 0;
+    for (uint32_t j = 0; j < walk.row_bytes; j += 16)
+      chunks |= 1u << ((tma_swizzle(map->swizzle_span, start + j) & (walk.pitch - 1)) / 16);
+    while (chunks) {
+      uint32_t first = (uint32_t)__builtin_ctz(chunks);
+      uint32_t length = (uint32_t)__builtin_ctz(~(chunks >> first));
+      SharedPiece *piece = &pieces[(*count)++];
+      *piece = (SharedPiece){(start & ~(walk.pitch - 1)) + first * 16, length * 16};
+      if (piece->address + piece->bytes > *end) *end = piece->address + piece->bytes;
+      chunks &= ~(((1u << length) - 1) << first);
+    }
+  }
+  return pieces;
+}
+
+/* ---- Issue ----------------------------------------------------------------------------------- */
+static bool check_shared_end(Warp *warp, const Instruction *in, int lane, uint32_t shared,
+                             uint32_t end, Access access) {
+  return shared_bytes_at(warp, in, lane, shared, end - shared, 128, access) != NULL;
+}
+
+static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
+  const TensorForm *form = in->decoded;
+  const TmaMap *map = &operation->tensor.map;
+  const TmaPlace *place = &operation->tensor.place;
+  uint32_t shared, barrier;
+  if (!window_address(warp, in, lane, lane_address(warp, &in->operand[form->shared], lane),
+                      form->window, &shared) ||
+      !window_address(warp, in, lane, lane_address(warp, &in->operand[form->barrier], lane),
+                      form->window, &barrier))
+    return false;
+  operation->cta_mask = 1u << (SHARED_RANK(shared) & 31u);
+  operation->barrier_mask = 1u << (SHARED_RANK(barrier) & 31u);
+  if (form->mask >= 0) {
+    if (!async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask)) return false;
+    operation->barrier_mask = operation->cta_mask;
+  }
+  SharedPiece single;
+  int count;
+  uint32_t end, start = SHARED_OFFSET(shared);
+  SharedPiece *pieces = shared_pieces(map, place, start, &single, &count, &end);
+  int ctas = __builtin_popcount(operation->cta_mask);
+  SharedPiece few[MAX_CLUSTER_CTAS];
+  SharedPiece *writes = count == 1 ? few : async_allocate(sizeof *writes * (size_t)(count * ctas));
+  int write_count = 0;
+  bool good = true;
+  for (uint32_t left = operation->cta_mask; left && good; left &= left - 1) {
+    uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
+    good = check_shared_end(warp, in, lane, rank | start, rank | end, ACCESS_WRITE);
+    for (int i = 0; i < count; i++)
+      writes[write_count++] = (SharedPiece){rank | pieces[i].address, pieces[i].bytes};
+  }
+  for (uint32_t left = operation->barrier_mask; left && good; left &= left - 1)
+    good = mbarrier_check_target(
+        warp, in, lane, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(barrier));
+  if (good) {
+    operation->write = land_load;
+    operation->shared = shared;
+    operation->barrier = barrier;
+    operation->bytes = tma_copy_bytes(map);
+    if (settings()->check)
+      for (uint32_t left = operation->cta_mask; left; left &= left - 1)
+        check_tile_layout(warp, in, (uint32_t)__builtin_ctz(left) << 24 | start, end - start,
+                          map->swizzle_span, true, PROXY_ASYNC);
+    async_submit(operation, NULL, 0, writes, write_count);
+  }
+  if (writes != few) free(writes);
+  if (pieces != &single) free(pieces);
+  return good;
+}
+
+static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
+  const TensorForm *form = in->decoded;
+  const TmaMap *map = &operation->tensor.map;
+  uint32_t shared;
+  if (!window_address(warp, in, lane, lane_address(warp, &in->operand[form->shared], lane),
+                      WINDOW_CTA, &shared))
+    return false;
+  if (form->reduce && !reduce_supported((ReduceOp)form->reduce, (TensorType)map->type)) {
+    fault(warp, in, 1u << lane, 715, "reduce-type",
+          "the copy engine has no reduce .%s for elements of type %s",
+          reduce_names[form->reduce - 1], tensor_type_name((TensorType)map->type));
+    return false;
+  }
+  SharedPiece single;
+  int count;
+  uint32_t end;
+  SharedPiece *reads = shared_pieces(map, &operation->tensor.place, shared, &single, &count, &end);
+  bool good = check_shared_end(warp, in, lane, shared, end, ACCESS_READ);
+  if (good) {
+    operation->read_source = read_tensor_source;
+    operation->write = land_store;
+    operation->shared = shared;
+    operation->bytes = tma_copy_bytes(map);
+    operation->reduce = form->reduce;
+    if (settings()->check)
+      check_tile_layout(warp, in, shared, end - shared, map->swizzle_span, false, PROXY_ASYNC);
+    async_submit(operation, reads, count, NULL, 0);
+  }
+  if (reads != &single) free(reads);
+  return good;
+}
+
+static bool issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind) {
+  const TensorForm *form = in->decoded;
+  AsyncOperation *operation = async_new(warp, in, lane, kind);
+  TmaMap *map = &operation->tensor.map;
+  TmaPlace *place = &operation->tensor.place;
+  Access access = form->way != TENSOR_STORE ? ACCESS_READ
+                  : form->reduce            ? ACCESS_ATOMIC
+                                            : ACCESS_WRITE;
+  bool good = read_map(warp, in, lane, map) && read_place(warp, in, lane, map, place) &&
+              check_global(warp, in, lane, map, place, access);
+  if (good && form->way == TENSOR_LOAD) good = issue_load(warp, in, lane, operation);
+  if (good && form->way == TENSOR_STORE) good = issue_store(warp, in, lane, operation);
+  if (!good || form->way == TENSOR_PREFETCH) async_abandon(operation);
+  return good;
+}
+
+static StepResult run_tensor(Warp *warp, const Instruction *in, LaneMask mask) {
+  const TensorForm *form = in->decoded;
+  AsyncKind kind = form->way != TENSOR_STORE ? ASYNC_TENSOR_LOAD
+                   : form->reduce            ? ASYNC_TENSOR_REDUCE
+                                             : ASYNC_TENSOR_STORE;
+  if (form->reduce) {
+    TmaMap map;
+    if (!read_map(warp, in, first_lane(mask), &map)) return STEP_FAULT;
+    if (reduce_needs_turn((ReduceOp)form->reduce, (TensorType)map.type) && !cluster_has_turn(warp))
+      return STEP_BLOCKED;
+  }
+  for (LaneMask left = mask; left; left &= left - 1)
+    if (!issue(warp, in, first_lane(left), kind)) return STEP_FAULT;
+  return STEP_NEXT;
+}
+
+/* ---- Decoding -------------------------------------------------------------------------------- */
+static const char *const dimension_names[] = {"1d", "2d", "3d", "4d", "5d", NULL};
+
+static bool need_kind(Form *form, int index, OperandKind kind, const char *what) {
+  if (form->failed) return false;
+  return form_operand(form, index)->kind == kind || form_fail(form, what);
+}
+
+static bool finish_tensor(Form *form, TensorForm *made, bool offsets, bool multicast, bool policy) {
+  int count = 0;
+  made->shared = made->barrier = made->offsets = made->mask = -1;
+  if (made->way == TENSOR_LOAD) made->shared = (int8_t)count++;
+  made->map = (int8_t)count++;
+  made->coordinates = (int8_t)count++;
+  if (made->way == TENSOR_LOAD) made->barrier = (int8_t)count++;
+  if (made->way == TENSOR_STORE) made->shared = (int8_t)count++;
+  if (offsets) made->offsets = (int8_t)count++;
+  if (multicast) made->mask = (int8_t)count++;
+  count += policy;
+  if (!form_operands(form, count, count)) return false;
+  need_kind(form, made->map, OPERAND_ADDRESS, "the tensor map stands in [map, {coordinates}]");
+  need_kind(form, made->coordinates, OPERAND_VECTOR, "the coordinates stand in braces");
+  if (made->shared >= 0)
+    need_kind(form, made->shared, OPERAND_ADDRESS, "the tile's address must stand in brackets");
+  if (made->barrier >= 0)
+    need_kind(form, made->barrier, OPERAND_ADDRESS, "the barrier's address must stand in brackets");
+  if (form->failed) return false;
+  if (form->out->operand[made->coordinates].count != made->dimensions)
+    return form_fail(form, "not as many coordinates as dimensions");
+  if (offsets) {
+    const Operand *operand = form_operand(form, made->offsets);
+    if (operand->kind != OPERAND_VECTOR || operand->count != made->dimensions - 2)
+      return form_fail(form, "im2col takes an offset for each dimension but channels and images");
+  }
+  form->out->decoded = made;
+  return form_end(form, run_tensor);
+}
+
+static TensorForm *begin_tensor(Form *form, TensorWay way) {
+  TensorForm *made = decoder_allocate(form->decoder, sizeof *made);
+  made->way = (uint8_t)way;
+  made->dimensions = (uint8_t)(form_choose(form, dimension_names) + 1);
+  if (!made->dimensions) form_fail(form, "a tensor copy is .1d to .5d");
+  return made;
+}
+
+static void take_load_mode(Form *form, TensorForm *made) {
+  if (form_take(form, "tile")) return;
+  made->im2col = form_take(form, "im2col");
+  if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
+}
+
+static void take_store_mode(Form *form, TensorForm *made) {
+  if (form_take(form, "tile")) return;
+  made->im2col = made->no_offsets = form_take(form, "im2col_no_offs");
+  if (made->im2col && made->dimensions < 3) form_fail(form, "im2col needs 3 to 5 dimensions");
+}
+
+bool decode_tensor(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 4);
+  bool store = has_modifier(statement, "bulk_group");
+  TensorForm *made = begin_tensor(&form, store ? TENSOR_STORE : TENSOR_LOAD);
+  if (store) {
+    if (!form_take(&form, "global") || !form_take(&form, "shared::cta"))
+      return form_fail(&form, "a tensor store is .global.shared::cta");
+    form_take(&form, "bulk_group");
+    take_store_mode(&form, made);
+    return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
+  }
+  made->window = form_take(&form, "shared::cluster") ? WINDOW_CLUSTER : WINDOW_CTA;
+  if (made->window == WINDOW_CTA && !form_take(&form, "shared::cta"))
+    return form_fail(&form, "a tensor load goes to .shared::cluster or .shared::cta");
+  if (!form_take(&form, "global") || !form_take(&form, "mbarrier::complete_tx::bytes"))
+    return form_fail(&form, "a tensor load is from .global and completes by "
+                            ".mbarrier::complete_tx::bytes");
+  take_load_mode(&form, made);
+  bool multicast = made->window == WINDOW_CLUSTER && form_take(&form, "multicast::cluster");
+  return finish_tensor(&form, made, made->im2col, multicast, form_take(&form, "L2::cache_hint"));
+}
+
+bool decode_tensor_reduce(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 5);
+  TensorForm *made = begin_tensor(&form, TENSOR_STORE);
+  if (!form_take(&form, "global") || !form_take(&form, "shared::cta") ||
+      !form_take(&form, "bulk_group"))
+    return form_fail(&form, "a tensor reduce is .global.shared::cta and .bulk_group");
+  made->reduce = (uint8_t)(form_choose(&form, reduce_names) + 1);
+  if (!made->reduce) return form_fail(&form, "a tensor reduce names its operation");
+  take_store_mode(&form, made);
+  return finish_tensor(&form, made, false, false, form_take(&form, "L2::cache_hint"));
+}
+
+bool decode_tensor_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 5);
+  TensorForm *made = begin_tensor(&form, TENSOR_PREFETCH);
+  if (!form_take(&form, "L2") || !form_take(&form, "global"))
+    return form_fail(&form, "the form is cp.async.bulk.prefetch.tensor.<n>d.L2.global");
+  take_load_mode(&form, made);
+  return finish_tensor(&form, made, made->im2col, false, form_take(&form, "L2::cache_hint"));
+}

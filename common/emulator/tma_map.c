@@ -1,0 +1,121 @@
+/* tma_map.c: reads the 128 bytes of a tensor map, and walks the rows of one copy (tma_map.h).
+ *
+ *   word 0        address
+ *   word 1        3:0 mode, 6:4 rank - 1, 10:7 type, 12:11 interleave, 14:13 swizzle, 15 NaN fill,
+ *                 16 tf32, 18:17 L2 promotion, 63:32 stride 0 / 16
+ *   word 2        stride 1 / 16, stride 2 / 16
+ *   word 3        stride 3 / 16; 47:32 the four strides' bits 35:32
+ *   word 4 to 6   dimensions - 1, 32 bits each
+ *   word 6        46:32 element strides - 1, 3 bits each; 63:56 box 0 - 1
+ *   word 7        box 1 to 4 - 1, 8 bits each
+ *   word 8 on     the encoder's own notes */
+#include "tma_map.h"
+
+#include <string.h>
+
+uint32_t tensor_type_bytes(TensorType type) {
+  static const uint8_t bytes[TENSOR_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2};
+  return type < TENSOR_TYPES ? bytes[type] : 1;
+}
+
+const char *tensor_type_name(TensorType type) {
+  static const char *const names[TENSOR_TYPES] = {"u8",  "u16", "u32", "s32",     "u64", "s64",
+                                                  "f16", "f32", "f32 ftz", "f64", "bf16"};
+  return type < TENSOR_TYPES ? names[type] : "unknown";
+}
+
+static uint32_t field(const uint64_t words[16], int word, int first, int bits) {
+  return (uint32_t)((words[word] >> first) & ((1ull << bits) - 1));
+}
+
+bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
+  *map = (TmaMap){.address = words[0],
+                  .rank = (uint8_t)(field(words, 1, 4, 3) + 1),
+                  .type = (uint8_t)field(words, 1, 7, 4),
+                  .interleave = (uint8_t)field(words, 1, 11, 2),
+                  .fill_nan = field(words, 1, 15, 1),
+                  .tf32 = field(words, 1, 16, 1)};
+  static const uint8_t spans[4] = {0, 32, 64, 128};
+  map->swizzle_span = spans[field(words, 1, 13, 2)];
+  if (map->rank > 5) return *problem = "its rank is more than 5", false;
+  if (map->type >= TENSOR_TYPES) return *problem = "its element type is unknown", false;
+  if (map->interleave > INTERLEAVE_32B) return *problem = "its interleave is unknown", false;
+  map->element_bytes = (uint8_t)tensor_type_bytes((TensorType)map->type);
+  static const struct {
+    uint8_t word, first;
+  } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}}, dimensions[5] = {{4, 0}, {4, 32}, {5, 0},
+                                                                      {5, 32}, {6, 0}};
+  map->stride[0] = map->element_bytes;
+  for (int i = 0; i < 5; i++) {
+    map->dimension[i] = (uint64_t)field(words, dimensions[i].word, dimensions[i].first, 32) + 1;
+    map->element_stride[i] = field(words, 6, 32 + 3 * i, 3) + 1;
+    map->box[i] = (i == 0 ? field(words, 6, 56, 8) : field(words, 7, 8 * (i - 1), 8)) + 1;
+    if (i == 4) break;
+    uint64_t low = field(words, strides[i].word, strides[i].first, 32);
+    map->stride[i + 1] = (low | (uint64_t)field(words, 3, 32 + 4 * i, 4) << 32) * 16;
+  }
+  for (int i = map->rank; i < 5; i++) {
+    map->dimension[i] = map->box[i] = map->element_stride[i] = 1;
+    map->stride[i] = 0;
+  }
+  return true;
+}
+
+/* Positions that a copy takes in a dimension: every n-th of the box. The engine ignores the stride
+ * of dimension 0. */
+static uint32_t positions(const TmaMap *map, int i) {
+  if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
+  return (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
+}
+
+uint32_t tma_copy_bytes(const TmaMap *map) {
+  uint32_t bytes = map->element_bytes;
+  for (int i = 0; i < map->rank; i++) bytes *= positions(map, i);
+  return bytes;
+}
+
+void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
+  *walk = (TmaWalk){.map = map, .place = place, .rows = 1};
+  walk->row_bytes = map->box[0] * map->element_bytes;
+  walk->pitch = walk->row_bytes < map->swizzle_span ? map->swizzle_span : walk->row_bytes;
+  for (int i = 1; i < 5; i++) {
+    walk->count[i] = positions(map, i);
+    walk->rows *= walk->count[i];
+  }
+}
+
+bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
+  if (walk->next >= walk->rows) return false;
+  const TmaMap *map = walk->map;
+  const TmaPlace *place = walk->place;
+  row->offset = walk->next++ * walk->pitch;
+  row->left = row->bytes = 0;
+  row->global = map->address;
+  bool inside = true;
+  for (int i = 1; i < map->rank; i++) {
+    int64_t at = (int64_t)place->coordinate[i] + (int64_t)walk->position[i] * map->element_stride[i];
+    if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
+    row->global += (uint64_t)at * map->stride[i];
+  }
+  if (inside) {
+    int64_t first = place->coordinate[0], end = first + map->box[0];
+    int64_t begin = first < 0 ? 0 : first;
+    if (end > (int64_t)map->dimension[0]) end = (int64_t)map->dimension[0];
+    if (begin < end) {
+      row->left = (uint32_t)(begin - first) * map->element_bytes;
+      row->bytes = (uint32_t)(end - begin) * map->element_bytes;
+      row->global += (uint64_t)begin * map->element_bytes;
+    }
+  }
+  for (int i = 1; i < 5; i++) {
+    if (++walk->position[i] < walk->count[i]) break;
+    walk->position[i] = 0;
+  }
+  return true;
+}
+
+void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes) {
+  if (!map->converts) return;
+  (void)elements;
+  (void)bytes;
+}

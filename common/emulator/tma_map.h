@@ -1,0 +1,71 @@
+/* tma_map.h: a tensor map as the copy engine reads it, and the rows that one copy moves.
+ *
+ * common/tensor_map.h speaks the language of the driver's encoder and knows what that accepts; the
+ * engine reads bits, whoever put them there (the encoder, im2col's, tensormap.replace). */
+#ifndef EMULATOR_TMA_MAP_H
+#define EMULATOR_TMA_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The engine's own numbers for element types. */
+typedef enum {
+  TENSOR_U8, TENSOR_U16, TENSOR_U32, TENSOR_S32, TENSOR_U64, TENSOR_S64, TENSOR_F16, TENSOR_F32,
+  TENSOR_F32_FTZ, TENSOR_F64, TENSOR_BF16, TENSOR_TYPES
+} TensorType;
+uint32_t tensor_type_bytes(TensorType type);
+const char *tensor_type_name(TensorType type);
+
+typedef enum { INTERLEAVE_NONE, INTERLEAVE_16B, INTERLEAVE_32B } Interleave;
+
+typedef struct {
+  uint64_t address;
+  uint64_t dimension[5];
+  uint64_t stride[5];        /* bytes between neighbours; [0] is the element (or slice) itself */
+  uint32_t box[5];
+  uint32_t element_stride[5];
+  int32_t lower[3], upper[3]; /* im2col: corners of the box of pixels, w, h, d */
+  uint32_t channels, pixels;  /* im2col: per pixel, per column */
+  uint8_t rank, type, element_bytes, interleave;
+  uint8_t swizzle_span;      /* 0, 32, 64, 128 */
+  bool fill_nan, tf32, im2col;
+  bool converts; /* what arrives is not what was read: tma_convert */
+} TmaMap;
+bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem);
+
+/* Flushes or rounds elements on their way into shared memory, for the types that ask for it. */
+void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes);
+
+/* One copy: where in the tensor, and im2col's offsets inside the filter. */
+typedef struct {
+  int32_t coordinate[5];
+  uint16_t offset[3];
+  bool no_offsets; /* im2col stores */
+} TmaPlace;
+
+/* The rows of a copy, in the order of shared memory. A row is `left` bytes of fill, `bytes` bytes
+ * at `global`, then fill to `row_bytes`. */
+typedef struct {
+  const TmaMap *map;
+  const TmaPlace *place;
+  uint32_t rows, row_bytes, pitch; /* pitch: from row to row in shared memory */
+  uint32_t next;
+  uint32_t count[5], position[5];
+  int64_t first_pixel[5];
+} TmaWalk;
+typedef struct {
+  uint32_t offset; /* of the row from the start of the box in shared memory, before swizzling */
+  uint32_t left, bytes;
+  uint64_t global;
+} TmaRow;
+void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place);
+bool tma_walk_next(TmaWalk *walk, TmaRow *row);
+/* The bytes that a copy tells its barrier. */
+uint32_t tma_copy_bytes(const TmaMap *map);
+/* Swizzling moves 16-byte chunks: the same function of an address there and back. */
+static inline uint32_t tma_swizzle(uint32_t span, uint32_t address) {
+  return address ^ ((address >> 3) & (span == 128 ? 0x70u : span == 64 ? 0x30u : span ? 0x10u : 0));
+}
+
+#endif
