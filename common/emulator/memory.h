@@ -24,6 +24,8 @@ size_t memory_in_use(void);
 /* The allocation that holds this address, or NULL. Lookups are lock-free: a launch never races with
  * allocation, which the runtime refuses to do while a kernel runs. */
 const Allocation *memory_find(uint64_t address);
+/* Goes up whenever the list changes: who keeps the answer of a lookup forgets it then. */
+extern uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
  */
 void memory_describe(uint64_t address, char *text, size_t text_bytes);
