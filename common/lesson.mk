@@ -151,7 +151,7 @@ $(COMMON_LIBRARY): $(COMMON_OBJECTS)
 	$(call say,ar  )
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/common/tensor-map: $(BUILD)/common/tensor_map_command.o $(filter %/tensor_map%,$(COMMON_OBJECTS))
+$(BUILD)/common/tensor-map: $(BUILD)/common/tensor_map_command.o $(filter $(BUILD)/common/tensor_map%,$(COMMON_OBJECTS))
 	$(call say,link)
 	$(Q)$(CC) $(SANITIZE) -o $@ $(filter-out %/tensor_map_encode.o,$^) -lm
 

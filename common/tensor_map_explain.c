@@ -190,7 +190,7 @@ static void explain_inner(Explanation *explanation, const TensorMap *map, const 
            "%u boxes side by side%s",
            tensor_map_swizzle_name(map->swizzle), span, name, inner, bytes, name,
            span / element_bytes, (bytes + span - 1) / span,
-           span == 128 ? "" : ", or use a wider swizzle");
+           bytes > 128 ? "" : ", or use a wider swizzle");
   }
 }
 
