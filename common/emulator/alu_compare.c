@@ -20,6 +20,9 @@ static StepResult move_u64(Warp *warp, const Instruction *in, LaneMask mask) {
   store_u64(warp, in->d, mask, copy);
   return STEP_NEXT;
 }
+/* The address of a .local symbol: the frame's, plus where the symbol stands in it. */
+HANDLER1(move_sum_u32, 32, 32, a + (uint32_t)in->operand[1].offset)
+HANDLER1(move_sum_u64, 64, 64, a + (uint64_t)in->operand[1].offset)
 static StepResult move_predicate(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, predicate_lanes(warp, &in->operand[1]));
   return STEP_NEXT;
@@ -111,6 +114,8 @@ bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   if (out->operand[0].kind == OPERAND_REGISTER && out->operand[1].kind == OPERAND_REGISTER &&
       bytes < 16) {
     if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
+    if (out->operand[1].offset != 0)
+      return form_end(&form, bytes == 8 ? move_sum_u64 : move_sum_u32);
     return form_end(&form, bytes == 8 ? move_u64 : bytes == 4 ? move_u32 : move_u16);
   }
   Move *move = decoder_allocate(decoder, sizeof *move);
