@@ -965,6 +965,17 @@ static void parse_body(Decoder *decoder, int depth) {
   decoder->frame_cursor = cursor;
 }
 
+/* Lanes gather at these, and leave barriers at the same time: groups may merge there. */
+static void mark_leaders(Function *function) {
+  static const char *const opcodes[] = {"vote", "shfl", "match", "redux", "elect", "bar", "barrier"};
+  for (uint32_t i = 0; i + 1 < function->draft_count; i++)
+    for (size_t k = 0; k < sizeof opcodes / sizeof opcodes[0]; k++)
+      if (strcmp(function->drafts[i].statement.modifiers[0], opcodes[k]) == 0) {
+        function->drafts[i].leader = true;
+        if (opcodes[k][0] == 'b') function->drafts[i + 1].leader = true;
+      }
+}
+
 static void finish_function(Decoder *decoder) {
   Function *function = decoder->function;
   Draft *end = add_draft(decoder); /* running off the end is a return; labels may stand here */
@@ -973,6 +984,7 @@ static void finish_function(Decoder *decoder) {
   end->statement.modifier_count = 1;
   end->statement.line = decoder->line;
   uint32_t *places = resolve_labels(decoder);
+  mark_leaders(function);
   for (uint32_t i = 0; i < function->draft_count; i++) {
     Draft *draft = &function->drafts[i];
     for (uint32_t k = 0; k < draft->operand_count; k++) {

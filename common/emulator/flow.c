@@ -1,0 +1,193 @@
+/* flow.c: branches, exits, and the table of everything that steers warps. */
+#include <string.h>
+
+#include "checker.h"
+#include "machine.h"
+
+static uint32_t place_of(Warp *warp, const Instruction *in) {
+  return (uint32_t)(in - current_group(warp)->function->code);
+}
+
+/* ---- Branches ---- */
+static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
+  jump_lanes(warp, mask, place_of(warp, in), in->operand[0].target);
+  return STEP_JUMPED;
+}
+
+static bool decode_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count > 2 ||
+      (statement->modifier_count == 2 && !has_modifier(statement, "uni")))
+    return decoder_error(decoder, statement, "bra takes no modifier but .uni");
+  if (out->operand_count != 1 || out->operand[0].kind != OPERAND_LABEL)
+    return decoder_error(decoder, statement, "bra needs one label");
+  out->execute = run_branch;
+  return true;
+}
+
+/* brx.idx: lane by lane; lanes with one target go together. */
+static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Symbol *targets = in->decoded;
+  uint32_t from = place_of(warp, in);
+  while (mask) {
+    int first = first_lane(mask);
+    uint64_t index = (uint32_t)lane_value(warp, &in->operand[0], first);
+    LaneMask together = 0;
+    for (int lane = first; lane < LANES; lane++)
+      if ((mask >> lane & 1) && (uint32_t)lane_value(warp, &in->operand[0], lane) == index)
+        together |= 1u << lane;
+    if (index >= targets->label_count)
+      return fault(warp, in, together, 719, "branch-index",
+                   "brx.idx with index %llu, but its list has %u targets",
+                   (unsigned long long)index, targets->label_count);
+    LaneMask rest = current_group(warp)->mask & ~together;
+    if (rest && mask != together) { /* more to come: the rest stays in front of this instruction */
+      Group *jumping = split_group(warp->flow, together);
+      jumping->place = targets->labels[index];
+    } else {
+      jump_lanes(warp, together, from, targets->labels[index]);
+    }
+    mask &= ~together;
+  }
+  return STEP_JUMPED;
+}
+
+static bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement,
+                                  Instruction *out) {
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], "idx") != 0 && strcmp(statement->modifiers[i], "uni") != 0)
+      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  if (!out->decoded || out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
+    return decoder_error(decoder, statement, "brx.idx needs a register and a .branchtargets list");
+  out->execute = run_indexed_branch;
+  return true;
+}
+
+/* ---- Ends ---- */
+static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpFlow *flow = warp->flow;
+  Group *group = current_group(warp);
+  if (settings()->check) check_warp_exit(warp, in, mask);
+  warp->exited |= mask;
+  if (mask == group->mask) {
+    drop_group(flow, flow->current);
+    flow->current = 0;
+  } else {
+    group->mask &= ~mask;
+    group->place = place_of(warp, in) + 1;
+  }
+  if (flow->count) cluster_changed(warp->cta->cluster); /* lanes of this warp may wait for these */
+  barriers_thread_exit(warp, mask);
+  return STEP_JUMPED;
+}
+
+static StepResult run_trap(Warp *warp, const Instruction *in, LaneMask mask) {
+  return fault(warp, in, mask, 719, "trap", "the kernel ended itself with a trap instruction");
+}
+
+static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                         Execute execute) {
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], "uni") != 0)
+      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  if (out->operand_count)
+    return decoder_error(decoder, statement, "%s takes no operands", statement->opcode);
+  out->execute = execute;
+  return true;
+}
+static bool decode_exit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_exit);
+}
+static bool decode_trap(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_trap);
+}
+
+/* In an entry, ret is exit. */
+static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
+  return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
+                                    : run_exit(warp, in, mask);
+}
+static bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_return);
+}
+
+/* ---- Time and registers ---- */
+static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask) {
+  uint64_t longest = 0;
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1) {
+      uint64_t time = (uint32_t)lane_value(warp, &in->operand[0], lane);
+      if (time > longest) longest = time;
+    }
+  warp->cta->cluster->flow->extra_time += longest * 2 / warp->cta->warp_count;
+  return STEP_YIELD;
+}
+static bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
+      out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
+    return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
+  out->execute = run_nanosleep;
+  return true;
+}
+
+/* The counts of a warpgroup's warps are compared when a warp has executed more of them than the
+ * others can have: here, each warp only remembers its last one. */
+static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  warp->flow->register_limit = (uint32_t)in->operand[0].constant_value;
+  return STEP_NEXT;
+}
+static bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
+  if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
+      !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
+    return decoder_error(decoder, statement, "expected setmaxnreg.inc or .dec, .sync.aligned.u32");
+  if (out->operand_count != 1 || !out->operand[0].constant)
+    return decoder_error(decoder, statement, "setmaxnreg needs a number as its operand");
+  uint64_t count = out->operand[0].constant_value;
+  if (count < 24 || count > 256 || count % 8)
+    return decoder_error(decoder, statement,
+                         "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
+                         (unsigned long long)count);
+  out->execute = run_setmaxnreg;
+  return true;
+}
+
+/* Grids run one after the other: what an earlier one did is there. */
+static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)warp, (void)in, (void)mask;
+  return STEP_NEXT;
+}
+static bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count != 2 ||
+      !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
+    return decoder_error(decoder, statement,
+                         "expected griddepcontrol.wait or griddepcontrol.launch_dependents");
+  return decode_plain(decoder, &(PtxStatement){.modifier_count = 1}, out, run_nothing);
+}
+static bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)decoder, (void)statement;
+  out->execute = run_nothing;
+  return true;
+}
+
+const InstructionRow flow_rows[] = {{"bra", decode_branch},
+                                    {"brx", decode_indexed_branch},
+                                    {"exit", decode_exit},
+                                    {"ret", decode_return},
+                                    {"trap", decode_trap},
+                                    {"brkpt", decode_trap},
+                                    {"nanosleep", decode_nanosleep},
+                                    {"setmaxnreg", decode_setmaxnreg},
+                                    {"griddepcontrol", decode_dependency},
+                                    {"pmevent", decode_pmevent},
+                                    {"bar", decode_named_barrier},
+                                    {"bar.warp.sync", decode_warp_barrier},
+                                    {"barrier", decode_named_barrier},
+                                    {"barrier.cluster", decode_cluster_barrier},
+                                    {"vote", decode_vote},
+                                    {"shfl", decode_shuffle},
+                                    {"match", decode_match},
+                                    {"redux", decode_redux},
+                                    {"elect", decode_elect},
+                                    {"activemask", decode_activemask},
+                                    {"", NULL}};

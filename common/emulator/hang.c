@@ -1,0 +1,147 @@
+/* hang.c: what every blocked thread waits for, when none can go on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+enum { LISTED = 24 };
+
+static const Instruction *where(const Group *group) {
+  return &group->function->code[group->place];
+}
+
+static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
+  uint32_t base = warp->index * LANES;
+  if (lanes == warp->lanes && (lanes & (lanes + 1)) == 0 && lanes != 1) {
+    fprintf(out, "threads %u-%u", base, base + 31u - (uint32_t)__builtin_clz(lanes));
+    return;
+  }
+  fprintf(out, lanes & (lanes - 1) ? "threads" : "thread");
+  int shown = 0;
+  for (LaneMask left = lanes; left; shown++) {
+    int first = first_lane(left), last = first;
+    while (last < LANES - 1 && (left >> (last + 1) & 1)) last++;
+    fprintf(out, "%s%u", shown ? ", " : " ", base + (uint32_t)first);
+    if (last > first) fprintf(out, "-%u", base + (uint32_t)last);
+    LaneMask run = (last == 31 ? ~0u : (1u << (last + 1)) - 1);
+    left &= ~run;
+  }
+}
+
+static bool starts(const Instruction *in, const char *opcode) {
+  const char *text = in->text ? in->text : "";
+  if (*text == '@') {
+    text = strchr(text, ' ');
+    text = text ? text + 1 : "";
+  }
+  return strncmp(text, opcode, strlen(opcode)) == 0;
+}
+
+static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *group) {
+  LaneMask missing = live_lanes(warp) & ~group->mask;
+  fprintf(out, "      waits for other lanes of its warp");
+  if (missing) {
+    fprintf(out, "; elsewhere are ");
+    print_threads(out, warp, missing);
+  }
+  fprintf(out, "\n      likely cause: the warp has split, and not all lanes that this instruction "
+               "needs come here: a branch on the thread number around it, or a wrong mask\n");
+}
+
+static void describe_named(FILE *out, const Warp *warp, const Group *group) {
+  const struct CtaBarriers *barriers = warp->cta->barriers;
+  bool any = false;
+  for (uint32_t i = 0; i < BARRIERS; i++) {
+    const NamedBarrier *barrier = &barriers->barriers[i];
+    if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
+    any = true;
+    if (barrier->expected)
+      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->arrived,
+              barrier->expected);
+    else
+      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->live_arrived,
+              barriers->live_threads);
+  }
+  if (any)
+    fprintf(out, "      likely cause: not all threads of the block come to this barrier: "
+                 "__syncthreads() in a branch that only some take, or a wrong thread count\n");
+}
+
+static void describe_cluster_barrier(FILE *out, const Warp *warp) {
+  const struct ClusterFlow *flow = warp->cta->cluster->flow;
+  fprintf(out,
+          "      cluster barrier: %u of %u threads have arrived\n"
+          "      likely cause: some threads of the cluster never execute barrier.cluster.arrive, or "
+          "wait elsewhere\n",
+          flow->barrier_arrived, flow->live_threads);
+}
+
+static void describe_group(FILE *out, Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const Cta *cta = warp->cta;
+  fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
+  if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
+  fprintf(out, ", warp %u, ", warp->index);
+  print_threads(out, warp, group->mask);
+  if (in->source_line && in->source_file) {
+    const char *slash = strrchr(in->source_file, '/');
+    fprintf(out, " at %s:%u", slash ? slash + 1 : in->source_file, in->source_line);
+  }
+  fprintf(out, " PTX line %u: %.120s\n", in->line, in->text ? in->text : "");
+  if (group->state != GROUP_BLOCKED) {
+    fprintf(out, "      runs, but in circles\n");
+  } else if (starts(in, "mbarrier.")) {
+    for (LaneMask left = group->mask; left; left = 0) /* all lanes wait alike, as a rule */
+      mbarrier_describe(warp, in, first_lane(left), out);
+  } else if (starts(in, "barrier.cluster")) {
+    describe_cluster_barrier(out, warp);
+  } else if (starts(in, "bar.warp")) {
+    describe_lanes_missing(out, warp, group);
+  } else if (starts(in, "bar")) {
+    describe_named(out, warp, group);
+  } else if (warp->cta->cluster->flow->wants_turn && !warp->cta->cluster->flow->has_turn) {
+    fprintf(out, "      waits for its turn at global memory\n");
+  } else if (starts(in, "shfl") || starts(in, "vote") || starts(in, "match") ||
+             starts(in, "redux") || starts(in, "elect") || in->execute == flow_converge) {
+    describe_lanes_missing(out, warp, group);
+  }
+}
+
+/* Warps that wait alike (same place, same state) are told once, with how many more there are. */
+static void describe_cluster(FILE *out, Context *context, uint32_t *listed, uint32_t *left_out,
+                             Warp **first_warp, const Group **first_group) {
+  for (uint32_t i = 0; i < context->warp_count; i++) {
+    Warp *warp = &context->warps[i];
+    for (uint32_t k = 0; k < warp->flow->count; k++) {
+      const Group *group = &warp->flow->groups[k];
+      if (!*first_warp) {
+        *first_warp = warp;
+        *first_group = group;
+      }
+      if (*listed >= LISTED) {
+        ++*left_out;
+        continue;
+      }
+      ++*listed;
+      describe_group(out, warp, group);
+    }
+  }
+  async_describe(&context->cluster, out);
+}
+
+void report_hang(Context *const *contexts, uint32_t count, const char *why) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  uint32_t listed = 0, left_out = 0;
+  Warp *warp = NULL;
+  const Group *group = NULL;
+  if (!out) return;
+  fprintf(out, "the kernel hangs: %s\n", why);
+  for (uint32_t i = 0; i < count; i++)
+    describe_cluster(out, contexts[i], &listed, &left_out, &warp, &group);
+  if (left_out) fprintf(out, "  ... and %u more groups of threads that wait\n", left_out);
+  fclose(out);
+  if (warp) fault(warp, where(group), group->mask, 702, "hang", "%s", text ? text : why);
+  free(text);
+}
