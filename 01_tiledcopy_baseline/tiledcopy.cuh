@@ -1,0 +1,83 @@
+/* tiledcopy.cuh: three ways in which the threads of a CTA fetch a tile themselves.
+ *
+ * The tile is `rows` x `columns` 16-bit elements, packed in shared memory; in global memory its
+ * rows are `pitch` elements apart. In all three a thread computes, for every access it makes,
+ *
+ *   address = base + row * pitch + column            "coordinate . stride"
+ *
+ * and afterwards the CTA must meet in a __syncthreads() before anyone reads the tile. `rows` and
+ * `columns` are meant to be constants, so that the loops unroll; THREADS * elements per access must
+ * divide the tile or be larger than it. */
+#ifndef TILEDCOPY_BASELINE_TILEDCOPY_CUH
+#define TILEDCOPY_BASELINE_TILEDCOPY_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  TILEDCOPY_THREADS = 128,
+  VECTOR_BYTES = 16,   /* the most that one thread can load or store at once */
+  VECTOR_ELEMENTS = 8, /* of 16 bits */
+};
+
+/* How many accesses each thread makes: the last round of a small tile leaves threads idle. */
+static __device__ __forceinline__ int tiledcopy_rounds(int accesses) {
+  return (accesses + TILEDCOPY_THREADS - 1) / TILEDCOPY_THREADS;
+}
+
+/* One element per access. Neighbouring threads take neighbouring columns, so a warp's 32 loads are
+ * one request of 64 bytes. */
+static __device__ __forceinline__ void copy_tile_scalar(uint16_t *tile, const uint16_t *source,
+                                                        size_t pitch, int rows, int columns) {
+#pragma unroll
+  for (int round = 0; round < tiledcopy_rounds(rows * columns); round++) {
+    int element = round * TILEDCOPY_THREADS + threadIdx.x;
+    int row = element / columns, column = element % columns;
+    if (row < rows) tile[element] = source[row * pitch + column];
+  }
+}
+
+/* Eight elements per access: source and pitch must be 16-byte multiples, as TMA demands too. */
+static __device__ __forceinline__ void copy_tile_vectors(uint16_t *tile, const uint16_t *source,
+                                                         size_t pitch, int rows, int columns) {
+  int vectors_across = columns / VECTOR_ELEMENTS;
+#pragma unroll
+  for (int round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
+    int vector = round * TILEDCOPY_THREADS + threadIdx.x;
+    int row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
+    if (row < rows) {
+      *(uint4 *)&tile[vector * VECTOR_ELEMENTS] = *(const uint4 *)&source[row * pitch + column];
+    }
+  }
+}
+
+/* PTX ISA: cp.async. Sixteen bytes from global to shared memory past the registers. It returns at
+ * once; .cg keeps the data out of L1, where nobody would look for it again. */
+static __device__ __forceinline__ void cp_async_16(void *destination, const void *source) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   (uint32_t)__cvta_generic_to_shared(destination)),
+               "l"(source)
+               : "memory");
+}
+
+/* PTX ISA: cp.async.wait_all. Until all cp.async of this thread have landed; what other threads
+ * fetched is theirs to wait for, hence the __syncthreads() after it. */
+static __device__ __forceinline__ void cp_async_wait_all(void) {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* The same eight elements per access, asynchronous: no registers hold the data, but every thread
+ * still computes every address. */
+static __device__ __forceinline__ void copy_tile_cp_async(uint16_t *tile, const uint16_t *source,
+                                                          size_t pitch, int rows, int columns) {
+  int vectors_across = columns / VECTOR_ELEMENTS;
+#pragma unroll
+  for (int round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
+    int vector = round * TILEDCOPY_THREADS + threadIdx.x;
+    int row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
+    if (row < rows) cp_async_16(&tile[vector * VECTOR_ELEMENTS], &source[row * pitch + column]);
+  }
+  cp_async_wait_all();
+}
+
+#endif

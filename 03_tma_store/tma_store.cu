@@ -1,0 +1,180 @@
+// 03 tma_store: one thread sends a whole tile back.
+//
+//   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
+//
+// A store is a load turned round, with two differences:
+//
+//   before   The threads wrote the tile with ordinary stores (the generic proxy); the engine reads
+//            it through a door of its own (the async proxy). fence_proxy_async() in every thread
+//            that wrote, then __syncthreads(), then one thread issues the store. __syncthreads()
+//            or __threadfence_block() alone order the generic proxy only.
+//   after    No barrier, no bytes. The thread that issued commits its stores to a group and waits
+//            for the group: until the engine has read the tile (bulk_wait_group_read), or until it
+//            has arrived in global memory, too (bulk_wait_group).
+//
+//     generic proxy                              async proxy
+//     tile[i] = ...   (all threads)
+//     fence_proxy_async()   ------------------->
+//     __syncthreads()
+//     thread 0: tma_store_2d, commit  ---------> reads the tile, writes global memory
+//     thread 0: bulk_wait_group_read(0) <------- has read
+//     the tile may be written again
+//
+// Part 1, fill: 32x32 tiles, 32 threads, thread i fills row i of its tile with the value i, and the
+// tiles of a 64x96 matrix go out.
+// Part 2, round trip: an 8x8 matrix 0..63 in 4x4 tiles by four CTAs of 16 threads: load, each
+// thread adds its own index, store. The lower right tile before and after:
+//
+//   36 37 38 39          36 38 40 42
+//   44 45 46 47          48 50 52 54
+//   52 53 54 55          60 62 64 66
+//   60 61 62 63          72 74 76 78
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../02_tma_load/tma_load.cuh"
+#include "check.h"
+#include "tensor_map.h"
+#include "tile.h"
+#include "tma_store.cuh"
+
+// ---- Part 1: fill ----
+
+enum {
+  CTA_M = 32,  // rows of a tile, and threads
+  CTA_N = 32,
+  FILL_ROWS = 64,
+  FILL_COLUMNS = 96,
+};
+
+__global__ void __launch_bounds__(CTA_M) fill_rows(const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) int32_t tile[CTA_M][CTA_N];
+
+  for (int column = 0; column < CTA_N; column++) tile[threadIdx.x][column] = threadIdx.x;
+
+  // Every thread for what it wrote, then everybody meets: only now the tile is complete for the
+  // engine.
+  fence_proxy_async();
+  __syncthreads();
+
+  if (threadIdx.x == 0) {
+    tma_store_2d(&map, tile, blockIdx.x * CTA_N, blockIdx.y * CTA_M);
+    bulk_commit_group();
+    // A CTA's shared memory goes to the next CTA when it exits: not before the engine has read it.
+    bulk_wait_group_read(0);
+  }
+}
+
+static void run_fill(void) {
+  static int32_t matrix[FILL_ROWS][FILL_COLUMNS], expected[FILL_ROWS][FILL_COLUMNS];
+  int32_t *device_matrix;
+  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
+  CUDA_CHECK(cudaMemset(device_matrix, 0xff, sizeof matrix));
+
+  // The map is the same as for a load: it says nothing of the direction.
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                   .rank = 2,
+                   .address = device_matrix,
+                   .size = {FILL_COLUMNS, FILL_ROWS},
+                   .box = {CTA_N, CTA_M}};
+  fill_rows<<<dim3(FILL_COLUMNS / CTA_N, FILL_ROWS / CTA_M), CTA_M>>>(
+      tensor_map_encode("matrix to fill", &map));
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(matrix, device_matrix, sizeof matrix, cudaMemcpyDeviceToHost));
+  for (int row = 0; row < FILL_ROWS; row++)
+    for (int column = 0; column < FILL_COLUMNS; column++) expected[row][column] = row % CTA_M;
+  check_tile("fill", ELEMENT_S32, matrix, expected, FILL_ROWS, FILL_COLUMNS, 0);
+
+  printf("fill: a %dx%d matrix by %d CTAs of %d threads; its last column of each tile row\n",
+         FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / CTA_N * (FILL_ROWS / CTA_M), CTA_M);
+  for (int first_row = 0; first_row < FILL_ROWS; first_row += CTA_M) {
+    printf(" ");
+    for (int row = 0; row < CTA_M; row++) printf(" %d", matrix[first_row + row][FILL_COLUMNS - 1]);
+    printf("\n");
+  }
+}
+
+// ---- Part 2: round trip ----
+
+enum {
+  SIDE = 8,   // of the matrix
+  BLOCK = 4,  // side of a tile
+  BLOCK_BYTES = BLOCK * BLOCK * 4,
+  BLOCK_THREADS = BLOCK * BLOCK,
+};
+
+__global__ void __launch_bounds__(BLOCK_THREADS)
+    add_local_index(const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) float tile[BLOCK_THREADS];
+  __shared__ uint64_t barrier;
+  int x = blockIdx.x * BLOCK, y = blockIdx.y * BLOCK;
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, BLOCK_BYTES);
+    tma_load_2d(tile, &map, x, y, &barrier);
+  }
+  __syncthreads();
+  mbarrier_wait_parity(&barrier, 0);  // the load's end: a barrier, for whoever reads the tile
+
+  tile[threadIdx.x] += threadIdx.x;
+
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    tma_store_2d(&map, tile, x, y);
+    bulk_commit_group();
+    bulk_wait_group_read(0);  // the store's end: a group, for the thread that issued it
+  }
+}
+
+static void print_blocks(const char *when, const float *matrix) {
+  for (int block = 0; block < 4; block++) {
+    int first_row = block / 2 * BLOCK, first_column = block % 2 * BLOCK;
+    char title[48];
+    snprintf(title, sizeof title, "tile (%d,%d) %s", block / 2, block % 2, when);
+    TilePicture picture = {.title = title,
+                           .type = ELEMENT_F32,
+                           .data = matrix + first_row * SIDE + first_column,
+                           .rows = BLOCK,
+                           .columns = BLOCK,
+                           .pitch = SIDE,
+                           .first_row = first_row,
+                           .first_column = first_column};
+    printf("\n");
+    tile_print(&picture);
+  }
+}
+
+static void run_round_trip(void) {
+  float matrix[SIDE * SIDE], expected[SIDE * SIDE], *device_matrix;
+  for (int i = 0; i < SIDE * SIDE; i++) {
+    int local_row = i / SIDE % BLOCK, local_column = i % SIDE % BLOCK;
+    matrix[i] = (float)i;
+    expected[i] = (float)(i + local_row * BLOCK + local_column);
+  }
+  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
+  CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
+  printf("\nround trip: load, add the local index, store");
+  print_blocks("before", matrix);
+
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                   .rank = 2,
+                   .address = device_matrix,
+                   .size = {SIDE, SIDE},
+                   .box = {BLOCK, BLOCK}};
+  add_local_index<<<dim3(SIDE / BLOCK, SIDE / BLOCK), BLOCK_THREADS>>>(
+      tensor_map_encode("8x8 matrix", &map));
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(matrix, device_matrix, sizeof matrix, cudaMemcpyDeviceToHost));
+  print_blocks("after", matrix);
+  check_tile("round trip", ELEMENT_F32, matrix, expected, SIDE, SIDE, 0);
+}
+
+int main(int argc, char **argv) {
+  program_begin("tma_store", argc, argv, NULL, 0);
+  run_fill();
+  run_round_trip();
+  return program_end("6 tiles filled row by row, 4 tiles round trip, every element");
+}
