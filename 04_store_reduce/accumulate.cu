@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../03_tma_store/tma_store.cuh"
 #include "check.h"
@@ -32,8 +31,8 @@ enum {
   TILE_FLOATS = TILE_COLUMNS * TILE_ROWS,
   TILE_BYTES = TILE_FLOATS * 4,
   MATRIX_COLUMNS = 2 * TILE_COLUMNS,
-  CTAS_PER_SM = 4,
-  PREFETCH_DISTANCE = 2,  // tiles of this CTA between fetching one into L2 and adding to it
+  CTAS_PER_SM = 2,
+  PREFETCH_DISTANCE = 1,  // tiles of this CTA between fetching one into L2 and adding to it
   RUNS = 7,
 };
 
@@ -99,6 +98,7 @@ __global__ void __launch_bounds__(THREADS)
           for (int i = threadIdx.x * 4; i < TILE_FLOATS; i += THREADS * 4) {
             red_add_f32_v4(destination + i, *(float4 *)(tile + i));
           }
+          if (prefetched) __syncthreads();  // no warp far behind the one that prefetches
           break;
         case BULK_REDUCE:
         case BULK_REDUCE_PREFETCHED:
@@ -210,16 +210,8 @@ static float time_memcpy(float *to, const float *from, size_t bytes) {
 
 static FILE *csv_open(const char *path, const char *header) {
   FILE *file = fopen(path, "w");
-  if (file == NULL) program_fail("cannot write %s: run make bench, which makes the folder", path);
-  cudaDeviceProp gpu;
-  int driver;
-  char date[16];
-  time_t now = time(NULL);
-  CUDA_CHECK(cudaGetDeviceProperties(&gpu, 0));
-  CUDA_CHECK(cudaDriverGetVersion(&driver));
-  strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-  fprintf(file, "# %s, driver for CUDA %d.%d, %s\n%s\n", gpu.name, driver / 1000,
-          driver % 1000 / 10, date, header);
+  if (file == NULL) program_fail("cannot write %s: run 'make bench' at the top", path);
+  fprintf(file, "%s\n", header);
   return file;
 }
 
@@ -235,7 +227,7 @@ static int bench(void) {
   CUDA_CHECK(cudaMemset(other, 0, most));
 
   FILE *csv = csv_open("build/04_store_reduce/accumulate.csv",
-                       "ctas,MiB,way,us,GB/s added,ratio to memcpy's time");
+                       "CTAs,MiB,way,us,GB/s,time over memcpy");
   // All SMs first; then a few, where the cost is the SM's and not the memory's.
   const int grids[] = {sms * CTAS_PER_SM, 8};
   for (int g = 0; g < 2; g++) {

@@ -210,6 +210,12 @@ static int try_one_pair(const Type *type, Operation operation) {
   cudaError_t recorded = accepts(type, operation) ? cudaSuccess : cudaErrorIllegalInstruction;
   check_that(error == recorded, "the device answered %s where an H200 answered %s",
              cudaGetErrorName(error), cudaGetErrorName(recorded));
+  if (error != cudaSuccess && error == recorded) {
+    // program_end() would ask the lost context how it is.
+    printf("PASS store_reduce: %s %s is refused, as recorded\n", operation_names[operation],
+           type->name);
+    return EXIT_PASS;
+  }
   return program_end("%s %s does what was recorded", operation_names[operation], type->name);
 }
 

@@ -64,15 +64,24 @@ static __device__ __forceinline__ uint32_t ld_shared_cluster(uint32_t cluster_ad
 }
 
 /* PTX ISA: mbarrier.arrive on a barrier in a peer's shared memory (address from mapa_shared; one's
- * own rank is fine too). It gives no token: only the barrier's own CTA can wait on it. */
+ * own rank is fine too). It gives no token: only the barrier's own CTA can wait on it.
+ * This form says "I have read the buffer, you may overwrite it": it orders nothing beyond the CTA,
+ * and costs little. Every open GEMM releases its stages so. */
 static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
+}
+
+/* The same with a release at cluster scope: what this thread *wrote* before is seen by whoever waits
+ * with mbarrier_wait_parity_cluster. It waits for those writes first: shared_stream.cu --bench shows
+ * the price. */
+static __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
                : "memory");
 }
 
-/* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity, and also sees
- * what threads of peer CTAs wrote before they arrived. For barriers that TMA alone completes the
- * CTA scope is enough. */
+/* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity, and sees what
+ * threads of peer CTAs wrote before their mbarrier_arrive_release_cluster. What copies wrote and
+ * complete_tx announced is seen after a plain mbarrier_wait_parity already. */
 static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *barrier,
                                                                     uint32_t parity) {
   uint32_t complete;

@@ -63,7 +63,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   uint32_t full_phases = 0;
   for (int round = 0; round < ROUNDS; round++) {
     if (rank == 0 && threadIdx.x == 0) {
-      if (round > 0) mbarrier_wait_parity_cluster(&empty, (round - 1) % 2);
+      if (round > 0) mbarrier_wait_parity(&empty, (round - 1) % 2);
       tma_load_1d_multicast(tile, &tiles, round * TILE_WORDS, &full, masks.of_round[round]);
       int receivers = __popc(masks.of_round[round]);
       for (int i = receivers; i < CTAS; i++) mbarrier_arrive(&empty);  // for those left out

@@ -9,14 +9,14 @@
 //
 // The ring of stages is that of chapter 07: `full` barriers that the engine completes, `empty`
 // barriers that all CTAs of the cluster arrive at, because a part that one CTA sends overwrites the
-// buffers of all of them.
+// buffers of all of them. A third way, "scoped", differs from multicast in those arrivals alone: they
+// release, and the producer acquires, at cluster scope, which reading a buffer does not need.
 //
 //   shared_stream              a short stream, every element summed and checked
 //   shared_stream --bench      times on a GPU: table, and build/05_multicast/shared_stream.csv
 //   shared_stream --profile    one launch of each kind, for ncu (bench.sh calls it)
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../02_tma_load/tma_load.cuh"
 #include "check.h"
@@ -26,98 +26,139 @@
 enum {
   TILE_WORDS = 4096,
   TILE_BYTES = TILE_WORDS * 4,
-  STAGES = 4,
-  THREADS = 128,
+  STAGES = 8,
+  CONSUMER_WARPS = 4,
+  CONSUMERS = CONSUMER_WARPS * 32,
+  THREADS = CONSUMERS + 32,  // and one warp that issues the loads
   RUNS = 7,
   MOST_CTAS = 8,
 };
 
-// Cluster c reads the tiles from c * tiles_per_cluster on, modulo the stream's length; every CTA of
-// it adds up, for each word of a tile, that word of all its tiles. sums: [CTA][TILE_WORDS / 4], four
-// words of a tile together.
+typedef enum { SEPARATE, MULTICAST, SCOPED, WAYS } Way;
+static const char *const way_names[WAYS] = {"separate", "multicast", "scoped"};
+
+// Cluster c reads tiles_per_cluster tiles, from its own place in the stream on (the stream is a ring).
+// Every CTA of it adds up, for each word of a tile, that word of all its tiles, and leaves four words
+// of a tile together in sums: [CTA][TILE_WORDS / 4].
 __global__ void __launch_bounds__(THREADS)
-    stream_kernel(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, bool multicast,
+    stream_kernel(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, Way way,
                   uint32_t *sums) {
   extern __shared__ __align__(128) uint32_t buffers[];  // [STAGES][TILE_WORDS]
   __shared__ uint64_t full[STAGES], empty[STAGES];
+  bool multicast = way != SEPARATE;
   uint32_t rank = cluster_rank();
   uint32_t ctas = cluster_size();
   uint32_t part_words = TILE_WORDS / ctas;
-  int first_tile = (int)(blockIdx.x / ctas) * tiles_per_cluster;
+  int clusters = (int)(gridDim.x / ctas);
+  int first_tile = (int)((size_t)(blockIdx.x / ctas) * stream_tiles / clusters);
 
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) {
       mbarrier_init(&full[s], 1);
-      mbarrier_init(&empty[s], multicast ? ctas : 1);
+      mbarrier_init(&empty[s], CONSUMER_WARPS * (multicast ? ctas : 1));
     }
     fence_mbarrier_init();
-    // Before any peer can send: from the cluster_sync on this CTA's bytes may come.
-    for (int s = 0; s < STAGES && s < tiles_per_cluster; s++) {
-      mbarrier_arrive_expect_tx(&full[s], TILE_BYTES);
-    }
   }
   cluster_sync();
 
-  uint4 sum[TILE_WORDS / 4 / THREADS] = {};
-  // Loads run STAGES tiles ahead of the sums: step i issues tile i and consumes tile i - STAGES.
-  for (int i = 0; i < tiles_per_cluster + STAGES; i++) {
-    int stage = i % STAGES;
-    uint32_t *buffer = buffers + stage * TILE_WORDS;
-    if (i >= STAGES) {
-      mbarrier_wait_parity(&full[stage], (i / STAGES - 1) % 2);
-      for (int j = 0; j < TILE_WORDS / 4 / THREADS; j++) {
-        uint4 words = ((uint4 *)buffer)[threadIdx.x + j * THREADS];
-        sum[j].x += words.x;
-        sum[j].y += words.y;
-        sum[j].z += words.z;
-        sum[j].w += words.w;
-      }
-      __syncthreads();  // this CTA is done with the stage
-      if (threadIdx.x == 0 && i < tiles_per_cluster) {
-        mbarrier_arrive_expect_tx(&full[stage], TILE_BYTES);
-      }
-      __syncwarp();  // it expects the next bytes before it says so to every sender
-      if (multicast && threadIdx.x < ctas) {
-        mbarrier_arrive_cluster(mapa_shared(&empty[stage], threadIdx.x));
-      }
-    }
-    if (i < tiles_per_cluster && threadIdx.x == 0) {
+  if (threadIdx.x == CONSUMERS) {
+    // The producer. A part that this CTA sends overwrites a buffer in every CTA, so it waits until
+    // the consumers of all of them are done with it. A peer's part may arrive before this CTA
+    // expects it: the barrier's bytes are below zero then, for a moment, and the phase cannot end
+    // before the arrival that comes with the expectation.
+    for (int i = 0; i < tiles_per_cluster; i++) {
+      int stage = i % STAGES;
+      uint32_t *buffer = buffers + stage * TILE_WORDS;
       const uint32_t *tile = stream + (size_t)((first_tile + i) % stream_tiles) * TILE_WORDS;
+      if (i >= STAGES) {
+        uint32_t parity = (i / STAGES - 1) % 2;
+        if (way == SCOPED) {
+          mbarrier_wait_parity_cluster(&empty[stage], parity);
+        } else {
+          mbarrier_wait_parity(&empty[stage], parity);
+        }
+      }
+      mbarrier_arrive_expect_tx(&full[stage], TILE_BYTES);
       if (multicast) {
-        if (i >= STAGES) mbarrier_wait_parity_cluster(&empty[stage], (i / STAGES - 1) % 2);
         bulk_load_multicast(buffer + rank * part_words, tile + rank * part_words, part_words * 4,
                             &full[stage], cluster_mask_all(ctas));
       } else {
         bulk_load(buffer, tile, TILE_BYTES, &full[stage]);
       }
     }
-  }
-  for (int j = 0; j < TILE_WORDS / 4 / THREADS; j++) {
-    sums[blockIdx.x * (TILE_WORDS / 4) + threadIdx.x + j * THREADS] =
-        sum[j].x + sum[j].y + sum[j].z + sum[j].w;
+  } else if (threadIdx.x < CONSUMERS) {
+    uint4 sum[TILE_WORDS / 4 / CONSUMERS] = {};
+    for (int i = 0; i < tiles_per_cluster; i++) {
+      int stage = i % STAGES;
+      const uint4 *buffer = (const uint4 *)(buffers + stage * TILE_WORDS);
+      mbarrier_wait_parity(&full[stage], i / STAGES % 2);
+      for (int j = 0; j < TILE_WORDS / 4 / CONSUMERS; j++) {
+        uint4 words = buffer[threadIdx.x + j * CONSUMERS];
+        sum[j].x += words.x;
+        sum[j].y += words.y;
+        sum[j].z += words.z;
+        sum[j].w += words.w;
+      }
+      __syncwarp();  // this warp is done with the stage, and says so to everyone who writes to it
+      uint32_t lane = threadIdx.x % 32;
+      if (way == SEPARATE) {
+        if (lane == 0) mbarrier_arrive(&empty[stage]);
+      } else if (lane < ctas) {
+        uint32_t empty_of_peer = mapa_shared(&empty[stage], lane);
+        if (way == SCOPED) {
+          mbarrier_arrive_release_cluster(empty_of_peer);
+        } else {
+          mbarrier_arrive_cluster(empty_of_peer);
+        }
+      }
+    }
+    for (int j = 0; j < TILE_WORDS / 4 / CONSUMERS; j++) {
+      sums[blockIdx.x * (TILE_WORDS / 4) + threadIdx.x + j * CONSUMERS] =
+          sum[j].x + sum[j].y + sum[j].z + sum[j].w;
+    }
   }
   cluster_sync();  // a peer may still arrive at this CTA's barriers
 }
 
-static void launch(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, bool multicast,
-                   uint32_t *sums, int grid, int ctas) {
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = (unsigned)ctas;
-  cluster.val.clusterDim.y = 1;
-  cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)grid);
-  config.blockDim = dim3(THREADS);
-  config.dynamicSmemBytes = STAGES * TILE_BYTES;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
+static void configure(cudaLaunchConfig_t *config, cudaLaunchAttribute *cluster, int grid, int ctas) {
+  cluster->id = cudaLaunchAttributeClusterDimension;
+  cluster->val.clusterDim.x = (unsigned)ctas;
+  cluster->val.clusterDim.y = 1;
+  cluster->val.clusterDim.z = 1;
+  config->gridDim = dim3((unsigned)grid);
+  config->blockDim = dim3(THREADS);
+  config->dynamicSmemBytes = STAGES * TILE_BYTES;
+  config->attrs = cluster;
+  config->numAttrs = 1;
   CUDA_CHECK(cudaFuncSetAttribute((const void *)stream_kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   STAGES * TILE_BYTES));
-  void *arguments[] = {&stream, &stream_tiles, &tiles_per_cluster, &multicast, &sums};
+}
+
+static void launch(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, Way way,
+                   uint32_t *sums, int grid, int ctas) {
+  cudaLaunchAttribute cluster = {};
+  cudaLaunchConfig_t config = {};
+  configure(&config, &cluster, grid, ctas);
+  void *arguments[] = {&stream, &stream_tiles, &tiles_per_cluster, &way, &sums};
   CUDA_CHECK(cudaLaunchKernelExC(&config, (const void *)stream_kernel, arguments));
   CUDA_CHECK(cudaGetLastError());
+}
+
+// As many CTAs as run at the same time whatever the size of their clusters, up to 8: a cluster needs
+// its SMs in one group of the chip, and the groups are not all of a size.
+static int ctas_at_once(void) {
+  int least = 1 << 20;
+  for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
+    cudaLaunchAttribute cluster = {};
+    cudaLaunchConfig_t config = {};
+    configure(&config, &cluster, MOST_CTAS, ctas);
+    int clusters;
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, (const void *)stream_kernel, &config));
+    printf("clusters of %d: %d CTAs run at once\n", ctas, clusters * ctas);
+    if (clusters * ctas < least) least = clusters * ctas;
+  }
+  return least / MOST_CTAS * MOST_CTAS;
 }
 
 // Word i of the stream, made on the host as well as on the device.
@@ -139,7 +180,8 @@ static void check_sums(const uint32_t *sums_on_device, int stream_tiles, int til
   CUDA_CHECK(cudaMemcpy(got, sums_on_device, (size_t)grid * PER_CTA * 4, cudaMemcpyDeviceToHost));
   for (int cta = 0; cta < grid; cta += ctas) {
     for (int i = 0; i < tiles_per_cluster; i++) {
-      size_t tile = (size_t)(cta / ctas * tiles_per_cluster + i) % stream_tiles;
+      size_t first_tile = (size_t)(cta / ctas) * stream_tiles / (grid / ctas);
+      size_t tile = (first_tile + i) % stream_tiles;
       for (int word = 0; word < TILE_WORDS; word++) {
         expected[(size_t)cta * PER_CTA + word / 4] += word_at(tile * TILE_WORDS + word);
       }
@@ -161,14 +203,14 @@ static int compare_floats(const void *a, const void *b) {
 }
 
 static float time_stream(const uint32_t *stream, int stream_tiles, int tiles_per_cluster,
-                         bool multicast, uint32_t *sums, int grid, int ctas) {
+                         Way way, uint32_t *sums, int grid, int ctas) {
   cudaEvent_t start, end;
   CUDA_CHECK(cudaEventCreate(&start));
   CUDA_CHECK(cudaEventCreate(&end));
   float times[RUNS];
   for (int run = -1; run < RUNS; run++) {
     CUDA_CHECK(cudaEventRecord(start, 0));
-    launch(stream, stream_tiles, tiles_per_cluster, multicast, sums, grid, ctas);
+    launch(stream, stream_tiles, tiles_per_cluster, way, sums, grid, ctas);
     CUDA_CHECK(cudaEventRecord(end, 0));
     CUDA_CHECK(cudaEventSynchronize(end));
     if (run >= 0) CUDA_CHECK(cudaEventElapsedTime(&times[run], start, end));
@@ -181,53 +223,41 @@ static float time_stream(const uint32_t *stream, int stream_tiles, int tiles_per
 
 static FILE *csv_open(const char *path, const char *header) {
   FILE *file = fopen(path, "w");
-  if (file == NULL) program_fail("cannot write %s: run make bench, which makes the folder", path);
-  cudaDeviceProp gpu;
-  int driver;
-  char date[16];
-  time_t now = time(NULL);
-  CUDA_CHECK(cudaGetDeviceProperties(&gpu, 0));
-  CUDA_CHECK(cudaDriverGetVersion(&driver));
-  strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-  fprintf(file, "# %s, driver for CUDA %d.%d, %s\n%s\n", gpu.name, driver / 1000,
-          driver % 1000 / 10, date, header);
+  if (file == NULL) program_fail("cannot write %s: run 'make bench' at the top", path);
+  fprintf(file, "%s\n", header);
   return file;
 }
 
-// 128 of 132 SMs: a multiple of every cluster size.
-static const int BENCH_GRID = 128, BENCH_TILES = 512;
+static const int BENCH_TILES = 512;
 
 // Measured is the rate at which shared memory is filled, over all CTAs, and what of it came from
 // L2: each CTA gets BENCH_TILES tiles either way.
-static int bench(const uint32_t *stream, uint32_t *sums, size_t stream_bytes) {
+static int bench(const uint32_t *stream, uint32_t *sums, size_t stream_bytes, int grid) {
   FILE *csv = csv_open("build/05_multicast/shared_stream.csv",
-                       "stream MiB,cluster,way,us,GB/s into shared memory,GB/s asked of L2,"
-                       "times separate loads");
+                       "MiB,cluster,way,us,GB/s,GB/s asked of L2,speed over separate");
   static const size_t megabytes[] = {16, 2048};
   for (int s = 0; s < 2; s++) {
     size_t bytes = megabytes[s] << 20;
     if (bytes > stream_bytes) bytes = stream_bytes;
     int stream_tiles = (int)(bytes / TILE_BYTES);
-    printf("\nstream of %zu MiB, %d CTAs, %d tiles of %d KiB into each\n", bytes >> 20, BENCH_GRID,
+    printf("\nstream of %zu MiB, %d CTAs, %d tiles of %d KiB into each\n", bytes >> 20, grid,
            BENCH_TILES, TILE_BYTES >> 10);
-    printf("cluster  way        us       GB/s into shared memory   GB/s asked of L2   speed\n");
+    printf("cluster  way             us   GB/s into shared memory   GB/s asked of L2   speed\n");
     for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
       float separate_us = 0;
-      for (int multicast = 0; multicast <= (ctas > 1); multicast++) {
-        float us = time_stream(stream, stream_tiles, BENCH_TILES, multicast, sums, BENCH_GRID,
-                               ctas);
+      for (int w = SEPARATE; w < (ctas > 1 ? WAYS : MULTICAST); w++) {
+        Way way = (Way)w;
+        float us = time_stream(stream, stream_tiles, BENCH_TILES, way, sums, grid, ctas);
         char what[64];
-        snprintf(what, sizeof what, "cluster of %d, %s", ctas,
-                 multicast ? "multicast" : "separate");
-        check_sums(sums, stream_tiles, BENCH_TILES, BENCH_GRID, ctas, what);
-        if (!multicast) separate_us = us;
-        double rate = (size_t)BENCH_GRID * BENCH_TILES * TILE_BYTES / us * 1e-3;
-        printf("%4d     %-9s %8.1f %15.0f %22.0f %14.2f\n", ctas,
-               multicast ? "multicast" : "separate", us, rate, multicast ? rate / ctas : rate,
+        snprintf(what, sizeof what, "cluster of %d, %s", ctas, way_names[way]);
+        check_sums(sums, stream_tiles, BENCH_TILES, grid, ctas, what);
+        if (way == SEPARATE) separate_us = us;
+        double rate = (size_t)grid * BENCH_TILES * TILE_BYTES / us * 1e-3;
+        double asked = way == SEPARATE ? rate : rate / ctas;
+        printf("%4d     %-9s %8.1f %25.0f %18.0f %7.2f\n", ctas, way_names[way], us, rate, asked,
                separate_us / us);
-        fprintf(csv, "%zu,%d,%s,%.1f,%.0f,%.0f,%.2f\n", bytes >> 20, ctas,
-                multicast ? "multicast" : "separate", us, rate, multicast ? rate / ctas : rate,
-                separate_us / us);
+        fprintf(csv, "%zu,%d,%s,%.1f,%.0f,%.0f,%.2f\n", bytes >> 20, ctas, way_names[way], us, rate,
+                asked, separate_us / us);
       }
     }
   }
@@ -246,8 +276,8 @@ int main(int argc, char **argv) {
   size_t stream_bytes = 24 * TILE_BYTES;
   if (run_profile) stream_bytes = (size_t)16 << 20;
   if (run_bench) stream_bytes = (size_t)2 << 30;
-  int grid = large ? BENCH_GRID : (int)MOST_CTAS;
-  int tiles_per_cluster = large ? BENCH_TILES : 6;
+  int grid = large ? ctas_at_once() : (int)MOST_CTAS;
+  int tiles_per_cluster = large ? BENCH_TILES : 10;
   int stream_tiles = (int)(stream_bytes / TILE_BYTES);
 
   uint32_t *stream, *sums;
@@ -255,21 +285,22 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&sums, (size_t)grid * TILE_BYTES / 4));
   fill_kernel<<<large ? 1024 : 16, 256>>>(stream, stream_bytes / 4);
   CUDA_CHECK(cudaGetLastError());
-  if (run_bench) return bench(stream, sums, stream_bytes);
+  if (run_bench) return bench(stream, sums, stream_bytes, grid);
 
   for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
-    for (int multicast = 0; multicast <= (ctas > 1); multicast++) {
+    for (int w = SEPARATE; w < (ctas > 1 ? WAYS : MULTICAST); w++) {
+      Way way = (Way)w;
       CUDA_CHECK(cudaMemset(sums, 0xFF, (size_t)grid * TILE_BYTES / 4));
-      launch(stream, stream_tiles, tiles_per_cluster, multicast, sums, grid, ctas);
+      launch(stream, stream_tiles, tiles_per_cluster, way, sums, grid, ctas);
       char what[64];
-      snprintf(what, sizeof what, "cluster of %d, %s", ctas, multicast ? "multicast" : "separate");
+      snprintf(what, sizeof what, "cluster of %d, %s", ctas, way_names[way]);
       check_sums(sums, stream_tiles, tiles_per_cluster, grid, ctas, what);
-      int loaded = multicast ? grid / ctas * tiles_per_cluster : grid * tiles_per_cluster;
+      int asked = way == SEPARATE ? grid * tiles_per_cluster : grid / ctas * tiles_per_cluster;
       printf("%-23s %2d tiles into each of %d CTAs, %3d tiles asked of L2\n", what,
-             tiles_per_cluster, grid, loaded);
+             tiles_per_cluster, grid, asked);
     }
   }
   CUDA_CHECK(cudaFree(stream));
   CUDA_CHECK(cudaFree(sums));
-  return program_end("clusters of 1, 2, 4 and 8, the sums of every CTA");
+  return program_end("clusters of 1, 2, 4 and 8, three ways, the sums of every CTA");
 }

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../02_tma_load/tma_load.cuh"
 #include "check.h"
@@ -54,19 +53,20 @@ static __device__ void load_tile(const Maps *maps, bool one_box, uint8_t *tile, 
   }
 }
 
-// Each CTA loads every gridDim.x-th tile through a ring of STAGES buffers and copies the last tile
-// out. Nobody reads the others: it is the loading that is measured.
-__global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int tiles,
-                            int tiles_across, int tile_rows, uint32_t *dump) {
+// Each CTA loads every gridDim.x-th tile through a ring of STAGES buffers, `passes` times over the
+// tensor, and copies the last tile out. Nobody reads the others: it is the loading that is measured.
+__global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int tensor_tiles,
+                            int passes, int tiles_across, int tile_rows, uint32_t *dump) {
   extern __shared__ uint8_t buffers[];
   __shared__ uint64_t full[STAGES];
   uint32_t tile_bytes = tile_rows * TILE_COLUMNS * 2;
+  int tiles = tensor_tiles * passes;
   int mine = (tiles - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x;
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) mbarrier_init(&full[s], 1);
     fence_mbarrier_init();
     for (int i = 0; i < mine; i++) {
-      int t = blockIdx.x + i * gridDim.x;
+      int t = (blockIdx.x + i * gridDim.x) % tensor_tiles;
       if (i >= STAGES) mbarrier_wait_parity(&full[i % STAGES], (i / STAGES - 1) % 2);
       load_tile(&maps, one_box, aligned_stage(buffers, i % STAGES, tile_bytes),
                 t % tiles_across * TILE_COLUMNS, t / tiles_across * tile_rows, tile_rows,
@@ -104,12 +104,13 @@ static Maps describe(uint16_t *tensor, int rows, int columns, int tile_rows) {
   return maps;
 }
 
-static void load(const Maps *maps, bool one_box, int tiles, int tiles_across, int tile_rows,
-                 uint32_t *dump, int ctas) {
+static void load(const Maps *maps, bool one_box, int tensor_tiles, int passes, int tiles_across,
+                 int tile_rows, uint32_t *dump, int ctas) {
   int shared_bytes = STAGES * tile_rows * TILE_COLUMNS * 2 + ALIGNMENT;
   CUDA_CHECK(cudaFuncSetAttribute((const void *)load_kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-  load_kernel<<<ctas, 32, shared_bytes>>>(*maps, one_box, tiles, tiles_across, tile_rows, dump);
+  load_kernel<<<ctas, 32, shared_bytes>>>(*maps, one_box, tensor_tiles, passes, tiles_across,
+                                          tile_rows, dump);
   CUDA_CHECK(cudaGetLastError());
 }
 
@@ -142,7 +143,7 @@ static void check_both(int tile_rows) {
   Maps maps = describe(tensor, rows, columns, tile_rows);
   for (int one_box = 0; one_box < 2; one_box++) {
     CUDA_CHECK(cudaMemset(dump, 0, bytes));
-    load(&maps, one_box, tile_count, across, tile_rows, dump, tile_count);
+    load(&maps, one_box, tile_count, 1, across, tile_rows, dump, tile_count);
     CUDA_CHECK(cudaMemcpy(got, dump, bytes, cudaMemcpyDeviceToHost));
     const char *what = one_box ? "one 3D box" : "four 2D boxes";
     printf("tile of %2d rows of %d bytes: %-13s  %s\n", tile_rows, TILE_COLUMNS * 2, what,
@@ -166,16 +167,8 @@ static int compare_floats(const void *a, const void *b) {
 
 static FILE *csv_open(const char *path, const char *header) {
   FILE *file = fopen(path, "w");
-  if (file == NULL) program_fail("cannot write %s: run make bench, which makes the folder", path);
-  cudaDeviceProp gpu;
-  int driver;
-  char date[16];
-  time_t now = time(NULL);
-  CUDA_CHECK(cudaGetDeviceProperties(&gpu, 0));
-  CUDA_CHECK(cudaDriverGetVersion(&driver));
-  strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-  fprintf(file, "# %s, driver for CUDA %d.%d, %s\n%s\n", gpu.name, driver / 1000,
-          driver % 1000 / 10, date, header);
+  if (file == NULL) program_fail("cannot write %s: run 'make bench' at the top", path);
+  fprintf(file, "%s\n", header);
   return file;
 }
 
@@ -196,6 +189,7 @@ static int bench(void) {
   FILE *csv = csv_open("build/06_swizzle_3d/boxes.csv",
                        "tensor MiB,tile rows,tile bytes,2D boxes GB/s,3D box GB/s,3D over 2D");
   for (int m = 0; m < 2; m++) {
+    int passes = (int)(megabytes[1] / megabytes[m]);  // a GiB in all, be the tensor large or small
     printf("\ntensor of %zu MiB, one CTA per SM, %d stages, GB/s loaded\n", megabytes[m], STAGES);
     printf("  tile               four 2D boxes   one 3D box   3D over 2D\n");
     for (int h = 0; h < (int)(sizeof heights / sizeof heights[0]); h++) {
@@ -208,13 +202,13 @@ static int bench(void) {
         float times[RUNS];
         for (int run = -1; run < RUNS; run++) {
           CUDA_CHECK(cudaEventRecord(start, 0));
-          load(&maps, one_box, tiles, tiles_across, heights[h], dump, sms);
+          load(&maps, one_box, tiles, passes, tiles_across, heights[h], dump, sms);
           CUDA_CHECK(cudaEventRecord(end, 0));
           CUDA_CHECK(cudaEventSynchronize(end));
           if (run >= 0) CUDA_CHECK(cudaEventElapsedTime(&times[run], start, end));
         }
         qsort(times, RUNS, sizeof times[0], compare_floats);
-        rate[one_box] = (megabytes[m] << 20) / times[RUNS / 2] * 1e-6;
+        rate[one_box] = (megabytes[1] << 20) / times[RUNS / 2] * 1e-6;
       }
       int tile_bytes = heights[h] * TILE_COLUMNS * 2;
       printf("  %2d x %d bytes %9.0f %14.0f %12.2f\n", heights[h], TILE_COLUMNS * 2, rate[0],
