@@ -1,0 +1,364 @@
+/* check_order.c: who has seen what: barriers, mbarriers and fences as vectors of clocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_state.h"
+
+/* Strong accesses to a place in shared memory order what stands around them. We let every strong
+ * write release and every strong read acquire: a fence that a program lacks beside its flag is
+ * missed that way, but no correct program is accused. */
+typedef struct LocationClock LocationClock;
+struct LocationClock {
+  LocationClock *next;
+  uint32_t address;
+  Clock clock;
+};
+
+/* ---- Vectors ---- */
+
+static uint32_t *new_vector(ClusterCheck *check) {
+  if (check->vectors_used + check->width > check->vector_room) {
+    /* Vectors in use keep their place: the old block is kept by the new one's first words. */
+    size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->width) * 2;
+    uint32_t *block = malloc(sizeof(void *) + room * sizeof *block);
+    if (!block) abort();
+    memcpy(block, &check->vectors, sizeof(void *));
+    check->vectors = block;
+    check->vector_room = room;
+    check->vectors_used = sizeof(void *) / sizeof *block;
+    if (check->vectors_used + check->width > room) abort();
+  }
+  uint32_t *vector = check->vectors + check->vectors_used;
+  check->vectors_used += check->width;
+  memset(vector, 0, check->width * sizeof *vector);
+  return vector;
+}
+
+Clock order_new_clock(ClusterCheck *check) {
+  Clock clock;
+  clock.seen = new_vector(check);
+  clock.fenced = new_vector(check);
+  return clock;
+}
+
+static void join(uint32_t *restrict into, const uint32_t *restrict from, uint32_t width) {
+  for (uint32_t i = 0; i < width; i++) into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+
+void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
+  if (!into->seen) *into = order_new_clock(check);
+  Clock *own = &check->clocks[agent];
+  join(into->seen, own->seen, check->width);
+  join(into->fenced, own->fenced, check->width);
+  own->seen[agent]++;
+}
+
+void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
+  if (!from->seen) return;
+  uint32_t own = check->clocks[agent].seen[agent];
+  join(check->clocks[agent].seen, from->seen, check->width);
+  join(check->clocks[agent].fenced, from->fenced, check->width);
+  check->clocks[agent].seen[agent] = own;
+}
+
+static void forget(Clock *clock, uint32_t width) {
+  if (!clock->seen) return;
+  memset(clock->seen, 0, width * sizeof *clock->seen);
+  memset(clock->fenced, 0, width * sizeof *clock->fenced);
+}
+
+static void swap(Clock *one, Clock *other) {
+  Clock held = *one;
+  *one = *other;
+  *other = held;
+}
+
+void order_begin(ClusterCheck *check) {
+  /* All blocks but the newest go; it is large enough for a cluster like the last one. */
+  void *older = NULL;
+  if (check->vectors) memcpy(&older, check->vectors, sizeof older);
+  while (older) {
+    void *next;
+    memcpy(&next, older, sizeof next);
+    free(older);
+    older = next;
+  }
+  if (check->vectors) memset(check->vectors, 0, sizeof(void *));
+  check->vectors_used = check->vectors ? sizeof(void *) / sizeof *check->vectors : 0;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    check->clocks[agent] = order_new_clock(check);
+    check->clocks[agent].seen[agent] = 1; /* 0 means: has seen nothing of it */
+    check->cluster_arrivals[agent] = check->cluster_waits[agent] = 0;
+    check->wgmma_group[agent] = 1;
+  }
+  memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
+  memset(check->cluster_phase, 0, sizeof check->cluster_phase);
+  for (uint32_t i = 0; i < check->barrier_count; i++) free(check->barriers[i]);
+  check->barrier_count = check->barrier_places = 0;
+  while (check->locations) {
+    LocationClock *next = check->locations->next;
+    free(check->locations);
+    check->locations = next;
+  }
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
+    memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
+    check->ctas[rank].exited = false;
+  }
+}
+
+void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
+                    bool acquire) {
+  LocationClock *place = check->locations;
+  while (place && place->address != address) place = place->next;
+  if (!place) {
+    place = calloc(1, sizeof *place);
+    if (!place) abort();
+    place->address = address;
+    place->next = check->locations;
+    check->locations = place;
+  }
+  if (acquire) order_acquire(check, agent, &place->clock);
+  if (release) order_release(check, agent, &place->clock);
+}
+
+/* ---- Barriers of a CTA and of the cluster ---- */
+
+/* Lanes of a warp are one agent here: what orders them among themselves needs no clock. */
+void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)warp, (void)in, (void)mask;
+}
+
+void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
+  (void)in, (void)mask;
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  order_release(check, agent_of(warp), &check->ctas[warp->cta->rank].arriving[barrier]);
+}
+
+void check_barrier_complete(Cta *cta, uint32_t barrier) {
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = cta->cluster->check;
+  struct CtaCheck *notes = &check->ctas[cta->rank];
+  swap(&notes->arriving[barrier], &notes->passed[barrier]);
+  forget(&notes->arriving[barrier], check->width);
+}
+
+void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
+  (void)in, (void)mask;
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  order_acquire(check, agent_of(warp), &check->ctas[warp->cta->rank].passed[barrier]);
+}
+
+/* A warp that has passed may arrive for the next phase while a slow one still has to look at this
+ * one: two clocks, by the parity of each warp's own count. */
+void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, LaneMask mask) {
+  (void)in, (void)mask;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), phase = ++check->cluster_arrivals[agent];
+  Clock *clock = &check->cluster_arriving[phase & 1];
+  if (check->cluster_phase[phase & 1] != phase) {
+    check->cluster_phase[phase & 1] = phase;
+    forget(clock, check->width);
+  }
+  if (release) order_release(check, agent, clock);
+}
+
+void check_cluster_wait(Warp *warp, const Instruction *in, bool acquire, LaneMask mask) {
+  (void)in, (void)mask;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), phase = ++check->cluster_waits[agent];
+  if (acquire && check->cluster_phase[phase & 1] == phase) {
+    order_acquire(check, agent, &check->cluster_arriving[phase & 1]);
+  }
+}
+
+/* ---- Fences ---- */
+
+/* Ordinary fences order strong accesses, which order_location has let order everything already. */
+void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
+  (void)warp, (void)in, (void)scope, (void)mask;
+}
+
+static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->init_agent == agent) check->barriers[i]->fenced = true;
+  }
+}
+
+void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in, (void)mask;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  Clock *own = &check->clocks[agent];
+  join(own->fenced, own->seen, check->width);
+  own->seen[agent]++; /* what this warp writes from here on is not behind the fence */
+  fence_barriers_of(check, agent);
+}
+
+void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in, (void)mask;
+  fence_barriers_of(check_of(warp), agent_of(warp));
+}
+
+/* ---- mbarriers ---- */
+
+MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->address == address) return check->barriers[i];
+  }
+  return NULL;
+}
+
+void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                         uint32_t count) {
+  (void)lane;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
+    barrier = calloc(1, sizeof *barrier);
+    if (!barrier) abort();
+    barrier->place = check->barrier_places < BARRIER_PLACES
+                         ? check->agents + check->barrier_places++
+                         : UINT32_MAX;
+    check->barriers[check->barrier_count++] = barrier;
+    barrier->address = address;
+  }
+  barrier->valid = true;
+  barrier->fenced = false;
+  barrier->init_agent = (uint16_t)agent;
+  barrier->init_clock = clock_of(check, agent);
+  barrier->init_in = in;
+  barrier->count = count;
+  barrier->phase = 0;
+  barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
+  forget(&barrier->arriving, check->width);
+  /* Whoever knew phases of its former life knows none of the new one. */
+  if (barrier->place != UINT32_MAX) {
+    for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
+  }
+  shadow_set_barrier(warp->cta->cluster, address, barrier);
+}
+
+void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  (void)in, (void)lane;
+  MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  if (!barrier) return;
+  barrier->valid = false;
+  shadow_set_barrier(warp->cta->cluster, address, NULL);
+}
+
+static bool is_asynchronous(const Instruction *in) {
+  return in->text && (strstr(in->text, "cp.async.bulk") || strstr(in->text, "cp.reduce.async"));
+}
+
+bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (rank < check->cta_count && check->ctas[rank].exited) {
+    finding(warp, in, 1u << lane, "peer-exited",
+            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, which has "
+            "exited: its shared memory is gone.\n"
+            "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
+            "before the end of the kernel.",
+            SHARED_OFFSET(address), rank);
+    return true; /* the emulator keeps the memory: go on and see what else is wrong */
+  }
+  if (!barrier || !barrier->valid) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
+    finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
+            "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
+            check->cta_count > 1 ? " of this or another CTA of the cluster" : "",
+            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
+            barrier ? "Invalidate it after its last use, or initialise it again."
+                    : "One thread must call mbarrier.init before any use; then a fence "
+                      "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
+                      "barrier when other CTAs use it.");
+    return false;
+  }
+  if (!has_seen(check, agent, barrier->init_agent, barrier->init_clock)) {
+    bool remote = barrier->init_agent / check->warps_per_cta != warp->cta->rank;
+    finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
+            "the barrier at shared-memory offset 0x%x was initialised by another %s (line %u of "
+            "the source), and nothing orders that before this use.\n%s",
+            SHARED_OFFSET(address), remote ? "CTA" : "warp",
+            barrier->init_in ? barrier->init_in->source_line : 0,
+            remote ? "Put barrier.cluster.arrive.release and .wait.acquire behind the init."
+                   : "Put __syncthreads() behind the init.");
+    barrier->init_clock = 0; /* said once */
+  } else if (!barrier->fenced && is_asynchronous(in) &&
+             check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
+    finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
+            "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
+            "%u of the source) may not be visible to it yet.\n"
+            "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, "
+            "in the thread that called it.",
+            SHARED_OFFSET(address), barrier->init_in ? barrier->init_in->source_line : 0);
+    barrier->fenced = true;
+  }
+  return true;
+}
+
+void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           bool release) {
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  uint32_t agent = agent_of(warp);
+  /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
+  if (in->text && strstr(in->text, "cp.async.mbarrier")) {
+    for (AsyncCheck *copy = check->of_warp[agent]; copy; copy = copy->next_of_warp) {
+      if (copy->kind == ASYNC_CP_ASYNC && copy->lane == lane && copy->landed &&
+          !copy->waited_clock) {
+        copy->waited_clock = clock_of(check, agent);
+      }
+    }
+    release = true;
+  }
+  if (!barrier || !release) return;
+  /* The lanes of one instruction arrive one by one and release the same: once is enough. */
+  if (barrier->last_arrive == in && barrier->last_agent == agent && lane > barrier->last_lane &&
+      barrier->last_clock == clock_of(check, agent) && barrier->arriving.seen &&
+      barrier->arriving.seen[agent] + 1 == barrier->last_clock) {
+    barrier->last_lane = lane;
+    return;
+  }
+  order_release(check, agent, &barrier->arriving);
+  barrier->last_arrive = in;
+  barrier->last_agent = agent;
+  barrier->last_lane = lane;
+  barrier->last_clock = clock_of(check, agent);
+}
+
+void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           uint32_t bytes) {
+  (void)warp, (void)in, (void)lane, (void)address, (void)bytes;
+}
+
+void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t finished_phase) {
+  MbarrierCheck *barrier = order_find_barrier(cluster->check, address);
+  if (!barrier) return;
+  Clock *finished = &barrier->finished[finished_phase & 1];
+  swap(&barrier->arriving, finished);
+  forget(&barrier->arriving, cluster->check->width);
+  barrier->finished_phase[finished_phase & 1] = finished_phase;
+  barrier->phase = finished_phase + 1;
+}
+
+void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                             uint32_t phase, bool acquire) {
+  (void)in, (void)lane;
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || phase == UINT32_MAX || !acquire) return; /* a fresh barrier tells nothing */
+  uint32_t agent = agent_of(warp);
+  if (barrier->finished_phase[phase & 1] == phase) {
+    order_acquire(check, agent, &barrier->finished[phase & 1]);
+  }
+  if (barrier->place != UINT32_MAX && check->clocks[agent].seen[barrier->place] < phase + 1) {
+    check->clocks[agent].seen[barrier->place] = phase + 1;
+  }
+}

@@ -1,0 +1,168 @@
+/* check_state.h: what the files of the checker share.
+ *
+ * Two questions are asked of every access to shared memory: what else touched these bytes, and is
+ * that other access ordered with this one? (check_shadow.c answers the first, check_order.c the
+ * second.)
+ *
+ * Order. Every warp has a clock that moves on whenever it releases something. clocks[x].seen[w] is
+ * how far warp x has seen the work of warp w: through barriers, mbarriers and fences it inherits
+ * what others had seen. An access of warp w at clock c is ordered before x when seen[w] >= c.
+ * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
+ * each fence.proxy.async, wherever on the path that fence stands (in the writer before the barrier,
+ * or in the thread that issues the copy behind it).
+ * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be over. */
+#ifndef EMULATOR_CHECK_STATE_H
+#define EMULATOR_CHECK_STATE_H
+
+#include "checker.h"
+
+enum {
+  BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
+  NAMED_BARRIERS = 16,
+  NO_AGENT = 0xffff
+};
+
+typedef struct ClusterCheck ClusterCheck;
+
+typedef struct {
+  uint32_t *seen, *fenced;
+} Clock;
+
+typedef struct MbarrierCheck {
+  uint32_t address;
+  bool valid, fenced;
+  uint16_t init_agent;
+  uint32_t init_clock;
+  uint32_t place; /* in the vectors; UINT32_MAX: none was left */
+  uint32_t phase; /* the running one, counted from 0 */
+  uint32_t count;
+  const Instruction *init_in;
+  Clock arriving;                 /* what those who arrived in the running phase had seen */
+  Clock finished[2];              /* the last two phases */
+  const Instruction *last_arrive; /* with agent, lane and clock: lanes of one arrive release once */
+  uint32_t last_agent, last_clock;
+  int last_lane;
+  uint32_t finished_phase[2];
+} MbarrierCheck;
+
+/* An asynchronous operation. */
+struct AsyncCheck {
+  AsyncCheck *next_of_warp; /* not yet waited for */
+  AsyncCheck *next_allocated;
+  const Instruction *in;
+  AsyncKind kind;
+  uint16_t agent;
+  uint8_t lane;
+  uint32_t barrier; /* 0: completes by a group */
+  bool source_read, landed, released, marked;
+  uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
+  /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
+  uint32_t read_waited_clock, waited_clock;
+  uint64_t group; /* wgmma: number of its group */
+};
+
+/* What a word of shared memory remembers. One State stands for all words with the same past, so
+ * that a tile costs one state and its words a number each. */
+typedef enum {
+  ENTRY_WRITE, /* generic */
+  ENTRY_READ,
+  ENTRY_ASYNC_WRITE, /* by an operation */
+  ENTRY_ASYNC_READ,
+  ENTRY_BARRIER /* a live mbarrier stands here */
+} EntryKind;
+typedef struct {
+  uint8_t kind;
+  uint8_t mask; /* bytes of the word */
+  uint8_t strong;
+  uint16_t agent;
+  uint32_t clock;
+  union {
+    const Instruction *in;
+    AsyncCheck *operation;
+    MbarrierCheck *barrier;
+  };
+} Entry;
+typedef struct State {
+  uint32_t hash;
+  uint16_t count;
+  uint8_t written; /* bytes that something has written at some time */
+  Entry entries[];
+} State;
+enum { STATE_NEVER_WRITTEN = 0, STATE_UNKNOWN = 1, FIRST_STATE = 2 };
+
+struct CtaCheck {
+  uint32_t *states;   /* of each word of shared memory */
+  uint8_t *last_lane; /* that wrote it */
+  uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  uint32_t words;
+  bool exited;
+  Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
+};
+
+typedef struct {
+  uint32_t state, next, agent, clock;
+  const void *what;
+  uint32_t how;
+} Memo;
+enum { MEMOS = 4096 };
+
+struct ClusterCheck {
+  ClusterCheck *next_free;
+  uint32_t warps_per_cta, agents, width; /* width: of a vector */
+  uint32_t *vectors;                     /* all vectors, one block */
+  size_t vector_room;
+  size_t vectors_used;
+  Clock *clocks;             /* of each agent */
+  Clock cluster_arriving[2]; /* barrier.cluster, by phase parity */
+  uint32_t cluster_phase[2];
+  uint32_t *cluster_arrivals; /* of each agent */
+  uint32_t *cluster_waits;
+  MbarrierCheck *barriers[BARRIER_PLACES * 4];
+  uint32_t barrier_count, barrier_places;
+  State **states;
+  uint32_t state_count, state_room;
+  uint32_t *table; /* hash table of state numbers */
+  uint32_t table_size;
+  Memo *memos;
+  AsyncCheck *operations;          /* all of them */
+  AsyncCheck **of_warp;            /* of each agent: not yet waited for, newest first */
+  uint64_t *wgmma_group;           /* of each agent: the open group's number */
+  struct LocationClock *locations; /* strong accesses order through the place they name */
+  struct AcquiredMap *acquired_maps;
+  struct CtaCheck ctas[MAX_CLUSTER_CTAS];
+  uint32_t cta_count;
+};
+
+static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
+static inline uint32_t agent_of(const Warp *warp) {
+  return warp->cta->rank * warp->cta->warp_count + warp->index;
+}
+static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
+  return check->clocks[agent].seen[agent];
+}
+static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
+                            uint32_t clock) {
+  return agent == other || check->clocks[agent].seen[other] >= clock;
+}
+
+/* check_order.c */
+void order_begin(ClusterCheck *check);
+Clock order_new_clock(ClusterCheck *check);
+void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
+void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
+void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
+                    bool acquire);
+MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
+
+/* check_shadow.c */
+void shadow_begin(Cluster *cluster);
+void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
+/* Is this finished operation known to be over by this warp? */
+bool shadow_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                         uint32_t rank);
+
+/* check_maps.c */
+void maps_begin(const Cluster *cluster);
+void maps_end(ClusterCheck *check);
+
+#endif
