@@ -1,0 +1,254 @@
+/* tensor_math.c: the arithmetic of the tensor cores (see tensor_math.h for the rule). */
+#include "tensor_math.h"
+
+#include <string.h>
+
+#include "half.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+/* Exponents that are none: each kind keeps its order when two are added. */
+enum {
+  EXPONENT_ZERO = -0x400,
+  EXPONENT_INFINITY = 0x1000,
+  EXPONENT_NAN = 0x2000,
+  EXPONENT_SPECIAL = 0x800 /* a sum above this has an infinity or a NaN in it */
+};
+
+const Packed absent_number = -0x4000 * 0x10000;
+
+static const struct {
+  uint8_t bits, exponent_bits, mantissa_bits;
+  bool is_signed;
+} formats[] = {
+    [NUMBER_F16] = {16, 5, 10, true}, [NUMBER_BF16] = {16, 8, 7, true},
+    [NUMBER_TF32] = {32, 8, 10, true}, [NUMBER_E4M3] = {8, 4, 3, true},
+    [NUMBER_E5M2] = {8, 5, 2, true},  [NUMBER_S8] = {8, 0, 0, true},
+    [NUMBER_U8] = {8, 0, 0, false},   [NUMBER_S4] = {4, 0, 0, true},
+    [NUMBER_U4] = {4, 0, 0, false},   [NUMBER_B1] = {1, 0, 0, false},
+    [NUMBER_F64] = {64, 11, 52, true},
+};
+
+uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
+
+static inline Packed pack(int exponent, int significand) {
+  return (Packed)(((uint32_t)exponent << 16) | ((uint32_t)significand & 0xffffu));
+}
+static inline int packed_exponent(Packed packed) { return packed >> 16; }
+static inline int packed_significand(Packed packed) { return (int16_t)packed; }
+
+/* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
+ * number (tf32 lies in the upper 19 bits of 32; the rest is not looked at). */
+static inline void pack_format(int exponent_bits, int mantissa_bits, int spare, bool has_infinity,
+                               int shift, bool negate, const uint32_t *numbers, Packed *packed,
+                               size_t count) {
+  const uint32_t top = (1u << exponent_bits) - 1u, mantissa_mask = (1u << mantissa_bits) - 1u;
+  const int bias = (int)(top >> 1);
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t number = numbers[i] >> spare;
+    const uint32_t field = (number >> mantissa_bits) & top;
+    const uint32_t mantissa = number & mantissa_mask;
+    const uint32_t negative = ((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u);
+    int significand = (int)((mantissa | (field != 0 ? mantissa_mask + 1u : 0u)) << shift);
+    int exponent = (field != 0 ? (int)field : 1) - bias;
+    exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
+    const bool is_top = field == top;
+    exponent = is_top && has_infinity && mantissa == 0 ? EXPONENT_INFINITY : exponent;
+    exponent = is_top && (has_infinity ? mantissa != 0 : mantissa == mantissa_mask) ? EXPONENT_NAN
+                                                                                    : exponent;
+    significand = negative ? -significand : significand;
+    packed[i] = pack(exponent, significand);
+  }
+}
+
+void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool negate,
+                  const uint32_t *numbers, Packed *packed, size_t count) {
+  const int half = rule->fraction_bits / 2;
+  const int place = side == SIDE_A ? half : rule->fraction_bits - half;
+  const int shift = place - formats[format].mantissa_bits;
+  switch (format) {
+    case NUMBER_F16: pack_format(5, 10, 0, true, shift, negate, numbers, packed, count); break;
+    case NUMBER_BF16: pack_format(8, 7, 0, true, shift, negate, numbers, packed, count); break;
+    case NUMBER_TF32: pack_format(8, 10, 13, true, shift, negate, numbers, packed, count); break;
+    case NUMBER_E4M3: pack_format(4, 3, 0, false, shift, negate, numbers, packed, count); break;
+    default: pack_format(5, 2, 0, true, shift, negate, numbers, packed, count); break;
+  }
+}
+
+/* ---- One result at a time: the rule as it is written, for every value there is ---- */
+
+typedef struct {
+  int exponent;
+  int64_t significand; /* with 23 bits (f32) or 10 bits (f16) behind the point */
+} Accumulator;
+
+static Accumulator read_accumulator(bool half, uint32_t bits) {
+  const int mantissa_bits = half ? 10 : 23;
+  const uint32_t top = half ? 31u : 255u;
+  const uint32_t field = (bits >> mantissa_bits) & top;
+  const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1u);
+  const bool negative = (bits >> (half ? 15 : 31)) & 1u;
+  Accumulator result;
+  result.significand = (int64_t)(mantissa | (field != 0 ? 1u << mantissa_bits : 0u));
+  if (negative) result.significand = -result.significand;
+  result.exponent = (field != 0 ? (int)field : 1) - (int)(top >> 1);
+  if ((field | mantissa) == 0) result.exponent = EXPONENT_ZERO;
+  if (field == top) result.exponent = mantissa != 0 ? EXPONENT_NAN : EXPONENT_INFINITY;
+  return result;
+}
+
+/* sum * 2^scale as f32, cut toward zero. */
+static uint32_t settle_float(int64_t sum, int scale, bool short_result) {
+  if (sum == 0) return 0;
+  const uint32_t sign = sum < 0 ? 0x80000000u : 0u;
+  const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
+  const int exponent = 63 - __builtin_clzll(magnitude) + scale;
+  if (exponent > 127) return sign | 0x7f800000u;
+  const int unit = exponent < -126 ? -149 : exponent - 23; /* what the last mantissa bit is worth */
+  const int shift = unit - scale;
+  const uint64_t mantissa = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+  uint32_t bits = exponent < -126
+                      ? (uint32_t)mantissa
+                      : ((uint32_t)(exponent + 127) << 23) | ((uint32_t)mantissa & 0x7fffffu);
+  if (short_result) bits &= ~0x3ffu;
+  return bits == 0 ? 0 : sign | bits; /* never a negative zero */
+}
+
+/* sum * 2^scale as f16, to nearest even. */
+static uint32_t settle_half(int64_t sum, int scale) {
+  if (sum == 0) return 0;
+  const uint32_t sign = sum < 0 ? 0x8000u : 0u;
+  const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
+  const int exponent = 63 - __builtin_clzll(magnitude) + scale;
+  if (exponent > 15) return sign | 0x7c00u;
+  const int unit = exponent < -14 ? -24 : exponent - 10;
+  const int shift = unit - scale;
+  uint64_t mantissa;
+  if (shift > 62) {
+    mantissa = 0;
+  } else if (shift > 0) {
+    const uint64_t rest = magnitude & ((1ull << shift) - 1u), tie = 1ull << (shift - 1);
+    mantissa = magnitude >> shift;
+    if (rest > tie || (rest == tie && (mantissa & 1u))) mantissa++;
+  } else {
+    mantissa = magnitude << -shift;
+  }
+  /* Rounding up may carry into the exponent, up to infinity: the encoding is made for that. */
+  if (exponent < -14) return mantissa == 0 ? 0 : sign | (uint32_t)mantissa;
+  return sign | (uint32_t)(((uint64_t)(exponent + 14) << 10) + mantissa);
+}
+
+/* Cut toward zero. */
+static int64_t shifted(int64_t value, int right) {
+  const uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
+  const uint64_t cut = right > 63 ? 0 : right >= 0 ? magnitude >> right : magnitude << -right;
+  return value < 0 ? -(int64_t)cut : (int64_t)cut;
+}
+
+static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packed *b,
+                             size_t b_pitch, uint32_t accumulator) {
+  const Accumulator c = read_accumulator(rule->half_result, accumulator);
+  const uint32_t infinity = rule->half_result ? 0x7c00u : 0x7f800000u;
+  const uint32_t minus = rule->half_result ? 0x8000u : 0x80000000u;
+  int largest = c.exponent;
+  bool nan = c.exponent == EXPONENT_NAN;
+  bool positive = c.exponent == EXPONENT_INFINITY && c.significand > 0;
+  bool negative = c.exponent == EXPONENT_INFINITY && c.significand < 0;
+  for (int k = 0; k < rule->step; k++) {
+    const Packed x = a[k], y = b[(size_t)k * b_pitch];
+    const int exponent = packed_exponent(x) + packed_exponent(y);
+    if (exponent > EXPONENT_SPECIAL) {
+      const bool zero = packed_exponent(x) == EXPONENT_ZERO || packed_exponent(y) == EXPONENT_ZERO;
+      if (packed_exponent(x) == EXPONENT_NAN || packed_exponent(y) == EXPONENT_NAN || zero)
+        nan = true;
+      else if ((packed_significand(x) < 0) != (packed_significand(y) < 0))
+        negative = true;
+      else
+        positive = true;
+    }
+    if (exponent > largest) largest = exponent;
+  }
+  if (nan || (positive && negative)) return rule->half_result ? 0x7fffu : 0x7fffffffu;
+  if (positive) return infinity;
+  if (negative) return minus | infinity;
+  const int c_place = rule->half_result ? 10 : 23;
+  int64_t sum = shifted(c.significand, largest - c.exponent + c_place - rule->fraction_bits);
+  for (int k = 0; k < rule->step; k++) {
+    const Packed x = a[k], y = b[(size_t)k * b_pitch];
+    const int64_t product = (int64_t)packed_significand(x) * packed_significand(y);
+    sum += shifted(product, largest - packed_exponent(x) - packed_exponent(y));
+  }
+  return rule->half_result ? settle_half(sum, largest - rule->fraction_bits)
+                           : settle_float(sum, largest - rule->fraction_bits, rule->short_result);
+}
+
+void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
+                     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
+                     size_t accumulator_pitch) {
+  for (int row = 0; row < rows; row++)
+    for (int column = 0; column < columns; column++) {
+      uint32_t *result = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
+      for (int k = 0; k < depth; k += rule->step)
+        *result = add_products(rule, a + (size_t)row * a_pitch + k,
+                               b + (size_t)k * b_pitch + column, b_pitch, *result);
+    }
+}
+
+/* ---- Integers ---- */
+
+int16_t extend_integer(NumberFormat format, uint32_t bits) {
+  switch (format) {
+    case NUMBER_S8: return (int8_t)bits;
+    case NUMBER_U8: return (int16_t)(bits & 0xffu);
+    case NUMBER_S4: return (int16_t)((int)((bits & 0xfu) ^ 8u) - 8);
+    default: return (int16_t)(bits & 0xfu);
+  }
+}
+
+void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
+                       size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
+                       size_t accumulator_pitch) {
+  for (int row = 0; row < rows; row++)
+    for (int first = 0; first < columns; first += 8) {
+      int32_t sums[8] = {0}; /* at most 128 products of 16 bits: no overflow */
+      for (int k = 0; k < depth; k++) {
+        const int32_t x = a[(size_t)row * a_pitch + (size_t)k];
+        const int16_t *y = &b[(size_t)k * b_pitch + (size_t)first];
+        for (int i = 0; i < 8; i++) sums[i] += x * y[i];
+      }
+      uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)first];
+      for (int i = 0; i < 8; i++) {
+        const int64_t exact = (int64_t)(int32_t)results[i] + sums[i];
+        const int64_t bounded = exact > INT32_MAX   ? INT32_MAX
+                                : exact < INT32_MIN ? INT32_MIN
+                                                    : exact;
+        results[i] = (uint32_t)(saturate ? bounded : exact);
+      }
+    }
+}
+
+/* ---- Doubles ---- */
+
+static bool is_nan(uint64_t bits) { return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
+
+uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
+  /* A NaN comes out as it went in, made quiet; of several, b's goes before c's before a's. */
+  const uint64_t quiet = 0x0008000000000000ull;
+  if (is_nan(b)) return b | quiet;
+  if (is_nan(c)) return c | quiet;
+  if (is_nan(a)) return a | quiet;
+  double x, y, z;
+  memcpy(&x, &a, 8);
+  memcpy(&y, &b, 8);
+  memcpy(&z, &c, 8);
+  const double result = __builtin_fma(x, y, z);
+  uint64_t bits;
+  memcpy(&bits, &result, 8);
+  return is_nan(bits) ? 0xfff8000000000000ull : bits;
+}
+
+/* ---- Plain float arithmetic, for EMULATOR_MATH=fast ---- */
+
+float half_to_float(uint32_t half) { return float_of_half((uint16_t)half); }
+uint32_t float_to_half(float value) { return half_of_float(value); }

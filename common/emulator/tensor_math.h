@@ -1,0 +1,76 @@
+/* tensor_math.h: what the tensor cores compute, bit for bit.
+ *
+ * A tensor core does not add products one by one. It takes `step` products and the accumulator,
+ * aligns them all to the largest exponent among them, cuts each toward zero `fraction_bits` bits
+ * below it, adds exactly, and rounds once. tests/emulator/tensor_core.c holds this against an H200.
+ *
+ * Operands come packed: one int32 a number, its exponent in the upper half and its signed
+ * significand in the lower, already shifted so that the product of two significands has
+ * fraction_bits bits behind the point. A product is then one multiplication of the lower halves
+ * (one instruction for eight), its exponent one addition of the upper ones. */
+#ifndef EMULATOR_TENSOR_MATH_H
+#define EMULATOR_TENSOR_MATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+  NUMBER_F16,
+  NUMBER_BF16,
+  NUMBER_TF32,
+  NUMBER_E4M3,
+  NUMBER_E5M2,
+  NUMBER_S8,
+  NUMBER_U8,
+  NUMBER_S4,
+  NUMBER_U4,
+  NUMBER_B1,
+  NUMBER_F64
+} NumberFormat;
+
+uint32_t number_bits(NumberFormat format);
+
+/* How one instruction rounds its sums. */
+typedef struct {
+  int fraction_bits; /* bits kept below the largest exponent */
+  int step;          /* products added at once */
+  bool half_result;  /* accumulators are f16, rounded to nearest even; else f32, cut toward zero */
+  bool short_result; /* f32 accumulators keep 13 mantissa bits */
+} FloatRule;
+
+typedef int32_t Packed;
+
+/* Packs `count` numbers, held one to a uint32_t, for the given side of the product. */
+typedef enum { SIDE_A, SIDE_B } Side;
+void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool negate,
+                  const uint32_t *numbers, Packed *packed, size_t count);
+
+/* What stands where a sparse tile holds nothing: it takes no part, not even times infinity. */
+extern const Packed absent_number;
+
+/* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits, or
+ * f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
+void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
+                     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
+                     size_t accumulator_pitch);
+/* The same in plain float arithmetic (EMULATOR_MATH=fast); operands are floats. */
+void multiply_floats_fast(bool half_result, int rows, int columns, int depth, const float *a,
+                          size_t a_pitch, const float *b, size_t b_pitch, uint32_t *accumulators,
+                          size_t accumulator_pitch);
+void widen_numbers(NumberFormat format, bool negate, const uint32_t *numbers, float *floats,
+                   size_t count);
+
+/* Integers wrap around, or saturate to 32 bits. a and b hold sign- or zero-extended numbers. */
+void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
+                       size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
+                       size_t accumulator_pitch);
+int16_t extend_integer(NumberFormat format, uint32_t bits);
+
+/* One f64 multiply-add of the tensor core. */
+uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c);
+
+float half_to_float(uint32_t half);
+uint32_t float_to_half(float value); /* to nearest even */
+
+#endif
