@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# Chapter 04: the programs print what an H200 printed, refuse bad arguments, and the pairs of
+# operation and type that the hardware refuses are refused.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  chapter=04_store_reduce
+}
+
+# Everything but the first line, which names the device, is equal to what was recorded on an H200.
+prints_what_was_recorded() {
+  local name=$1
+  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
+  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+}
+
+@test "store_reduce prints what was recorded" { prints_what_was_recorded store_reduce; }
+@test "wrap prints what was recorded" { prints_what_was_recorded wrap; }
+@test "rounding prints what was recorded" { prints_what_was_recorded rounding; }
+@test "accumulate prints what was recorded" { prints_what_was_recorded accumulate; }
+@test "split_k prints what was recorded" { prints_what_was_recorded split_k; }
+
+@test "every reduce wrapper, by operation and rank" {
+  common/run-program build/tests/04_store_reduce/ranks
+}
+
+@test "pairs that the hardware refuses end in illegal instruction, as recorded" {
+  for pair in "add u8" "add u16" "add s64" "max f32" "min f64" "min u8" "inc u64" "dec s32" \
+      "and s64" "or s64" "xor s64" "or f16" "inc tf32" "max f32_ftz"; do
+    run common/run-program build/04_store_reduce/store_reduce --try $pair
+    echo "$pair: $output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"PASS store_reduce: $pair is refused, as recorded"* ]]
+  done
+}
+
+@test "a pair that the hardware carries out, tried alone" {
+  run common/run-program build/04_store_reduce/store_reduce --try max bf16
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "PASS store_reduce: max bf16 does what was recorded" ]
+}
+
+@test "an unknown operation or type: the choices, exit 2" {
+  run common/run-program build/04_store_reduce/store_reduce --try sub u32
+  [ "$status" -eq 2 ]
+  [[ $output == *"'sub' is no operation; choose one of: add min max inc dec and or xor"* ]]
+  run common/run-program build/04_store_reduce/store_reduce --try add fp8
+  [ "$status" -eq 2 ]
+  [[ $output == *"'fp8' is no element type; choose one of: u8 "* ]]
+  run common/run-program build/04_store_reduce/store_reduce --try
+  [ "$status" -eq 2 ]
+  run common/run-program build/04_store_reduce/store_reduce --try add u32 u32
+  [ "$status" -eq 2 ]
+}
+
+@test "an unknown option: usage, exit 2" {
+  for name in store_reduce wrap rounding accumulate split_k; do
+    run common/run-program build/04_store_reduce/$name --no-such-option
+    echo "$name: $output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"usage: $name"* ]]
+  done
+}

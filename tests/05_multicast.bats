@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+# Chapter 05: the programs print what an H200 printed, and refuse bad arguments.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  chapter=05_multicast
+}
+
+# Everything but the first line, which names the device, is equal to what was recorded on an H200.
+prints_what_was_recorded() {
+  local name=$1
+  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
+  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+}
+
+@test "multicast prints what was recorded" { prints_what_was_recorded multicast; }
+@test "masks prints what was recorded" { prints_what_was_recorded masks; }
+@test "own_barrier prints what was recorded" { prints_what_was_recorded own_barrier; }
+@test "dsmem prints what was recorded" { prints_what_was_recorded dsmem; }
+@test "shared_stream prints what was recorded" { prints_what_was_recorded shared_stream; }
+
+@test "every multicast wrapper, by rank, and a release at cluster scope" {
+  common/run-program build/tests/05_multicast/ranks
+}
+
+@test "an unknown option: usage, exit 2" {
+  for name in multicast masks own_barrier dsmem shared_stream; do
+    run common/run-program build/05_multicast/$name --no-such-option
+    echo "$name: $output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"usage: $name"* ]]
+  done
+}
