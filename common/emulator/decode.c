@@ -297,7 +297,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   if (draft->call) return decode_call(decoder, draft, out);
   bool is_async;
   const InstructionRow *row = instruction_row(&draft->statement, &is_async);
-  if (!row)
+  if (!row || !row->decode)
     return decoder_error(decoder, &draft->statement, "the emulator does not know the instruction %s",
                          draft->statement.modifiers[0]);
   if (draft->targets) out->decoded = draft->targets;

@@ -162,7 +162,9 @@ static bool decode_dependency(Decoder *decoder, const PtxStatement *statement, I
       !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
     return decoder_error(decoder, statement,
                          "expected griddepcontrol.wait or griddepcontrol.launch_dependents");
-  return decode_plain(decoder, &(PtxStatement){.modifier_count = 1}, out, run_nothing);
+  out->execute = run_nothing;
+  return out->operand_count == 0 ||
+         decoder_error(decoder, statement, "griddepcontrol takes no operands");
 }
 static bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)decoder, (void)statement;

@@ -175,7 +175,7 @@ static void parse_registers(Decoder *decoder) {
   do {
     const char *name = parse_identifier(decoder);
     if (accept_char(decoder, '<')) {
-      uint64_t count = parse_integer(decoder);
+      uint64_t count = parse_count(decoder);
       expect_char(decoder, '>');
       if (count > UINT32_MAX) parse_fail(decoder, "more than four thousand million registers");
       Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);
@@ -215,7 +215,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
     const char *name = parse_identifier(decoder);
     uint64_t repeat = 1;
     if (accept_char(decoder, '<')) { /* .param .b32 a<3>: three variables */
-      repeat = parse_integer(decoder);
+      repeat = parse_count(decoder);
       expect_char(decoder, '>');
       if (repeat > 1024) parse_fail(decoder, "more than 1024 variables in one range");
     }

@@ -256,6 +256,7 @@ typedef struct {
 } Literal;
 Literal parse_literal(Decoder *decoder);             /* a constant expression */
 uint64_t parse_integer(Decoder *decoder);
+uint64_t parse_count(Decoder *decoder);
 const char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
 uint32_t hash_text(const char *text);

@@ -370,6 +370,13 @@ static Literal parse_choice(Decoder *decoder) {
 
 Literal parse_literal(Decoder *decoder) { return parse_choice(decoder); }
 
+/* In "<3>", where ">" is no operator. */
+uint64_t parse_count(Decoder *decoder) {
+  Literal literal = parse_unary(decoder);
+  if (literal.floating) parse_fail(decoder, "expected an integer");
+  return literal.value;
+}
+
 uint64_t parse_integer(Decoder *decoder) {
   Literal literal = parse_choice(decoder);
   if (literal.floating) parse_fail(decoder, "expected an integer");
