@@ -57,7 +57,9 @@ lacks_libraries = $(if $(strip $(foreach l,$(call wanted_libraries,$(1)),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
 LEFT_OUT := $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s)))
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
-TEST_PROGRAMS := $(call program,$(TEST_SOURCES))
+FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
+  $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
+TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
@@ -170,13 +172,27 @@ define build_cuda
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
 	$(build_cuda)
-$(TEST_PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
+$(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
 	$(build_cuda)
 
 # "make build/02_tma_load/tma_load" builds that one program.
 ifeq ($(CURDIR),$(ROOT))
 build/%: $(BUILD)/% ;
 endif
+
+# Each pitfall mended by its .fix, for the test that it has that one mistake only.
+$(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
+	$(build_cuda)
+.SECONDEXPANSION:
+pitfall_file = $(subst $(BUILD)/,$(ROOT)/,$(subst /fixed/,/pitfalls/,$(1)))
+$(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.fix)
+	@mkdir -p $(@D)
+	$(Q)patch --silent -o $@ $< $(word 2,$^)
+	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
+
+# What a reader mends.
+$(BUILD)/exercises/%: $(BUILD)/exercises/%.cu $(COMMON_LIBRARY)
+	$(build_cuda)
 
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(ROOT)/common/lesson.mk
 	@mkdir -p $(@D)

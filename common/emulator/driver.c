@@ -47,16 +47,12 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
       .swizzle = swizzle,
       .l2_promotion = promotion,
       .fill = fill,
+      .zeros_are_literal = true,
   };
   for (cuuint32_t i = 0; i < rank && i < 5; i++) {
     request.size[i] = size[i];
     request.box[i] = box[i];
     request.element_stride[i] = element_strides[i];
-    /* 0 means 1 in our struct, but is an error in this call. */
-    if (element_strides[i] == 0) {
-      return refuse_map("cuTensorMapEncodeTiled",
-                        "an element stride is 0: it must be 1 to 8; write 1 for every element");
-    }
     if (i + 1 < rank) request.stride_bytes[i] = strides[i];
   }
   char explanation[EXPLANATION_TEXT];
@@ -69,12 +65,59 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   return CUDA_SUCCESS;
 }
 
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
+                                 const int *lower_corner, const int *upper_corner,
+                                 cuuint32_t channels_per_pixel, cuuint32_t pixels_per_column,
+                                 const cuuint32_t *element_strides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  if (!map || !size || !strides || !lower_corner || !upper_corner || !element_strides) {
+    return refuse_map("cuTensorMapEncodeIm2col",
+                      "a pointer is NULL: the map, the sizes, the strides, both corners and the "
+                      "element strides are all needed");
+  }
+  if ((uintptr_t)map % 64) {
+    return refuse_map("cuTensorMapEncodeIm2col", "the CUtensorMap is not 64-byte aligned");
+  }
+  TensorMapIm2col request = {
+      .type = type,
+      .rank = (int)rank,
+      .address = address,
+      .channels_per_pixel = channels_per_pixel,
+      .pixels_per_column = pixels_per_column,
+      .interleave = interleave,
+      .swizzle = swizzle,
+      .l2_promotion = promotion,
+      .fill = fill,
+      .zeros_are_literal = true,
+  };
+  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+    request.size[i] = size[i];
+    request.element_stride[i] = element_strides[i];
+    if (i + 1 < rank) request.stride_bytes[i] = strides[i];
+    if (i + 2 < rank) request.lower_corner[i] = lower_corner[i];
+    if (i + 2 < rank) request.upper_corner[i] = upper_corner[i];
+  }
+  char explanation[EXPLANATION_TEXT];
+  if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {
+    return refuse_map("cuTensorMapEncodeIm2col", explanation);
+  }
+  uint64_t words[16];
+  if (!tensor_map_pack_im2col(&request, words)) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
   uint64_t words[16];
-  TensorMap fields;
+  TensorMap tiled;
+  TensorMapIm2col im2col;
   if (!map || (uintptr_t)address % 16) return CUDA_ERROR_INVALID_VALUE;
   memcpy(words, map, sizeof words);
-  if (!tensor_map_unpack(words, &fields)) return CUDA_ERROR_INVALID_VALUE;
+  if (!tensor_map_unpack(words, &tiled) && !tensor_map_unpack_im2col(words, &im2col)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   words[0] = (uint64_t)(uintptr_t)address;
   memcpy(map, words, sizeof words);
   return CUDA_SUCCESS;
