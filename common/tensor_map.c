@@ -266,10 +266,19 @@ bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map) {
   return true;
 }
 
-/* Elements that arrive in dimension i. The innermost element stride has no effect without an
- * interleave. */
+/* What a coordinate of dimension 0 counts: elements, or the chunks of an interleaved layout. */
+static uint64_t unit_bytes(const TensorMap *map) {
+  return map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? tensor_map_element_bytes(map->type)
+                                                          : 8ull << map->interleave;
+}
+
+/* How many arrive in dimension i. Without an interleave the innermost element stride has no
+ * effect. With one the last dimension but one counts slices of channels, and a copy takes one
+ * slice, whatever the box says. */
 static uint64_t arriving(const TensorMap *map, int i) {
-  if (i == 0 && map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE) return map->box[0];
+  bool interleaved = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
+  if (i == 0 && !interleaved) return map->box[0];
+  if (i == map->rank - 2 && interleaved) return 1;
   return divide_up(map->box[i], map->element_stride[i] == 0 ? 1 : map->element_stride[i]);
 }
 
@@ -279,9 +288,7 @@ static uint64_t rows_of_box(const TensorMap *map) {
   return rows;
 }
 
-static uint64_t row_bytes(const TensorMap *map) {
-  return arriving(map, 0) * tensor_map_element_bytes(map->type);
-}
+static uint64_t row_bytes(const TensorMap *map) { return arriving(map, 0) * unit_bytes(map); }
 
 /* The pattern permutes 16-byte chunks within a span of this many bytes; 0 without a swizzle. */
 static uint64_t swizzle_span(CUtensorMapSwizzle swizzle) {
@@ -290,9 +297,15 @@ static uint64_t swizzle_span(CUtensorMapSwizzle swizzle) {
 
 size_t tensor_map_copy_bytes(const TensorMap *map) { return row_bytes(map) * rows_of_box(map); }
 
-size_t tensor_map_footprint_bytes(const TensorMap *map) {
+/* Rows narrower than the swizzle's span lie a whole span apart; interleaved ones do not. */
+static uint64_t row_pitch(const TensorMap *map) {
   uint64_t span = swizzle_span(map->swizzle), bytes = row_bytes(map);
-  return (bytes < span ? span : bytes) * rows_of_box(map);
+  return map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE && bytes < span ? span : bytes;
+}
+
+size_t tensor_map_footprint_bytes(const TensorMap *map) {
+  uint64_t span = swizzle_span(map->swizzle), bytes = row_pitch(map) * rows_of_box(map);
+  return span == 0 ? bytes : divide_up(bytes, span) * span;
 }
 
 size_t tensor_map_alignment(const TensorMap *map) {
@@ -397,7 +410,7 @@ void tensor_map_print(FILE *out, const TensorMap *given) {
   fprintf(out, "shared    %llu bytes, aligned to %llu\n",
           (unsigned long long)tensor_map_footprint_bytes(&map),
           (unsigned long long)tensor_map_alignment(&map));
-  if (row_bytes(&map) < swizzle_span(map.swizzle)) {
+  if (row_bytes(&map) < row_pitch(&map)) {
     fprintf(out, "          more than the copy's bytes: rows lie a whole span of %llu bytes apart\n",
             (unsigned long long)swizzle_span(map.swizzle));
   }

@@ -319,11 +319,11 @@ static void explain_corners(Explanation *explanation, const TensorMapIm2col *map
       broken(explanation, "%s[%u] = %d is not %d to %d, the range for rank %d: use a smaller offset",
              names[side], (uint64_t)i, corners[side], -limit, limit - 1, map->rank);
     }
-    /* Undocumented: the driver computes in 32 bits, so a size of 2^31 or more is refused, and with
-     * an interleave it takes the size of the dimension below. */
+    /* Undocumented: the driver adds in 32 bits with sign, so a size near 2^32 counts as negative.
+     * With an interleave the first dimension is the width, in chunks, not the channels. */
     int dimension = map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? i + 1 : i;
-    uint32_t extent = (uint32_t)map->size[dimension] + (uint32_t)corners[1] - (uint32_t)corners[0];
-    if (in_range && (extent == 0 || extent > INT32_MAX)) {
+    int32_t end = (int32_t)((uint32_t)map->size[dimension] + (uint32_t)corners[1]);
+    if (in_range && end <= corners[0]) {
       broken(explanation,
              "upper_corner[%u] = %d and lower_corner[%u] = %d leave nothing of size[%u] = %u: the "
              "bounding box runs from lower_corner to size + upper_corner, so raise upper_corner "
@@ -386,7 +386,6 @@ int tensor_map_explain_im2col(const TensorMapIm2col *given, char *text, size_t t
            "pixels_per_column at most %u instead of %u",
            bytes, (uint64_t)MOST_BOX_BYTES, MOST_BOX_BYTES / (bytes / pixels), pixels);
   }
-  /* The rule that an interleave needs rank 3 is the rank rule above. */
   explain_modes(&explanation, &map);
   return finish(&explanation);
 }
