@@ -51,6 +51,14 @@ static const char *const way_names[WAYS] = {
     "read-combine-write", "red", "red.v4", "bulk reduce", "tensor reduce",
     "red.v4, prefetched", "bulk reduce, prefetched", "tensor reduce, prefetched"};
 
+static __device__ int tile_x(int tile) {
+  return tile % (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_COLUMNS;
+}
+
+static __device__ int tile_y(int tile) {
+  return tile / (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_ROWS;
+}
+
 // The matrix is MATRIX_COLUMNS wide; a tile of it is TILE_ROWS rows of TILE_COLUMNS floats. Ways
 // without a tensor map take the tile's floats as a run instead: any tiling of the array will do.
 // A CTA adds its tile of partial sums to every gridDim.x-th tile, `passes` times over.
@@ -70,12 +78,15 @@ __global__ void __launch_bounds__(THREADS)
   for (int pass = 0; pass < passes; pass++) {
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
       float *destination = sums + (size_t)t * TILE_FLOATS;
-      int x = t % (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_COLUMNS;
-      int y = t / (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_ROWS;
+      int x = tile_x(t), y = tile_y(t);
 
       int ahead = t + PREFETCH_DISTANCE * gridDim.x;
       if (prefetched && threadIdx.x == 0 && ahead < tiles) {
-        bulk_prefetch_l2(sums + (size_t)ahead * TILE_FLOATS, TILE_BYTES);
+        if (way == TENSOR_REDUCE_PREFETCHED) {
+          tma_prefetch_2d(&matrix, tile_x(ahead), tile_y(ahead));
+        } else {
+          bulk_prefetch_l2(sums + (size_t)ahead * TILE_FLOATS, TILE_BYTES);
+        }
       }
       switch (way) {
         case READ_COMBINE_WRITE:

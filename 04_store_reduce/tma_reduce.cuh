@@ -83,6 +83,14 @@ static __device__ __forceinline__ void bulk_prefetch_l2(const void *source, uint
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
 }
 
+/* PTX ISA: cp.async.bulk.prefetch.tensor. The same for the box of a tensor. */
+static __device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap *map, int32_t x,
+                                                       int32_t y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(map), "r"(x),
+               "r"(y)
+               : "memory");
+}
+
 /* PTX ISA: red. An atomic add whose old value nobody wants, so it need not come back. */
 static __device__ __forceinline__ void red_add_f32(float *destination, float value) {
   asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(destination), "f"(value)
