@@ -9,15 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checker.h"
 #include "half.h"
-#include "ptx.h"
 
 enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_REGISTERS = 8 };
 
 /* ---- Modifiers ---- */
 
-static bool read_number_format(const char *word, NumberFormat *format) {
+bool read_number_format(const char *word, NumberFormat *format) {
   static const struct {
     const char *name;
     NumberFormat format;
@@ -33,7 +31,7 @@ static bool read_number_format(const char *word, NumberFormat *format) {
   return false;
 }
 
-static bool read_result_format(const char *word, ResultFormat *format) {
+bool read_result_format(const char *word, ResultFormat *format) {
   static const char *const names[] = {"f32", "f16", "s32", "f64"};
   for (int i = 0; i < 4; i++)
     if (strcmp(word, names[i]) == 0) {

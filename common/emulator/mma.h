@@ -20,6 +20,9 @@ typedef struct {
   FloatRule rule;
 } MmaForm;
 
+bool read_number_format(const char *word, NumberFormat *format); /* "bf16" ... */
+bool read_result_format(const char *word, ResultFormat *format); /* "f32" ... */
+
 /* Reads the modifiers behind "mma" or "mma.sp". NULL: understood; else what is wrong. */
 const char *mma_read_form(const char *const *modifiers, int count, bool sparse,
                           MmaForm *form);

@@ -250,5 +250,44 @@ uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
 
 /* ---- Plain float arithmetic, for EMULATOR_MATH=fast ---- */
 
-float half_to_float(uint32_t half) { return float_of_half((uint16_t)half); }
-uint32_t float_to_half(float value) { return half_of_float(value); }
+static float widen(NumberFormat format, uint32_t bits) {
+  switch (format) {
+    case NUMBER_F16: return float_of_half((uint16_t)bits);
+    case NUMBER_BF16: return half_float(bits << 16);
+    case NUMBER_TF32: return half_float(bits & 0xffffe000u);
+    case NUMBER_E5M2: return float_of_half((uint16_t)(bits << 8));
+    default: {
+      /* e4m3 in f16's places has an exponent 8 too small: 2^8 puts it right, subnormals too. */
+      const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;
+      return (bits & 0x7fu) == 0x7fu ? half_float(0x7fffffffu)
+                                     : float_of_half((uint16_t)half) * 256.0f;
+    }
+  }
+}
+
+void widen_numbers(NumberFormat format, bool negate, const uint32_t *numbers, float *floats,
+                   size_t count) {
+  for (size_t i = 0; i < count; i++)
+    floats[i] = negate ? -widen(format, numbers[i]) : widen(format, numbers[i]);
+}
+
+void multiply_floats_fast(bool half_result, int rows, int columns, int depth, const float *a,
+                          size_t a_pitch, const float *b, size_t b_pitch, uint32_t *accumulators,
+                          size_t accumulator_pitch) {
+  for (int row = 0; row < rows; row++) {
+    uint32_t *results = &accumulators[(size_t)row * accumulator_pitch];
+    for (int first = 0; first < columns; first += 8) {
+      float sums[8];
+      for (int i = 0; i < 8; i++)
+        sums[i] = half_result ? float_of_half((uint16_t)results[first + i])
+                              : half_float(results[first + i]);
+      for (int k = 0; k < depth; k++) {
+        const float x = a[(size_t)row * a_pitch + (size_t)k];
+        const float *y = &b[(size_t)k * b_pitch + (size_t)first];
+        for (int i = 0; i < 8; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
+      }
+      for (int i = 0; i < 8; i++)
+        results[first + i] = half_result ? half_of_float(sums[i]) : half_bits(sums[i]);
+    }
+  }
+}

@@ -70,7 +70,4 @@ int16_t extend_integer(NumberFormat format, uint32_t bits);
 /* One f64 multiply-add of the tensor core. */
 uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c);
 
-float half_to_float(uint32_t half);
-uint32_t float_to_half(float value); /* to nearest even */
-
 #endif

@@ -210,8 +210,8 @@ static void run_case(const Case *test, uint32_t results, FILE *raw) {
 int main(int argc, char **argv) {
   long all = 0, raw = 0;
   const Option options[] = {
-      {"all", "a million results of each case, not a thirty-second of it", &all, 0, 0},
-      {"raw", "the first results' bits, to mma_cases.raw", &raw, 0, 0}};
+      {"--all", "a million results of each case, not a thirty-second of it", &all, 0, 0},
+      {"--raw", "the first results' bits, to mma_cases.raw", &raw, 0, 0}};
   program_begin("mma_cases", argc, argv, options, 2);
   FILE *raw_file = raw ? fopen("mma_cases.raw", "wb") : NULL;
   if (raw && raw_file == NULL) program_fail("cannot write mma_cases.raw");

@@ -173,8 +173,8 @@ static void run_case(const Case *test, uint32_t results, FILE *raw) {
 
 int main(int argc, char **argv) {
   long all = 0, raw = 0;
-  const Option options[] = {{"all", "a million results of each case, not an eighth of it", &all, 0, 0},
-                            {"raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
+  const Option options[] = {{"--all", "a million results of each case, not an eighth of it", &all, 0, 0},
+                            {"--raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
   program_begin("wgmma_cases", argc, argv, options, 2);
   FILE *raw_file = raw ? fopen("wgmma_cases.raw", "wb") : NULL;
   if (raw && raw_file == NULL) program_fail("cannot write wgmma_cases.raw");

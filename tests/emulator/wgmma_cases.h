@@ -116,6 +116,11 @@ INPUTS Layout step_layout(int step, int mn_major, int wide) {
     if (second) layout.start = span > 32 && !wide ? 32 : 8 * span;
     if (second && span == 128 && wide) layout.start = 64;
   }
+  /* A tile may start anywhere in the pattern of the swizzle, and say how far that is displaced. */
+  if (layout.swizzle != 0 && step >= STEPS - 2) {
+    layout.start += 16u * 11u;
+    layout.base = (uint32_t)step - 3u;
+  }
   return layout;
 }
 

@@ -1,0 +1,57 @@
+/* wgmma.h: wgmma.mma_async as a function of shared memory and register columns, apart from warps
+ * and text (wgmma_tile.c); wgmma.c issues, holds back and lands them. */
+#ifndef EMULATOR_WGMMA_H
+#define EMULATOR_WGMMA_H
+
+#include "mma.h"
+
+typedef struct {
+  int columns, depth; /* n, k; m is 64, 16 rows for each of the four warps */
+  NumberFormat a, b;
+  ResultFormat d;
+  bool sparse, saturate;
+  bool a_in_registers;
+  bool a_mn_major, b_mn_major; /* the "transposed" layouts of 16-bit types */
+  bool negate_a, negate_b;
+  int selector;
+  int d_registers;
+  FloatRule rule;
+} WgmmaForm;
+
+/* Reads the modifiers behind "wgmma.mma_async" or "wgmma.mma_async.sp". NULL: understood; else what
+ * is wrong. The operands' part of the form (a_in_registers and below) is the caller's. */
+const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse, WgmmaForm *form);
+
+/* What the 64 bits of a matrix descriptor say, in bytes. */
+typedef struct {
+  uint32_t start, leading, stride;
+  uint32_t base;  /* by how many 128-byte rows the swizzle's pattern is displaced */
+  uint32_t span;  /* of the swizzle: 16 (none), 32, 64 or 128 */
+} MatrixDescriptor;
+MatrixDescriptor matrix_descriptor(uint64_t bits);
+
+/* A tile in shared memory is read in chunks of 16 bytes. Of a K-major tile, chunk `chunk` of row
+ * (or column of B) `outer`; of an MN-major tile, chunk `chunk` along M or N at depth `outer`. */
+uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_major, int outer, int chunk);
+/* How many of both an operand has. */
+typedef struct {
+  int outer, chunks;
+} ChunkCount;
+ChunkCount wgmma_chunks(const WgmmaForm *form, Side side);
+
+typedef struct {
+  const uint8_t *shared;
+  uint32_t shared_bytes;
+  MatrixDescriptor a, b;
+  const uint32_t *a_registers[4];
+  const uint32_t *metadata;
+  bool scale_d; /* false: D = A * B */
+  bool fast;    /* plain float arithmetic */
+} WgmmaOperands;
+
+/* One warp's 16 rows, `quarter` of the 64. False: a chunk lies outside of shared memory, its offset
+ * is in *outside, and nothing was computed. */
+bool wgmma_compute(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                   uint32_t *const *d, uint32_t *outside);
+
+#endif

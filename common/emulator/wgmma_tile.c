@@ -1,0 +1,362 @@
+/* wgmma_tile.c: where a matrix descriptor's numbers are, and one warp's share of the product. */
+#include <string.h>
+
+#include "wgmma.h"
+
+#include "half.h"
+
+enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 64, CHUNK = 16 };
+
+/* ---- Modifiers ---- */
+
+static bool columns_exist(const WgmmaForm *form) {
+  const int n = form->columns;
+  if (n < 8 || n > 256 || n % 8 != 0) return false;
+  return form->d != RESULT_S32 || n == 8 || n == 24 || n % 16 == 0;
+}
+
+static FloatRule rule_of(const WgmmaForm *form) {
+  FloatRule rule = {25, 16, form->d == RESULT_F16, false};
+  if (form->a == NUMBER_TF32) rule.step = 8;
+  if (number_bits(form->a) == 8) {
+    rule.fraction_bits = 13;
+    rule.step = 32;
+    rule.short_result = true;
+  }
+  if (form->sparse) rule.step *= 2;
+  return rule;
+}
+
+const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse, WgmmaForm *form) {
+  memset(form, 0, sizeof *form);
+  form->sparse = sparse;
+  int at = 0, rows = 0;
+  char rest = 0;
+  if (count < 3 || strcmp(modifiers[0], "sync") != 0 || strcmp(modifiers[1], "aligned") != 0)
+    return "wgmma.mma_async needs .sync.aligned and a shape";
+  if (sscanf(modifiers[2], "m%dn%dk%d%c", &rows, &form->columns, &form->depth, &rest) != 3 ||
+      rows != 64)
+    return "the shape should look like m64n128k16";
+  at = 3;
+  if (at < count && strcmp(modifiers[at], "satfinite") == 0) {
+    form->saturate = true;
+    at++;
+  }
+  if (at + 3 > count) return "the three types (of D, A, B) are missing";
+  if (!read_result_format(modifiers[at], &form->d)) return "the type of D is not known";
+  if (!read_number_format(modifiers[at + 1], &form->a)) return "the type of A is not known";
+  if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
+  at += 3;
+  if (form->a == NUMBER_B1) {
+    if (at + 2 > count || strcmp(modifiers[at], "and") != 0 || strcmp(modifiers[at + 1], "popc") != 0)
+      return ".b1 needs .and.popc";
+    at += 2;
+  }
+  if (at != count) return "a modifier at the end is not known for wgmma.mma_async";
+
+  const bool is_small_float = form->a == NUMBER_E4M3 || form->a == NUMBER_E5M2;
+  const bool is_integer = form->a == NUMBER_S8 || form->a == NUMBER_U8 || form->a == NUMBER_B1;
+  if (!is_integer && !is_small_float && form->a != NUMBER_F16 && form->a != NUMBER_BF16 &&
+      form->a != NUMBER_TF32)
+    return "wgmma does not multiply this type";
+  if (is_small_float ? form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2
+      : form->a == NUMBER_S8 || form->a == NUMBER_U8 ? form->b != NUMBER_S8 && form->b != NUMBER_U8
+                                                     : form->b != form->a)
+    return "this type of B does not go with A";
+  const ResultFormat natural = is_integer ? RESULT_S32 : RESULT_F32;
+  const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
+  if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
+    return "this type of D does not go with A and B";
+  if (form->saturate && (!is_integer || form->a == NUMBER_B1)) return ".satfinite is for 8-bit integers";
+  if (sparse && form->a == NUMBER_B1) return "no sparse form of .b1";
+  const int bits = (int)number_bits(form->a);
+  if (form->depth != 256 / bits * (sparse ? 2 : 1)) return "k does not fit the type";
+  if (!columns_exist(form)) return "this n does not exist for the type";
+  form->d_registers = form->columns / (form->d == RESULT_F16 ? 4 : 2);
+  form->rule = rule_of(form);
+  return NULL;
+}
+
+/* ---- Matrix descriptors ---- */
+
+MatrixDescriptor matrix_descriptor(uint64_t bits) {
+  static const uint8_t spans[4] = {16, 128, 64, 32};
+  MatrixDescriptor matrix;
+  matrix.start = (uint32_t)(bits & 0x3fffu) << 4;
+  matrix.leading = (uint32_t)(bits >> 16 & 0x3fffu) << 4;
+  matrix.stride = (uint32_t)(bits >> 32 & 0x3fffu) << 4;
+  matrix.base = (uint32_t)(bits >> 49 & 7u);
+  matrix.span = spans[bits >> 62];
+  return matrix;
+}
+
+/* The building block is 8 rows of 16 bytes. Without swizzle it is 128 bytes in one piece; leading
+ * and stride say how far apart blocks are. With swizzle, the rows of 8 x span bytes hold span / 16
+ * blocks side by side, whose chunks trade places: bits 4 to 6 of an address are xored with bits 7
+ * to 9, less the base. */
+uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_major, int outer, int chunk) {
+  const uint32_t in_block = (uint32_t)outer % 8u, block = (uint32_t)outer / 8u;
+  const uint32_t side = (uint32_t)chunk;
+  if (matrix->span == 16)
+    return matrix->start + in_block * 16u +
+           (mn_major ? side * matrix->stride + block * matrix->leading
+                     : block * matrix->stride + side * matrix->leading);
+  const uint32_t beside = matrix->span / 16u;
+  const uint32_t linear = matrix->start + in_block * matrix->span + block * matrix->stride +
+                          side % beside * 16u + side / beside * matrix->leading;
+  const uint32_t row = (linear >> 7) - matrix->base;
+  return linear ^ ((row & (beside - 1u)) << 4);
+}
+
+ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
+  const bool is_a = side == SIDE_A;
+  const int depth = is_a && form->sparse ? form->depth / 2 : form->depth;
+  const int across = is_a ? 64 : form->columns;
+  const int each = 128 / (int)number_bits(form->a); /* numbers of a chunk */
+  if (is_a ? form->a_mn_major : form->b_mn_major) return (ChunkCount){depth, across / each};
+  return (ChunkCount){across, depth / each};
+}
+
+/* ---- Tiles ---- */
+
+/* The chunks [first, first + count) of a K-major tile's rows, or all of an MN-major tile's depths,
+ * one after the other. */
+static bool gather(const WgmmaOperands *operands, const MatrixDescriptor *matrix, bool mn_major,
+                   int first_outer, int outers, int first_chunk, int chunks, uint8_t *bytes,
+                   uint32_t *outside) {
+  for (int outer = 0; outer < outers; outer++)
+    for (int chunk = 0; chunk < chunks; chunk++) {
+      const uint32_t offset =
+          chunk_offset(matrix, mn_major, first_outer + outer, first_chunk + chunk);
+      if (offset > operands->shared_bytes || operands->shared_bytes - offset < CHUNK) {
+        *outside = offset;
+        return false;
+      }
+      memcpy(bytes, operands->shared + offset, CHUNK);
+      bytes += CHUNK;
+    }
+  return true;
+}
+
+static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
+  if (bits == 8) return bytes[index];
+  if (bits == 16) {
+    uint16_t value;
+    memcpy(&value, bytes + 2 * index, 2);
+    return value;
+  }
+  uint32_t value;
+  memcpy(&value, bytes + 4 * index, 4);
+  return value;
+}
+
+/* A tile ready to multiply, of the kind that the type needs. */
+typedef union {
+  Packed packed[MAX_DEPTH * MAX_COLUMNS];
+  float floats[MAX_DEPTH * MAX_COLUMNS];
+  int16_t integers[MAX_DEPTH * MAX_COLUMNS];
+  uint64_t bits[MAX_COLUMNS * 4];
+} Tile;
+
+static void prepare(const WgmmaForm *form, NumberFormat format, Side side, bool negate, bool fast,
+                    const uint32_t *numbers, Tile *tile, size_t count) {
+  if (form->d == RESULT_S32)
+    for (size_t i = 0; i < count; i++) tile->integers[i] = extend_integer(format, numbers[i]);
+  else if (fast)
+    widen_numbers(format, negate, numbers, tile->floats, count);
+  else
+    pack_numbers(&form->rule, format, side, negate, numbers, tile->packed, count);
+}
+
+/* The four warps of a group read the same B, one soon after the other, and to prepare it costs as
+ * much as a sixth of the product. So the last few are kept with the bytes they were made of. */
+enum { KEPT = 8, MAX_BYTES = MAX_COLUMNS * 64 };
+typedef struct {
+  size_t bytes_count;
+  int columns, depth, format;
+  bool mn_major, negate, fast, half_result;
+  uint8_t bytes[MAX_BYTES];
+  Tile tile;
+} KeptTile;
+static _Thread_local KeptTile kept_tiles[KEPT];
+
+static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
+  uint8_t bytes[MAX_BYTES];
+  const ChunkCount count = wgmma_chunks(form, SIDE_B);
+  if (!gather(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks, bytes, outside))
+    return NULL;
+  const size_t bytes_count = (size_t)(count.outer * count.chunks) * CHUNK;
+  KeptTile *kept = &kept_tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
+  if (kept->bytes_count == bytes_count && kept->columns == form->columns &&
+      kept->depth == form->depth && kept->format == (int)form->b &&
+      kept->mn_major == form->b_mn_major && kept->negate == form->negate_b &&
+      kept->fast == operands->fast && kept->half_result == form->rule.half_result &&
+      memcmp(kept->bytes, bytes, bytes_count) == 0)
+    return &kept->tile;
+  kept->bytes_count = bytes_count;
+  kept->columns = form->columns;
+  kept->depth = form->depth;
+  kept->format = (int)form->b;
+  kept->mn_major = form->b_mn_major;
+  kept->negate = form->negate_b;
+  kept->fast = operands->fast;
+  kept->half_result = form->rule.half_result;
+  memcpy(kept->bytes, bytes, bytes_count);
+  if (form->b == NUMBER_B1) {
+    memcpy(kept->tile.bits, bytes, bytes_count);
+    return &kept->tile;
+  }
+  const int bits = (int)number_bits(form->b), columns = form->columns;
+  uint32_t row[MAX_COLUMNS];
+  Tile *tile = &kept->tile;
+  for (int k = 0; k < form->depth; k++) {
+    if (form->b_mn_major)
+      for (int n = 0; n < columns; n++) row[n] = number_in(bytes, k * columns + n, bits);
+    else
+      for (int n = 0; n < columns; n++) row[n] = number_in(bytes, n * form->depth + k, bits);
+    if (form->d == RESULT_S32)
+      for (int n = 0; n < columns; n++)
+        tile->integers[k * columns + n] = extend_integer(form->b, row[n]);
+    else if (operands->fast)
+      widen_numbers(form->b, form->negate_b, row, tile->floats + k * columns, (size_t)columns);
+    else
+      pack_numbers(&form->rule, form->b, SIDE_B, form->negate_b, row, tile->packed + k * columns,
+                   (size_t)columns);
+  }
+  return tile;
+}
+
+/* The warp's 16 rows of A, compressed when sparse: [row][k]. */
+static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                      uint32_t *numbers, uint32_t *outside) {
+  const int bits = (int)number_bits(form->a), each = 32 / bits;
+  const int depth = form->sparse ? form->depth / 2 : form->depth;
+  if (form->a_in_registers) {
+    for (int r = 0; r < 4; r++)
+      for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i < each; i++) {
+          const int row = lane / 4 + r % 2 * 8, k = (r / 2 * 4 + lane % 4) * each + i;
+          const uint32_t value = operands->a_registers[r][lane] >> (i * bits);
+          numbers[row * depth + k] = bits == 32 ? value : value & ((1u << bits) - 1u);
+        }
+    return true;
+  }
+  uint8_t bytes[WARP_ROWS * 64];
+  if (form->a_mn_major) {
+    if (!gather(operands, &operands->a, true, 0, depth, quarter * 2, 2, bytes, outside)) return false;
+    for (int row = 0; row < WARP_ROWS; row++)
+      for (int k = 0; k < depth; k++)
+        numbers[row * depth + k] = number_in(bytes, k * WARP_ROWS + row, bits);
+    return true;
+  }
+  const int chunks = wgmma_chunks(form, SIDE_A).chunks;
+  if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, chunks, bytes, outside))
+    return false;
+  for (int i = 0; i < WARP_ROWS * depth; i++) numbers[i] = number_in(bytes, i, bits);
+  return true;
+}
+
+static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                          const Tile *b, uint32_t *results, uint32_t *outside) {
+  uint64_t a[WARP_ROWS][4];
+  if (form->a_in_registers) {
+    uint32_t words[WARP_ROWS][8];
+    for (int r = 0; r < 4; r++)
+      for (int lane = 0; lane < LANES; lane++)
+        words[lane / 4 + r % 2 * 8][r / 2 * 4 + lane % 4] = operands->a_registers[r][lane];
+    memcpy(a, words, sizeof a);
+  } else if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, 2, (uint8_t *)a,
+                     outside)) {
+    return false;
+  }
+  for (int row = 0; row < WARP_ROWS; row++)
+    for (int column = 0; column < form->columns; column++) {
+      uint32_t sum = 0;
+      for (int i = 0; i < 4; i++)
+        sum += (uint32_t)__builtin_popcountll(a[row][i] & b->bits[column * 4 + i]);
+      results[row * form->columns + column] += sum;
+    }
+  return true;
+}
+
+/* ---- Results in registers ---- */
+
+static void read_results(const WgmmaForm *form, uint32_t *const *d, uint32_t *results) {
+  const int columns = form->columns;
+  for (int r = 0; r < form->d_registers; r++)
+    for (int lane = 0; lane < LANES; lane++) {
+      const uint32_t value = d[r][lane];
+      if (form->d == RESULT_F16) {
+        uint32_t *at = &results[(lane / 4 + r % 2 * 8) * columns + r / 2 * 8 + lane % 4 * 2];
+        at[0] = value & 0xffffu;
+        at[1] = value >> 16;
+      } else {
+        results[(lane / 4 + r / 2 % 2 * 8) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2] = value;
+      }
+    }
+}
+
+static void write_results(const WgmmaForm *form, const uint32_t *results, uint32_t *const *d) {
+  const int columns = form->columns;
+  for (int r = 0; r < form->d_registers; r++)
+    for (int lane = 0; lane < LANES; lane++) {
+      if (form->d == RESULT_F16) {
+        const uint32_t *at = &results[(lane / 4 + r % 2 * 8) * columns + r / 2 * 8 + lane % 4 * 2];
+        d[r][lane] = at[0] | at[1] << 16;
+      } else {
+        d[r][lane] = results[(lane / 4 + r / 2 % 2 * 8) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2];
+      }
+    }
+}
+
+bool wgmma_compute(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                   uint32_t *const *d, uint32_t *outside) {
+  const int columns = form->columns, depth = form->depth;
+  const size_t pitch = (size_t)columns;
+  uint32_t results[WARP_ROWS * MAX_COLUMNS];
+  const Tile *b = tile_b(form, operands, outside);
+  if (b == NULL) return false;
+  if (operands->scale_d)
+    read_results(form, d, results);
+  else
+    memset(results, 0, (size_t)(WARP_ROWS * columns) * sizeof results[0]);
+  if (form->a == NUMBER_B1) {
+    if (!multiply_bits(form, operands, quarter, b, results, outside)) return false;
+    write_results(form, results, d);
+    return true;
+  }
+
+  uint32_t numbers[WARP_ROWS * MAX_DEPTH];
+  static _Thread_local Tile a, dense;
+  if (!numbers_a(form, operands, quarter, numbers, outside)) return false;
+  const int a_depth = form->sparse ? depth / 2 : depth;
+  prepare(form, form->a, SIDE_A, form->negate_a, operands->fast, numbers, &a,
+          (size_t)(WARP_ROWS * a_depth));
+  if (form->sparse) {
+    memset(&dense, 0, sizeof(Packed) * WARP_ROWS * (size_t)depth);
+    if (form->d != RESULT_S32 && !operands->fast)
+      for (int i = 0; i < WARP_ROWS * depth; i++) dense.packed[i] = absent_number;
+    for (int row = 0; row < WARP_ROWS; row++)
+      for (int k = 0; k < a_depth; k++) {
+        const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a), depth,
+                                                     form->selector, row, k);
+        const int from = row * a_depth + k;
+        if (form->d == RESULT_S32)
+          dense.integers[to] = a.integers[from];
+        else
+          dense.packed[to] = a.packed[from]; /* as wide as a float */
+      }
+  }
+  const Tile *left = form->sparse ? &dense : &a;
+  if (form->d == RESULT_S32)
+    multiply_integers(form->saturate, WARP_ROWS, columns, depth, left->integers, (size_t)depth,
+                      b->integers, pitch, results, pitch);
+  else if (operands->fast)
+    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, left->floats,
+                         (size_t)depth, b->floats, pitch, results, pitch);
+  else
+    multiply_floats(&form->rule, WARP_ROWS, columns, depth, left->packed, (size_t)depth, b->packed,
+                    pitch, results, pitch);
+  write_results(form, results, d);
+  return true;
+}
