@@ -6,8 +6,7 @@
  *   address = base + row * pitch + column            "coordinate . stride"
  *
  * and afterwards the CTA must meet in a __syncthreads() before anyone reads the tile. `rows` and
- * `columns` are meant to be constants, so that the loops unroll; THREADS * elements per access must
- * divide the tile or be larger than it. */
+ * `columns` are meant to be constants, so that the loops unroll and divisions become shifts. */
 #ifndef TILEDCOPY_BASELINE_TILEDCOPY_CUH
 #define TILEDCOPY_BASELINE_TILEDCOPY_CUH
 
@@ -20,32 +19,40 @@ enum {
   VECTOR_ELEMENTS = 8, /* of 16 bits */
 };
 
-/* How many accesses each thread makes: the last round of a small tile leaves threads idle. */
-static __device__ __forceinline__ int tiledcopy_rounds(int accesses) {
+/* How many accesses each thread makes. */
+static __device__ __forceinline__ unsigned tiledcopy_rounds(unsigned accesses) {
   return (accesses + TILEDCOPY_THREADS - 1) / TILEDCOPY_THREADS;
+}
+
+/* A tile with fewer accesses than the CTA has threads leaves some of them idle. For a larger tile
+ * this is true as written, and the compiler drops the question. */
+static __device__ __forceinline__ bool tiledcopy_takes_part(unsigned access, unsigned accesses) {
+  return accesses % TILEDCOPY_THREADS == 0 || access < accesses;
 }
 
 /* One element per access. Neighbouring threads take neighbouring columns, so a warp's 32 loads are
  * one request of 64 bytes. */
 static __device__ __forceinline__ void copy_tile_scalar(uint16_t *tile, const uint16_t *source,
-                                                        size_t pitch, int rows, int columns) {
+                                                        size_t pitch, unsigned rows,
+                                                        unsigned columns) {
 #pragma unroll
-  for (int round = 0; round < tiledcopy_rounds(rows * columns); round++) {
-    int element = round * TILEDCOPY_THREADS + threadIdx.x;
-    int row = element / columns, column = element % columns;
-    if (row < rows) tile[element] = source[row * pitch + column];
+  for (unsigned round = 0; round < tiledcopy_rounds(rows * columns); round++) {
+    unsigned element = round * TILEDCOPY_THREADS + threadIdx.x;
+    unsigned row = element / columns, column = element % columns;
+    if (tiledcopy_takes_part(element, rows * columns)) tile[element] = source[row * pitch + column];
   }
 }
 
 /* Eight elements per access: source and pitch must be 16-byte multiples, as TMA demands too. */
 static __device__ __forceinline__ void copy_tile_vectors(uint16_t *tile, const uint16_t *source,
-                                                         size_t pitch, int rows, int columns) {
-  int vectors_across = columns / VECTOR_ELEMENTS;
+                                                         size_t pitch, unsigned rows,
+                                                         unsigned columns) {
+  unsigned vectors_across = columns / VECTOR_ELEMENTS;
 #pragma unroll
-  for (int round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
-    int vector = round * TILEDCOPY_THREADS + threadIdx.x;
-    int row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
-    if (row < rows) {
+  for (unsigned round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
+    unsigned vector = round * TILEDCOPY_THREADS + threadIdx.x;
+    unsigned row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
+    if (tiledcopy_takes_part(vector, rows * vectors_across)) {
       *(uint4 *)&tile[vector * VECTOR_ELEMENTS] = *(const uint4 *)&source[row * pitch + column];
     }
   }
@@ -69,13 +76,16 @@ static __device__ __forceinline__ void cp_async_wait_all(void) {
 /* The same eight elements per access, asynchronous: no registers hold the data, but every thread
  * still computes every address. */
 static __device__ __forceinline__ void copy_tile_cp_async(uint16_t *tile, const uint16_t *source,
-                                                          size_t pitch, int rows, int columns) {
-  int vectors_across = columns / VECTOR_ELEMENTS;
+                                                          size_t pitch, unsigned rows,
+                                                          unsigned columns) {
+  unsigned vectors_across = columns / VECTOR_ELEMENTS;
 #pragma unroll
-  for (int round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
-    int vector = round * TILEDCOPY_THREADS + threadIdx.x;
-    int row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
-    if (row < rows) cp_async_16(&tile[vector * VECTOR_ELEMENTS], &source[row * pitch + column]);
+  for (unsigned round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
+    unsigned vector = round * TILEDCOPY_THREADS + threadIdx.x;
+    unsigned row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
+    if (tiledcopy_takes_part(vector, rows * vectors_across)) {
+      cp_async_16(&tile[vector * VECTOR_ELEMENTS], &source[row * pitch + column]);
+    }
   }
   cp_async_wait_all();
 }

@@ -2,16 +2,21 @@
 //
 //   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A 10x10 matrix lies in memory in the upper left of 16 rows of 16, everything around it holds -1.
-// Four 8x8 tiles cover it, and three of them reach over its edge. The engine knows the matrix's
-// size from the tensor map and leaves the rest alone, without a condition in the kernel:
+// Part 1: an 11x12 matrix lies in memory in the upper left of 16 rows of 16, everything around it
+// holds -1. Four 8x8 tiles cover it, and three of them reach over its edge. The engine knows the
+// matrix's size from the tensor map and leaves the rest alone, without a condition in the kernel:
 //
-//      0 ..... 7 8 9 10 ... 15
-//   0  +--------+---:.........
-//      |        |   :    -1        tile (1,0): columns 8 and 9 are written,
-//   7  +--------+---:              10 to 15 are clipped
-//   9  |........|...:
-//  10  :    -1         -1
+//      0 ..... 7 8 .. 11  ... 15
+//   0  +--------+-----:.........
+//      |        |     :    -1      tile (1,0): columns 8 to 11 are written,
+//   7  +--------+-----:            12 to 15 are clipped
+//  10  |........|.....:
+//  11  :    -1           -1
+//
+// Part 2: the edge of a row is not cut to the element. The engine writes global memory in pieces of
+// 16 bytes, and a piece of which the first byte lies inside is written whole. With 10 floats a row
+// (40 bytes) a store that reaches over the edge writes 48: the two padding floats are overwritten.
+// (A load fills element by element.) So keep nothing in the padding, or end rows at 16 bytes.
 //
 // Only the upper edges clip. A negative coordinate, fine in a load, is an illegal instruction in a
 // store: it ends the whole process, so this program does not try it.
@@ -25,8 +30,8 @@
 enum {
   TILE = 8,
   THREADS = TILE * TILE,
-  ROWS = 10,
-  COLUMNS = 10,
+  ROWS = 11,
+  COLUMNS = 12,
   FRAME = 16,  // rows and columns of the memory around the matrix
 };
 
@@ -46,9 +51,7 @@ __global__ void __launch_bounds__(THREADS) store_tiles(const __grid_constant__ C
   }
 }
 
-int main(int argc, char **argv) {
-  program_begin("clip", argc, argv, NULL, 0);
-
+static void clip_tiles(void) {
   int32_t memory[FRAME * FRAME], expected[FRAME * FRAME], *device_memory;
   CUDA_CHECK(cudaMalloc(&device_memory, sizeof memory));
   CUDA_CHECK(cudaMemset(device_memory, 0xff, sizeof memory));  // -1 everywhere
@@ -58,7 +61,7 @@ int main(int argc, char **argv) {
                    .size = {COLUMNS, ROWS},
                    .stride_bytes = {FRAME * sizeof(int32_t)},
                    .box = {TILE, TILE}};
-  store_tiles<<<dim3(2, 2), THREADS>>>(tensor_map_encode("10x10 in 16x16", &map));
+  store_tiles<<<dim3(2, 2), THREADS>>>(tensor_map_encode("11x12 in 16x16", &map));
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(memory, device_memory, sizeof memory, cudaMemcpyDeviceToHost));
 
@@ -67,14 +70,82 @@ int main(int argc, char **argv) {
     expected[i] = row < ROWS && column < COLUMNS ? element_at(row, column) : -1;
   }
   check_tile("memory", ELEMENT_S32, memory, expected, FRAME, FRAME, 0);
-  TilePicture picture = {.title = "memory after the stores; the matrix is 10x10",
+  TilePicture picture = {.title = "memory after the stores; the matrix is 11x12",
                          .type = ELEMENT_S32,
                          .data = memory,
-                         .rows = 12,
-                         .columns = 12,
+                         .rows = 13,
+                         .columns = 14,
                          .pitch = FRAME,
                          .tensor_rows = ROWS,
                          .tensor_columns = COLUMNS};
   tile_print(&picture);
-  return program_end("4 tiles clipped to 10x10, and nothing around it touched");
+}
+
+// ---- Part 2: how many bytes of a row does a store write whose tile reaches over its end? ----
+
+enum { ROW_BYTES = 64 };  // of the tile, and of the memory that may be written
+
+__global__ void __launch_bounds__(ROW_BYTES) store_row(const __grid_constant__ CUtensorMap map) {
+  __shared__ alignas(128) uint8_t row[ROW_BYTES];
+  row[threadIdx.x] = 0x11;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    tma_store_1d(&map, row, 0);
+    bulk_commit_group();
+    bulk_wait_group_read(0);
+  }
+}
+
+typedef struct {
+  const char *name;
+  CUtensorMapDataType type;
+  int bytes;
+} Type;
+
+static const Type types[] = {{"u8", CU_TENSOR_MAP_DATA_TYPE_UINT8, 1},
+                             {"f16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2},
+                             {"f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4},
+                             {"u64", CU_TENSOR_MAP_DATA_TYPE_UINT64, 8}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+// Every length of a row from one element to the whole tile; prints a few of them.
+static void measure_pieces(const Type *type, uint8_t *device_row) {
+  printf("%-4s", type->name);
+  for (int elements = 1; elements * type->bytes <= ROW_BYTES; elements++) {
+    uint8_t row[ROW_BYTES];
+    CUDA_CHECK(cudaMemset(device_row, 0, ROW_BYTES));
+    TensorMap map = {.type = type->type,
+                     .rank = 1,
+                     .address = device_row,
+                     .size = {(uint64_t)elements},
+                     .box = {(uint32_t)(ROW_BYTES / type->bytes)}};
+    store_row<<<1, ROW_BYTES>>>(tensor_map_encode("row", &map));
+    CUDA_CHECK(cudaGetLastError());
+    CUDA_CHECK(cudaMemcpy(row, device_row, ROW_BYTES, cudaMemcpyDeviceToHost));
+
+    int written = 0, row_bytes = elements * type->bytes;
+    for (int i = 0; i < ROW_BYTES; i++) written += row[i] == 0x11;
+    int whole_pieces = (row_bytes + 15) / 16 * 16;
+    bool contiguous = row[written - 1] == 0x11;
+    check_that(written == whole_pieces && contiguous,
+               "%s, a row of %d bytes: expected %d bytes to be written, found %d", type->name,
+               row_bytes, whole_pieces, written);
+    bool shown = row_bytes == 8 || row_bytes == 16 || row_bytes == 24 || row_bytes == 32 ||
+                 row_bytes == 40 || row_bytes == 48;
+    if (shown) printf("   %d -> %d", row_bytes, written);
+  }
+  printf("\n");
+}
+
+int main(int argc, char **argv) {
+  program_begin("clip", argc, argv, NULL, 0);
+  clip_tiles();
+
+  printf("\nbytes of the row -> bytes that a store over its end writes\n");
+  uint8_t *device_row;
+  CUDA_CHECK(cudaMalloc(&device_row, ROW_BYTES));
+  for (int i = 0; i < TYPES; i++) measure_pieces(&types[i], device_row);
+
+  return program_end("4 tiles clipped to 11x12, nothing around touched; rows end at 16 bytes");
 }

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# price.sh [PROGRAM COMMITTED_CSV]: what each way of fetching a tile costs a thread: registers and
+# instructions, less those of the kernel that fetches nothing.
+#
+# From the compiled code where cuobjdump is installed, and counted while running where ncu and a GPU
+# are; the figures then also go to build/CHAPTER/price.csv. Elsewhere the committed figures are
+# printed, with the machine and the date that they are from.
+set -eu
+cd "$(dirname "$0")/.."
+program=${1:-build/01_tiledcopy_baseline/tiledcopy_baseline}
+committed=${2:-01_tiledcopy_baseline/price.csv}
+export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+THREADS_LAUNCHED=768 # 6 CTAs of 128, in both programs
+
+show() { column -s, -t <"$1" 2>/dev/null || cat "$1"; }
+
+if ! command -v cuobjdump >/dev/null || ! command -v ncu >/dev/null ||
+  ! nvidia-smi -L >/dev/null 2>&1; then
+  echo "cuobjdump, ncu and a GPU are needed to measure this; the committed figures instead:"
+  show "$committed"
+  exit 0
+fi
+if [ ! -x "$program" ]; then
+  echo "price.sh: $program is not built; run make first" >&2
+  exit 2
+fi
+
+work=$(dirname "$program")
+csv=$work/price.csv
+# Function names are mangled: _Z6scalarPKtmPt is scalar.
+cuobjdump -res-usage "$program" 2>/dev/null | awk '
+  $1 == "Function" { name = $2; sub(/^_Z[0-9]+/, "", name) }
+  /REG:/ { match($0, /REG:[0-9]+/); print name, substr($0, RSTART + 4, RLENGTH - 4) }' \
+  >"$work/price.registers"
+cuobjdump -sass "$program" | awk '
+  /Function :/ { name = $3; sub(/^_Z[0-9]+/, "", name) }
+  /^ +\/\*[0-9a-f]+\*\/ / && !/ NOP/ { count[name]++ }
+  END { for (name in count) print name, count[name] }' >"$work/price.code"
+ncu --clock-control none --csv --print-units base --metrics smsp__thread_inst_executed.sum \
+  -k 'regex:^(scalar|vectors|cp_async|tma|nothing)$' "$program" --count |
+  awk -F'","' '/smsp__thread_inst_executed/ {
+    name = $5; sub(/\(.*/, "", name); value = $NF; gsub(/[",]/, "", value); print name, value }' \
+    >"$work/price.executed"
+
+{
+  echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
+    sed 's/, /, driver /'), nvcc $(nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), $(date +%F)"
+  echo "way,registers,instructions in the code,executed per thread"
+  awk -v threads="$THREADS_LAUNCHED" '
+    function kernel(mangled) { match(mangled, /^(scalar|vectors|cp_async|tma|nothing)/)
+                               return RLENGTH > 0 ? substr(mangled, 1, RLENGTH) : "" }
+    FILENAME ~ /registers$/ { registers[kernel($1)] = $2 }
+    FILENAME ~ /code$/ { code[kernel($1)] = $2 }
+    FILENAME ~ /executed$/ { executed[$1] = $2 / threads }
+    END {
+      split("scalar vectors cp_async tma", order, " ")
+      for (i = 1; i <= 4; i++) if (order[i] in executed)
+        printf "%s,%d,%d,%.1f\n", order[i], registers[order[i]],
+               code[order[i]] - code["nothing"], executed[order[i]] - executed["nothing"]
+    }' "$work/price.registers" "$work/price.code" "$work/price.executed"
+} >"$csv"
+show "$csv"

@@ -1,0 +1,250 @@
+// 02 tma_load, side program descriptor: every field of a tensor map, changed one at a time.
+//
+//   01 tiledcopy | [02 load] | 03 store | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
+//
+// A tensor map says two things: how the tensor lies in global memory (type, rank, address, sizes,
+// strides) and how a copy goes through it (box, element strides, interleave, swizzle, L2 promotion,
+// fill). The kernel adds only coordinates, a place in shared memory and a barrier.
+//
+// The tensor is a 12x16 matrix of floats, 64 bytes a row; element (row, column) holds
+// row * 100 + column. The box is 8x8, the copy begins at column 4 of row 2:
+//
+//   address ->  0   1   2   3   4  ...      15      size {16, 12}: innermost first
+//             100 101 102 103 104  ...     115      stride_bytes {64}
+//             200 201 202 203[204  ... 211]215      the box, at (4, 2)
+//             ...            [...      ...]
+//             900 901 902 903[904  ... 911]915
+//
+// For each change the first 256 bytes of shared memory are shown, 32 bytes a line (eight floats),
+// or "as the first" if they are the same. -1 was there before and is still there: untouched.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "tensor_map.h"
+#include "tile.h"
+#include "tma_load.cuh"
+
+enum {
+  ROWS = 12,
+  COLUMNS = 16,
+  SHARED_FLOATS = 128,
+  SHARED_BYTES = SHARED_FLOATS * 4,
+  THREADS = 128,
+  LINE_FLOATS = 8,
+  SHOWN_LINES = 8,
+};
+
+typedef struct {
+  int at[3];
+} Coordinates;
+
+__global__ void load_through(const __grid_constant__ CUtensorMap map, int rank, Coordinates from,
+                             uint32_t bytes, bool prefetch, float *landed) {
+  // 1024: no swizzle pattern begins at a smaller multiple (chapter 06).
+  __shared__ alignas(1024) float tile[SHARED_FLOATS];
+  __shared__ uint64_t barrier;
+  tile[threadIdx.x] = -1.0f;
+  fence_proxy_async();  // first these stores, then the engine's
+  if (threadIdx.x == 0) {
+    if (prefetch) prefetch_tensor_map(&map);
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&barrier, bytes);
+    const int *at = from.at;
+    if (rank == 1) tma_load_1d(tile, &map, at[0], &barrier);
+    if (rank == 2) tma_load_2d(tile, &map, at[0], at[1], &barrier);
+    if (rank == 3) tma_load_3d(tile, &map, at[0], at[1], at[2], &barrier);
+  }
+  mbarrier_wait_parity(&barrier, 0);
+  landed[threadIdx.x] = tile[threadIdx.x];
+}
+
+typedef struct {
+  const char *change;
+  TensorMap map;
+  Coordinates from;
+  bool prefetch;
+  bool as_the_first;  // what must be found
+} Experiment;
+
+enum { MOST_EXPERIMENTS = 20 };
+static Experiment experiments[MOST_EXPERIMENTS];
+static int experiment_count;
+
+static Experiment *add(const TensorMap *base, const char *change, bool as_the_first) {
+  Experiment *experiment = &experiments[experiment_count++];
+  *experiment = {.change = change,
+                 .map = *base,
+                 .from = {{4, 2, 0}},
+                 .prefetch = false,
+                 .as_the_first = as_the_first};
+  return experiment;
+}
+
+static float matrix[ROWS * COLUMNS], *device_matrix;
+static float first_landed[SHARED_FLOATS];
+
+static size_t size_of(CUtensorMapDataType type) {
+  return type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : 4;  // the two sizes used here
+}
+
+// What must lie in shared memory, from the map alone. All byte offsets; j[d] counts the elements of
+// the box that are taken in dimension d.
+static void predict(const Experiment *experiment, float *expected) {
+  const TensorMap *map = &experiment->map;
+  size_t size = size_of(map->type), start = (char *)map->address - (char *)device_matrix;
+  int count[3] = {1, 1, 1};
+  for (int d = 0; d < map->rank; d++) {
+    int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
+    count[d] = ((int)map->box[d] + step - 1) / step;
+  }
+  for (int i = 0; i < SHARED_FLOATS; i++) expected[i] = -1.0f;
+  size_t to = 0;
+  int j[3];
+  for (j[2] = 0; j[2] < count[2]; j[2]++)
+    for (j[1] = 0; j[1] < count[1]; j[1]++)
+      for (j[0] = 0; j[0] < count[0]; j[0]++) {
+        size_t from = start;
+        bool inside = true;
+        for (int d = 0; d < map->rank; d++) {
+          int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
+          int at = experiment->from.at[d] + j[d] * step;
+          inside = inside && at >= 0 && at < (int)map->size[d];
+          from += at * (d == 0 ? size : map->stride_bytes[d - 1]);
+        }
+        size_t place = to;
+        if (map->swizzle == CU_TENSOR_MAP_SWIZZLE_32B) place ^= (to >> 3) & 16;  // chapter 06
+        if (inside) {
+          memcpy((char *)expected + place, (char *)matrix + from, size);
+        } else {
+          float fill = map->fill ? NAN : 0.0f;
+          memcpy((char *)expected + place, &fill, size);
+        }
+        to += size;
+      }
+}
+
+static void run(int number, const Experiment *experiment) {
+  const TensorMap *map = &experiment->map;
+  float landed[SHARED_FLOATS], expected[SHARED_FLOATS], *device_landed;
+  uint32_t bytes = (uint32_t)tensor_map_copy_bytes(map);
+  CUDA_CHECK(cudaMalloc(&device_landed, SHARED_BYTES));
+  load_through<<<1, THREADS>>>(tensor_map_encode(experiment->change, map), map->rank,
+                               experiment->from, bytes, experiment->prefetch, device_landed);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(landed, device_landed, SHARED_BYTES, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaFree(device_landed));
+
+  predict(experiment, expected);
+  check_tile(experiment->change, ELEMENT_F32, landed, expected, SHARED_FLOATS / LINE_FLOATS,
+             LINE_FLOATS, 0);
+  printf("\n%d. %s: %u bytes", number, experiment->change, bytes);
+  if (number == 1) memcpy(first_landed, landed, SHARED_BYTES);
+  bool same = number > 1 && memcmp(landed, first_landed, SHARED_BYTES) == 0;
+  check_that(same == experiment->as_the_first, "%s: shared memory must %s as in the first",
+             experiment->change, experiment->as_the_first ? "be" : "not be");
+  if (same) {
+    printf(", as the first\n");
+    return;
+  }
+  printf("\n");
+  for (int line = 0; line < SHOWN_LINES; line++) {
+    printf("  ");
+    for (int i = 0; i < LINE_FLOATS; i++) {
+      char text[24];
+      element_format(ELEMENT_F32, landed, line * LINE_FLOATS + i, text, sizeof text);
+      printf(" %5s", text);
+    }
+    printf("\n");
+  }
+}
+
+int main(int argc, char **argv) {
+  program_begin("descriptor", argc, argv, NULL, 0);
+  for (int i = 0; i < ROWS * COLUMNS; i++) {
+    matrix[i] = (float)(i / COLUMNS * 100 + i % COLUMNS);
+  }
+  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
+  CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
+
+  const TensorMap base = {
+      // The element's type. Sizes, box and coordinates count elements of it.
+      .type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+      // Dimensions, 1 to 5; the instruction's name must agree.
+      .rank = 2,
+      // Of element (0, 0): a multiple of 16 bytes.
+      .address = device_matrix,
+      // Elements in each dimension, innermost first. What lies beyond is filled.
+      .size = {COLUMNS, ROWS},
+      // Bytes from row to row, a multiple of 16. None for dimension 0: its elements are neighbours.
+      .stride_bytes = {COLUMNS * sizeof(float)},
+      // What one copy takes, at most 256 in each dimension; the innermost a multiple of 16 bytes.
+      .box = {8, 8},
+      // Take every n-th element of the box.
+      .element_stride = {1, 1},
+      // For images stored in slices of 8 or 16 channels; not used in this course.
+      .interleave = CU_TENSOR_MAP_INTERLEAVE_NONE,
+      // Permutes 16-byte pieces in shared memory: chapter 06.
+      .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+      // How much L2 fetches from device memory when it misses. Speed only.
+      .l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      // What is filled in beyond the tensor: zeros, or a NaN for floats.
+      .fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+  };
+
+  Experiment *e = add(&base, "the map as above", false);
+  e = add(&base, "type INT32: bits are bits", true);
+  e->map.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
+  e = add(&base, "type UINT8: columns count bytes, so 4 times as many", true);
+  e->map.type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  e->map.size[0] = COLUMNS * 4;
+  e->map.box[0] = 32;
+  e->from.at[0] = 16;
+  e = add(&base, "rank 1: all 192 floats in one line, 64 from element 36 on", false);
+  e->map.rank = 1;
+  e->map.size[0] = ROWS * COLUMNS;
+  e->map.box[0] = 64;
+  e->from.at[0] = 2 * COLUMNS + 4;
+  e = add(&base, "rank 3: pairs of rows; the box takes both rows of pairs 1 to 4", true);
+  e->map.rank = 3;
+  e->map.size[1] = 2;
+  e->map.size[2] = ROWS / 2;
+  e->map.stride_bytes[1] = 2 * COLUMNS * sizeof(float);
+  e->map.box[1] = 2;
+  e->map.box[2] = 4;
+  e->from = {{4, 0, 1}};
+  e = add(&base, "address one row further, one row less", false);
+  e->map.address = device_matrix + COLUMNS;
+  e->map.size[1] = ROWS - 1;
+  e = add(&base, "size 10 columns: columns 10 and 11 are filled", false);
+  e->map.size[0] = 10;
+  e = add(&base, "stride_bytes 128, 6 rows: every second row of the matrix is a row here", false);
+  e->map.stride_bytes[0] = 2 * COLUMNS * sizeof(float);
+  e->map.size[1] = ROWS / 2;
+  e->from.at[1] = 1;
+  e = add(&base, "box 4x8: half as wide, rows in shared memory 16 bytes apart", false);
+  e->map.box[0] = 4;
+  e = add(&base, "element_stride {1, 2}: rows 2, 4, 6, 8; half the bytes", false);
+  e->map.element_stride[1] = 2;
+  e = add(&base, "element_stride {2, 1}: ignored in dimension 0", true);
+  e->map.element_stride[0] = 2;
+  e = add(&base, "swizzle 32B: in every other 128 bytes the 16-byte halves change places", false);
+  e->map.swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
+  e = add(&base, "l2_promotion 256B", true);
+  e->map.l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+  e = add(&base, "fill NaN, and 10 columns so that there is something to fill", false);
+  e->map.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
+  e->map.size[0] = 10;
+  e = add(&base, "the first map, prefetched", true);
+  e->prefetch = true;
+
+  printf("the first 256 bytes of shared memory, 8 floats a line; -1: untouched\n");
+  for (int i = 0; i < experiment_count; i++) run(i + 1, &experiments[i]);
+  return program_end("%d maps, %d bytes of shared memory after each", experiment_count,
+                     SHARED_BYTES);
+}
