@@ -19,8 +19,7 @@ static uint32_t thread_count(const Launch *launch) {
 
 static uint32_t shared_size(const Launch *launch) {
   const FunctionTraits *traits = function_traits(launch->kernel);
-  uint32_t fixed = (SHARED_RESERVED_BYTES + traits->static_shared_bytes + 15u) & ~15u;
-  return fixed + launch->dynamic_shared_bytes;
+  return SHARED_RESERVED_BYTES + traits->static_shared_bytes + launch->dynamic_shared_bytes;
 }
 
 static void fill_u32(Warp *warp, unsigned slot, uint32_t value) {
@@ -105,9 +104,9 @@ static uint64_t warp_special(const Warp *warp, unsigned special) {
     case SPECIAL_CLUSTER_NCTARANK: return cta->cluster->cta_count;
     case SPECIAL_IS_EXPLICIT_CLUSTER: return cta->cluster->cta_count > 1;
     case SPECIAL_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
-    case SPECIAL_TOTAL_SMEM_SIZE:
+    case SPECIAL_TOTAL_SMEM_SIZE: return shared_size(launch) - launch->dynamic_shared_bytes;
     case SPECIAL_AGGR_SMEM_SIZE: return shared_size(launch);
-    case SPECIAL_RESERVED_SMEM_END:
+    case SPECIAL_RESERVED_SMEM_END: return 288; /* as an H200 says */
     case SPECIAL_RESERVED_SMEM_CAP: return SHARED_RESERVED_BYTES;
     default: return 0; /* %envreg, %pm, the first reserved byte; clocks are read when used */
   }

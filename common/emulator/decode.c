@@ -12,7 +12,8 @@ void *decoder_allocate(Decoder *decoder, size_t bytes) {
 }
 
 uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes) {
-  return decoder->module->columns[column_of_literal(decoder, value, bytes)].slot;
+  uint32_t number = column_of_literal(decoder, value, bytes); /* may move the columns */
+  return decoder->module->columns[number].slot;
 }
 
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...) {
@@ -164,31 +165,28 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
   return alignment > 1 ? (value + alignment - 1) & ~(alignment - 1) : value;
 }
 
-/* Static variables from the largest alignment down, each in order of appearance; the dynamic part
- * follows. */
+/* Static variables in the order of appearance. The whole is rounded up to the largest alignment of any
+ * dynamic array of the module, even when the kernel uses none; behind it begins the dynamic part. */
 static void place_shared(Decoder *decoder, Function *entry, const bool *needed) {
   Module *module = decoder->module;
   entry->shared_offsets =
       decoder_allocate(decoder, (module->shared_count + 1u) * sizeof *entry->shared_offsets);
-  uint64_t offset = SHARED_RESERVED_BYTES;
-  uint32_t alignment = 16;
-  for (uint32_t i = 0; i < module->shared_count; i++)
-    if (needed[i] && module->shared[i]->alignment > alignment)
-      alignment = module->shared[i]->alignment;
-  for (; alignment; alignment /= 2)
-    for (uint32_t i = 0; i < module->shared_count; i++) {
-      const Symbol *symbol = module->shared[i];
-      uint32_t own = symbol->alignment ? symbol->alignment : 1;
-      if (!needed[i] || symbol->external || own != alignment) continue;
-      offset = align_up(offset, own);
+  uint64_t offset = SHARED_RESERVED_BYTES, alignment = 1;
+  for (uint32_t i = 0; i < module->shared_count; i++) {
+    const Symbol *symbol = module->shared[i];
+    if (symbol->external) {
+      if (symbol->alignment > alignment) alignment = symbol->alignment;
+    } else if (needed[i]) {
+      offset = align_up(offset, symbol->alignment);
       entry->shared_offsets[i] = (uint32_t)offset;
       offset += symbol->bytes;
       if (offset > 1u << 24) parse_fail(decoder, "more than 16 MiB of shared memory");
     }
+  }
+  offset = align_up(offset, alignment);
   entry->traits.static_shared_bytes = (uint32_t)(offset - SHARED_RESERVED_BYTES);
   for (uint32_t i = 0; i < module->shared_count; i++)
-    if (needed[i] && module->shared[i]->external)
-      entry->shared_offsets[i] = (uint32_t)align_up(offset, 16);
+    if (needed[i] && module->shared[i]->external) entry->shared_offsets[i] = (uint32_t)offset;
 }
 
 static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *local_bytes) {

@@ -42,11 +42,13 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     FOR_EACH_LANE(left, lane)
       if (value_u32(warp, together->members, lane) == members) same |= 1u << lane;
     left &= ~same;
-    if (same & ~members)
-      return fault(warp, in, same & ~members, 719, "membermask",
-                   "a thread executes this with the member mask 0x%08x, which does not name it: "
-                   "name all threads that execute it together, and no others",
-                   members);
+    if (same & ~members) {
+      finding(warp, in, same & ~members, "membermask",
+              "a thread executes this with the member mask 0x%08x, which does not name it: name all "
+              "threads that execute it together, and no others",
+              members);
+      members |= same;
+    }
     if ((members & live) != same) continue;
     together->act(warp, in, same);
     done |= same;
@@ -174,7 +176,8 @@ static void act_shuffle(Warp *warp, const Instruction *in, LaneMask lanes) {
     }
     if (!inside) from = lane;
     if (inside) valid |= 1u << lane;
-    result[lane] = source[from & 31];
+    /* a lane that takes no part has no defined value; an H200 gives 0 */
+    result[lane] = lanes >> (from & 31) & 1 ? source[from & 31] : 0;
   }
   if (shuffle->d->kind == OPERAND_REGISTER) {
     uint32_t *column = column_u32(warp, shuffle->d->slot);
@@ -339,10 +342,10 @@ static StepResult run_warp_barrier(Warp *warp, const Instruction *in, LaneMask m
   LaneMask members = value_u32(warp, &in->operand[0], first_lane(mask));
   LaneMask missing = members & live & ~mask;
   if (mask & ~members)
-    return fault(warp, in, mask & ~members, 719, "membermask",
-                 "a thread executes bar.warp.sync (__syncwarp) with the mask 0x%08x, which does not "
-                 "name it",
-                 members);
+    finding(warp, in, mask & ~members, "membermask",
+            "a thread executes bar.warp.sync (__syncwarp) with the mask 0x%08x, which does not name "
+            "it",
+            members);
   if (missing) { /* they may wait at another bar.warp.sync */
     struct WarpFlow *flow = warp->flow;
     LaneMask found = 0;
