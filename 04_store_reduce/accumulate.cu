@@ -47,9 +47,14 @@ typedef enum {
   TENSOR_REDUCE_PREFETCHED,
   WAYS
 } Way;
-static const char *const way_names[WAYS] = {
-    "read-combine-write", "red", "red.v4", "bulk reduce", "tensor reduce",
-    "red.v4, prefetched", "bulk reduce, prefetched", "tensor reduce, prefetched"};
+static const char *const way_names[WAYS] = {"read-combine-write",
+                                            "red",
+                                            "red.v4",
+                                            "bulk reduce",
+                                            "tensor reduce",
+                                            "red.v4, prefetched",
+                                            "bulk reduce, prefetched",
+                                            "tensor reduce, prefetched"};
 
 static __device__ int tile_x(int tile) {
   return tile % (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_COLUMNS;
@@ -121,7 +126,8 @@ __global__ void __launch_bounds__(THREADS)
           tma_reduce_add_2d(&matrix, tile, x, y);
           bulk_commit_group();
           break;
-        default: break;
+        default:
+          break;
       }
     }
   }
@@ -159,8 +165,8 @@ static void check_sums(Way way, const float *sums, size_t first, size_t bytes, i
   if (got == NULL || expected == NULL) program_fail("no memory for %zu bytes", bytes);
   CUDA_CHECK(cudaMemcpy(got, sums + first, bytes, cudaMemcpyDeviceToHost));
   for (size_t i = 0; i < bytes / 4; i++) expected[i] = times * part_at(way, first + i);
-  check_tile(way_names[way], ELEMENT_F32, got, expected, bytes / 4 / MATRIX_COLUMNS,
-             MATRIX_COLUMNS, 0);
+  check_tile(way_names[way], ELEMENT_F32, got, expected, bytes / 4 / MATRIX_COLUMNS, MATRIX_COLUMNS,
+             0);
   free(got);
   free(expected);
 }
@@ -237,8 +243,8 @@ static int bench(void) {
   CUDA_CHECK(cudaMalloc(&other, most));
   CUDA_CHECK(cudaMemset(other, 0, most));
 
-  FILE *csv = csv_open("build/04_store_reduce/accumulate.csv",
-                       "CTAs,MiB,way,us,GB/s,time over memcpy");
+  FILE *csv =
+      csv_open("build/04_store_reduce/accumulate.csv", "CTAs,MiB,way,us,GB/s,time over memcpy");
   // All SMs first; then a few, where the cost is the SM's and not the memory's.
   const int grids[] = {sms * CTAS_PER_SM, 8};
   for (int g = 0; g < 2; g++) {

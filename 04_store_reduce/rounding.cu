@@ -6,8 +6,8 @@
 // gets there at 16,777,216. Partial sums of a split-K GEMM are therefore added in f32.
 //
 // Also shown, bit by bit: subnormals (kept, except by f32_ftz and tf32_ftz, which flush inputs and
-// results), overflow, NaN (the result is always the same NaN), min and max with NaN and with -0, and
-// that "tf32" in a tensor map rounds nothing here: its sums are those of f32.
+// results), overflow, NaN (the result is always the same NaN), min and max with NaN and with -0,
+// and that "tf32" in a tensor map rounds nothing here: its sums are those of f32.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +33,15 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, uint32
   if (threadIdx.x != 0) return;
   for (int i = 0; i < times; i++) {
     switch (operation) {
-      case ADD: tma_reduce_add_1d(&tensor, tile, 0); break;
-      case MIN: tma_reduce_min_1d(&tensor, tile, 0); break;
-      case MAX: tma_reduce_max_1d(&tensor, tile, 0); break;
+      case ADD:
+        tma_reduce_add_1d(&tensor, tile, 0);
+        break;
+      case MIN:
+        tma_reduce_min_1d(&tensor, tile, 0);
+        break;
+      case MAX:
+        tma_reduce_max_1d(&tensor, tile, 0);
+        break;
     }
     bulk_commit_group();
   }
@@ -58,17 +64,14 @@ static const Type TF32_FTZ = {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, ELEMENT_F32,
 static uint8_t *tensor;
 
 // What element 0 holds afterwards; all eight must agree.
-static uint32_t reduce(const Type *type, Operation operation, uint32_t old_bits,
-                       uint32_t tile_bits, int times) {
+static uint32_t reduce(const Type *type, Operation operation, uint32_t old_bits, uint32_t tile_bits,
+                       int times) {
   int bytes = (int)element_bytes(type->element);
   uint8_t host[LANES * 4];
   for (int i = 0; i < LANES; i++) memcpy(host + i * bytes, &old_bits, bytes);
   CUDA_CHECK(cudaMemcpy(tensor, host, LANES * bytes, cudaMemcpyHostToDevice));
-  TensorMap map = {.type = type->map_type,
-                   .rank = 1,
-                   .address = tensor,
-                   .size = {LANES},
-                   .box = {LANES}};
+  TensorMap map = {
+      .type = type->map_type, .rank = 1, .address = tensor, .size = {LANES}, .box = {LANES}};
   CUtensorMap encoded = tensor_map_encode("eight elements", &map);
   reduce_kernel<<<1, LANES>>>(encoded, tile_bits, bytes, operation, times);
   CUDA_CHECK(cudaGetLastError());

@@ -11,8 +11,9 @@
 //                                      \        \       /        /
 //                                       C tile  +=  from all four      (C starts at zero)
 //
-// The adds come in any order, so with ordinary floats the last bits of C may differ from run to run.
-// Here all values are small whole numbers: every order gives the same sum, and the check is exact.
+// The adds come in any order, so with ordinary floats the last bits of C may differ from run to
+// run. Here all values are small whole numbers: every order gives the same sum, and the check is
+// exact.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -150,8 +151,7 @@ int main(int argc, char **argv) {
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaMemcpy(got, c_device, sizeof got, cudaMemcpyDeviceToHost));
     char title[64];
-    snprintf(title, sizeof title, "C after slice %d: k = 0 to %d", slice,
-             (slice + 1) * TILE_K - 1);
+    snprintf(title, sizeof title, "C after slice %d: k = 0 to %d", slice, (slice + 1) * TILE_K - 1);
     print_corner(title, &got[0][0]);
     check_tile(title, ELEMENT_F32, got, expected[slice + 1], M, N, 0);
   }

@@ -48,8 +48,8 @@ static const char *const operation_names[OPERATIONS] = {"add", "min", "max", "in
 typedef struct {
   const char *name;
   CUtensorMapDataType map_type;
-  ElementType element;        // how the host computes with it
-  const char *accepted;       // by an H200, November 2026; everything else: illegal instruction
+  ElementType element;   // how the host computes with it
+  const char *accepted;  // by an H200, November 2026; everything else: illegal instruction
 } Type;
 
 static const Type types[] = {
@@ -87,15 +87,32 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, const 
 
   if (threadIdx.x == 0) {
     switch (operation) {
-      case ADD: tma_reduce_add_2d(&tensor, tile, x, y); break;
-      case MIN: tma_reduce_min_2d(&tensor, tile, x, y); break;
-      case MAX: tma_reduce_max_2d(&tensor, tile, x, y); break;
-      case INC: tma_reduce_inc_2d(&tensor, tile, x, y); break;
-      case DEC: tma_reduce_dec_2d(&tensor, tile, x, y); break;
-      case AND: tma_reduce_and_2d(&tensor, tile, x, y); break;
-      case OR: tma_reduce_or_2d(&tensor, tile, x, y); break;
-      case XOR: tma_reduce_xor_2d(&tensor, tile, x, y); break;
-      default: break;
+      case ADD:
+        tma_reduce_add_2d(&tensor, tile, x, y);
+        break;
+      case MIN:
+        tma_reduce_min_2d(&tensor, tile, x, y);
+        break;
+      case MAX:
+        tma_reduce_max_2d(&tensor, tile, x, y);
+        break;
+      case INC:
+        tma_reduce_inc_2d(&tensor, tile, x, y);
+        break;
+      case DEC:
+        tma_reduce_dec_2d(&tensor, tile, x, y);
+        break;
+      case AND:
+        tma_reduce_and_2d(&tensor, tile, x, y);
+        break;
+      case OR:
+        tma_reduce_or_2d(&tensor, tile, x, y);
+        break;
+      case XOR:
+        tma_reduce_xor_2d(&tensor, tile, x, y);
+        break;
+      default:
+        break;
     }
     bulk_commit_group();
     bulk_wait_group(0);
@@ -112,10 +129,16 @@ static uint64_t float_bits(ElementType element, double value) {
   uint64_t bits = 0;
   float single = (float)value;
   switch (element) {
-    case ELEMENT_F16: return half_from_float(single);
-    case ELEMENT_BF16: return bfloat16_from_float(single);
-    case ELEMENT_F32: memcpy(&bits, &single, sizeof single); return bits;
-    default: memcpy(&bits, &value, sizeof value); return bits;
+    case ELEMENT_F16:
+      return half_from_float(single);
+    case ELEMENT_BF16:
+      return bfloat16_from_float(single);
+    case ELEMENT_F32:
+      memcpy(&bits, &single, sizeof single);
+      return bits;
+    default:
+      memcpy(&bits, &value, sizeof value);
+      return bits;
   }
 }
 
@@ -135,13 +158,20 @@ static uint64_t combine(ElementType element, Operation operation, uint64_t old_b
     case ADD:
       return element_is_float(element) ? float_bits(element, old_value + tile_value)
                                        : old_bits + tile_bits;
-    case MIN: return tile_is_less ? tile_bits : old_bits;
-    case MAX: return tile_is_less ? old_bits : tile_bits;
-    case INC: return old_bits >= tile_bits ? 0 : old_bits + 1;
-    case DEC: return old_bits == 0 || old_bits > tile_bits ? tile_bits : old_bits - 1;
-    case AND: return old_bits & tile_bits;
-    case OR: return old_bits | tile_bits;
-    default: return old_bits ^ tile_bits;
+    case MIN:
+      return tile_is_less ? tile_bits : old_bits;
+    case MAX:
+      return tile_is_less ? old_bits : tile_bits;
+    case INC:
+      return old_bits >= tile_bits ? 0 : old_bits + 1;
+    case DEC:
+      return old_bits == 0 || old_bits > tile_bits ? tile_bits : old_bits - 1;
+    case AND:
+      return old_bits & tile_bits;
+    case OR:
+      return old_bits | tile_bits;
+    default:
+      return old_bits ^ tile_bits;
   }
 }
 
@@ -323,8 +353,9 @@ int main(int argc, char **argv) {
   show_add();
 
   // 3. Every pair that is carried out, all four tiles of a tensor, against the host's arithmetic.
-  printf("\noperation by element type (ok: computed here and equal to the reference in every\n"
-         "element; '.': an H200 answers \"illegal instruction\", see --try OPERATION TYPE)\n\n     ");
+  printf(
+      "\noperation by element type (ok: computed here and equal to the reference in every\n"
+      "element; '.': an H200 answers \"illegal instruction\", see --try OPERATION TYPE)\n\n     ");
   for (int t = 0; t < TYPES; t++) printf(" %*s", (int)strlen(types[t].name) + 1, types[t].name);
   printf("\n");
   int pairs = 0;

@@ -18,42 +18,42 @@
 /* PTX ISA: cp.reduce.async.bulk.tensor. The element type is the tensor map's; the operation is
  * part of the instruction. One definition gives the operation for each rank of tensor.
  *   tma_reduce_add_2d(map, source, x, y): tensor[y..][x..] += tile at source. */
-#define DEFINE_TMA_REDUCE(operation)                                                             \
-  static __device__ __forceinline__ void tma_reduce_##operation##_1d(                            \
-      const CUtensorMap *map, const void *source, int32_t x) {                                   \
-    asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta." #operation                 \
-                 ".tile.bulk_group [%0, {%2}], [%1];" ::"l"(map),                                \
-                 "r"(shared_address(source)), "r"(x)                                             \
-                 : "memory");                                                                    \
-  }                                                                                              \
-  static __device__ __forceinline__ void tma_reduce_##operation##_2d(                            \
-      const CUtensorMap *map, const void *source, int32_t x, int32_t y) {                        \
-    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." #operation                 \
-                 ".tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),                            \
-                 "r"(shared_address(source)), "r"(x), "r"(y)                                     \
-                 : "memory");                                                                    \
-  }                                                                                              \
-  static __device__ __forceinline__ void tma_reduce_##operation##_3d(                            \
-      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z) {             \
-    asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta." #operation                 \
-                 ".tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),                        \
-                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z)                             \
-                 : "memory");                                                                    \
-  }                                                                                              \
-  static __device__ __forceinline__ void tma_reduce_##operation##_4d(                            \
-      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w) {  \
-    asm volatile("cp.reduce.async.bulk.tensor.4d.global.shared::cta." #operation                 \
-                 ".tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),                    \
-                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w)                     \
-                 : "memory");                                                                    \
-  }                                                                                              \
-  static __device__ __forceinline__ void tma_reduce_##operation##_5d(                            \
-      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w,    \
-      int32_t v) {                                                                               \
-    asm volatile("cp.reduce.async.bulk.tensor.5d.global.shared::cta." #operation                 \
-                 ".tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map),                \
-                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)             \
-                 : "memory");                                                                    \
+#define DEFINE_TMA_REDUCE(operation)                                                            \
+  static __device__ __forceinline__ void tma_reduce_##operation##_1d(                           \
+      const CUtensorMap *map, const void *source, int32_t x) {                                  \
+    asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta." #operation                \
+                 ".tile.bulk_group [%0, {%2}], [%1];" ::"l"(map),                               \
+                 "r"(shared_address(source)), "r"(x)                                            \
+                 : "memory");                                                                   \
+  }                                                                                             \
+  static __device__ __forceinline__ void tma_reduce_##operation##_2d(                           \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y) {                       \
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." #operation                \
+                 ".tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),                           \
+                 "r"(shared_address(source)), "r"(x), "r"(y)                                    \
+                 : "memory");                                                                   \
+  }                                                                                             \
+  static __device__ __forceinline__ void tma_reduce_##operation##_3d(                           \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z) {            \
+    asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta." #operation                \
+                 ".tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),                       \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z)                            \
+                 : "memory");                                                                   \
+  }                                                                                             \
+  static __device__ __forceinline__ void tma_reduce_##operation##_4d(                           \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w) { \
+    asm volatile("cp.reduce.async.bulk.tensor.4d.global.shared::cta." #operation                \
+                 ".tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),                   \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w)                    \
+                 : "memory");                                                                   \
+  }                                                                                             \
+  static __device__ __forceinline__ void tma_reduce_##operation##_5d(                           \
+      const CUtensorMap *map, const void *source, int32_t x, int32_t y, int32_t z, int32_t w,   \
+      int32_t v) {                                                                              \
+    asm volatile("cp.reduce.async.bulk.tensor.5d.global.shared::cta." #operation                \
+                 ".tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map),               \
+                 "r"(shared_address(source)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)            \
+                 : "memory");                                                                   \
   }
 
 DEFINE_TMA_REDUCE(add)

@@ -71,9 +71,9 @@ static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
 }
 
-/* The same with a release at cluster scope: what this thread *wrote* before is seen by whoever waits
- * with mbarrier_wait_parity_cluster. It waits for those writes first, to global memory too: in
- * shared_stream.cu --bench a ring of stages that uses it runs at half its speed. */
+/* The same with a release at cluster scope: what this thread *wrote* before is seen by whoever
+ * waits with mbarrier_wait_parity_cluster. It waits for those writes first, to global memory too:
+ * in shared_stream.cu --bench a ring of stages that uses it runs at half its speed. */
 static __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
                : "memory");

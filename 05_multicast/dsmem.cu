@@ -9,9 +9,9 @@
 //              |                |                |
 //   [inbox ]   +---> [inbox ]   +---> [inbox ]   +---> [inbox ]
 //
-// Three rounds take each CTA's tile on to the CTA three ranks further: in each, the outbox of a rank
-// becomes the inbox of the next one. Beside it the same word is read with a plain ld.shared::cluster,
-// one instruction for 4 bytes, to see that it is the same memory.
+// Three rounds take each CTA's tile on to the CTA three ranks further: in each, the outbox of a
+// rank becomes the inbox of the next one. Beside it the same word is read with a plain
+// ld.shared::cluster, one instruction for 4 bytes, to see that it is the same memory.
 #include <stdio.h>
 
 #include "../03_tma_store/tma_store.cuh"
@@ -43,7 +43,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   for (int round = 0; round < ROUNDS; round++) {
     fence_proxy_async();  // the engine is to read what these threads wrote to the outbox
     if (threadIdx.x == 0) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
-    cluster_sync();       // every outbox is filled, every barrier armed, every inbox free
+    cluster_sync();  // every outbox is filled, every barrier armed, every inbox free
 
     if (threadIdx.x == 0) {
       bulk_copy_to_cluster(mapa_shared(inbox, right), outbox, TILE_BYTES,

@@ -7,8 +7,9 @@
 // waits for ever.
 //
 // A sender need not be in its own mask ("neighbours" below). More than 8 CTAs in a cluster is
-// called non-portable: the kernel must be allowed it (cudaFuncAttributeNonPortableClusterSizeAllowed),
-// and the chip must have 16 free SMs in one group.
+// called non-portable: the kernel must be allowed it
+// (cudaFuncAttributeNonPortableClusterSizeAllowed), and the chip must have 16 free SMs in one
+// group.
 #include <stdio.h>
 #include <string.h>
 

@@ -89,7 +89,8 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
     result[(tile_index * CLUSTER_SIZE + rank) * TILE * TILE + i] = tile[i / TILE][i % TILE];
   }
 
-  // 5. No CTA may end while its peer's load may still be writing to it. Here each has waited for all
+  // 5. No CTA may end while its peer's load may still be writing to it. Here each has waited for
+  // all
   //    bytes that it can receive; a kernel that skips a wait needs this line, so it stays.
   cluster_sync();
 }
@@ -153,10 +154,10 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
   const int2 both_0 = {0, 0}, both_1 = {1, 1}, own_rank = {0, 1}, crosswise = {1, 0};
-  multicast(&encoded, result, both_0, true);     // the mistake
-  multicast(&encoded, result, both_1, true);     // its mirror image
-  multicast(&encoded, result, own_rank, true);   // what was meant
-  multicast(&encoded, result, crosswise, false); // just as good
+  multicast(&encoded, result, both_0, true);      // the mistake
+  multicast(&encoded, result, both_1, true);      // its mirror image
+  multicast(&encoded, result, own_rank, true);    // what was meant
+  multicast(&encoded, result, crosswise, false);  // just as good
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(result));

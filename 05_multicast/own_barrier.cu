@@ -1,7 +1,7 @@
 // 05 multicast, aside: every receiver arms its own barrier, and says itself when it is done.
 //
-// Rank 0 of a cluster of four sends one tile after the other to whoever is in the mask, and uses the
-// same buffer for all of them. That takes two barriers:
+// Rank 0 of a cluster of four sends one tile after the other to whoever is in the mask, and uses
+// the same buffer for all of them. That takes two barriers:
 //
 //   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
 //          writes to CTA r on the barrier of CTA r; so CTA r expects them, and a CTA that is not in

@@ -5,12 +5,13 @@
 // every tile and multicasts it to all, so the cluster asks L2 for every byte once:
 //
 //                       separate                multicast
-//   cluster of 4        4 tiles read from L2    1 tile read from L2, 4 tiles written to shared memory
+//   cluster of 4        4 tiles read from L2    1 tile read from L2, 4 tiles written to shared
+//   memory
 //
 // The ring of stages is that of chapter 07: `full` barriers that the engine completes, `empty`
 // barriers that all CTAs of the cluster arrive at, because a part that one CTA sends overwrites the
-// buffers of all of them. A third way, "scoped", differs from multicast in those arrivals alone: they
-// release, and the producer acquires, at cluster scope, which reading a buffer does not need.
+// buffers of all of them. A third way, "scoped", differs from multicast in those arrivals alone:
+// they release, and the producer acquires, at cluster scope, which reading a buffer does not need.
 //
 //   shared_stream              a short stream, every element summed and checked
 //   shared_stream --bench      times on a GPU: table, and build/05_multicast/shared_stream.csv
@@ -37,9 +38,9 @@ enum {
 typedef enum { SEPARATE, MULTICAST, SCOPED, WAYS } Way;
 static const char *const way_names[WAYS] = {"separate", "multicast", "scoped"};
 
-// Cluster c reads tiles_per_cluster tiles, from its own place in the stream on (the stream is a ring).
-// Every CTA of it adds up, for each word of a tile, that word of all its tiles, and leaves four words
-// of a tile together in sums: [CTA][TILE_WORDS / 4].
+// Cluster c reads tiles_per_cluster tiles, from its own place in the stream on (the stream is a
+// ring). Every CTA of it adds up, for each word of a tile, that word of all its tiles, and leaves
+// four words of a tile together in sums: [CTA][TILE_WORDS / 4].
 __global__ void __launch_bounds__(THREADS)
     stream_kernel(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, Way way,
                   uint32_t *sums) {
@@ -120,7 +121,8 @@ __global__ void __launch_bounds__(THREADS)
   cluster_sync();  // a peer may still arrive at this CTA's barriers
 }
 
-static void configure(cudaLaunchConfig_t *config, cudaLaunchAttribute *cluster, int grid, int ctas) {
+static void configure(cudaLaunchConfig_t *config, cudaLaunchAttribute *cluster, int grid,
+                      int ctas) {
   cluster->id = cudaLaunchAttributeClusterDimension;
   cluster->val.clusterDim.x = (unsigned)ctas;
   cluster->val.clusterDim.y = 1;
@@ -145,8 +147,8 @@ static void launch(const uint32_t *stream, int stream_tiles, int tiles_per_clust
   CUDA_CHECK(cudaGetLastError());
 }
 
-// As many CTAs as run at the same time whatever the size of their clusters, up to 8: a cluster needs
-// its SMs in one group of the chip, and the groups are not all of a size.
+// As many CTAs as run at the same time whatever the size of their clusters, up to 8: a cluster
+// needs its SMs in one group of the chip, and the groups are not all of a size.
 static int ctas_at_once(void) {
   int least = 1 << 20;
   for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
@@ -202,8 +204,8 @@ static int compare_floats(const void *a, const void *b) {
   return difference < 0 ? -1 : difference > 0;
 }
 
-static float time_stream(const uint32_t *stream, int stream_tiles, int tiles_per_cluster,
-                         Way way, uint32_t *sums, int grid, int ctas) {
+static float time_stream(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, Way way,
+                         uint32_t *sums, int grid, int ctas) {
   cudaEvent_t start, end;
   CUDA_CHECK(cudaEventCreate(&start));
   CUDA_CHECK(cudaEventCreate(&end));

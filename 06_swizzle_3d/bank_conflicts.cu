@@ -6,9 +6,10 @@
 // passes are the least.
 //
 // Here a warp reads down a column of a tile of 32 rows, thread i in row i, for every layout of
-// rows of 128, 64 and 32 bytes, without and with the swizzle of that span. Before it does, the passes
-// are counted on paper: for each set of threads that compete, the bank with the most different words.
-// Printed is where the first eight rows' chunks lie (the group of four banks, 0 to 7), and the passes.
+// rows of 128, 64 and 32 bytes, without and with the swizzle of that span. Before it does, the
+// passes are counted on paper: for each set of threads that compete, the bank with the most
+// different words. Printed is where the first eight rows' chunks lie (the group of four banks, 0 to
+// 7), and the passes.
 //
 //   bank_conflicts                  predicts, and checks every value that the warps read
 //   ncu ... bank_conflicts          counts on a GPU; bench.sh puts both into one table
@@ -46,8 +47,8 @@ __global__ void column_read_kernel(const __grid_constant__ CUtensorMap tensor, S
 
   int row = threadIdx.x;
   for (int column = 0; column < row_bytes / read_bytes; column++) {
-    uint32_t address = swizzle_tile_address(mode, shared_address(tile), row, column * read_bytes,
-                                            row_bytes);
+    uint32_t address =
+        swizzle_tile_address(mode, shared_address(tile), row, column * read_bytes, row_bytes);
     uint32_t *to = read + (row * row_bytes + column * read_bytes) / 4;
     if (read_bytes == 4) {
       asm volatile("ld.shared.u32 %0, [%1];" : "=r"(to[0]) : "r"(address));

@@ -1,13 +1,13 @@
 // 06 swizzle 3d, aside: several 2D boxes against one 3D box.
 //
-// A tile of rows of 512 bytes does not fit a 128-byte swizzle in one 2D box. Two ways to fetch it in
-// groups of 128 bytes:
+// A tile of rows of 512 bytes does not fit a 128-byte swizzle in one 2D box. Two ways to fetch it
+// in groups of 128 bytes:
 //
 //   2D   four copies, one for each group, each with its column:  tma_load_2d(..., x + 64 * g, y)
 //   3D   one copy of a box (group, row, column), as in swizzle_3d.cu
 //
-// The bytes in shared memory are the same, and this program checks that they are. What differs is how
-// many instructions the thread issues; whether that costs time, the measurement says.
+// The bytes in shared memory are the same, and this program checks that they are. What differs is
+// how many instructions the thread issues; whether that costs time, the measurement says.
 //
 //   boxes             one tile per CTA both ways, compared byte by byte
 //   boxes --bench     times on a GPU: table, and build/06_swizzle_3d/boxes.csv
@@ -54,7 +54,8 @@ static __device__ void load_tile(const Maps *maps, bool one_box, uint8_t *tile, 
 }
 
 // Each CTA loads every gridDim.x-th tile through a ring of STAGES buffers, `passes` times over the
-// tensor, and copies the last tile out. Nobody reads the others: it is the loading that is measured.
+// tensor, and copies the last tile out. Nobody reads the others: it is the loading that is
+// measured.
 __global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int tensor_tiles,
                             int passes, int tiles_across, int tile_rows, uint32_t *dump) {
   extern __shared__ uint8_t buffers[];
@@ -127,9 +128,9 @@ static void check_both(int tile_rows) {
   for (int t = 0; t < tile_count; t++) {
     for (int row = 0; row < tile_rows; row++) {
       for (int column = 0; column < TILE_COLUMNS; column++) {
-        uint32_t place = swizzle_tile_address(
-            SWIZZLE_128B, 0, column / GROUP_COLUMNS * tile_rows + row, column % GROUP_COLUMNS * 2,
-            GROUP_COLUMNS * 2);
+        uint32_t place =
+            swizzle_tile_address(SWIZZLE_128B, 0, column / GROUP_COLUMNS * tile_rows + row,
+                                 column % GROUP_COLUMNS * 2, GROUP_COLUMNS * 2);
         expected[t * tile_rows * TILE_COLUMNS + place / 2] =
             host[(t / across * tile_rows + row) * columns + t % across * TILE_COLUMNS + column];
       }

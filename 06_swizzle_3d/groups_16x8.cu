@@ -1,14 +1,17 @@
 // 06 swizzle 3d, aside: the 16x16 tile, and the largest swizzle that fits.
 //
-// A tile of 16 rows of 16 chunks (a chunk is 16 bytes: 8 halves), so rows of 256 bytes. Eight threads
-// read eight rows of one chunk column, as ldmatrix and the tensor cores do. Which of the eight bank
-// groups do they hit?
+// A tile of 16 rows of 16 chunks (a chunk is 16 bytes: 8 halves), so rows of 256 bytes. Eight
+// threads read eight rows of one chunk column, as ldmatrix and the tensor cores do. Which of the
+// eight bank groups do they hit?
 //
 //   flat            no swizzle: always the same one, 8 passes instead of 1
-//   flat, XOR       rows of 256 bytes, and the 128-byte swizzle applied to them by hand: the XOR takes
-//                   its three bits from the number of the 128-byte line, and a row is two lines. One of
-//                   the bits never changes from row to row: 4 groups, 2 passes. (TMA refuses this box.)
-//   16x8 groups     the tile split into two groups 8 chunks wide, one 3D box: a row of a group is one
+//   flat, XOR       rows of 256 bytes, and the 128-byte swizzle applied to them by hand: the XOR
+//   takes
+//                   its three bits from the number of the 128-byte line, and a row is two lines.
+//                   One of the bits never changes from row to row: 4 groups, 2 passes. (TMA refuses
+//                   this box.)
+//   16x8 groups     the tile split into two groups 8 chunks wide, one 3D box: a row of a group is
+//   one
 //                   line, all three bits count: 8 groups, 1 pass
 //
 // The second table is the rule that follows: take the widest swizzle whose span divides the row of
@@ -38,11 +41,13 @@ static const char *const layout_names[LAYOUTS] = {"flat", "flat, XOR", "16x8 gro
 static __host__ __device__ uint32_t place_of(Layout layout, uint32_t row, uint32_t chunk) {
   uint32_t flat = row * ROW_BYTES + chunk * CHUNK_BYTES;
   switch (layout) {
-    case FLAT: return flat;
-    case FLAT_XOR: return swizzle_128b(flat);
+    case FLAT:
+      return flat;
+    case FLAT_XOR:
+      return swizzle_128b(flat);
     default:
-      return swizzle_tile_address(SWIZZLE_128B, 0, chunk / 8 * ROWS + row,
-                                  chunk % 8 * CHUNK_BYTES, GROUP_BYTES);
+      return swizzle_tile_address(SWIZZLE_128B, 0, chunk / 8 * ROWS + row, chunk % 8 * CHUNK_BYTES,
+                                  GROUP_BYTES);
   }
 }
 
@@ -73,8 +78,7 @@ __global__ void tile_kernel(const __grid_constant__ CUtensorMap tensor, const ui
   }
   if (threadIdx.x >= ROWS) return;
   for (int chunk = 0; chunk < CHUNKS; chunk++) {
-    read[threadIdx.x * CHUNKS + chunk] =
-        *(uint4 *)(tile + place_of(layout, threadIdx.x, chunk));
+    read[threadIdx.x * CHUNKS + chunk] = *(uint4 *)(tile + place_of(layout, threadIdx.x, chunk));
   }
 }
 
@@ -145,9 +149,9 @@ static void show_rule(void) {
   static const struct {
     int row_bytes;
     SwizzleMode expected;
-  } tiles[] = {{16, SWIZZLE_NONE}, {32, SWIZZLE_32B},   {48, SWIZZLE_NONE}, {64, SWIZZLE_64B},
-               {96, SWIZZLE_32B},  {128, SWIZZLE_128B}, {192, SWIZZLE_64B}, {256, SWIZZLE_128B},
-               {512, SWIZZLE_128B}};
+  } tiles[] = {{16, SWIZZLE_NONE}, {32, SWIZZLE_32B},   {48, SWIZZLE_NONE},
+               {64, SWIZZLE_64B},  {96, SWIZZLE_32B},   {128, SWIZZLE_128B},
+               {192, SWIZZLE_64B}, {256, SWIZZLE_128B}, {512, SWIZZLE_128B}};
   printf("\nthe largest swizzle that a row of the tile fills (swizzle_largest)\n");
   printf("  row bytes  halves  swizzle  groups  box {column, row[, group]}\n");
   for (int i = 0; i < (int)(sizeof tiles / sizeof tiles[0]); i++) {
@@ -162,7 +166,6 @@ static void show_rule(void) {
     check_that(mode == tiles[i].expected, "rows of %d bytes: expected %s, got %s", row_bytes,
                mode_names[tiles[i].expected], mode_names[mode]);
   }
-
 }
 
 enum { NARROW_ROW_BYTES = 32, NARROW_BYTES = ROWS * NARROW_ROW_BYTES, MOST_SPANNED = ROWS * 128 };
@@ -207,8 +210,8 @@ static void show_narrow(void) {
     memset(expected, 0, sizeof expected);
     int spanned = 0;
     for (int i = 0; i < NARROW_BYTES / 2; i++) {
-      uint32_t place = swizzle_tile_address((SwizzleMode)mode, 0, i / 16, i % 16 * 2,
-                                            NARROW_ROW_BYTES);
+      uint32_t place =
+          swizzle_tile_address((SwizzleMode)mode, 0, i / 16, i % 16 * 2, NARROW_ROW_BYTES);
       expected[place / 2] = host[i];
       if ((int)place + 2 > spanned) spanned = (int)place + 2;
     }

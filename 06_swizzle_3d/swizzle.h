@@ -34,10 +34,14 @@ SWIZZLE_FUNCTION uint32_t swizzle_128b(uint32_t address) { return address ^ (add
 
 SWIZZLE_FUNCTION uint32_t swizzle_address(SwizzleMode mode, uint32_t address) {
   switch (mode) {
-    case SWIZZLE_32B: return swizzle_32b(address);
-    case SWIZZLE_64B: return swizzle_64b(address);
-    case SWIZZLE_128B: return swizzle_128b(address);
-    default: return address;
+    case SWIZZLE_32B:
+      return swizzle_32b(address);
+    case SWIZZLE_64B:
+      return swizzle_64b(address);
+    case SWIZZLE_128B:
+      return swizzle_128b(address);
+    default:
+      return address;
   }
 }
 

@@ -4,13 +4,14 @@
 //
 // So far a tile lay in shared memory row after row. Reading down a column of it is slow then: rows
 // of 128 bytes begin in the same bank, all of them. With a swizzle in the tensor map the copy
-// engine stores the 16-byte chunks of each row in another order on the way, without cost. The values
-// are the same, only the places change, and swizzle.h says where to: one XOR.
+// engine stores the 16-byte chunks of each row in another order on the way, without cost. The
+// values are the same, only the places change, and swizzle.h says where to: one XOR.
 //
 // 1. The picture for all four modes. Shared memory is drawn in lines of 128 bytes (all 32 banks),
 //    eight chunks of 16 bytes to the line; "3.2" is the chunk that was chunk 2 of row 3 in the
 //    tile. To the left what the engine wrote, to the right what swizzle.h predicts.
-// 2. A swizzled box may be no wider than its span (128 bytes in the widest mode), and tiles are often
+// 2. A swizzled box may be no wider than its span (128 bytes in the widest mode), and tiles are
+// often
 //    wider. A third dimension helps: the tensor of 128 columns is described once more, as groups of
 //    64 columns, and one copy of a box (group, row, column) lays the groups one after the other.
 //
@@ -49,8 +50,8 @@ enum {
 // Loads one tile per CTA and copies shared memory to `dump` as it lies, byte after byte: reading it
 // back through the swizzle would prove nothing about where things are.
 __global__ void dump_kernel(const __grid_constant__ CUtensorMap tensor, bool three_dimensions,
-                            int tile_columns, int tile_rows, uint32_t tile_bytes,
-                            uint32_t *dump, uint32_t *address_of_tile) {
+                            int tile_columns, int tile_rows, uint32_t tile_bytes, uint32_t *dump,
+                            uint32_t *address_of_tile) {
   __shared__ __align__(1024) uint32_t tile[MOST_BYTES / 4];
   __shared__ uint64_t full;
   if (threadIdx.x == 0) {
@@ -151,8 +152,8 @@ static void show_3d(void) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
                    .rank = 3,
                    .address = tensor,
-                   .size = {GROUP_COLUMNS, ROWS, GROUPS},     // column in group, row, group
-                   .stride_bytes = {ROW_BYTES, LINE_BYTES},   // of a row, of a group
+                   .size = {GROUP_COLUMNS, ROWS, GROUPS},    // column in group, row, group
+                   .stride_bytes = {ROW_BYTES, LINE_BYTES},  // of a row, of a group
                    .box = {GROUP_COLUMNS, GROUP_ROWS, GROUPS},
                    .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
   CUtensorMap encoded = tensor_map_encode("groups of 64 columns", &map);
@@ -169,9 +170,9 @@ static void show_3d(void) {
     for (int column = 0; column < COLUMNS; column++) {
       int tile = row / GROUP_ROWS;
       int group = column / GROUP_COLUMNS;
-      uint32_t place = swizzle_tile_address(
-          SWIZZLE_128B, base, group * GROUP_ROWS + row % GROUP_ROWS,
-          column % GROUP_COLUMNS * ELEMENT_SIZE, GROUP_COLUMNS * ELEMENT_SIZE);
+      uint32_t place =
+          swizzle_tile_address(SWIZZLE_128B, base, group * GROUP_ROWS + row % GROUP_ROWS,
+                               column % GROUP_COLUMNS * ELEMENT_SIZE, GROUP_COLUMNS * ELEMENT_SIZE);
       expected[(tile * MOST_BYTES + place - base) / ELEMENT_SIZE] = element_at(row, column);
     }
   }

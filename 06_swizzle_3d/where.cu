@@ -95,9 +95,8 @@ static void show_place(SwizzleMode mode, int row, int column) {
   printf("  swizzled         byte %4d = line %d, chunk %d, byte %d of the chunk; bank %d\n", place,
          place / LINE_BYTES, place % LINE_BYTES / CHUNK_BYTES, place % CHUNK_BYTES,
          place % LINE_BYTES / 4);
-  printf("  because          chunk %d XOR %d = chunk %d\n\n",
-         offset % LINE_BYTES / CHUNK_BYTES, (offset ^ place) / CHUNK_BYTES,
-         place % LINE_BYTES / CHUNK_BYTES);
+  printf("  because          chunk %d XOR %d = chunk %d\n\n", offset % LINE_BYTES / CHUNK_BYTES,
+         (offset ^ place) / CHUNK_BYTES, place % LINE_BYTES / CHUNK_BYTES);
   printf("  line   without swizzle       swizzled\n");
   for (int line = 0; line < TILE_BYTES / LINE_BYTES; line++) {
     printf("   %d   ", line);

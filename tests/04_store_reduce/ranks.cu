@@ -15,31 +15,52 @@ typedef struct {
   int at[5];
 } Coordinates;
 
-#define FOR_EACH_OPERATION(rank, ...)                                \
-  switch (operation) {                                               \
-    case ADD: tma_reduce_add_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case MIN: tma_reduce_min_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case MAX: tma_reduce_max_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case INC: tma_reduce_inc_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case DEC: tma_reduce_dec_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case AND: tma_reduce_and_##rank##d(&map, tile, __VA_ARGS__); break; \
-    case OR: tma_reduce_or_##rank##d(&map, tile, __VA_ARGS__); break;   \
-    case XOR: tma_reduce_xor_##rank##d(&map, tile, __VA_ARGS__); break; \
+#define FOR_EACH_OPERATION(rank, ...)                    \
+  switch (operation) {                                   \
+    case ADD:                                            \
+      tma_reduce_add_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case MIN:                                            \
+      tma_reduce_min_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case MAX:                                            \
+      tma_reduce_max_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case INC:                                            \
+      tma_reduce_inc_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case DEC:                                            \
+      tma_reduce_dec_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case AND:                                            \
+      tma_reduce_and_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
+    case OR:                                             \
+      tma_reduce_or_##rank##d(&map, tile, __VA_ARGS__);  \
+      break;                                             \
+    case XOR:                                            \
+      tma_reduce_xor_##rank##d(&map, tile, __VA_ARGS__); \
+      break;                                             \
   }
 
-__global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coordinates c, int rank,
-                              int operation, int box_elements) {
+__global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coordinates c,
+                              int rank, int operation, int box_elements) {
   __shared__ __align__(128) uint32_t tile[MOST_BOX];
   for (int i = threadIdx.x; i < box_elements; i += blockDim.x) tile[i] = 3 * i + 1;
   fence_proxy_async();
   __syncthreads();
   if (threadIdx.x != 0) return;
   switch (rank) {
-    case 1: FOR_EACH_OPERATION(1, c.at[0]) break;
-    case 2: FOR_EACH_OPERATION(2, c.at[0], c.at[1]) break;
-    case 3: FOR_EACH_OPERATION(3, c.at[0], c.at[1], c.at[2]) break;
-    case 4: FOR_EACH_OPERATION(4, c.at[0], c.at[1], c.at[2], c.at[3]) break;
-    case 5: FOR_EACH_OPERATION(5, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4]) break;
+    case 1:
+      FOR_EACH_OPERATION(1, c.at[0]) break;
+    case 2:
+      FOR_EACH_OPERATION(2, c.at[0], c.at[1]) break;
+    case 3:
+      FOR_EACH_OPERATION(3, c.at[0], c.at[1], c.at[2]) break;
+    case 4:
+      FOR_EACH_OPERATION(4, c.at[0], c.at[1], c.at[2], c.at[3]) break;
+    case 5:
+      FOR_EACH_OPERATION(5, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4]) break;
   }
   bulk_commit_group();
   bulk_wait_group(0);
@@ -47,14 +68,22 @@ __global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, const Coo
 
 static uint32_t combine(int operation, uint32_t old_value, uint32_t tile_value) {
   switch (operation) {
-    case ADD: return old_value + tile_value;
-    case MIN: return old_value < tile_value ? old_value : tile_value;
-    case MAX: return old_value > tile_value ? old_value : tile_value;
-    case INC: return old_value >= tile_value ? 0 : old_value + 1;
-    case DEC: return old_value == 0 || old_value > tile_value ? tile_value : old_value - 1;
-    case AND: return old_value & tile_value;
-    case OR: return old_value | tile_value;
-    default: return old_value ^ tile_value;
+    case ADD:
+      return old_value + tile_value;
+    case MIN:
+      return old_value < tile_value ? old_value : tile_value;
+    case MAX:
+      return old_value > tile_value ? old_value : tile_value;
+    case INC:
+      return old_value >= tile_value ? 0 : old_value + 1;
+    case DEC:
+      return old_value == 0 || old_value > tile_value ? tile_value : old_value - 1;
+    case AND:
+      return old_value & tile_value;
+    case OR:
+      return old_value | tile_value;
+    default:
+      return old_value ^ tile_value;
   }
 }
 

@@ -8,7 +8,13 @@
 #include "check.h"
 #include "tensor_map.h"
 
-enum { CTAS = 4, SENDER = 1, MASK = 0xB, MOST_ELEMENTS = 8 * 5 * 4 * 3 * 3, MOST_BOX = 4 * 3 * 2 * 2 * 2 };
+enum {
+  CTAS = 4,
+  SENDER = 1,
+  MASK = 0xB,
+  MOST_ELEMENTS = 8 * 5 * 4 * 3 * 3,
+  MOST_BOX = 4 * 3 * 2 * 2 * 2
+};
 
 typedef struct {
   int at[5];
@@ -31,16 +37,23 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   cluster_sync();
   if (rank == SENDER && threadIdx.x == 0) {
     switch (rank_of_tensor) {
-      case 0: bulk_load_multicast(tile, run, elements * 4, &full, MASK); break;
-      case 1: tma_load_1d_multicast(tile, &map, c.at[0], &full, MASK); break;
-      case 2: tma_load_2d_multicast(tile, &map, c.at[0], c.at[1], &full, MASK); break;
-      case 3: tma_load_3d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], &full, MASK); break;
+      case 0:
+        bulk_load_multicast(tile, run, elements * 4, &full, MASK);
+        break;
+      case 1:
+        tma_load_1d_multicast(tile, &map, c.at[0], &full, MASK);
+        break;
+      case 2:
+        tma_load_2d_multicast(tile, &map, c.at[0], c.at[1], &full, MASK);
+        break;
+      case 3:
+        tma_load_3d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], &full, MASK);
+        break;
       case 4:
         tma_load_4d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], &full, MASK);
         break;
       case 5:
-        tma_load_5d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], &full,
-                              MASK);
+        tma_load_5d_multicast(tile, &map, c.at[0], c.at[1], c.at[2], c.at[3], c.at[4], &full, MASK);
         break;
     }
   }
