@@ -1,0 +1,145 @@
+/* bench.c: how fast the emulator runs, in million thread-instructions a second, for three kernels:
+ * integer arithmetic, shared memory, and branches that split warps; on one host thread and on all. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../common/emulator/memory.h"
+#include "../../common/emulator/program.h"
+
+static const char PTX[] =
+    ".version 8.0\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry integer(.param .u64 out, .param .u32 loops) {\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
+    "  mad.lo.s32 %r4, %r2, %r3, %r1;\n"
+    "  ld.param.u32 %r5, [loops]; mov.u32 %r6, %r4; mov.u32 %r7, 12345;\n"
+    "LOOP:\n"
+    "  mad.lo.s32 %r7, %r7, 1664525, 1013904223;\n"
+    "  xor.b32 %r6, %r6, %r7;\n"
+    "  shl.b32 %r8, %r6, 5;\n"
+    "  add.s32 %r6, %r6, %r8;\n"
+    "  shr.u32 %r9, %r6, 3;\n"
+    "  sub.s32 %r6, %r9, %r6;\n"
+    "  add.s32 %r5, %r5, -1;\n"
+    "  setp.ne.s32 %p1, %r5, 0;\n"
+    "  @%p1 bra LOOP;\n"
+    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "  st.global.u32 [%rd3], %r6; ret;\n}\n"
+    ".visible .entry shared(.param .u64 out, .param .u32 loops) {\n"
+    "  .reg .pred %p<2>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+    "  .shared .align 16 .b8 tile[1024];\n"
+    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
+    "  mad.lo.s32 %r4, %r2, %r3, %r1; mov.u32 %r10, tile;\n"
+    "  shl.b32 %r11, %r1, 2; add.s32 %r12, %r10, %r11;\n"
+    "  xor.b32 %r13, %r11, 4; add.s32 %r13, %r10, %r13;\n"
+    "  ld.param.u32 %r5, [loops]; st.shared.u32 [%r12], %r4;\n"
+    "LOOP:\n"
+    "  bar.warp.sync -1;\n"
+    "  ld.shared.u32 %r6, [%r13];\n"
+    "  ld.shared.u32 %r7, [%r12];\n"
+    "  add.s32 %r6, %r6, %r7;\n"
+    "  bar.warp.sync -1;\n"
+    "  st.shared.u32 [%r12], %r6;\n"
+    "  add.s32 %r5, %r5, -1;\n"
+    "  setp.ne.s32 %p1, %r5, 0;\n"
+    "  @%p1 bra LOOP;\n"
+    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "  st.global.u32 [%rd3], %r6; ret;\n}\n"
+    ".visible .entry branches(.param .u64 out, .param .u32 loops) {\n"
+    "  .reg .pred %p<3>; .reg .b32 %r<20>; .reg .b64 %rd<4>;\n"
+    "  mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x;\n"
+    "  mad.lo.s32 %r4, %r2, %r3, %r1;\n"
+    "  ld.param.u32 %r5, [loops]; mov.u32 %r6, %r4;\n"
+    "LOOP:\n"
+    "  and.b32 %r7, %r6, 1;\n"
+    "  setp.eq.s32 %p2, %r7, 0;\n"
+    "  @%p2 bra EVEN;\n"
+    "  mad.lo.s32 %r6, %r6, 3, 1;\n"
+    "  shr.u32 %r6, %r6, 1;\n"
+    "  bra.uni NEXT;\n"
+    "EVEN:\n"
+    "  shr.u32 %r6, %r6, 1;\n"
+    "  add.s32 %r6, %r6, %r4;\n"
+    "NEXT:\n"
+    "  add.s32 %r5, %r5, -1;\n"
+    "  setp.ne.s32 %p1, %r5, 0;\n"
+    "  @%p1 bra LOOP;\n"
+    "  ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r4, 4; add.s64 %rd3, %rd1, %rd2;\n"
+    "  st.global.u32 [%rd3], %r6; ret;\n}\n";
+
+enum { BLOCKS = 64, THREADS = 256, LOOPS = 2000 };
+
+typedef struct {
+  const char *name;
+  double instructions; /* of a thread in one round of its loop */
+} Kernel;
+static const Kernel kernels[] = {{"integer", 9}, {"shared", 9}, {"branches", 8.5}};
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int run(const Module *module, const Kernel *kernel, const char *threads) {
+  uint64_t out = memory_allocate(BLOCKS * THREADS * 4);
+  uint8_t parameters[16] = {0};
+  uint32_t loops = LOOPS;
+  memcpy(parameters, &out, 8);
+  memcpy(parameters + 8, &loops, 4);
+  Launch launch = {.kernel = module_entry(module, kernel->name),
+                   .grid = {BLOCKS, 1, 1},
+                   .block = {THREADS, 1, 1},
+                   .cluster = {1, 1, 1},
+                   .parameters = parameters,
+                   .parameter_bytes = 12};
+  if (!launch.kernel) return 1;
+  double best = 1e30;
+  for (int i = 0; i < 3; i++) {
+    double start = seconds();
+    if (launch_run(&launch) != 0) return 1;
+    double taken = seconds() - start;
+    if (taken < best) best = taken;
+  }
+  memory_free(out);
+  printf("%-9s %2s host thread%s: %6.0f million thread-instructions a second\n", kernel->name,
+         threads, threads[0] == '1' && !threads[1] ? " " : "s",
+         kernel->instructions * LOOPS * BLOCKS * THREADS / best * 1e-6);
+  return 0;
+}
+
+/* The settings are read once in a process: one process for each number of threads. */
+static int run_all(const char *threads) {
+  setenv("EMULATOR_THREADS", threads, 1);
+  char error[1024];
+  Module *module = module_load(PTX, sizeof PTX, "bench", error, sizeof error);
+  if (!module) {
+    fprintf(stderr, "%s\n", error);
+    return 1;
+  }
+  int result = 0;
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+    result |= run(module, &kernels[i], threads);
+  module_unload(module);
+  fflush(stdout);
+  return result;
+}
+
+int main(void) {
+  char all[16];
+  snprintf(all, sizeof all, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+  const char *const threads[] = {"1", all};
+  for (int i = 0; i < 2; i++) {
+    if (i == 1 && strcmp(all, "1") == 0) break;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) _exit(run_all(threads[i]));
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) return 1;
+  }
+  return 0;
+}
