@@ -239,13 +239,14 @@ typedef struct {
   int8_t barrier, mask; /* operands; -1: none */
 } BulkForm;
 
-static bool bulk_bytes_valid(Warp *warp, const Instruction *in, int lane, uint32_t bytes) {
-  if (bytes % 16 == 0) return true;
-  fault(warp, in, 1u << lane, 716, "bulk-size",
-        "a bulk copy of %u bytes: the size must be a multiple of 16; round it up to %u and keep "
-        "that much room at both ends",
-        bytes, (bytes + 15) / 16 * 16);
-  return false;
+/* The engine moves whole 16 bytes; what is left over it leaves out, and says nothing. */
+static uint32_t whole_bytes(Warp *warp, const Instruction *in, int lane, uint32_t bytes) {
+  if (bytes % 16 && settings()->check)
+    finding(warp, in, 1u << lane, "bulk-size",
+            "a bulk copy of %u bytes: the size must be a multiple of 16, and only %u are moved; "
+            "round it up to %u and keep that much room at both ends",
+            bytes, bytes / 16 * 16, (bytes + 15) / 16 * 16);
+  return bytes / 16 * 16;
 }
 
 static void land_bulk_load(AsyncOperation *operation) {
@@ -281,7 +282,7 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   *mask = (uint32_t)lane_value(warp, &in->operand[operand], lane) & 0xffffu;
   uint32_t present = (1u << cluster->cta_count) - 1;
   if (!(*mask & ~present)) return true;
-  fault(warp, in, 1u << lane, 715, "multicast-mask",
+  fault(warp, in, 1u << lane, 719, "multicast-mask",
         "multicast to the CTAs of mask 0x%x, but the cluster has %u CTA%s (mask 0x%x); leave the "
         "other bits out",
         *mask, cluster->cta_count, cluster->cta_count == 1 ? "" : "s", present);
@@ -291,12 +292,12 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
 static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
   const BulkForm *form = in->decoded;
   const Operand *operand = in->operand;
-  uint32_t bytes = (uint32_t)lane_value(warp, &operand[2], lane), to = 0, from = 0, barrier = 0;
+  uint32_t bytes = whole_bytes(warp, in, lane, (uint32_t)lane_value(warp, &operand[2], lane));
+  uint32_t to = 0, from = 0, barrier = 0;
   uint64_t to_value = lane_address(warp, &operand[0], lane);
   uint64_t from_value = lane_address(warp, &operand[1], lane);
   uint8_t *global = NULL;
   uint32_t mask = 0;
-  if (!bulk_bytes_valid(warp, in, lane, bytes)) return false;
   if (form->way != BULK_STORE) {
     if (!window_address(warp, in, lane, to_value, form->window, &to)) return false;
     if (!window_address(warp, in, lane, lane_address(warp, &operand[form->barrier], lane),
@@ -479,8 +480,7 @@ bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruc
 static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask mask) {
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint32_t bytes = (uint32_t)lane_value(warp, &in->operand[1], lane);
-    if (!bulk_bytes_valid(warp, in, lane, bytes)) return STEP_FAULT;
+    uint32_t bytes = whole_bytes(warp, in, lane, (uint32_t)lane_value(warp, &in->operand[1], lane));
     if (!global_bytes_at(warp, in, lane, lane_address(warp, &in->operand[0], lane), bytes, 16,
                          ACCESS_READ))
       return STEP_FAULT;

@@ -1,19 +1,27 @@
 /* mbarrier.c: the barrier in shared memory that counts arrivals and bytes: every mbarrier.*.
  *
- * The state is the barrier's own 64 bits in shared memory, laid out as on the chip, so that a
- * program that copies, prints or overwrites them sees what it would see there:
+ * Its 64 bits as an H200 lays them out (tests/emulator/mbarrier_cases.cu):
  *
- *   63      62 .. 43           42 .. 22          21     20 .. 1            0
- *   phase   -pending arrivals  -tx-count         lock   -expected arrivals 0
+ *   63      62 .. 43           42   41 .. 21     20 .. 1              0
+ *   phase   -pending arrivals  0    -tx-count    -expected arrivals   0
  *
- * Counts are stored negated: hardware adds, and the pending field's carry is the end of the phase. */
+ * Counts are stored negated. A living barrier is not in shared memory: ordinary loads see what was
+ * there before, and mbarrier.inval writes the state back. So it lives in a table here, and a word
+ * that was never initialised is taken from memory when it is first used, right or wrong. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "async.h"
 
-enum { COUNT_BITS = 20, COUNT_MASK = (1 << COUNT_BITS) - 1, TX_BITS = 21, TX_MASK = (1 << TX_BITS) - 1 };
-enum { EXPECTED_AT = 1, TX_AT = 22, PENDING_AT = 43, PHASE_AT = 63 };
+enum {
+  COUNT_MASK = (1 << 20) - 1,
+  TX_LIMIT = 1 << 20, /* counts stay below, on both sides */
+  EXPECTED_AT = 1,
+  TX_AT = 21,
+  PENDING_AT = 43,
+  PHASE_AT = 63
+};
+#define ZERO_BITS (1ull << 42 | 1ull)
 
 typedef struct {
   uint32_t phase;    /* parity of the running phase */
@@ -23,37 +31,26 @@ typedef struct {
 } Barrier;
 
 static Barrier barrier_unpack(uint64_t word) {
-  Barrier barrier = {.phase = (uint32_t)(word >> PHASE_AT),
-                     .expected = (uint32_t)(0 - (word >> EXPECTED_AT)) & COUNT_MASK,
-                     .pending = (uint32_t)(0 - (word >> PENDING_AT)) & COUNT_MASK};
-  uint32_t tx = (uint32_t)(0 - (word >> TX_AT)) & TX_MASK;
-  barrier.tx = (tx >> (TX_BITS - 1)) ? (int32_t)tx - (1 << TX_BITS) : (int32_t)tx;
-  return barrier;
+  return (Barrier){.phase = (uint32_t)(word >> PHASE_AT),
+                   .expected = (uint32_t)(0 - (word >> EXPECTED_AT)) & COUNT_MASK,
+                   .pending = (uint32_t)(0 - (word >> PENDING_AT)) & COUNT_MASK,
+                   .tx = -(int32_t)((int64_t)(word << 22) >> 43)};
 }
 
 static uint64_t barrier_pack(Barrier barrier) {
   return (uint64_t)(barrier.phase & 1u) << PHASE_AT |
          (uint64_t)((0u - barrier.pending) & COUNT_MASK) << PENDING_AT |
-         (uint64_t)((0u - (uint32_t)barrier.tx) & TX_MASK) << TX_AT |
+         (uint64_t)((0u - (uint32_t)barrier.tx) & (2 * TX_LIMIT - 1)) << TX_AT |
          (uint64_t)((0u - barrier.expected) & COUNT_MASK) << EXPECTED_AT;
 }
 
-static Barrier barrier_read(const Cluster *cluster, uint32_t address) {
-  uint64_t word;
-  memcpy(&word, shared_pointer(cluster, address), 8);
-  return barrier_unpack(word);
-}
-
-static void barrier_write(const Cluster *cluster, uint32_t address, Barrier barrier) {
-  uint64_t word = barrier_pack(barrier);
-  memcpy(shared_pointer(cluster, address), &word, 8);
-}
-
-/* ---- How many phases are over: the word knows only the last bit of it ------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 enum { NOTES_FIRST = 64 };
 typedef struct {
   uint32_t address; /* 0: free */
-  uint32_t phases;
+  uint32_t phases;  /* that are over: the word knows only the last bit of it */
+  uint64_t word;
+  bool alive;
 } Note;
 typedef struct {
   uint32_t used, capacity;
@@ -77,6 +74,8 @@ static Note *note_of(Cluster *cluster, uint32_t address) {
     notes->notes = async_allocate(NOTES_FIRST * sizeof *notes->notes);
     *place = notes;
   }
+  Note *note = note_find(notes, address);
+  if (note->address) return note;
   if (notes->used * 2 >= notes->capacity) {
     Notes larger = {.capacity = notes->capacity * 2};
     larger.notes = async_allocate(larger.capacity * sizeof *larger.notes);
@@ -87,12 +86,10 @@ static Note *note_of(Cluster *cluster, uint32_t address) {
     }
     free(notes->notes);
     *notes = larger;
+    note = note_find(notes, address);
   }
-  Note *note = note_find(notes, address);
-  if (!note->address) {
-    note->address = address;
-    notes->used++;
-  }
+  note->address = address;
+  notes->used++;
   return note;
 }
 
@@ -102,40 +99,85 @@ void mbarrier_notes_free(void *notes) {
   free(notes);
 }
 
+static Note *barrier_note(Cluster *cluster, uint32_t address) {
+  Note *note = note_of(cluster, address);
+  if (!note->alive) {
+    memcpy(&note->word, shared_pointer(cluster, address), 8);
+    note->alive = true;
+  }
+  return note;
+}
+
+static Barrier barrier_read(Cluster *cluster, uint32_t address) {
+  return barrier_unpack(barrier_note(cluster, address)->word);
+}
+
+static void barrier_write(Cluster *cluster, uint32_t address, Barrier barrier) {
+  barrier_note(cluster, address)->word = barrier_pack(barrier);
+}
+
 /* ---- The operations -------------------------------------------------------------------------- */
-static void settle(Cluster *cluster, uint32_t address, Barrier barrier) {
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  int lane;
+} Who;
+
+static bool refuse(Who who, uint32_t address, const char *what, long long value, long long limit) {
+  fault(who.warp, who.in, 1u << who.lane, 719, "mbarrier-count",
+        "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
+        "with the right count, and is every arrival and byte counted once a phase?",
+        address, what, value, limit);
+  return false;
+}
+
+/* Stores the barrier, or ends its phase; false after a fault. */
+static bool settle(Who who, uint32_t address, Barrier barrier) {
+  Cluster *cluster = who.warp->cta->cluster;
+  if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
+    return refuse(who, address,
+                  barrier.tx > 0 ? "more bytes are expected than it can count"
+                                 : "more bytes came unexpectedly than it can count",
+                  barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
   bool over = barrier.pending == 0 && barrier.tx == 0;
   if (over) {
     barrier.phase ^= 1;
     barrier.pending = barrier.expected;
   }
   barrier_write(cluster, address, barrier);
-  if (!over) return;
+  if (!over) return true;
   uint32_t finished = note_of(cluster, address)->phases++;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
   cluster_changed(cluster);
+  return true;
 }
 
-static int32_t tx_plus(int32_t tx, uint32_t bytes) {
-  uint32_t sum = ((uint32_t)tx + bytes) & TX_MASK;
-  return (sum >> (TX_BITS - 1)) ? (int32_t)sum - (1 << TX_BITS) : (int32_t)sum;
+static bool take_arrivals(Who who, uint32_t address, Barrier *barrier, uint32_t count, bool drop) {
+  if (count > barrier->pending)
+    return refuse(who, address, "more arrivals than are pending in this phase", count,
+                  barrier->pending);
+  if (drop && count > barrier->expected)
+    return refuse(who, address, "more arrivals are dropped than are expected", count,
+                  barrier->expected);
+  barrier->pending -= count;
+  if (drop) barrier->expected -= count;
+  return true;
 }
 
 void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
-  Cluster *cluster = operation->warp->cta->cluster;
-  Barrier barrier = barrier_read(cluster, address);
-  barrier.tx = tx_plus(barrier.tx, 0u - operation->bytes);
-  settle(cluster, address, barrier);
+  Who who = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(who.warp->cta->cluster, address);
+  barrier.tx -= (int32_t)operation->bytes;
+  settle(who, address, barrier);
 }
 
 void mbarrier_async_arrive(AsyncOperation *operation) {
-  Cluster *cluster = operation->warp->cta->cluster;
-  Barrier barrier = barrier_read(cluster, operation->barrier);
-  barrier.pending = (barrier.pending - 1) & COUNT_MASK;
+  Who who = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(who.warp->cta->cluster, operation->barrier);
+  if (!take_arrivals(who, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
-    check_mbarrier_arrive(operation->warp, operation->in, operation->lane, operation->barrier,
-                          true);
-  settle(cluster, operation->barrier, barrier);
+    check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true);
+  settle(who, operation->barrier, barrier);
 }
 
 void mbarrier_add_pending(Cluster *cluster, uint32_t address) {
@@ -148,7 +190,7 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
                     uint32_t *address) {
   if (window == WINDOW_GENERIC) {
     if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
-      fault(warp, in, 1u << lane, 717, "address-space",
+      fault(warp, in, 1u << lane, 715, "address-space",
             "generic address 0x%llx does not lead to shared memory, where this instruction works; "
             "pass the address of a __shared__ variable",
             (unsigned long long)value);
@@ -174,10 +216,13 @@ static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t 
 }
 
 static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (!settings()->check || check_mbarrier_use(warp, in, lane, address)) return true;
+  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* makes its own finding */
+  uint64_t word = barrier_note(warp->cta->cluster, address)->word;
+  if (!(word & ZERO_BITS)) return true;
   fault(warp, in, 1u << lane, 719, "mbarrier-unusable",
-        "there is no usable mbarrier at shared address 0x%08x; the finding above says why",
-        address);
+        "there is no mbarrier at shared address 0x%08x (its 64 bits are 0x%016llx, which no "
+        "mbarrier can be): mbarrier.init first, then a fence and a barrier before others use it",
+        address, (unsigned long long)word);
   return false;
 }
 
@@ -216,13 +261,17 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     uint32_t count = operand_u32(warp, in, form->count, lane);
-    if (count == 0 || count > COUNT_MASK)
-      return fault(warp, in, 1u << lane, 719, "mbarrier-count",
-                   "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals "
-                   "that complete a phase",
-                   count, COUNT_MASK);
-    barrier_write(cluster, address, (Barrier){.expected = count, .pending = count});
-    note_of(cluster, address)->phases = 0;
+    if ((count == 0 || count > COUNT_MASK) && settings()->check)
+      finding(warp, in, 1u << lane, "mbarrier-count",
+              "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals that "
+              "complete a phase",
+              count, COUNT_MASK);
+    /* The chip's own arithmetic, which a count out of range carries over into other fields. */
+    uint32_t negated = (1u << 20) - count;
+    Note *note = note_of(cluster, address);
+    note->word = (uint64_t)(negated << 11) << 32 | negated << 1;
+    note->alive = true;
+    note->phases = 0;
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
   }
   cluster_changed(cluster);
@@ -234,7 +283,9 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
-    memset(shared_pointer(warp->cta->cluster, address), 0, 8);
+    Note *note = barrier_note(warp->cta->cluster, address);
+    memcpy(shared_pointer(warp->cta->cluster, address), &note->word, 8);
+    note->alive = false;
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
   }
   return STEP_NEXT;
@@ -252,8 +303,9 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     if (settings()->check && !form->complete)
       check_mbarrier_expect(warp, in, lane, address, bytes);
     Barrier barrier = barrier_read(cluster, address);
-    barrier.tx = tx_plus(barrier.tx, form->complete ? 0u - bytes : bytes);
-    settle(cluster, address, barrier);
+    if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
+    barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
+    if (!settle((Who){warp, in, lane}, address, barrier)) return STEP_FAULT;
   }
   return STEP_NEXT;
 }
@@ -266,22 +318,24 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = barrier_read(cluster, address);
-    uint64_t token = barrier_pack(barrier);
+    /* The token is the upper half of the word; the lower one tells only how it was made. */
+    uint64_t token = (barrier_pack(barrier) & ~0xffffffffull) | form->no_complete;
     uint32_t count = 1, bytes = 0;
     if (form->expect)
       bytes = operand_u32(warp, in, form->count, lane);
     else if (form->count >= 0)
       count = operand_u32(warp, in, form->count, lane);
     if (form->expect) {
-      barrier.tx = tx_plus(barrier.tx, bytes);
+      if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT;
+      barrier.tx += (int32_t)bytes;
       if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
     }
-    if (form->drop) barrier.expected = (barrier.expected - count) & COUNT_MASK;
-    barrier.pending = (barrier.pending - count) & COUNT_MASK;
+    Who who = {warp, in, lane};
+    if (!take_arrivals(who, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
-      for (uint32_t i = 0; i < count && i <= COUNT_MASK; i++)
+      for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, form->release);
-    settle(cluster, address, barrier);
+    if (!settle(who, address, barrier)) return STEP_FAULT;
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }
   return STEP_NEXT;

@@ -48,11 +48,14 @@ static void replace(uint64_t words[16], const ReplaceForm *form, uint64_t value)
       /* The instruction numbers f32.ftz 8, f64 9, bf16 10, tf32 11, tf32.ftz 12. */
       bool tf32 = value >= 11;
       set_bits(words, 1, 7, 4, tf32 ? value - 4 : value);
-      set_bits(words, 1, 16, 1, tf32);
+      if (tf32) set_bits(words, 1, 16, 1, 1); /* no other type takes it away */
       break;
     }
     case FIELD_INTERLEAVE: set_bits(words, 1, 11, 2, value); break;
-    case FIELD_SWIZZLE: set_bits(words, 1, 13, 2, value); break;
+    case FIELD_SWIZZLE:
+      set_bits(words, 1, 13, 2, value);
+      set_bits(words, 1, 22, 1, 0);
+      break;
     case FIELD_FILL: set_bits(words, 1, 15, 1, value); break;
   }
 }

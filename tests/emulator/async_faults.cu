@@ -1,0 +1,446 @@
+/* async_faults.cu: what ends in a fault, and what only looks as if it should. Each case runs in a
+ * process of its own and prints "case: outcome": a fault's name, or a digest of what was written.
+ *
+ *   async_faults            all of them
+ *   async_faults NUMBER     one */
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef enum {
+  REDUCE, /* value: operation * 13 + type */
+  LOAD_AT, BARRIER_AT, MAP_AT, LOAD_1D_OF_2D, LOAD_2D_OF_1D, TILE_OF_IM2COL, IM2COL_OF_TILE,
+  ZERO_MAP, RANDOM_MAP, MASK, MASK_ZERO, LOCAL_MAP, SHARED_MAP, COORDINATE, STORE_COORDINATE,
+  STORE_NEGATIVE, STORE_AT, PAST_SHARED, REMOTE_LOAD, BULK_SIZE, BULK_TO, BULK_FROM, BULK_STORE_TO,
+  BULK_STORE_FROM, BULK_STORE_SIZE, BULK_ZERO, PREFETCH_COORDINATE, REDUCE_NEGATIVE,
+  WORD_ARRIVE, WORD_EXPECT, WORD_COMPLETE, WORD_TEST, OVER_ARRIVE, OVER_EXPECT, OVER_COMPLETE,
+  INIT_COUNT, BARRIER_GLOBAL, CP_ASYNC_AT, REMOTE_BARRIER_LOAD, NO_INIT_LOAD
+} What;
+typedef struct {
+  const char *name;
+  What what;
+  int value;
+} Case;
+
+static const char *const type_names[13] = {"u8",  "u16", "u32", "s32",  "u64",     "s64", "f16",
+                                           "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz"};
+static const char *const op_names[8] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+enum { REDUCES = 8 * 13 };
+
+static const Case cases[] = {
+    {"load to 0 past 128", LOAD_AT, 0},
+    {"load to 16 past 128", LOAD_AT, 16},
+    {"load to 64 past 128", LOAD_AT, 64},
+    {"load to 8 past 128", LOAD_AT, 8},
+    {"barrier 4 past 8", BARRIER_AT, 4},
+    {"map 64 past 128", MAP_AT, 64},
+    {"map 32 past 64", MAP_AT, 32},
+    {"1d load through a 2d map", LOAD_1D_OF_2D, 0},
+    {"2d load through a 1d map", LOAD_2D_OF_1D, 0},
+    {"tile load through an im2col map", TILE_OF_IM2COL, 0},
+    {"im2col load through a tile map", IM2COL_OF_TILE, 0},
+    {"load through 128 zero bytes", ZERO_MAP, 0},
+    {"load through 128 bytes of rubbish", RANDOM_MAP, 0},
+    {"multicast beyond the cluster", MASK, 6},
+    {"multicast to nobody", MASK_ZERO, 0},
+    {"map in local memory", LOCAL_MAP, 0},
+    {"map in shared memory", SHARED_MAP, 0},
+    {"load from innermost coordinate 1", COORDINATE, 1},
+    {"load from innermost coordinate 4", COORDINATE, 4},
+    {"load from innermost coordinate -4", COORDINATE, -4},
+    {"load from innermost coordinate -1", COORDINATE, -1},
+    {"prefetch from innermost coordinate 1", PREFETCH_COORDINATE, 1},
+    {"store to innermost coordinate 1", STORE_COORDINATE, 1},
+    {"store to coordinate (-4, 0)", STORE_NEGATIVE, 0},
+    {"store to coordinate (0, -1)", STORE_NEGATIVE, 1},
+    {"reduce to coordinate (0, -1)", REDUCE_NEGATIVE, 1},
+    {"store from 64 past 128", STORE_AT, 64},
+    {"store from 16 past 128", STORE_AT, 16},
+    {"load past the end of shared memory", PAST_SHARED, 0},
+    {"load into a peer without multicast", REMOTE_LOAD, 0},
+    {"load here with the barrier in a peer", REMOTE_BARRIER_LOAD, 0},
+    {"bulk load of 8 bytes", BULK_SIZE, 8},
+    {"bulk load of 0 bytes", BULK_ZERO, 0},
+    {"bulk load to 8 past 16", BULK_TO, 8},
+    {"bulk load from 8 past 16", BULK_FROM, 8},
+    {"bulk store to 8 past 16", BULK_STORE_TO, 8},
+    {"bulk store from 8 past 16", BULK_STORE_FROM, 8},
+    {"bulk store of 24 bytes", BULK_STORE_SIZE, 24},
+    {"arrive at a word of zeros", WORD_ARRIVE, 0},
+    {"expect_tx at a word of zeros", WORD_EXPECT, 0},
+    {"complete_tx at a word of zeros", WORD_COMPLETE, 0},
+    {"test_wait at a word of zeros", WORD_TEST, 0},
+    {"arrive at a word of ones", WORD_ARRIVE, 1},
+    {"expect_tx at a word of ones", WORD_EXPECT, 1},
+    {"test_wait at a word of ones", WORD_TEST, 1},
+    {"arrive at a word of rubbish", WORD_ARRIVE, 2},
+    {"expect_tx at a word of rubbish", WORD_EXPECT, 2},
+    {"arrive more than pending", OVER_ARRIVE, 2},
+    {"arrive once too often with bytes outstanding", OVER_ARRIVE, 1},
+    {"expect_tx beyond its range", OVER_EXPECT, 0},
+    {"complete_tx beyond its range", OVER_COMPLETE, 0},
+    {"init with 0", INIT_COUNT, 0},
+    {"init with 2^20 - 1", INIT_COUNT, (1 << 20) - 1},
+    {"init with 2^20", INIT_COUNT, 1 << 20},
+    {"arrive at a global address", BARRIER_GLOBAL, 0},
+    {"cp.async of 16 bytes to 8 past 16", CP_ASYNC_AT, 8},
+    {"load with a barrier of zeros", NO_INIT_LOAD, 0},
+};
+enum { NAMED = sizeof cases / sizeof cases[0], ALL = REDUCES + NAMED };
+
+static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
+  return (unsigned)__cvta_generic_to_shared(pointer);
+}
+static __device__ void cluster_sync(void) {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+#define LOAD_2D(map, to, x, y, bar)                                                            \
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"  \
+               "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),                                  \
+               "l"(map), "r"(x), "r"(y), "r"(bar)                                              \
+               : "memory")
+#define MULTICAST_2D(map, to, bar, mask)                                                       \
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"  \
+               "bytes.multicast::cluster [%0], [%1, {0, 0}], [%2], %3;" ::"r"(to),             \
+               "l"(map), "r"(bar), "h"((unsigned short)(mask))                                 \
+               : "memory")
+#define STORE_2D(map, from, x, y)                                                              \
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], "   \
+               "[%3];" ::"l"(map),                                                             \
+               "r"(x), "r"(y), "r"(from)                                                       \
+               : "memory")
+#define REDUCE_2D(op, map, from)                                                               \
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op                         \
+               ".tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(map),                              \
+               "r"(from)                                                                       \
+               : "memory")
+extern "C" __global__ void run(int what, int value, const __grid_constant__ CUtensorMap map,
+                               const uint8_t *global_maps, uint8_t *global,
+                               unsigned long long *result) {
+  __shared__ __align__(1024) uint8_t tile[8192];
+  __shared__ __align__(16) unsigned long long barriers[2];
+  unsigned at = shared_address(tile), bar = shared_address(barriers), rank, remote, remote_bar;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(remote) : "r"(at));
+  asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(remote_bar) : "r"(bar));
+  for (unsigned i = threadIdx.x; i < sizeof tile / 4; i += 32)
+    ((uint32_t *)tile)[i] = 0x3c003f80u + (i % 32u) * 0x00110003u;
+  bool uses_word = what >= WORD_ARRIVE && what <= WORD_TEST;
+  unsigned long long word = value == 0   ? 0
+                            : value == 1 ? ~0ull
+                                         : 0x123456789abcdef0ull;
+  unsigned expected = what == BULK_ZERO ? 0 : what == BULK_SIZE ? 8 : 1024;
+  if (threadIdx.x == 0) {
+    barriers[0] = uses_word ? word : 0;
+    barriers[1] = 0;
+    if (!uses_word && what != NO_INIT_LOAD)
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(
+                       what == BARRIER_AT ? bar + (unsigned)value : bar)
+                   : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncwarp();
+  cluster_sync();
+  CUtensorMap local = map;
+  uint64_t kept = (uint64_t)&local;
+  bool loads = (what >= LOAD_AT && what <= COORDINATE) || (what >= PAST_SHARED && what <= BULK_FROM) ||
+               what == BULK_ZERO || what == REMOTE_BARRIER_LOAD;
+  if (threadIdx.x == 0 && rank == 0) {
+    if (loads && what != MASK_ZERO && what != BARRIER_AT)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(expected)
+                   : "memory");
+    switch (what) {
+      case REDUCE:
+        switch (value / 13) {
+          case 0: REDUCE_2D("add", &map, at); break;
+          case 1: REDUCE_2D("min", &map, at); break;
+          case 2: REDUCE_2D("max", &map, at); break;
+          case 3: REDUCE_2D("inc", &map, at); break;
+          case 4: REDUCE_2D("dec", &map, at); break;
+          case 5: REDUCE_2D("and", &map, at); break;
+          case 6: REDUCE_2D("or", &map, at); break;
+          case 7: REDUCE_2D("xor", &map, at); break;
+        }
+        break;
+      case LOAD_AT: LOAD_2D(&map, at + (unsigned)value, 0, 0, bar); break;
+      case BARRIER_AT: LOAD_2D(&map, at, 0, 0, bar + (unsigned)value); break;
+      case MAP_AT: LOAD_2D(global_maps + 1024 + value, at, 0, 0, bar); break;
+      case LOAD_1D_OF_2D:
+        asm volatile(
+            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+            "[%1, {0}], [%2];" ::"r"(at),
+            "l"(&map), "r"(bar)
+            : "memory");
+        break;
+      case LOAD_2D_OF_1D:
+      case TILE_OF_IM2COL:
+      case ZERO_MAP:
+      case RANDOM_MAP:
+        if (what == TILE_OF_IM2COL)
+          asm volatile(
+              "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+              "[%1, {0, 0, 0}], [%2];" ::"r"(at),
+              "l"(&map), "r"(bar)
+              : "memory");
+        else
+          LOAD_2D(&map, at, 0, 0, bar);
+        break;
+      case IM2COL_OF_TILE:
+        asm volatile(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+            "[%1, {0, 0, 0}], [%2], {%3};" ::"r"(at),
+            "l"(&map), "r"(bar), "h"((unsigned short)0)
+            : "memory");
+        break;
+      case MASK: MULTICAST_2D(&map, at, bar, value); break;
+      case MASK_ZERO: MULTICAST_2D(&map, at, bar, 0); break;
+      case LOCAL_MAP: LOAD_2D(kept, at, 0, 0, bar); break;
+      case SHARED_MAP:
+        memcpy(tile + 4096, &map, 128);
+        asm volatile("fence.proxy.async;" ::: "memory");
+        LOAD_2D(tile + 4096, at, 0, 0, bar);
+        break;
+      case COORDINATE: LOAD_2D(&map, at, value, 0, bar); break;
+      case PREFETCH_COORDINATE:
+        asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];" ::"l"(&map),
+                     "r"(value)
+                     : "memory");
+        break;
+      case STORE_COORDINATE: STORE_2D(&map, at, value, 0); break;
+      case STORE_NEGATIVE: STORE_2D(&map, at, value ? 0 : -4, value ? -1 : 0); break;
+      case REDUCE_NEGATIVE:
+        asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
+                     "[%0, {0, -1}], [%1];" ::"l"(&map),
+                     "r"(at)
+                     : "memory");
+        break;
+      case STORE_AT: STORE_2D(&map, at + (unsigned)value, 0, 0); break;
+      case PAST_SHARED: LOAD_2D(&map, 227 * 1024, 0, 0, bar); break;
+      case REMOTE_LOAD: LOAD_2D(&map, remote, 0, 0, remote_bar); break;
+      case REMOTE_BARRIER_LOAD: LOAD_2D(&map, at, 0, 0, remote_bar); break;
+      case NO_INIT_LOAD: LOAD_2D(&map, at, 0, 0, bar); break;
+      case BULK_SIZE:
+      case BULK_ZERO:
+      case BULK_TO:
+      case BULK_FROM:
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+                "r"(at + (what == BULK_TO ? (unsigned)value : 0)),
+            "l"(global + (what == BULK_FROM ? value : 0)), "r"(expected), "r"(bar)
+            : "memory");
+        break;
+      case BULK_STORE_TO:
+      case BULK_STORE_FROM:
+      case BULK_STORE_SIZE:
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                         global + (what == BULK_STORE_TO ? value : 0)),
+                     "r"(at + (what == BULK_STORE_FROM ? (unsigned)value : 0)),
+                     "r"(what == BULK_STORE_SIZE ? value : 1024)
+                     : "memory");
+        break;
+      case WORD_ARRIVE: asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory"); break;
+      case WORD_EXPECT:
+        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
+        break;
+      case WORD_COMPLETE:
+        asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
+        break;
+      case WORD_TEST: {
+        unsigned done;
+        asm volatile(
+            "{\n .reg .pred p;\n mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+            " selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(done)
+            : "r"(bar)
+            : "memory");
+        result[1] = done;
+        break;
+      }
+      case OVER_ARRIVE:
+        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
+        if (value == 1) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(value) : "memory");
+        break;
+      case OVER_EXPECT:
+        for (int i = 0; i < 2; i++)
+          asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 1048575;" ::"r"(bar)
+                       : "memory");
+        break;
+      case OVER_COMPLETE:
+        for (int i = 0; i < 2; i++)
+          asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 1048575;" ::"r"(bar)
+                       : "memory");
+        break;
+      case INIT_COUNT:
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(value) : "memory");
+        break;
+      case BARRIER_GLOBAL: asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory"); break;
+      case CP_ASYNC_AT:
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at + (unsigned)value),
+                     "l"(global)
+                     : "memory");
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        break;
+    }
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    unsigned done = !loads || what == MASK_ZERO;
+    long long start = clock64();
+    while (!done && clock64() - start < 20000000)
+      asm volatile(
+          "{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+          " selp.u32 %0, 1, 0, p;\n}"
+          : "=r"(done)
+          : "r"(bar)
+          : "memory");
+  }
+  __syncwarp();
+  cluster_sync();
+  if (threadIdx.x == 0) {
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < 1024; i++) hash = hash * 6364136223846793005ull + ((uint64_t *)tile)[i];
+    result[4 + 4 * rank] = hash;
+    result[5 + 4 * rank] = *(volatile unsigned long long *)&barriers[0];
+    if (rank == 0) result[0] = 1;
+  }
+  cluster_sync();
+}
+
+/* ---- Host ---- */
+typedef CUresult (*EncodeTiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                                const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
+                                const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+typedef CUresult (*EncodeIm2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *,
+                                 const cuuint64_t *, const cuuint64_t *, const int *, const int *,
+                                 cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
+                                 CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                 CUtensorMapFloatOOBfill);
+
+static void need(cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return;
+  fprintf(stderr, "async_faults: %s: %s\n", what, cudaGetErrorString(error));
+  exit(2);
+}
+
+static void *driver_function(const char *name) {
+  void *function = NULL;
+  cudaDriverEntryPointQueryResult result;
+  need(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &result), name);
+  return function;
+}
+
+/* 64 rows of 64 elements (or of 1,024 bytes / 64), tiles of 1,024 bytes. */
+static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
+  static const uint8_t bytes[13] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  int type = c->what == REDUCE ? c->value % 13 : c->what == COORDINATE || c->what == STORE_COORDINATE ||
+             c->what == PREFETCH_COORDINATE ? 0 : 2;
+  cuuint64_t size[3] = {512u / bytes[type], 8, 4}, stride[2] = {512, 4096};
+  cuuint32_t box[3] = {128u / bytes[type], 8, 1}, ones[3] = {1, 1, 1};
+  int corner[1] = {0};
+  CUresult result;
+  if (c->what == TILE_OF_IM2COL)
+    result = ((EncodeIm2col)driver_function("cuTensorMapEncodeIm2col"))(
+        map, (CUtensorMapDataType)type, 3, global, size, stride, corner, corner, 32, 8, ones,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  else
+    result = ((EncodeTiled)driver_function("cuTensorMapEncodeTiled"))(
+        map, (CUtensorMapDataType)type, c->what == LOAD_2D_OF_1D ? 1 : c->what == IM2COL_OF_TILE ? 3 : 2,
+        global, size, stride, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    fprintf(stderr, "async_faults: case %s: the map was refused\n", c->name);
+    exit(2);
+  }
+}
+
+static void run_one(int number) {
+  static uint8_t host_global[16384];
+  char name[64];
+  Case made = {name, REDUCE, number - NAMED};
+  const Case *c = number < NAMED ? &cases[number] : &made;
+  if (number >= NAMED)
+    snprintf(name, sizeof name, "reduce %s of %s", op_names[made.value / 13],
+             type_names[made.value % 13]);
+  uint8_t *global, *maps;
+  unsigned long long *result, host_result[12];
+  need(cudaMalloc((void **)&global, sizeof host_global), "cudaMalloc");
+  need(cudaMalloc((void **)&maps, 4096), "cudaMalloc");
+  need(cudaMalloc((void **)&result, sizeof host_result), "cudaMalloc");
+  for (unsigned i = 0; i < sizeof host_global / 4; i++) {
+    uint32_t word = 0x3f003e00u + i % 61u * 0x00070005u;
+    memcpy(host_global + 4 * i, &word, 4);
+  }
+  need(cudaMemcpy(global, host_global, sizeof host_global, cudaMemcpyHostToDevice), "cudaMemcpy");
+  need(cudaMemset(result, 0, sizeof host_result), "cudaMemset");
+  CUtensorMap map __attribute__((aligned(128)));
+  encode(c, global, &map);
+  if (c->what == ZERO_MAP) memset(&map, 0, sizeof map);
+  if (c->what == RANDOM_MAP)
+    for (size_t i = 0; i < sizeof map; i++) ((uint8_t *)&map)[i] = (uint8_t)(i * 89 + 13);
+  need(cudaMemset(maps, 0, 4096), "cudaMemset");
+  need(cudaMemcpy(maps + 1024 + (c->what == MAP_AT ? c->value : 0), &map, sizeof map,
+                  cudaMemcpyHostToDevice),
+       "cudaMemcpy");
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = 2;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(2);
+  config.blockDim = dim3(32);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int what = c->what, value = c->value;
+  const uint8_t *global_maps = maps;
+  void *arguments[] = {&what, &value, &map, &global_maps, &global, &result};
+  need(cudaLaunchKernelExC(&config, (const void *)run, arguments), "launch");
+  cudaError_t error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) {
+    printf("%s: %s\n", c->name, cudaGetErrorName(error));
+    return;
+  }
+  need(cudaMemcpy(host_global, global, sizeof host_global, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  need(cudaMemcpy(host_result, result, sizeof host_result, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  uint64_t hash = 0;
+  for (unsigned i = 0; i < sizeof host_global; i += 8) {
+    uint64_t word;
+    memcpy(&word, host_global + i, 8);
+    hash = hash * 6364136223846793005ull + word;
+  }
+  printf("%s: ends, answer %llu, global %016llx, shared %016llx %016llx, barriers %016llx %016llx\n",
+         c->name, host_result[1], (unsigned long long)hash, host_result[4], host_result[8],
+         host_result[5], host_result[9]);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && atoi(argv[1]) >= 0 && atoi(argv[1]) < ALL) {
+    run_one(atoi(argv[1]));
+    return 0;
+  }
+  if (argc != 1) {
+    fprintf(stderr, "usage: async_faults [CASE]   (0 to %d)\n", ALL - 1);
+    return 2;
+  }
+  for (int i = 0; i < ALL; i++) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+      run_one(i);
+      fflush(stdout);
+      _exit(0);
+    }
+    int state;
+    waitpid(child, &state, 0);
+  }
+  return 0;
+}

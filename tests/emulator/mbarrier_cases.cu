@@ -1,0 +1,299 @@
+/* mbarrier_cases.cu: random legal lives of an mbarrier. One thread (and for remote operations one
+ * of the neighbouring CTA) performs them; every answer, token and the barrier's 64-bit word after
+ * each step are recorded. Prints "case digest"; with --raw N all steps of case N.
+ *
+ * What is legal is settled on the host by a model in plain C, so that every machine runs the same
+ * steps. */
+#include <cuda_runtime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIVES = 600, STEPS = 96 };
+
+typedef enum {
+  INIT, INVAL, ARRIVE, ARRIVE_COUNT, ARRIVE_RELAXED_CLUSTER, ARRIVE_EXPECT, ARRIVE_SINK, EXPECT,
+  COMPLETE, DROP, DROP_COUNT, DROP_EXPECT, NO_COMPLETE, DROP_NO_COMPLETE, TEST_PARITY, TEST_TOKEN,
+  TRY_PARITY, TRY_TOKEN, TRY_PARITY_HINT, PENDING_COUNT, REMOTE_ARRIVE, REMOTE_ARRIVE_EXPECT,
+  REMOTE_EXPECT, REMOTE_COMPLETE, REMOTE_DROP, KINDS
+} StepKind;
+typedef struct {
+  int kind;
+  unsigned value;
+  int token; /* the step whose token is used */
+} Step;
+
+static const char *const names[KINDS] = {
+    "init", "inval", "arrive", "arrive count", "arrive relaxed.cluster", "arrive.expect_tx",
+    "arrive to _", "expect_tx", "complete_tx", "arrive_drop", "arrive_drop count",
+    "arrive_drop.expect_tx", "arrive.noComplete", "arrive_drop.noComplete", "test_wait.parity",
+    "test_wait", "try_wait.parity", "try_wait", "try_wait.parity hint", "pending_count",
+    "remote arrive", "remote arrive.expect_tx", "remote expect_tx", "remote complete_tx",
+    "remote arrive_drop"};
+
+static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
+  return (unsigned)__cvta_generic_to_shared(pointer);
+}
+
+#define TO_TOKEN(text, ...) asm volatile(text : "=l"(answer) : __VA_ARGS__ : "memory")
+#define TO_NOTHING(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
+#define TO_PREDICATE(text, ...)                                                        \
+  asm volatile("{\n .reg .pred p;\n " text "\n selp.u64 %0, 1, 0, p;\n}"               \
+               : "=l"(answer)                                                          \
+               : __VA_ARGS__                                                           \
+               : "memory")
+
+static __device__ void cluster_sync(void) {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+
+/* answers[2 * step]: what the instruction returned; [2 * step + 1]: the word after it. */
+extern "C" __global__ void live(const Step *steps, unsigned long long *answers) {
+  __shared__ unsigned long long barrier;
+  unsigned rank, at = shared_address(&barrier), remote;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(at), "r"(0));
+  if (threadIdx.x == 0) barrier = 0;
+  for (int i = 0; i < STEPS; i++) {
+    bool is_remote = steps[i].kind >= REMOTE_ARRIVE;
+    unsigned value = steps[i].value;
+    if (threadIdx.x == 0 && rank == (is_remote ? 1u : 0u)) {
+      unsigned long long answer = 0;
+      unsigned long long token = steps[i].token >= 0 ? answers[2 * steps[i].token] : 0;
+      unsigned count;
+      switch (steps[i].kind) {
+        case INIT: TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value)); break;
+        case INVAL: TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at)); break;
+        case ARRIVE: TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at)); break;
+        case ARRIVE_COUNT:
+          TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+          break;
+        case ARRIVE_RELAXED_CLUSTER:
+          TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at));
+          break;
+        case ARRIVE_EXPECT:
+          TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+          break;
+        case ARRIVE_SINK: TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at)); break;
+        case EXPECT:
+          TO_NOTHING("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at),
+                     "r"(value));
+          break;
+        case COMPLETE:
+          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                     "r"(value));
+          break;
+        case DROP: TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at)); break;
+        case DROP_COUNT:
+          TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+          break;
+        case DROP_EXPECT:
+          TO_TOKEN("mbarrier.arrive_drop.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at),
+                   "r"(value));
+          break;
+        case NO_COMPLETE:
+          TO_TOKEN("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+          break;
+        case DROP_NO_COMPLETE:
+          TO_TOKEN("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at),
+                   "r"(value));
+          break;
+        case TEST_PARITY:
+          TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at), "r"(value));
+          break;
+        case TEST_TOKEN:
+          TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token));
+          break;
+        case TRY_PARITY:
+          TO_PREDICATE("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;", "r"(at),
+                       "r"(value));
+          break;
+        case TRY_TOKEN:
+          TO_PREDICATE("mbarrier.try_wait.relaxed.cluster.shared::cta.b64 p, [%1], %2;", "r"(at),
+                       "l"(token));
+          break;
+        case TRY_PARITY_HINT:
+          TO_PREDICATE("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 20;", "r"(at),
+                       "r"(value));
+          break;
+        case PENDING_COUNT:
+          asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(token));
+          answer = count;
+          break;
+        case REMOTE_ARRIVE:
+          TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),
+                     "r"(value));
+          break;
+        case REMOTE_ARRIVE_EXPECT:
+          TO_NOTHING("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",
+                     "r"(remote), "r"(value));
+          break;
+        case REMOTE_EXPECT:
+          TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                     "r"(value));
+          break;
+        case REMOTE_COMPLETE:
+          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                     "r"(value));
+          break;
+        case REMOTE_DROP:
+          TO_NOTHING("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;",
+                     "r"(remote), "r"(value));
+          break;
+      }
+      answers[2 * i] = answer;
+      __threadfence();
+    }
+    cluster_sync();
+    if (threadIdx.x == 0 && rank == 0) {
+      answers[2 * i + 1] = *(volatile unsigned long long *)&barrier;
+      __threadfence();
+    }
+    cluster_sync();
+  }
+}
+
+/* ---- The host's model: enough to know what is legal ---- */
+static uint64_t mix(uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ull;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+static uint64_t next_random(uint64_t *state) { return mix(*state += 0x9e3779b97f4a7c15ull); }
+static unsigned range(uint64_t *state, unsigned first, unsigned last) {
+  return first + (unsigned)(next_random(state) % (last - first + 1));
+}
+
+typedef struct {
+  bool alive;
+  unsigned expected, pending, phase;
+  int tx;
+} Model;
+
+static void settle(Model *model) {
+  if (model->pending || model->tx) return;
+  model->phase++;
+  model->pending = model->expected;
+}
+
+static void make_steps(int life, Step *steps) {
+  uint64_t state = mix((uint64_t)life + 977), *random = &state;
+  Model model = {};
+  int token = -1;
+  unsigned token_phase = 0;
+  for (int i = 0; i < STEPS; i++) {
+    for (;;) {
+      int kind = (int)range(random, 0, KINDS - 1);
+      unsigned value = 0;
+      Model after = model;
+      bool large = range(random, 0, 9) == 0;
+      if (!model.alive) kind = INIT;
+      if (kind == INIT) {
+        if (model.alive) continue;
+        after.alive = true;
+        value = large ? range(random, 1, (1u << 20) - 1) : range(random, 1, 9);
+        after = Model{true, value, value, 0, 0};
+        token = -1;
+      } else if (kind == INVAL) {
+        if (range(random, 0, 7) || i == STEPS - 1) continue;
+        after.alive = false;
+      } else if (kind == EXPECT || kind == REMOTE_EXPECT) {
+        value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);
+        after.tx += (int)value;
+      } else if (kind == COMPLETE || kind == REMOTE_COMPLETE) {
+        value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);
+        if (model.tx > 0 && range(random, 0, 1)) value = (unsigned)model.tx;
+        after.tx -= (int)value;
+      } else if (kind >= TEST_PARITY && kind <= PENDING_COUNT) {
+        bool with_token = kind == TEST_TOKEN || kind == TRY_TOKEN || kind == PENDING_COUNT;
+        value = range(random, 0, 1);
+        if (with_token && (token < 0 || model.phase > token_phase + 1)) continue;
+        /* A try that waits in vain costs time: seldom. */
+        bool vain = with_token ? model.phase == token_phase : (model.phase & 1) == value;
+        if ((kind == TRY_PARITY || kind == TRY_TOKEN) && vain && range(random, 0, 7)) continue;
+      } else {
+        unsigned count = 1;
+        bool drops = kind == DROP || kind == DROP_COUNT || kind == DROP_EXPECT ||
+                     kind == DROP_NO_COMPLETE || kind == REMOTE_DROP;
+        bool expects =
+            kind == ARRIVE_EXPECT || kind == DROP_EXPECT || kind == REMOTE_ARRIVE_EXPECT;
+        bool no_complete = kind == NO_COMPLETE || kind == DROP_NO_COMPLETE;
+        if (drops && range(random, 0, 2)) continue;
+        if (expects) value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);
+        if (!expects && kind != ARRIVE && kind != DROP && kind != ARRIVE_SINK &&
+            kind != ARRIVE_RELAXED_CLUSTER) {
+          if (!model.pending) continue;
+          unsigned most = model.pending - (no_complete ? 1 : 0);
+          if (!most) continue;
+          count = value = range(random, 1, large ? most : most < 3 ? most : 3);
+        }
+        if (count > model.pending || (no_complete && count >= model.pending)) continue;
+        if (drops && count >= model.expected) continue;
+        if (expects) after.tx += (int)value;
+        after.pending -= count;
+        if (drops) after.expected -= count;
+        if (kind < REMOTE_ARRIVE && kind != ARRIVE_SINK) {
+          token = i;
+          token_phase = model.phase;
+        }
+      }
+      if (after.tx >= 1 << 20 || after.tx <= -(1 << 20)) continue;
+      if (after.alive) settle(&after);
+      steps[i] = Step{kind, value, token};
+      model = after;
+      break;
+    }
+  }
+}
+
+static void need(cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return;
+  fprintf(stderr, "mbarrier_cases: %s: %s\n", what, cudaGetErrorString(error));
+  exit(2);
+}
+
+int main(int argc, char **argv) {
+  int only = argc == 3 && strcmp(argv[1], "--raw") == 0 ? atoi(argv[2]) : -1;
+  if (argc != 1 && (only < 0 || only >= LIVES)) {
+    fprintf(stderr, "usage: mbarrier_cases [--raw CASE]   (0 to %d)\n", LIVES - 1);
+    return 2;
+  }
+  Step *steps, host_steps[STEPS];
+  unsigned long long *answers, host_answers[2 * STEPS];
+  need(cudaMalloc((void **)&steps, sizeof host_steps), "cudaMalloc");
+  need(cudaMalloc((void **)&answers, sizeof host_answers), "cudaMalloc");
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = 2;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(2);
+  config.blockDim = dim3(32);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (int life = 0; life < LIVES; life++) {
+    if (only >= 0 && life != only) continue;
+    make_steps(life, host_steps);
+    need(cudaMemcpy(steps, host_steps, sizeof host_steps, cudaMemcpyHostToDevice), "cudaMemcpy");
+    void *arguments[] = {&steps, &answers};
+    need(cudaLaunchKernelExC(&config, (const void *)live, arguments), "launch");
+    need(cudaDeviceSynchronize(), "run");
+    need(cudaMemcpy(host_answers, answers, sizeof host_answers, cudaMemcpyDeviceToHost),
+         "cudaMemcpy");
+    uint64_t hash = 0;
+    for (int i = 0; i < 2 * STEPS; i++) hash = mix(hash ^ host_answers[i]) + 0x9e3779b97f4a7c15ull;
+    if (only < 0)
+      printf("%d %016llx\n", life, (unsigned long long)hash);
+    else
+      for (int i = 0; i < STEPS; i++)
+        printf("%2d %-24s %7u (token of %2d): %016llx, word %016llx\n", i,
+               names[host_steps[i].kind], host_steps[i].value, host_steps[i].token,
+               host_answers[2 * i], host_answers[2 * i + 1]);
+  }
+  return 0;
+}
