@@ -27,15 +27,14 @@ static const struct {
   const char *name;
   unsigned char bytes, hardware_type;
   bool is_float, rounds_to_tf32;
-} TYPES[] = {
-    {"UINT8", 1, 0, false, false},         {"UINT16", 2, 1, false, false},
-    {"UINT32", 4, 2, false, false},        {"INT32", 4, 3, false, false},
-    {"UINT64", 8, 4, false, false},        {"INT64", 8, 5, false, false},
-    {"FLOAT16", 2, 6, true, false},        {"FLOAT32", 4, 7, true, false},
-    {"FLOAT64", 8, 9, true, false},        {"BFLOAT16", 2, 10, true, false},
-    {"FLOAT32_FTZ", 4, 8, true, false},    {"TFLOAT32", 4, 7, true, true},
-    {"TFLOAT32_FTZ", 4, 8, true, true},    {"16U4_ALIGN8B", 0, 0, false, false},
-    {"16U4_ALIGN16B", 0, 0, false, false}, {"16U6_ALIGN16B", 0, 0, false, false}};
+} TYPES[] = {{"UINT8", 1, 0, false, false},         {"UINT16", 2, 1, false, false},
+             {"UINT32", 4, 2, false, false},        {"INT32", 4, 3, false, false},
+             {"UINT64", 8, 4, false, false},        {"INT64", 8, 5, false, false},
+             {"FLOAT16", 2, 6, true, false},        {"FLOAT32", 4, 7, true, false},
+             {"FLOAT64", 8, 9, true, false},        {"BFLOAT16", 2, 10, true, false},
+             {"FLOAT32_FTZ", 4, 8, true, false},    {"TFLOAT32", 4, 7, true, true},
+             {"TFLOAT32_FTZ", 4, 8, true, true},    {"16U4_ALIGN8B", 0, 0, false, false},
+             {"16U4_ALIGN16B", 0, 0, false, false}, {"16U6_ALIGN16B", 0, 0, false, false}};
 static const char *const INTERLEAVES[] = {"NONE", "16B", "32B"};
 static const char *const SWIZZLES[] = {
     "NONE", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"};
@@ -71,11 +70,18 @@ const char *tensor_map_l2_promotion_name(CUtensorMapL2promotion promotion) {
 
 const char *tensor_map_fill_name(CUtensorMapFloatOOBfill fill) { return NAME_OF(FILLS, fill); }
 
+/* What a coordinate of dimension 0 counts: elements, or the chunks of an interleaved layout. */
+static uint64_t unit_bytes(const TensorMap *map) {
+  if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B) return 16;
+  if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B) return 32;
+  return tensor_map_element_bytes(map->type);
+}
+
 TensorMap tensor_map_resolved(const TensorMap *given) {
   TensorMap map = *given;
   if (given->zeros_are_literal) return map;
   map.zeros_are_literal = true;
-  uint64_t below = tensor_map_element_bytes(map.type); /* bytes between neighbours, one down */
+  uint64_t below = unit_bytes(&map); /* bytes between neighbours, one dimension down */
   for (int i = 0; i < map.rank && i < 5; ++i) {
     if (map.element_stride[i] == 0) map.element_stride[i] = 1;
     if (i == 4) break;
@@ -112,11 +118,11 @@ enum {
   FILL = 64 + 15,
   ROUND_TO_TF32 = 64 + 16,
   L2_PROMOTION = 64 + 17,
-  STRIDE_LOW = 64 + 32,       /* + 32 i */
-  STRIDE_HIGH = 3 * 64 + 32,  /* + 4 i */
-  SIZE = 4 * 64,              /* + 32 i */
+  STRIDE_LOW = 64 + 32,         /* + 32 i */
+  STRIDE_HIGH = 3 * 64 + 32,    /* + 4 i */
+  SIZE = 4 * 64,                /* + 32 i */
   ELEMENT_STRIDE = 6 * 64 + 32, /* + 3 i */
-  BOX = 6 * 64 + 56,          /* + 8 i */
+  BOX = 6 * 64 + 56,            /* + 8 i */
   LOWER_CORNERS = 7 * 64,
   UPPER_CORNERS = 7 * 64 + 16,
   PIXELS_PER_COLUMN = 7 * 64 + 32,
@@ -163,9 +169,9 @@ static bool get_tensor(const uint64_t words[16], TensorMap *map) {
   map->rank = (int)get(words, RANK, 3) + 1;
   map->interleave = (CUtensorMapInterleave)get(words, INTERLEAVE, 2);
   size_t type = 0;
-  while (type < COUNT(TYPES) && (TYPES[type].bytes == 0 ||
-                                 TYPES[type].hardware_type != get(words, TYPE, 4) ||
-                                 TYPES[type].rounds_to_tf32 != (get(words, ROUND_TO_TF32, 1) != 0)))
+  while (type < COUNT(TYPES) &&
+         (TYPES[type].bytes == 0 || TYPES[type].hardware_type != get(words, TYPE, 4) ||
+          TYPES[type].rounds_to_tf32 != (get(words, ROUND_TO_TF32, 1) != 0)))
     ++type;
   if (map->rank > 5 || type == COUNT(TYPES) || tensor_map_interleave_name(map->interleave) == NULL)
     return false;
@@ -175,8 +181,8 @@ static bool get_tensor(const uint64_t words[16], TensorMap *map) {
   map->fill = (CUtensorMapFloatOOBfill)get(words, FILL, 1);
   map->l2_promotion = (CUtensorMapL2promotion)get(words, L2_PROMOTION, 2);
   for (int i = 0; i < map->rank - 1; ++i) {
-    map->stride_bytes[i] = get(words, STRIDE_LOW + 32 * i, 32) << 4 |
-                           get(words, STRIDE_HIGH + 4 * i, 4) << 36;
+    map->stride_bytes[i] =
+        get(words, STRIDE_LOW + 32 * i, 32) << 4 | get(words, STRIDE_HIGH + 4 * i, 4) << 36;
   }
   for (int i = 0; i < map->rank; ++i) {
     map->size[i] = get(words, SIZE + 32 * i, 32) + 1;
@@ -266,12 +272,6 @@ bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map) {
   return true;
 }
 
-/* What a coordinate of dimension 0 counts: elements, or the chunks of an interleaved layout. */
-static uint64_t unit_bytes(const TensorMap *map) {
-  return map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? tensor_map_element_bytes(map->type)
-                                                          : 8ull << map->interleave;
-}
-
 /* How many arrive in dimension i. Without an interleave the innermost element stride has no
  * effect. With one the last dimension but one counts slices of channels, and a copy takes one
  * slice, whatever the box says. */
@@ -282,6 +282,12 @@ static uint64_t arriving(const TensorMap *map, int i) {
   return divide_up(map->box[i], map->element_stride[i] == 0 ? 1 : map->element_stride[i]);
 }
 
+/* How much of dimension i one copy covers, the elements that it steps over included. */
+static uint64_t covered(const TensorMap *map, int i) {
+  bool slice = i == map->rank - 2 && map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
+  return slice ? 1 : map->box[i];
+}
+
 static uint64_t rows_of_box(const TensorMap *map) {
   uint64_t rows = 1;
   for (int i = 1; i < map->rank && i < 5; ++i) rows *= arriving(map, i);
@@ -290,9 +296,11 @@ static uint64_t rows_of_box(const TensorMap *map) {
 
 static uint64_t row_bytes(const TensorMap *map) { return arriving(map, 0) * unit_bytes(map); }
 
-/* The pattern permutes 16-byte chunks within a span of this many bytes; 0 without a swizzle. */
+/* The pattern permutes 16-byte chunks within a span of this many bytes; 0 without a swizzle, and
+ * for the modes that this chip refuses. */
 static uint64_t swizzle_span(CUtensorMapSwizzle swizzle) {
-  return swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? 0 : 16ull << swizzle;
+  bool known = swizzle >= CU_TENSOR_MAP_SWIZZLE_32B && swizzle <= CU_TENSOR_MAP_SWIZZLE_128B;
+  return known ? 16ull << swizzle : 0;
 }
 
 size_t tensor_map_copy_bytes(const TensorMap *map) { return row_bytes(map) * rows_of_box(map); }
@@ -309,7 +317,8 @@ size_t tensor_map_footprint_bytes(const TensorMap *map) {
 }
 
 size_t tensor_map_alignment(const TensorMap *map) {
-  return map->swizzle == CU_TENSOR_MAP_SWIZZLE_NONE ? 128 : 128u << map->swizzle;
+  uint64_t span = swizzle_span(map->swizzle);
+  return span == 0 ? 128 : 8 * span;
 }
 
 static void print_product(FILE *out, const uint64_t *numbers, int count) {
@@ -338,7 +347,11 @@ static void print_sketch(FILE *out, const TensorMap *map) {
 static void print_swizzle(FILE *out, const TensorMap *map) {
   uint64_t span = swizzle_span(map->swizzle);
   if (span == 0) {
-    fprintf(out, "swizzle   none: chunks lie in order\n");
+    fprintf(out,
+            map->swizzle == CU_TENSOR_MAP_SWIZZLE_NONE
+                ? "swizzle   none: chunks lie in order\n"
+                : "swizzle   %u, a mode that this chip does not have\n",
+            (unsigned)map->swizzle);
     return;
   }
   unsigned chunks = (unsigned)(span / 16), rows_per_line = 128 / (unsigned)span;
@@ -367,7 +380,7 @@ void tensor_map_print(FILE *out, const TensorMap *given) {
   fprintf(out, " of %s (%llu byte%s), innermost dimension first, at 0x%llx\n",
           tensor_map_type_name(map.type), element_bytes, element_bytes == 1 ? "" : "s",
           (unsigned long long)(uintptr_t)map.address);
-  uint64_t below = element_bytes;
+  uint64_t below = unit_bytes(&map);
   for (int i = 0; i < map.rank - 1; ++i) {
     unsigned long long stride = map.stride_bytes[i], dense = below * map.size[i];
     fprintf(out, "stride    %llu bytes between neighbours in dimension %d", stride, i + 1);
@@ -384,8 +397,9 @@ void tensor_map_print(FILE *out, const TensorMap *given) {
     box[i] = map.box[i];
     arrive[i] = arriving(&map, i);
     strided = strided || arrive[i] != box[i];
-    tiles[i] = box[i] == 0 ? 0 : divide_up(map.size[i], box[i]);
-    exact = exact && tiles[i] * box[i] == map.size[i];
+    uint64_t taken = covered(&map, i);
+    tiles[i] = taken == 0 ? 0 : divide_up(map.size[i], taken);
+    exact = exact && tiles[i] * taken == map.size[i];
     if (__builtin_mul_overflow(tile_count, tiles[i], &tile_count)) tile_count = UINT64_MAX;
   }
   fprintf(out, "box       ");
@@ -411,14 +425,21 @@ void tensor_map_print(FILE *out, const TensorMap *given) {
           (unsigned long long)tensor_map_footprint_bytes(&map),
           (unsigned long long)tensor_map_alignment(&map));
   if (row_bytes(&map) < row_pitch(&map)) {
-    fprintf(out, "          more than the copy's bytes: rows lie a whole span of %llu bytes apart\n",
+    fprintf(out,
+            "          more than the copy's bytes: rows lie a whole span of %llu bytes apart\n",
             (unsigned long long)swizzle_span(map.swizzle));
   }
   print_swizzle(out, &map);
   fprintf(out, "outside   the tensor reads as %s\n",
           map.fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ? "zeros" : "NaN");
-  fprintf(out, "modes     interleave %s, L2 promotion %s\n",
-          map.interleave == CU_TENSOR_MAP_INTERLEAVE_NONE ? "NONE"
-                                                          : INTERLEAVES[map.interleave % 3u],
-          L2_PROMOTIONS[map.l2_promotion % 4u]);
+  fprintf(out, "modes     L2 promotion %s, interleave %s\n",
+          map.l2_promotion <= CU_TENSOR_MAP_L2_PROMOTION_L2_256B ? L2_PROMOTIONS[map.l2_promotion]
+                                                                 : "?",
+          map.interleave <= CU_TENSOR_MAP_INTERLEAVE_32B ? INTERLEAVES[map.interleave] : "?");
+  if (map.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) {
+    fprintf(out,
+            "          dimension 0 counts chunks of %llu bytes, not elements; dimension %d counts\n"
+            "          slices of channels, of which a copy takes one\n",
+            (unsigned long long)unit_bytes(&map), map.rank - 2);
+  }
 }

@@ -83,7 +83,8 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *map);
 bool tensor_map_pack(const TensorMap *map, uint64_t words[16]);
 
 /* 128 bytes back into a struct. False when they are no tiled tensor map: an im2col map, or bits
- * set that no map has. The last 64 bytes do not matter: they repeat what follows from the others. */
+ * set that no map has. The last 64 bytes do not matter: they repeat what follows from the others.
+ */
 bool tensor_map_unpack(const uint64_t words[16], TensorMap *map);
 
 /* The same three for im2col maps. */

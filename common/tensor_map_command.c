@@ -26,12 +26,14 @@ static const char USAGE[] =
     "  --fill MODE             zero (default) nan\n"
     "  --address A             default 0\n"
     "  --hex                   also print the 128 bytes, as decode reads them\n"
-    "decode:  the picture of a map from its 128 bytes: 256 hexadecimal digits (sixteen 64-bit words\n"
+    "decode:  the picture of a map from its 128 bytes: 256 hexadecimal digits (sixteen 64-bit "
+    "words\n"
     "         one after the other), or what a debugger shows: 0x-words of 8, 16 or 2 digits.\n"
     "verify:  compares our rules and bytes with recorded answers of a driver, one call a line:\n"
     "         type,rank,address,sizes,strides,box,element strides,interleave,swizzle,l2,fill,\n"
     "         result,words. The lists are joined with ':', address and words hexadecimal. A line\n"
-    "         of an im2col map has lower corners:upper corners:channels:pixels in place of the box.\n"
+    "         of an im2col map has lower corners:upper corners:channels:pixels in place of the "
+    "box.\n"
     "         Exit 1 if any differ.\n";
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -288,8 +290,9 @@ static int decode(int argc, char **argv) {
     return 2;
   }
   if (!repacked || memcmp(words, again, sizeof words) != 0)
-    printf("The last 64 bytes are not what the encoder writes there: changed by hand, or by "
-           "tensormap.replace.\n");
+    printf(
+        "The last 64 bytes are not what the encoder writes there: changed by hand, or by "
+        "tensormap.replace.\n");
   return 0;
 }
 
@@ -399,11 +402,10 @@ static void judge_im2col(Line *line, const uint64_t *recorded, Verdict *verdict)
   }
   uint64_t words[16], again[16];
   verdict->broken = tensor_map_explain_im2col(&map, verdict->text, sizeof verdict->text);
-  verdict->bytes_equal = recorded != NULL && tensor_map_pack_im2col(&map, words) &&
-                         memcmp(words, recorded, sizeof words) == 0 &&
-                         tensor_map_unpack_im2col(words, &back) &&
-                         tensor_map_pack_im2col(&back, again) &&
-                         memcmp(words, again, sizeof words) == 0;
+  verdict->bytes_equal =
+      recorded != NULL && tensor_map_pack_im2col(&map, words) &&
+      memcmp(words, recorded, sizeof words) == 0 && tensor_map_unpack_im2col(words, &back) &&
+      tensor_map_pack_im2col(&back, again) && memcmp(words, again, sizeof words) == 0;
 }
 
 static int verify(FILE *in) {

@@ -5,8 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-typedef CUresult (*EncodeTiled)(CUtensorMap *tensor_map, CUtensorMapDataType type,
-                                cuuint32_t rank, void *address, const cuuint64_t *size,
+typedef CUresult (*EncodeTiled)(CUtensorMap *tensor_map, CUtensorMapDataType type, cuuint32_t rank,
+                                void *address, const cuuint64_t *size,
                                 const cuuint64_t *stride_bytes, const cuuint32_t *box,
                                 const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2_promotion,
@@ -51,9 +51,9 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
 
   const TensorMap map = tensor_map_resolved(given);
   CUtensorMap encoded;
-  CUresult result = encode(&encoded, map.type, (cuuint32_t)map.rank, map.address, map.size,
-                           map.stride_bytes, map.box, map.element_stride, map.interleave,
-                           map.swizzle, map.l2_promotion, map.fill);
+  CUresult result =
+      encode(&encoded, map.type, (cuuint32_t)map.rank, map.address, map.size, map.stride_bytes,
+             map.box, map.element_stride, map.interleave, map.swizzle, map.l2_promotion, map.fill);
   if (result != CUDA_SUCCESS) {
     fprintf(stderr,
             "tensor map %s: the driver refuses it (error %d), but no rule that we know is broken: "

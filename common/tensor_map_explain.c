@@ -47,8 +47,12 @@ static void broken(Explanation *explanation, const char *format, ...) {
       case 's':
         for (const char *s = va_arg(arguments, const char *); *s != 0; ++s) put(explanation, *s);
         break;
-      case 'u': put_number(explanation, va_arg(arguments, uint64_t), 10); break;
-      case 'x': put_number(explanation, va_arg(arguments, uint64_t), 16); break;
+      case 'u':
+        put_number(explanation, va_arg(arguments, uint64_t), 10);
+        break;
+      case 'x':
+        put_number(explanation, va_arg(arguments, uint64_t), 16);
+        break;
       case 'd': {
         int number = va_arg(arguments, int);
         if (number < 0) put(explanation, '-');
@@ -103,10 +107,11 @@ static void explain_sizes(Explanation *explanation, const TensorMap *map) {
   for (int i = 0; i < map->rank; ++i) {
     uint64_t index = (uint64_t)i;
     if (map->size[i] == 0) {
-      broken(explanation,
-             "size[%u] = 0, and no dimension may be empty: set size[%u] to the tensor's elements in "
-             "that dimension, or lower rank = %d",
-             index, index, map->rank);
+      broken(
+          explanation,
+          "size[%u] = 0, and no dimension may be empty: set size[%u] to the tensor's elements in "
+          "that dimension, or lower rank = %d",
+          index, index, map->rank);
     } else if (map->size[i] > MOST_SIZE) {
       broken(explanation,
              "size[%u] = %u is more than 2^32 elements: split the dimension in two, or make one "
@@ -138,7 +143,7 @@ static void explain_strides(Explanation *explanation, const TensorMap *map,
     }
     if (stride % multiple == 0) continue;
     lower_is_broken = true;
-    if (i == 0 && element_bytes != 0 && padded % element_bytes == 0) {
+    if (i == 0 && element_bytes != 0 && map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE) {
       broken(explanation,
              "stride_bytes[0] = %u is not a multiple of %u%s: pad each row to %u elements "
              "(%u bytes)%s",
@@ -316,7 +321,8 @@ static void explain_corners(Explanation *explanation, const TensorMapIm2col *map
     for (int side = 0; side < 2; ++side) {
       if (corners[side] >= -limit && corners[side] < limit) continue;
       in_range = false;
-      broken(explanation, "%s[%u] = %d is not %d to %d, the range for rank %d: use a smaller offset",
+      broken(explanation,
+             "%s[%u] = %d is not %d to %d, the range for rank %d: use a smaller offset",
              names[side], (uint64_t)i, corners[side], -limit, limit - 1, map->rank);
     }
     /* Undocumented: the driver adds in 32 bits with sign, so a size near 2^32 counts as negative.
@@ -336,22 +342,22 @@ static void explain_corners(Explanation *explanation, const TensorMapIm2col *map
 
 int tensor_map_explain_im2col(const TensorMapIm2col *given, char *text, size_t text_bytes) {
   Explanation explanation = {.text = text, .space = text_bytes};
-  const TensorMap as_tiled = {.type = given->type,
-                              .rank = given->rank,
-                              .address = given->address,
-                              .size = {given->size[0], given->size[1], given->size[2],
-                                       given->size[3], given->size[4]},
-                              .stride_bytes = {given->stride_bytes[0], given->stride_bytes[1],
-                                               given->stride_bytes[2], given->stride_bytes[3]},
-                              .box = {given->channels_per_pixel},
-                              .element_stride = {given->element_stride[0], given->element_stride[1],
-                                                 given->element_stride[2], given->element_stride[3],
-                                                 given->element_stride[4]},
-                              .interleave = given->interleave,
-                              .swizzle = given->swizzle,
-                              .l2_promotion = given->l2_promotion,
-                              .fill = given->fill,
-                              .zeros_are_literal = given->zeros_are_literal};
+  const TensorMap as_tiled = {
+      .type = given->type,
+      .rank = given->rank,
+      .address = given->address,
+      .size = {given->size[0], given->size[1], given->size[2], given->size[3], given->size[4]},
+      .stride_bytes = {given->stride_bytes[0], given->stride_bytes[1], given->stride_bytes[2],
+                       given->stride_bytes[3]},
+      .box = {given->channels_per_pixel},
+      .element_stride = {given->element_stride[0], given->element_stride[1],
+                         given->element_stride[2], given->element_stride[3],
+                         given->element_stride[4]},
+      .interleave = given->interleave,
+      .swizzle = given->swizzle,
+      .l2_promotion = given->l2_promotion,
+      .fill = given->fill,
+      .zeros_are_literal = given->zeros_are_literal};
   const TensorMap map = tensor_map_resolved(&as_tiled);
   explain_type(&explanation, &map);
   bool rank_is_good = map.rank >= 3 && map.rank <= 5;

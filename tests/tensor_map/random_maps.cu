@@ -43,21 +43,31 @@ static bool one_in(uint64_t n) { return below(n) == 0; }
 // A value near one of the limits that the rules have, or of any magnitude.
 static uint64_t edge_value(void) {
   switch (below(6)) {
-    case 0: return below(40);
-    case 1: return (1ull << below(64)) + below(5) - 2;
-    case 2: return random_bits() >> below(64);
-    case 3: return (1ull << 32) + below(5) - 2;
-    case 4: return (1ull << 40) - 48 + 16 * below(6);
-    default: return 16 * below(5000);
+    case 0:
+      return below(40);
+    case 1:
+      return (1ull << below(64)) + below(5) - 2;
+    case 2:
+      return random_bits() >> below(64);
+    case 3:
+      return (1ull << 32) + below(5) - 2;
+    case 4:
+      return (1ull << 40) - 48 + 16 * below(6);
+    default:
+      return 16 * below(5000);
   }
 }
 
 static uint64_t random_size(void) {
   switch (below(4)) {
-    case 0: return 1 + below(8);
-    case 1: return 1ull << below(14);
-    case 2: return 1 + below(100000);
-    default: return 16 + 16 * below(300);
+    case 0:
+      return 1 + below(8);
+    case 1:
+      return 1ull << below(14);
+    case 2:
+      return 1 + below(100000);
+    default:
+      return 16 + 16 * below(300);
   }
 }
 
@@ -121,20 +131,48 @@ static uint32_t legal_inner(const TensorMap *map) {
 static void break_tensor(TensorMap *map) {
   int i = (int)below(5);
   switch (below(14)) {
-    case 0: map->type = (CUtensorMapDataType)random_mode(); break;
-    case 1: map->rank = (int)below(8); break;
-    case 2: map->address = (void *)(uintptr_t)edge_value(); break;
-    case 3: map->address = (void *)((uintptr_t)map->address + below(64)); break;
-    case 4: map->size[i] = edge_value(); break;
-    case 5: map->stride_bytes[i % 4] = edge_value(); break;
-    case 6: map->stride_bytes[i % 4] += below(64); break;
-    case 7: map->stride_bytes[i % 4] = 0; break;
-    case 8: map->element_stride[i] = (uint32_t)below(12); break;
-    case 9: map->element_stride[i] = (uint32_t)edge_value(); break;
-    case 10: map->interleave = (CUtensorMapInterleave)random_mode(); break;
-    case 11: map->swizzle = (CUtensorMapSwizzle)random_mode(); break;
-    case 12: map->l2_promotion = (CUtensorMapL2promotion)random_mode(); break;
-    default: map->fill = (CUtensorMapFloatOOBfill)(one_in(2) ? 1 : random_mode()); break;
+    case 0:
+      map->type = (CUtensorMapDataType)random_mode();
+      break;
+    case 1:
+      map->rank = (int)below(8);
+      break;
+    case 2:
+      map->address = (void *)(uintptr_t)edge_value();
+      break;
+    case 3:
+      map->address = (void *)((uintptr_t)map->address + below(64));
+      break;
+    case 4:
+      map->size[i] = edge_value();
+      break;
+    case 5:
+      map->stride_bytes[i % 4] = edge_value();
+      break;
+    case 6:
+      map->stride_bytes[i % 4] += below(64);
+      break;
+    case 7:
+      map->stride_bytes[i % 4] = 0;
+      break;
+    case 8:
+      map->element_stride[i] = (uint32_t)below(12);
+      break;
+    case 9:
+      map->element_stride[i] = (uint32_t)edge_value();
+      break;
+    case 10:
+      map->interleave = (CUtensorMapInterleave)random_mode();
+      break;
+    case 11:
+      map->swizzle = (CUtensorMapSwizzle)random_mode();
+      break;
+    case 12:
+      map->l2_promotion = (CUtensorMapL2promotion)random_mode();
+      break;
+    default:
+      map->fill = (CUtensorMapFloatOOBfill)(one_in(2) ? 1 : random_mode());
+      break;
   }
 }
 
@@ -164,8 +202,7 @@ static TensorMapIm2col random_im2col(void) {
   int limit = tensor.rank == 3 ? 32768 : tensor.rank == 4 ? 128 : 16;
   TensorMapIm2col map = {};
   map.channels_per_pixel = legal_inner(&tensor);
-  uint64_t most =
-      233472 / (map.channels_per_pixel * tensor_map_element_bytes(tensor.type));
+  uint64_t most = 233472 / (map.channels_per_pixel * tensor_map_element_bytes(tensor.type));
   map.pixels_per_column = 1 + (uint32_t)below(most < 1024 ? most : 1024);
   for (int i = 0; i < 3; ++i) {
     map.lower_corner[i] = one_in(4) ? (int)below(2 * limit) - limit : (int)below(4) - 3;
@@ -174,16 +211,30 @@ static TensorMapIm2col random_im2col(void) {
   if (one_in(2)) {
     int i = (int)below(3);
     switch (below(9)) {
-      case 0: map.lower_corner[i] = limit - 2 + (int)below(4); break;
-      case 1: map.upper_corner[i] = -limit - 2 + (int)below(4); break;
+      case 0:
+        map.lower_corner[i] = limit - 2 + (int)below(4);
+        break;
+      case 1:
+        map.upper_corner[i] = -limit - 2 + (int)below(4);
+        break;
       case 2:
         map.lower_corner[i] = map.upper_corner[i] + (int)tensor.size[i + 1] - (int)below(3);
         break;
-      case 3: map.channels_per_pixel = (uint32_t)below(300); break;
-      case 4: map.pixels_per_column = (uint32_t)below(1300); break;
-      case 5: map.pixels_per_column = (uint32_t)edge_value(); break;
-      case 6: tensor.size[i + 1] = (one_in(2) ? 1ull << 31 : 1ull << 32) + below(9) - 6; break;
-      default: break_tensor(&tensor); break;
+      case 3:
+        map.channels_per_pixel = (uint32_t)below(300);
+        break;
+      case 4:
+        map.pixels_per_column = (uint32_t)below(1300);
+        break;
+      case 5:
+        map.pixels_per_column = (uint32_t)edge_value();
+        break;
+      case 6:
+        tensor.size[i + 1] = (one_in(2) ? 1ull << 31 : 1ull << 32) + below(9) - 6;
+        break;
+      default:
+        break_tensor(&tensor);
+        break;
     }
   }
   map.type = tensor.type;
@@ -216,13 +267,13 @@ static void compare(CUresult result, int broken, const CUtensorMap *encoded, boo
                     const uint64_t *words, const uint64_t *again, Comparison *comparison,
                     bool *shown) {
   bool accepted = result == CUDA_SUCCESS, rules_agree = accepted == (broken == 0);
-  bool bytes_equal = !accepted || (packed && memcmp(encoded, words, 128) == 0 &&
-                                   memcmp(words, again, 128) == 0);
+  bool bytes_equal =
+      !accepted || (packed && memcmp(encoded, words, 128) == 0 && memcmp(words, again, 128) == 0);
   comparison->accepted += accepted;
   comparison->rules_differ += !rules_agree;
   comparison->bytes_differ += rules_agree && !bytes_equal;
-  *shown = (!rules_agree || !bytes_equal) &&
-           comparison->rules_differ + comparison->bytes_differ <= 5;
+  *shown =
+      (!rules_agree || !bytes_equal) && comparison->rules_differ + comparison->bytes_differ <= 5;
 }
 
 static void compare_tiled(long count, Comparison *comparison) {
@@ -408,7 +459,8 @@ static void expect_box(const TensorMap *map, const Coordinates *at, const unsign
               memcpy(unit, fill, bytes);
             }
             for (uint64_t i = 0; i < bytes && map->type >= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 &&
-                                 row_inside && x >= 0 && x < (int64_t)map->size[0]; i += 4) {
+                                 row_inside && x >= 0 && x < (int64_t)map->size[0];
+                 i += 4) {
               uint32_t word;
               memcpy(&word, unit + i, 4);
               word = rounded_to_tf32(word);
@@ -427,8 +479,8 @@ static void check_copies(long count) {
   CUDA_CHECK(cudaMalloc((void **)&device, TENSOR_BYTES));
   CUDA_CHECK(cudaMalloc((void **)&out, SHARED_BYTES));
   CUDA_CHECK(cudaMalloc((void **)&arrived, sizeof *arrived));
-  CUDA_CHECK(cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  SHARED_BYTES));
+  CUDA_CHECK(
+      cudaFuncSetAttribute(load_box, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
   static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7f800001, 0xffc12345, 0x00000001,
                                      0x80000001, 0x7f7fffff, 0xff7fffff, 0x007fffff, 0x00000fff,
                                      0x3f801000, 0x3f803000, 0x80000000, 0x7fffffff};
@@ -501,8 +553,9 @@ int main(int argc, char **argv) {
          maps, tiled.accepted, tiled.rules_differ, tiled.bytes_differ);
   check_that(tiled.rules_differ + tiled.bytes_differ == 0, "tiled maps differ");
   compare_im2col(im2col_maps, &im2col);
-  printf("im2col maps: %ld, of which the driver accepts %ld; rules: %ld differ; bytes: %ld differ\n",
-         im2col_maps, im2col.accepted, im2col.rules_differ, im2col.bytes_differ);
+  printf(
+      "im2col maps: %ld, of which the driver accepts %ld; rules: %ld differ; bytes: %ld differ\n",
+      im2col_maps, im2col.accepted, im2col.rules_differ, im2col.bytes_differ);
   check_that(im2col.rules_differ + im2col.bytes_differ == 0, "im2col maps differ");
   check_copies(copies);
   return program_end("%ld tiled and %ld im2col maps, %ld copies", maps, im2col_maps, copies);

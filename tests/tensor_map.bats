@@ -1,0 +1,236 @@
+#!/usr/bin/env bats
+# common/tensor_map.h and build/common/tensor-map: rules, bytes, pictures.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  tensor_map=build/common/tensor-map
+  programs=build/tests/tensor_map
+}
+
+answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
+
+@test "each rule broken alone: its message, and the mend that it names" {
+  run $programs/rules
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "PASS rules: each rule's message, its mend, byte counts, time" ]
+}
+
+@test "explaining, packing and unpacking allocate nothing" {
+  run nm -u build/common/tensor_map.o build/common/tensor_map_explain.o
+  [ "$status" -eq 0 ]
+  ! grep -E 'alloc|strdup|asprintf|_Zn' <<<"$output"
+}
+
+@test "recorded answers of an H200 to tiled maps: rules and bytes" {
+  run $tensor_map verify < <(answers tiled)
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "rules: 4500 agree, 0 differ" ]
+  [[ ${lines[1]} =~ ^"bytes: "[0-9]{4}" equal, 0 differ"$ ]]
+}
+
+@test "recorded answers of an H200 to im2col maps: rules and bytes" {
+  run $tensor_map verify < <(answers im2col)
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "rules: 2300 agree, 0 differ" ]
+  [[ ${lines[1]} =~ ^"bytes: "[0-9]{4}" equal, 0 differ"$ ]]
+}
+
+@test "verify finds a single changed bit, and shows the line" {
+  accepted=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
+  last=${accepted: -1}
+  run $tensor_map verify <<<"${accepted%?}$(printf %x $((16#$last ^ 1)))"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ ${lines[0]} == "line 1: "* ]]
+  [ "${lines[1]}" = "  the bytes differ" ]
+  [ "${lines[-2]}" = "rules: 1 agree, 0 differ" ]
+  [ "${lines[-1]}" = "bytes: 0 equal, 1 differ" ]
+}
+
+@test "verify finds a wrong answer, and says what our rules think" {
+  accepted=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
+  run $tensor_map verify <<<"${accepted%,0,*},1,"
+  [ "$status" -eq 1 ]
+  [[ $output == *"the driver refuses it, our rules say:"*"nothing is wrong"* ]]
+  [[ $output == *"rules: 0 agree, 1 differ"* ]]
+  refused="9,2,7f0000000000,4096:4096:1:1:1,8200:0:0:0,64:64:1:1:1,1:1:1:1:1,0,3,0,0,0,$(printf %0256d 0)"
+  run $tensor_map verify <<<"$refused"
+  [ "$status" -eq 1 ]
+  [[ $output == *"the driver accepts it, our rules say:"*"stride_bytes[0] = 8200 is not a multiple of 16"* ]]
+}
+
+@test "verify refuses what are no answers" {
+  for text in "" "# a note" "1,2,3" "9,2,7f0000000000,4096:4096,1,1,1,0,0,0,0,1," \
+    "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,0,123" \
+    "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,201,"; do
+    run $tensor_map verify <<<"$text"
+    echo "$text: $status $output"
+    [ "$status" -eq 2 ]
+  done
+}
+
+@test "explain draws a legal map" {
+  run $tensor_map explain --type bf16 --size 4096,4096 --box 64,128 --swizzle 128B
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"tensor    4096 x 4096 of BFLOAT16 (2 bytes)"* ]]
+  [[ $output == *"stride    8192 bytes between neighbours in dimension 1, packed"* ]]
+  [[ $output == *"box       64 x 128: 128 rows of 128 bytes"* ]]
+  [[ $output == *"tiles     64 x 32 = 2048 to cover the tensor, exactly"* ]]
+  [[ $output == *"copy      16384 bytes: the count for mbarrier.arrive.expect_tx"* ]]
+  [[ $output == *"shared    16384 bytes, aligned to 1024"* ]]
+  [[ $output == *"row  3  3 2 1 0 7 6 5 4"* ]]
+}
+
+@test "explain tells when shared memory needs more than the copy's bytes" {
+  run $tensor_map explain --type f32 --size 1025,300 --stride 4112 --box 4,5 --swizzle 64B \
+    --element-stride 1,2
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"4112 bytes between neighbours in dimension 1, the last 12 unused"* ]]
+  [[ $output == *"box       4 x 5, of which 4 x 3 arrive (element strides 1 2): 3 rows of 16 bytes"* ]]
+  [[ $output == *"copy      48 bytes"* ]]
+  [[ $output == *"shared    192 bytes, aligned to 512"* ]]
+  [[ $output == *"rows lie a whole span of 64 bytes apart"* ]]
+}
+
+@test "explain lists every broken rule, exit 2" {
+  run $tensor_map explain --type f32 --size 1025,300 --box 64,257 --swizzle 128B --fill nan \
+    --address 0x8 --l2 7
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [ "${lines[0]}" = "5 rules broken:" ]
+  [ "${#lines[@]}" -eq 6 ]
+  [[ ${lines[1]} == "address = 0x8 is not a multiple of 16: "* ]]
+  [[ ${lines[2]} == "stride_bytes[0] = 4100 is not a multiple of 16: pad each row to 1028 elements (4112 bytes)"* ]]
+  [[ ${lines[3]} == "box[1] = 257 is not 1 to 256: "* ]]
+  [[ ${lines[4]} == "swizzle = 128B spans 128 bytes, but box[0] = 64 makes rows of 256 bytes: "* ]]
+  [[ ${lines[5]} == "l2_promotion = 7 is no CUtensorMapL2promotion: "* ]]
+}
+
+@test "explain: one message for each rule, also for rank 0 to 6 and modes by number" {
+  breaks() { # MESSAGE OPTION... : exactly this rule
+    local message=$1
+    shift
+    run $tensor_map explain "$@"
+    echo "$output"
+    [ "$status" -eq 2 ] && [ "${lines[0]}" = "1 rule broken:" ] && [[ ${lines[1]} == "$message"* ]]
+  }
+  breaks "type = 16 is no" --type 16 --size 64,64 --box 16,16
+  breaks "type = 16U4_ALIGN8B is a packed type" --type 16U4_ALIGN8B --size 64,64 --stride 64 --box 16,16
+  breaks "rank = 6 is not 1 to 5" --type u8 --size 16,1,1,1,1,1 --box 16,1,1,1,1,1
+  breaks "size[1] = 0" --type u8 --size 16,0 --box 16,1
+  breaks "stride_bytes[0] = 24 is not a multiple of 16" --type u8 --size 16,8 --stride 24 --box 16,8
+  breaks "stride_bytes[0] = 1099511627776 is not below 2^40" --type u8 --size 16,8 \
+    --stride 1099511627776 --box 16,8
+  breaks "box[1] = 0 is not 1 to 256" --type u8 --size 16,8 --box 16,0
+  breaks "box[0] = 3 makes rows of 6 bytes" --type f16 --size 64,8 --box 3,1
+  breaks "box of 262144 bytes" --type f32 --size 256,256 --box 256,256
+  breaks "element_stride[1] = 9" --type u8 --size 16,8 --box 16,8 --element-stride 1,9
+  breaks "element_stride[0] = 0" --type u8 --size 16,8 --box 16,8 --element-stride 0,1
+  breaks "interleave = 16B needs rank 3" --type u8 --size 16,8 --box 16,8 --interleave 16B
+  breaks "interleave = 5 is no" --type u8 --size 16,8 --box 16,8 --interleave 5
+  breaks "swizzle = 128B_ATOM_64B is refused" --type u8 --size 16,8 --box 16,8 --swizzle 128B_ATOM_64B
+  breaks "swizzle = 9 is no" --type u8 --size 16,8 --box 16,8 --swizzle 9
+  breaks "fill = 2 is no" --type f32 --size 16,8 --box 16,8 --fill 2
+  breaks "fill = NAN_REQUEST_ZERO_FMA needs a floating-point type, not INT32" --type s32 --size 16,8 \
+    --box 16,8 --fill nan
+  breaks "address = 0x200000000000000 is not below 2^57" --type u8 --size 16,8 --box 16,8 \
+    --address 0x200000000000000
+}
+
+@test "decode gives back what explain encoded, from words of any width" {
+  run $tensor_map explain --type tf32 --size 1000,77,5 --stride 4000,320000 --box 32,16,3 \
+    --swizzle 128B --l2 256B --fill nan --address 0x7f0012345600 --hex
+  [ "$status" -eq 0 ]
+  picture=$(sed '$d' <<<"$output") hex=${lines[-1]}
+  words64=$(sed 's/.\{16\}/0x& /g' <<<"$hex")
+  words32= bytes=
+  for word in $(sed 's/.\{16\}/& /g' <<<"$hex"); do
+    words32+="0x${word:8} 0x${word:0:8} "
+    for at in 14 12 10 8 6 4 2 0; do bytes+="0x${word:at:2}, "; done
+  done
+  for form in "$hex" "$words64" "$words32" "{$bytes}" \
+    "$(sed 's/\(0x[^ ]* 0x[^ ]*\) /0x7fff0010: \1\n/g' <<<"$words64")"; do
+    run $tensor_map decode "$form"
+    echo "$form"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$output" = "$picture" ]
+  done
+}
+
+@test "decode tells an im2col map, foreign bytes, bytes changed by hand, and bad input" {
+  im2col=$(answers im2col | grep -m 1 ',0,[0-9a-f]\{256\}$')
+  run $tensor_map decode "${im2col##*,}"
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == "im2col map of rank "* ]]
+  run $tensor_map decode "$(printf 'f%.0s' {1..256})"
+  [ "$status" -eq 2 ]
+  [[ $output == *"are no tensor map"* ]]
+  tiled=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
+  changed=${tiled##*,}
+  run $tensor_map decode "${changed:0:255}1"
+  [ "$status" -eq 0 ]
+  [[ $output == *"The last 64 bytes are not what the encoder writes there"* ]]
+  run $tensor_map decode 1234
+  [ "$status" -eq 2 ]
+  [[ $output == *"256 hexadecimal digits"* ]]
+  run $tensor_map decode "xyz"
+  [ "$status" -eq 2 ]
+}
+
+@test "bad arguments: a message that names them, exit 2" {
+  while IFS='|' read -r arguments message; do
+    run $tensor_map $arguments
+    echo "$arguments: $status $output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"$message"* ]]
+  done <<'END'
+|usage:
+paint|'paint' is none of explain, decode, verify
+explain|needs --type, --size and --box
+explain --type f99 --size 1 --box 1|--type f99 is none of: UINT8
+explain --type u8 --size 16,8 --box 16|--box has 1 numbers, but --size has 2
+explain --type u8 --size 16,8 --box 16,8 --stride 16,16|--stride has 2 numbers, but --size has 2: one fewer
+explain --type u8 --size 16,x --box 16,8|--size 16,x: expected whole numbers
+explain --type u8 --size 16 --box|--box needs a value
+explain --type u8 --size 16 --box 16 --colour red|there is no option --colour
+explain --type u8 --size 16 --box 16 --swizzle 96B|--swizzle 96B is none of: NONE 32B 64B 128B
+explain --type u8 --size 16 --box 16 --fill blue|neither zero nor nan
+END
+}
+
+@test "encode: the driver's bytes are the packed ones" {
+  run common/run-program $programs/encode
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "PASS encode: encoded and packed bytes are equal" ]
+}
+
+@test "encode: a broken map is explained under its name, exit 2" {
+  run common/run-program $programs/encode --broken 1
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"tensor map matrix breaks 2 rules:"* ]]
+  [[ $output == *"stride_bytes[0] = 2002 is not a multiple of 16: pad each row to 1008 elements (2016 bytes)"* ]]
+  [[ $output == *"box[1] = 512 is not 1 to 256"* ]]
+}
+
+@test "emulator: random maps through its encoder, copies through packed maps" {
+  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
+  run common/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 60
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "H200: a million random maps and 3000 copies, nothing differs" {
+  [ "$DEVICE" = gpu ] || skip "needs a GPU"
+  run common/run-program $programs/random_maps --seed $((1 + RANDOM))
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"tiled maps: 1000000, "*"rules: 0 differ; bytes: 0 differ"* ]]
+}
