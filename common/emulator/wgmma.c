@@ -1,0 +1,349 @@
+/* wgmma.c: the asynchronous multiplications of a warp: issued here, held back, landed.
+ *
+ * A wgmma.mma_async is noted down with what it captures (descriptors, the registers of A) and takes
+ * effect as late as it may: when the warp waits for its group. Until then its accumulators hold
+ * their old values, and shared memory is not read. But ptxas moves accumulators between registers
+ * where the PTX does (a copy at the end of a loop, say), and where the PTX touches them in other
+ * ways it waits for the multiplication first, with a warning. So here, too: instructions of the
+ * function that name an accumulator are wrapped, and land what is in flight before they act. */
+#include "wgmma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker.h"
+#include "tensor_core.h"
+
+enum { MAX_D = 128, ROWS_OF_WARP = 16, MAX_PIECES = 2048 };
+
+typedef struct {
+  WgmmaForm form;
+  uint16_t d[MAX_D], a[4];
+  uint16_t descriptor_a, descriptor_b, metadata;
+  const Operand *scale_d;
+  bool watched; /* the function's other instructions land what they touch: it may be held back */
+} Wgmma;
+
+typedef struct {
+  const Instruction *in;
+  uint64_t descriptor_a, descriptor_b;
+  uint32_t a[4][LANES], metadata[LANES];
+  bool scale_d;
+  uint64_t group; /* the commit that took it; UINT64_MAX: none yet */
+} Flight;
+
+struct WarpTensorCore {
+  Flight *flights; /* in order of issue */
+  uint32_t count, capacity;
+  uint64_t committed; /* groups */
+  const Instruction *touched; /* wrote an accumulator or A's registers after the last fence */
+};
+
+void tensor_warp_begin(Warp *warp) { warp->tensor = NULL; }
+
+void tensor_warp_end(Warp *warp) {
+  if (warp->tensor != NULL) free(warp->tensor->flights);
+  free(warp->tensor);
+  warp->tensor = NULL;
+}
+
+static struct WarpTensorCore *tensor_core(Warp *warp) {
+  if (warp->tensor == NULL) warp->tensor = calloc(1, sizeof *warp->tensor);
+  return warp->tensor;
+}
+
+static StepResult out_of_memory(Warp *warp, const Instruction *in) {
+  return fault(warp, in, warp->lanes, 2, "out-of-memory", "no host memory for a wgmma in flight");
+}
+
+/* ---- Landing ---- */
+
+static StepResult land_one(Warp *warp, const Flight *flight) {
+  const Wgmma *wgmma = flight->in->decoded;
+  WgmmaOperands operands = {.shared = warp->cta->shared,
+                            .shared_bytes = warp->cta->shared_bytes,
+                            .a = matrix_descriptor(flight->descriptor_a),
+                            .b = matrix_descriptor(flight->descriptor_b),
+                            .metadata = flight->metadata,
+                            .scale_d = flight->scale_d,
+                            .fast = settings()->fast_math};
+  uint32_t *d[MAX_D], outside = 0;
+  for (int i = 0; i < 4; i++) operands.a_registers[i] = flight->a[i];
+  for (int i = 0; i < wgmma->form.d_registers; i++) d[i] = column_u32(warp, wgmma->d[i]);
+  if (wgmma_compute(&wgmma->form, &operands, (int)(warp->index % 4), d, &outside)) return STEP_NEXT;
+  return fault(warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
+               "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
+               "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
+               "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
+               outside, warp->cta->shared_bytes, operands.a.start, operands.a.leading,
+               operands.a.stride, operands.a.span == 16 ? 0 : operands.a.span, operands.b.start,
+               operands.b.leading, operands.b.stride, operands.b.span == 16 ? 0 : operands.b.span);
+}
+
+/* Lands the first `count` in flight. */
+static StepResult land(Warp *warp, uint32_t count) {
+  struct WarpTensorCore *core = warp->tensor;
+  StepResult result = STEP_NEXT;
+  for (uint32_t i = 0; i < count && result == STEP_NEXT; i++)
+    result = land_one(warp, &core->flights[i]);
+  core->count -= count;
+  memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
+  return result;
+}
+
+/* ---- What the checker hears ---- */
+
+typedef struct {
+  SharedPiece pieces[MAX_PIECES];
+  int count;
+} PieceList;
+
+static void add_piece(PieceList *list, uint32_t address, uint32_t bytes) {
+  if (list->count > 0) {
+    SharedPiece *last = &list->pieces[list->count - 1];
+    if (last->address + last->bytes == address) {
+      last->bytes += bytes;
+      return;
+    }
+    if (address + bytes == last->address) { /* the swizzle swaps neighbours */
+      last->address = address;
+      last->bytes += bytes;
+      return;
+    }
+  }
+  if (list->count < MAX_PIECES) list->pieces[list->count++] = (SharedPiece){address, bytes};
+}
+
+/* The chunks [first, first + outers) x [chunk, chunk + chunks), in the order in which they join. */
+static void add_tile(PieceList *list, uint32_t rank_bits, const MatrixDescriptor *matrix,
+                     bool mn_major, int first, int outers, int first_chunk, int chunks) {
+  if (matrix->span == 16) {
+    for (int chunk = 0; chunk < chunks; chunk++)
+      for (int outer = 0; outer < outers; outer++)
+        add_piece(list, rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
+                  16);
+    return;
+  }
+  for (int outer = 0; outer < outers; outer++)
+    for (int chunk = 0; chunk < chunks; chunk++)
+      add_piece(list, rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
+                16);
+}
+
+static void tell_layout(Warp *warp, const Instruction *in, const MatrixDescriptor *matrix,
+                        const PieceList *list, int first_piece) {
+  uint32_t least = UINT32_MAX, end = 0;
+  for (int i = first_piece; i < list->count; i++) {
+    const SharedPiece *piece = &list->pieces[i];
+    if (piece->address < least) least = piece->address;
+    if (piece->address + piece->bytes > end) end = piece->address + piece->bytes;
+  }
+  if (end > least)
+    check_tile_layout(warp, in, least, end - least, matrix->span == 16 ? 0 : (int)matrix->span, false,
+                      PROXY_TENSOR_CORE);
+}
+
+static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
+  const Wgmma *wgmma = in->decoded;
+  const WgmmaForm *form = &wgmma->form;
+  const int quarter = (int)(warp->index % 4);
+  const uint32_t rank_bits = warp->cta->rank << 24;
+  static _Thread_local PieceList list;
+  list.count = 0;
+  if (!form->a_in_registers) {
+    const MatrixDescriptor a = matrix_descriptor(flight->descriptor_a);
+    const ChunkCount count = wgmma_chunks(form, SIDE_A);
+    if (form->a_mn_major)
+      add_tile(&list, rank_bits, &a, true, 0, count.outer, quarter * 2, 2);
+    else
+      add_tile(&list, rank_bits, &a, false, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, count.chunks);
+    tell_layout(warp, in, &a, &list, 0);
+  }
+  const int first_of_b = list.count;
+  const MatrixDescriptor b = matrix_descriptor(flight->descriptor_b);
+  const ChunkCount count = wgmma_chunks(form, SIDE_B);
+  add_tile(&list, rank_bits, &b, form->b_mn_major, 0, count.outer, 0, count.chunks);
+  tell_layout(warp, in, &b, &list, first_of_b);
+  uint16_t slots[MAX_D + 4];
+  int slot_count = form->d_registers;
+  memcpy(slots, wgmma->d, (size_t)slot_count * sizeof slots[0]);
+  if (form->a_in_registers)
+    for (int i = 0; i < 4; i++) slots[slot_count++] = wgmma->a[i];
+  check_wgmma_issue(warp, in, slots, slot_count, list.pieces, list.count);
+}
+
+static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
+  const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
+  if (bits & unused)
+    finding(warp, in, warp->lanes, "matrix-descriptor-bits",
+            "the matrix descriptor of %s is 0x%016llx: bits 0x%llx mean nothing. Each field takes its "
+            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+            side, (unsigned long long)bits, (unsigned long long)(bits & unused));
+}
+
+/* ---- The instructions ---- */
+
+static bool issue_must_land(const Warp *warp, const Wgmma *wgmma) {
+  switch (settings()->schedule) {
+    case SCHEDULE_EARLY: return true;
+    case SCHEDULE_RANDOM: return !wgmma->watched || cluster_random(warp->cta->cluster) % 2 == 0;
+    default: return !wgmma->watched;
+  }
+}
+
+static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Wgmma *wgmma = in->decoded;
+  const WgmmaForm *form = &wgmma->form;
+  struct WarpTensorCore *core = tensor_core(warp);
+  if (core == NULL) return out_of_memory(warp, in);
+  if (mask != ~0u)
+    return fault(warp, in, mask, 719, "wgmma-by-part-of-a-warp",
+                 "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
+                 "warp execute it",
+                 __builtin_popcount(mask));
+  if (core->count == core->capacity) {
+    const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
+    Flight *grown = realloc(core->flights, capacity * sizeof *grown);
+    if (grown == NULL) return out_of_memory(warp, in);
+    core->flights = grown;
+    core->capacity = capacity;
+  }
+  Flight *flight = &core->flights[core->count++];
+  flight->in = in;
+  flight->group = UINT64_MAX;
+  flight->descriptor_a = form->a_in_registers ? 0 : column_u64(warp, wgmma->descriptor_a)[0];
+  flight->descriptor_b = column_u64(warp, wgmma->descriptor_b)[0];
+  if (form->a_in_registers)
+    for (int i = 0; i < 4; i++) memcpy(flight->a[i], column_u32(warp, wgmma->a[i]), sizeof flight->a[i]);
+  if (form->sparse) memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
+  flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
+                        ? lane_predicate(warp, wgmma->scale_d, 0)
+                        : wgmma->scale_d->constant_value != 0;
+  if (settings()->check) {
+    if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
+    look_at_descriptor(warp, in, "B", flight->descriptor_b);
+    if (core->touched != NULL)
+      finding(warp, in, mask, "missing-wgmma-fence",
+              "registers of this wgmma were written by the instruction at PTX line %u (%s), and no "
+              "wgmma.fence lies between: the multiplication may read what was there before",
+              core->touched->line, core->touched->text);
+    core->touched = NULL;
+    tell_checker(warp, in, flight);
+  }
+  return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
+}
+
+static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  if (warp->tensor != NULL) warp->tensor->touched = NULL;
+  if (settings()->check) check_wgmma_fence(warp, in);
+  return STEP_NEXT;
+}
+
+static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  struct WarpTensorCore *core = tensor_core(warp);
+  if (core == NULL) return out_of_memory(warp, in);
+  for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
+    core->flights[i - 1].group = core->committed;
+  core->committed++;
+  if (settings()->check) check_wgmma_commit(warp, in);
+  return STEP_NEXT;
+}
+
+static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  const uint64_t pending = in->operand[0].constant_value;
+  struct WarpTensorCore *core = warp->tensor;
+  if (core != NULL && core->committed > pending) {
+    uint32_t count = 0;
+    while (count < core->count && core->flights[count].group < core->committed - pending) count++;
+    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    if (result != STEP_NEXT) return result;
+  }
+  if (settings()->check) check_wgmma_wait(warp, in, (int)pending);
+  return STEP_NEXT;
+}
+
+/* ---- Decoding ---- */
+
+/* The operands: D, A, B, [metadata, selector,] scale-d, [scale-a, scale-b, [transpose-a,]
+ * [transpose-b]]: signs for floats, transposes for 16-bit types, A's only when it is in memory. */
+static bool decode_multiplication(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                                  bool sparse) {
+  const int words = sparse ? 3 : 2;
+  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
+  Wgmma *wgmma = decoder_allocate(decoder, sizeof *wgmma);
+  WgmmaForm *shape = &wgmma->form;
+  const char *wrong = wgmma_read_form(statement->modifiers + words,
+                                      statement->modifier_count - words, sparse, shape);
+  if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
+  shape->a_in_registers = form_operand(&form, 1)->kind == OPERAND_VECTOR;
+  const bool is_float = shape->d != RESULT_S32;
+  const bool transposes = shape->a == NUMBER_F16 || shape->a == NUMBER_BF16;
+  const int count = 4 + (sparse ? 2 : 0) + (is_float ? 2 : 0) +
+                    (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
+  if (!form_operands(&form, count, count)) return false;
+  if (!register_list(&form, 0, TYPE_B32, shape->d_registers, true, wgmma->d)) return false;
+  if (shape->a_in_registers) {
+    if (!register_list(&form, 1, TYPE_B32, 4, false, wgmma->a)) return false;
+  } else if (!register_list(&form, 1, TYPE_B64, 1, false, &wgmma->descriptor_a)) {
+    return false;
+  }
+  if (!register_list(&form, 2, TYPE_B64, 1, false, &wgmma->descriptor_b)) return false;
+  int at = 3;
+  int64_t value = 0;
+  if (sparse) {
+    if (!register_list(&form, at++, TYPE_B32, 1, false, &wgmma->metadata)) return false;
+    const bool one_choice = number_bits(shape->a) == 8;
+    if (!literal_choice(&form, at++, 0, one_choice ? 0 : 1, "the sparsity selector", &value))
+      return false;
+    shape->selector = (int)value;
+  }
+  wgmma->scale_d = form_predicate(&form, at++);
+  if (is_float) {
+    if (!literal_choice(&form, at++, 1, -1, "the sign of A", &value)) return false;
+    shape->negate_a = value < 0;
+    if (!literal_choice(&form, at++, 1, -1, "the sign of B", &value)) return false;
+    shape->negate_b = value < 0;
+  }
+  if (transposes && !shape->a_in_registers) {
+    if (!literal_choice(&form, at++, 0, 1, "the layout of A", &value)) return false;
+    shape->a_mn_major = value != 0;
+  }
+  if (transposes) {
+    if (!literal_choice(&form, at++, 0, 1, "the layout of B", &value)) return false;
+    shape->b_mn_major = value != 0;
+  }
+  out->decoded = wgmma;
+  return form_end(&form, run_wgmma);
+}
+
+bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_multiplication(decoder, statement, out, false);
+}
+bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_multiplication(decoder, statement, out, true);
+}
+
+static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                         int operands, Execute execute) {
+  Form form = form_begin(decoder, statement, out, 2);
+  if (!form_take(&form, "sync") || !form_take(&form, "aligned"))
+    return decoder_error(decoder, statement, "%s needs .sync.aligned", statement->opcode);
+  return form_operands(&form, operands, operands) && form_end(&form, execute);
+}
+
+bool decode_wgmma_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, 0, run_fence);
+}
+bool decode_wgmma_commit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, 0, run_commit);
+}
+bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (!decode_plain(decoder, statement, out, 1, run_wait)) return false;
+  const Operand *pending = &out->operand[0];
+  if (pending->kind == OPERAND_REGISTER && pending->constant && pending->constant_value <= 255)
+    return true;
+  return decoder_error(decoder, statement, "wgmma.wait_group takes a small literal");
+}
