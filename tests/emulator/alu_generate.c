@@ -1,0 +1,152 @@
+/* alu_generate.c: makes a CUDA program of alu_cases.txt: one kernel for each instruction.
+ *
+ *   alu_generate alu_cases.txt > alu_cases.cu
+ *
+ * The program's main is in alu_main.cuh. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 1024 };
+
+static int case_count;
+static char table[4 << 20]; /* the list of cases, printed at the end */
+static size_t table_used;
+
+static const char *constraint(char letter) {
+  switch (letter) {
+    case 'h': case 'x': case 'y': case 'e': return "h";
+    case 'l': return "l";
+    case 'f': return "f";
+    case 'd': return "d";
+    default: return "r";
+  }
+}
+
+/* How an operand comes out of the 64 bits of its input. */
+static const char *input(char letter) {
+  switch (letter) {
+    case 'h': case 'x': case 'y': case 'e': return "(unsigned short)";
+    case 'l': return "";
+    case 'f': return "__int_as_float((int)";
+    case 'd': return "__longlong_as_double((long long)";
+    case 'p': return "1u & (unsigned)";
+    default: return "(unsigned)";
+  }
+}
+
+static void add(char *text, const char *piece) {
+  if (strlen(text) + strlen(piece) >= TEXT) {
+    fprintf(stderr, "alu_generate: a case of more than %d characters\n", TEXT);
+    exit(2);
+  }
+  strcat(text, piece);
+}
+
+/* The assembly of a case that only names its instruction. */
+static void assemble(char *text, char result, const char *operands, const char *instruction) {
+  char piece[64];
+  text[0] = '\0';
+  add(text, "{ .reg .pred d, q, p1, p2, p3, p4; .reg .b32 t; ");
+  for (int i = 0; operands[i]; i++) {
+    if (operands[i] != 'p') continue;
+    snprintf(piece, sizeof piece, "setp.ne.u32 p%d, %%%d, 0; ", i + 1, i + 1);
+    add(text, piece);
+  }
+  add(text, instruction);
+  add(text, result == 'p' ? " d" : result == 'P' ? " d|q" : " %0");
+  for (int i = 0; operands[i]; i++) {
+    snprintf(piece, sizeof piece, operands[i] == 'p' ? ", p%d" : ", %%%d", i + 1);
+    add(text, piece);
+  }
+  add(text, ";");
+  if (result == 'p' || result == 'P') add(text, " selp.u32 %0, 1, 0, d;");
+  if (result == 'P') add(text, " selp.u32 t, 2, 0, q; or.b32 %0, %0, t;");
+  add(text, " }");
+}
+
+static void emit(int tolerance, char result, const char *operands, const char *instruction) {
+  char text[TEXT];
+  if (strstr(instruction, "%0"))
+    snprintf(text, sizeof text, "%s", instruction);
+  else
+    assemble(text, result, operands, instruction);
+  const char *type = strchr("hxy", result) ? "unsigned short"
+                     : result == 'l'       ? "unsigned long long"
+                     : result == 'f'       ? "float"
+                     : result == 'd'       ? "double"
+                                           : "unsigned";
+  printf("__global__ void case_%d(Inputs in, unsigned long long *out) {\n"
+         "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  %s r;\n  asm volatile(\"%s\"\n"
+         "               : \"=%s\"(r)\n               : ",
+         case_count, type, text, constraint(result));
+  for (int i = 0; operands[i]; i++) {
+    bool call = operands[i] == 'f' || operands[i] == 'd';
+    printf("%s\"%s\"(%s(in.value[%d][i])%s)", i ? ", " : "", constraint(operands[i]),
+           input(operands[i]), i, call ? ")" : "");
+  }
+  printf(");\n  out[i] = %s;\n}\n",
+         result == 'f'   ? "(unsigned)__float_as_int(r)"
+         : result == 'd' ? "(unsigned long long)__double_as_longlong(r)"
+                         : "r");
+  table_used += (size_t)snprintf(table + table_used, sizeof table - table_used,
+                                 "    {case_%d, \"%s\", '%c', \"%s\", %d},\n", case_count,
+                                 instruction, result, operands, tolerance);
+  case_count++;
+}
+
+/* Expands the first list in parentheses, and so on. */
+static void expand(int tolerance, char result, const char *operands, const char *text) {
+  const char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
+  if (!open || !close) {
+    emit(tolerance, result, operands, text);
+    return;
+  }
+  const char *item = open + 1;
+  for (;;) {
+    size_t length = strcspn(item, ",)");
+    char expanded[TEXT];
+    snprintf(expanded, sizeof expanded, "%.*s%.*s%s", (int)(open - text), text, (int)length, item,
+             close + 1);
+    expand(tolerance, result, operands, expanded);
+    if (item[length] == ')') return;
+    item += length + 1;
+  }
+}
+
+int main(int argc, char **argv) {
+  FILE *cases = argc == 2 ? fopen(argv[1], "r") : NULL;
+  if (!cases) {
+    fprintf(stderr, "usage: alu_generate alu_cases.txt > alu_cases.cu\n");
+    return 2;
+  }
+  printf("/* Made by alu_generate from alu_cases.txt. */\n#include \"alu_main.cuh\"\n");
+  char line[TEXT];
+  while (fgets(line, sizeof line, cases)) {
+    line[strcspn(line, "\n")] = '\0';
+    if (line[0] == '#' || line[0] == '\0') continue;
+    const char *at = line;
+    int tolerance = 0;
+    if (*at == '~') {
+      char *end;
+      tolerance = (int)strtol(at + 1, &end, 10);
+      at = end + 1;
+    }
+    char result = *at, operands[8] = "";
+    at += 2;
+    size_t length = strcspn(at, " ");
+    if (length == 0 || length >= sizeof operands || !at[length]) {
+      fprintf(stderr, "alu_generate: no instruction in \"%s\"\n", line);
+      return 2;
+    }
+    memcpy(operands, at, length);
+    expand(tolerance, result, operands, at + length + 1);
+  }
+  fclose(cases);
+  printf("static const Case cases[] = {\n%s};\n"
+         "int main(int argc, char **argv) {\n"
+         "  return run_cases(argc, argv, cases, %d);\n}\n",
+         table, case_count);
+  return 0;
+}
