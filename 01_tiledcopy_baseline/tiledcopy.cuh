@@ -90,4 +90,33 @@ static __device__ __forceinline__ void copy_tile_cp_async(uint16_t *tile, const 
   cp_async_wait_all();
 }
 
+/* The way out: a packed tile of shared memory to rows that are `pitch` elements apart. */
+static __device__ __forceinline__ void put_tile_scalar(uint16_t *destination, const uint16_t *tile,
+                                                       size_t pitch, unsigned rows,
+                                                       unsigned columns) {
+#pragma unroll
+  for (unsigned round = 0; round < tiledcopy_rounds(rows * columns); round++) {
+    unsigned element = round * TILEDCOPY_THREADS + threadIdx.x;
+    unsigned row = element / columns, column = element % columns;
+    if (tiledcopy_takes_part(element, rows * columns)) {
+      destination[row * pitch + column] = tile[element];
+    }
+  }
+}
+
+static __device__ __forceinline__ void put_tile_vectors(uint16_t *destination, const uint16_t *tile,
+                                                        size_t pitch, unsigned rows,
+                                                        unsigned columns) {
+  unsigned vectors_across = columns / VECTOR_ELEMENTS;
+#pragma unroll
+  for (unsigned round = 0; round < tiledcopy_rounds(rows * vectors_across); round++) {
+    unsigned vector = round * TILEDCOPY_THREADS + threadIdx.x;
+    unsigned row = vector / vectors_across, column = vector % vectors_across * VECTOR_ELEMENTS;
+    if (tiledcopy_takes_part(vector, rows * vectors_across)) {
+      *(uint4 *)&destination[row * pitch + column] =
+          *(const uint4 *)&tile[vector * VECTOR_ELEMENTS];
+    }
+  }
+}
+
 #endif

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# bench.sh: what chapter 02 measures. make bench runs it; tables to stdout, CSV under build/.
+#   load_speed.csv   TMA on the way in, threads on the way out
+#   price.csv        registers and instructions of a fetched tile (where ncu and cuobjdump are)
+set -eu
+cd "$(dirname "$0")/.."
+chapter=build/02_tma_load
+export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
+stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
+  sed 's/, /, driver /'), $(date +%F)"
+
+"$chapter/load_speed" --bench
+sed -i "1i $stamp" "$chapter/load_speed.csv"
+
+printf '\n==== price of a tile\n'
+02_tma_load/price.sh
