@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 04 measures. make bench runs it; tables to stdout, CSV under build/.
 #   accumulate.csv            time of each way to accumulate, by size
+#   accumulate_ratios.csv     what reduce gains over red, and what it could gain at most
 #   accumulate_counters.csv   what each way does, by ncu's counters (where ncu is installed)
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,6 +12,29 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
 
 "$chapter/accumulate" --bench
 sed -i "1i $stamp" "$chapter/accumulate.csv"
+
+python3 - "$chapter" "$stamp" <<'PYTHON'
+import csv, sys
+chapter, stamp = sys.argv[1:]
+rate = {}
+for row in csv.DictReader(line for line in open(f"{chapter}/accumulate.csv") if line[0] != "#"):
+    rate.setdefault(row["CTAs"], {}).setdefault(row["MiB"], {})[row["way"]] = float(row["GB/s"])
+table = [["MiB", "reduce / red", "prefetched reduce / red", "prefetched reduce / prefetched red",
+          "cudaMemcpy / red"]]
+for size, ways in next(iter(rate.values())).items():
+    red = max(ways["red"], ways["red.v4"])
+    reduce = max(ways["bulk reduce"], ways["tensor reduce"])
+    prefetched = max(ways["bulk reduce, prefetched"], ways["tensor reduce, prefetched"])
+    table.append([size] + [f"{ratio:.2f}" for ratio in (
+        reduce / red, prefetched / red, prefetched / ways["red.v4, prefetched"],
+        ways["cudaMemcpy"] / red)])
+with open(f"{chapter}/accumulate_ratios.csv", "w") as out:
+    out.write(stamp + "\n")
+    csv.writer(out, lineterminator="\n").writerows(table)
+print("\nthe better reduce against the better red, by rate")
+for row in table:
+    print(f"{row[0]:>6}" + "".join(f"{cell:>36}" for cell in row[1:]))
+PYTHON
 
 if ! command -v ncu >/dev/null; then
   echo "ncu is not installed: no counters (Nsight Compute comes with the CUDA Toolkit)"
@@ -31,7 +55,8 @@ ways = [line[:26].strip() for line in open(f"{chapter}/profile.txt") if " tiles 
 counters = {}
 rows = csv.DictReader(line for line in open(f"{chapter}/ncu.csv") if line.startswith('"'))
 for row in rows:
-    counters.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    value = float(row["Metric Value"].replace(",", ""))
+    counters.setdefault(row["ID"], {})[row["Metric Name"]] = value
 header = ["way", "warp instructions", "MiB into SMs", "L2 red MiB", "L2 read MiB", "L2 write MiB",
           "DRAM read MiB", "DRAM write MiB"]
 table = [header]

@@ -31,7 +31,8 @@ kinds = [line[:23].strip() for line in open(f"{chapter}/profile.txt") if " tiles
 counters = {}
 rows = csv.DictReader(line for line in open(f"{chapter}/ncu.csv") if line.startswith('"'))
 for row in rows:
-    counters.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    value = float(row["Metric Value"].replace(",", ""))
+    counters.setdefault(row["ID"], {})[row["Metric Name"]] = value
 header = ["kind", "read from L2 MiB", "into SMs by TMA MiB", "of that by multicast MiB"]
 table = [header]
 into = "l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld"

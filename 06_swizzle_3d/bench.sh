@@ -28,18 +28,22 @@ import csv, re, sys
 chapter, stamp = sys.argv[1:]
 predicted = []
 for line in open(f"{chapter}/predicted.txt"):
-    found = re.match(r" +(\d+) +(none|32B|64B|128B) +(\d+) +(?:\d ){8} *(\d+) +(\d+) +(\d+) +(\d+)$", line)
+    number = r" +(\d+)"
+    pattern = number + r" +(none|32B|64B|128B)" + number + r" +(?:\d ){8}" + 4 * number + "$"
+    found = re.match(pattern, line)
     if found:
         predicted.append(list(found.groups()))
 counters = {}
 rows = csv.DictReader(line for line in open(f"{chapter}/ncu.csv") if line.startswith('"'))
 for row in rows:
-    counters.setdefault(row["ID"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+    value = float(row["Metric Value"].replace(",", ""))
+    counters.setdefault(row["ID"], {})[row["Metric Name"]] = value
 header = ["row bytes", "swizzle", "bytes read by a thread", "passes predicted", "passes counted",
           "conflicts predicted", "conflicts counted"]
 table = [header]
 wrong = 0
-for (row, mode, read, reads, passes, least, conflicts), c in zip(predicted, counters.values(), strict=True):
+for line, c in zip(predicted, counters.values(), strict=True):
+    row, mode, read, reads, passes, least, conflicts = line
     counted = [f"{c['l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum']:.0f}",
                f"{c['l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum']:.0f}"]
     table.append([row, mode, read, passes, counted[0], conflicts, counted[1]])

@@ -64,7 +64,8 @@ C
 }
 
 @test "where --ask answers lines, and says what is no cell" {
-  run common/run-program build/06_swizzle_3d/where --ask <<<$'128B 3 17\n64B 3 20\n\n96B 1 1\n32B 32 0'
+  lines_asked=$'128B 3 17\n64B 3 20\n\n96B 1 1\n32B 32 0'
+  run common/run-program build/06_swizzle_3d/where --ask <<<"$lines_asked"
   [ "$status" -eq 0 ]
   [ "${lines[1]}" = "128B row 3 column 17: byte 402, line 3, chunk 1, bank 4" ]
   [ "${lines[2]}" = "64B row 3 column 20: byte 248, line 1, chunk 7, bank 30" ]
