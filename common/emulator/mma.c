@@ -248,6 +248,12 @@ static void multiply_small_floats(const MmaForm *form, const Packed *a, const Pa
                                  : add_floats(c[i], sums[i]);
 }
 
+static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) {
+  float wide[MAX_ROWS * MAX_DEPTH];
+  widen_numbers(format, false, numbers, wide, count);
+  for (size_t i = 0; i < count; i++) numbers[i] = half_of_float(wide[i]);
+}
+
 static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *metadata) {
   const int depth = form->depth, a_depth = form->sparse ? depth / 2 : depth;
   const uint32_t bits = number_bits(form->a);
@@ -276,8 +282,15 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
     return;
   }
   Packed a[MAX_ROWS * MAX_DEPTH], b[MAX_DEPTH * 8], dense[MAX_ROWS * MAX_DEPTH];
-  pack_numbers(&form->rule, form->a, SIDE_A, false, matrices->a, a, (size_t)(form->rows * a_depth));
-  pack_numbers(&form->rule, form->b, SIDE_B, false, matrices->b, b, (size_t)(depth * 8));
+  const size_t a_count = (size_t)(form->rows * a_depth), b_count = (size_t)(depth * 8);
+  NumberFormat a_format = form->a, b_format = form->b;
+  if (bits == 8) { /* subnormals of e4m3 are ordinary numbers of f16, which the alignment sees */
+    small_to_half(form->a, matrices->a, a_count);
+    small_to_half(form->b, matrices->b, b_count);
+    a_format = b_format = NUMBER_F16;
+  }
+  pack_numbers(&form->rule, a_format, SIDE_A, false, matrices->a, a, a_count);
+  pack_numbers(&form->rule, b_format, SIDE_B, false, matrices->b, b, b_count);
   if (form->sparse) {
     for (int i = 0; i < form->rows * depth; i++) dense[i] = absent_number;
     for (int row = 0; row < form->rows; row++)
