@@ -202,6 +202,10 @@ void check_cluster_begin(Cluster *cluster) {
   cluster->check = check;
   order_begin(check);
   maps_begin(cluster);
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    Cta *cta = &cluster->ctas[rank];
+    for (uint32_t i = 0; i < cta->warp_count; i++) registers_begin(&cta->warps[i]);
+  }
 }
 
 /* Leaves the notes clean for the next cluster, which is mostly of the same shape. */
@@ -782,15 +786,18 @@ void check_cta_exit(Cta *cta) {
 
 /* ---- wgmma ---- */
 
-void check_wgmma_fence(Warp *warp, const Instruction *in) { (void)warp, (void)in; }
+void check_wgmma_fence(Warp *warp, const Instruction *in) {
+  (void)in;
+  registers_fence(warp);
+}
 
 void check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int slot_count,
                        const SharedPiece *reads, int read_count) {
-  (void)slots, (void)slot_count;
   AsyncCheck *operation =
       check_async_issue(warp, in, 0, ASYNC_WGMMA, reads, read_count, NULL, 0, 0);
   operation->group = check_of(warp)->wgmma_group[operation->agent];
   operation->released = true;
+  registers_issue(warp, in, slots, slot_count, operation->group);
 }
 
 void check_wgmma_commit(Warp *warp, const Instruction *in) {
@@ -803,6 +810,7 @@ void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   uint64_t open = check->wgmma_group[agent];
+  registers_wait(warp, open, (uint64_t)pending);
   AsyncCheck *next;
   for (AsyncCheck *each = check->of_warp[agent]; each; each = next) {
     next = each->next_of_warp;

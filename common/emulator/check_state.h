@@ -161,6 +161,13 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 bool shadow_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
                          uint32_t rank);
 
+/* check_registers.c */
+void registers_begin(Warp *warp);
+void registers_fence(Warp *warp);
+void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
+                     uint64_t group);
+void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
+
 /* check_maps.c */
 void maps_begin(const Cluster *cluster);
 void maps_end(ClusterCheck *check);

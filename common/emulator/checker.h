@@ -96,6 +96,10 @@ void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint6
                               uint32_t bytes);
 
 /* wgmma: registers of a warp that belong to an operation in flight. */
+/* Called before each instruction of a warp whose `watched` is set. */
+void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
+/* The warp's notes, when its memory is given back. */
+void registers_end(Warp *warp);
 void check_wgmma_fence(Warp *warp, const Instruction *in);
 void check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int slot_count,
                        const SharedPiece *reads, int read_count);

@@ -129,6 +129,7 @@ struct Warp {
   struct WarpAsync *async;       /* async.c: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
   struct WarpCheck *check;       /* checker.c */
+  bool watched; /* check_registers is to see every instruction */
 };
 
 struct Cta {

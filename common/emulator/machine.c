@@ -120,6 +120,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         }
       }
       steps++;
+      if (__builtin_expect(warp->watched, 0)) check_registers(warp, in, active);
       StepResult result = in->execute(warp, in, active);
       if (__builtin_expect(result == STEP_NEXT, 1)) {
         in++;
