@@ -220,9 +220,16 @@ END
   [[ $output == *"box[1] = 512 is not 1 to 256"* ]]
 }
 
-@test "emulator: random maps through its encoder, copies through packed maps" {
+@test "emulator: random maps through its encoder" {
   [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
-  run common/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 60
+  run bash -c "common/run-program $programs/random_maps --maps 20000 --im2col 5000 --copies 0 2>/dev/null"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "emulator: copies through packed maps" {
+  [ "$DEVICE" != gpu ] || skip "is for the emulator; the GPU has a test of its own"
+  run common/run-program $programs/random_maps --maps 0 --im2col 0 --copies 200
   echo "$output"
   [ "$status" -eq 0 ]
 }
