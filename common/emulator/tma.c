@@ -18,19 +18,13 @@ typedef struct {
 enum { MAX_ROW_BYTES = 256 * 16 };
 
 /* ---- Landing --------------------------------------------------------------------------------- */
+/* NaN fill is 0x7ff7 in every 16 bits, whatever the type. */
 static void fill_row(const TmaMap *map, uint8_t *bytes, size_t count) {
   if (!map->fill_nan) {
     memset(bytes, 0, count);
     return;
   }
-  static const uint8_t nans[TENSOR_TYPES][8] = {
-      [TENSOR_F16] = {0xff, 0x7f},
-      [TENSOR_BF16] = {0xff, 0x7f},
-      [TENSOR_F32] = {0xff, 0xff, 0xff, 0x7f},
-      [TENSOR_F32_FTZ] = {0xff, 0xff, 0xff, 0x7f},
-      [TENSOR_F64] = {0, 0, 0, 0, 0, 0, 0xf8, 0x7f}};
-  for (size_t i = 0; i < count; i += map->element_bytes)
-    memcpy(bytes + i, nans[map->type], map->element_bytes);
+  for (size_t i = 0; i < count; i++) bytes[i] = i % 2 ? 0x7f : 0xf7;
 }
 
 /* Between a row in order and its 16-byte chunks in shared memory. */
@@ -88,6 +82,18 @@ static void read_tensor_source(AsyncOperation *operation) {
              operation->staging + (size_t)i * walk.row_bytes, walk.row_bytes);
 }
 
+/* The engine clips a row's end in whole 16 bytes: behind a dimension 0 that is no multiple of them it
+ * overwrites up to 15 bytes. Not beyond the end of an allocation, which the chip's is only in name. */
+static uint32_t stored_bytes(const TmaRow *row, uint32_t row_bytes) {
+  uint32_t bytes = (row->bytes + 15) / 16 * 16;
+  if (row->left + bytes > row_bytes) bytes = row_bytes - row->left;
+  if (bytes == row->bytes) return bytes;
+  const Allocation *allocation = memory_find(row->global);
+  if (allocation && row->global + bytes > allocation->end)
+    bytes = (uint32_t)(allocation->end - row->global);
+  return bytes;
+}
+
 static void land_store(AsyncOperation *operation) {
   const TmaMap *map = &operation->tensor.map;
   const uint8_t *source = operation->staging;
@@ -97,11 +103,12 @@ static void land_store(AsyncOperation *operation) {
   for (; tma_walk_next(&walk, &row); source += walk.row_bytes) {
     uint8_t *to = (uint8_t *)(uintptr_t)row.global;
     if (!row.bytes) continue;
+    uint32_t bytes = stored_bytes(&row, walk.row_bytes);
     if (operation->reduce == REDUCE_NONE)
-      memcpy(to, source + row.left, row.bytes);
+      memcpy(to, source + row.left, bytes);
     else
       reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
-                      (TensorType)map->type, to, source + row.left, row.bytes);
+                      (TensorType)map->type, to, source + row.left, bytes);
   }
 }
 

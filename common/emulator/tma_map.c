@@ -37,6 +37,7 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
                   .tf32 = field(words, 1, 16, 1)};
   static const uint8_t spans[4] = {0, 32, 64, 128};
   map->swizzle_span = spans[field(words, 1, 13, 2)];
+  map->converts = map->tf32;
   if (map->rank > 5) return *problem = "its rank is more than 5", false;
   if (map->type >= TENSOR_TYPES) return *problem = "its element type is unknown", false;
   if (map->interleave > INTERLEAVE_32B) return *problem = "its interleave is unknown", false;
@@ -45,7 +46,8 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
     uint8_t word, first;
   } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}}, dimensions[5] = {{4, 0}, {4, 32}, {5, 0},
                                                                       {5, 32}, {6, 0}};
-  map->stride[0] = map->element_bytes;
+  map->unit_bytes = map->interleave ? 16 * map->interleave : map->element_bytes;
+  map->stride[0] = map->unit_bytes;
   for (int i = 0; i < 5; i++) {
     map->dimension[i] = (uint64_t)field(words, dimensions[i].word, dimensions[i].first, 32) + 1;
     map->element_stride[i] = field(words, 6, 32 + 3 * i, 3) + 1;
@@ -62,23 +64,30 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
 }
 
 /* Positions that a copy takes in a dimension: every n-th of the box. The engine ignores the stride
- * of dimension 0. */
+ * of dimension 0, unless that counts slices; and of interleaved slices of channels, the last but one
+ * dimension, it takes one. */
 static uint32_t positions(const TmaMap *map, int i) {
   if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
+  if (i == map->rank - 2 && map->interleave != INTERLEAVE_NONE) return 1;
   return (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
 }
 
 uint32_t tma_copy_bytes(const TmaMap *map) {
-  uint32_t bytes = map->element_bytes;
+  uint32_t bytes = map->unit_bytes;
   for (int i = 0; i < map->rank; i++) bytes *= positions(map, i);
   return bytes;
 }
 
 void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
   *walk = (TmaWalk){.map = map, .place = place, .rows = 1};
-  walk->row_bytes = map->box[0] * map->element_bytes;
-  walk->pitch = walk->row_bytes < map->swizzle_span ? map->swizzle_span : walk->row_bytes;
-  for (int i = 1; i < 5; i++) {
+  /* A strided dimension 0 (interleaved maps only) makes a row of every slice. */
+  bool strided = map->interleave && map->element_stride[0] > 1;
+  walk->first_counted = strided ? 0 : 1;
+  walk->row_units = strided ? 1 : map->box[0];
+  walk->row_bytes = walk->row_units * map->unit_bytes;
+  walk->pitch = walk->row_bytes;
+  if (!map->interleave && walk->row_bytes < map->swizzle_span) walk->pitch = map->swizzle_span;
+  for (int i = walk->first_counted; i < 5; i++) {
     walk->count[i] = positions(map, i);
     walk->rows *= walk->count[i];
   }
@@ -98,24 +107,29 @@ bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
     row->global += (uint64_t)at * map->stride[i];
   }
   if (inside) {
-    int64_t first = place->coordinate[0], end = first + map->box[0];
-    int64_t begin = first < 0 ? 0 : first;
+    int64_t first = place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0];
+    int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
     if (end > (int64_t)map->dimension[0]) end = (int64_t)map->dimension[0];
     if (begin < end) {
-      row->left = (uint32_t)(begin - first) * map->element_bytes;
-      row->bytes = (uint32_t)(end - begin) * map->element_bytes;
-      row->global += (uint64_t)begin * map->element_bytes;
+      row->left = (uint32_t)(begin - first) * map->unit_bytes;
+      row->bytes = (uint32_t)(end - begin) * map->unit_bytes;
+      row->global += (uint64_t)begin * map->unit_bytes;
     }
   }
-  for (int i = 1; i < 5; i++) {
+  for (int i = walk->first_counted; i < 5; i++) {
     if (++walk->position[i] < walk->count[i]) break;
     walk->position[i] = 0;
   }
   return true;
 }
 
+/* tf32: the 13 low bits of the fraction are rounded away, to nearest. */
 void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes) {
   if (!map->converts) return;
-  (void)elements;
-  (void)bytes;
+  for (size_t i = 0; i + 4 <= bytes; i += 4) {
+    uint32_t value;
+    memcpy(&value, elements + i, 4);
+    value = (value + 0x1000u) & 0xffffe000u;
+    memcpy(elements + i, &value, 4);
+  }
 }

@@ -28,6 +28,7 @@ typedef struct {
   int32_t lower[3], upper[3]; /* im2col: corners of the box of pixels, w, h, d */
   uint32_t channels, pixels;  /* im2col: per pixel, per column */
   uint8_t rank, type, element_bytes, interleave;
+  uint8_t unit_bytes;        /* of one step in dimension 0: an element, or an interleaved slice */
   uint8_t swizzle_span;      /* 0, 32, 64, 128 */
   bool fill_nan, tf32, im2col;
   bool converts; /* what arrives is not what was read: tma_convert */
@@ -50,7 +51,8 @@ typedef struct {
   const TmaMap *map;
   const TmaPlace *place;
   uint32_t rows, row_bytes, pitch; /* pitch: from row to row in shared memory */
-  uint32_t next;
+  uint32_t next, row_units;
+  int first_counted; /* dimension in which rows begin to count */
   uint32_t count[5], position[5];
   int64_t first_pixel[5];
 } TmaWalk;
