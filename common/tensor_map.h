@@ -50,13 +50,12 @@ typedef struct {
                                    stride_bytes[i] = 0 then repeats one row for ever */
 } TensorMap;
 
-/* With an interleave of 16B or 32B dimension 0 counts chunks of so many bytes (the eight or sixteen
- * channels of a pixel), not elements, and needs no alignment of its coordinate; the last dimension
+/* With an interleave of 16B or 32B dimension 0 counts chunks of so many bytes (of a pixel, 8 or 16
+ * channels of 2 bytes), not elements, and needs no alignment of its coordinate; the last dimension
  * but one counts slices of channels. A copy takes one such slice, whatever its box says.
  *
  * The types TFLOAT32 and TFLOAT32_FTZ round to nearest what they load; FLOAT32_FTZ does not flush
- * what it loads. Nothing of this stands in CUDA's documentation: tests/tensor_map/random_maps.cu
- * shows it. */
+ * what it loads. tests/tensor_map/random_maps.cu shows all this on an H200. */
 
 /* An im2col map: dimensions are channels, width, height, depth, image (rank 3: channels, width,
  * image). One copy takes channels_per_pixel channels of pixels_per_column pixels, walking a
