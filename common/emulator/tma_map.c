@@ -8,7 +8,11 @@
  *   word 4 to 6   dimensions - 1, 32 bits each
  *   word 6        46:32 element strides - 1, 3 bits each; 63:56 box 0 - 1
  *   word 7        box 1 to 4 - 1, 8 bits each
- *   word 8 on     the encoder's own notes */
+ *   word 8 on     the encoder's own notes
+ *
+ * im2col (mode 1) has the channels of a pixel in place of box 0, and in word 7 the corners of the
+ * box of pixels, lower then upper, in 16 bits for each of one, 8 of two, 5 of three spatial
+ * dimensions, then in 41:32 the pixels of a column - 1. */
 #include "tma_map.h"
 
 #include <string.h>
@@ -26,6 +30,10 @@ const char *tensor_type_name(TensorType type) {
 
 static uint32_t field(const uint64_t words[16], int word, int first, int bits) {
   return (uint32_t)((words[word] >> first) & ((1ull << bits) - 1));
+}
+
+static int32_t sign_extend(uint32_t value, int bits) {
+  return (int32_t)(value << (32 - bits)) >> (32 - bits);
 }
 
 bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
@@ -56,6 +64,17 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
     uint64_t low = field(words, strides[i].word, strides[i].first, 32);
     map->stride[i + 1] = (low | (uint64_t)field(words, 3, 32 + 4 * i, 4) << 32) * 16;
   }
+  map->im2col = field(words, 1, 0, 4) == 1;
+  if (field(words, 1, 0, 4) > 1) return *problem = "its mode is unknown", false;
+  if (map->im2col) {
+    if (map->rank < 3) return *problem = "im2col needs 3 to 5 dimensions", false;
+    int spatial = map->rank - 2, bits = spatial == 1 ? 16 : spatial == 2 ? 8 : 5;
+    for (int i = 0; i < spatial; i++) {
+      map->lower[i] = sign_extend(field(words, 7, bits * i, bits), bits);
+      map->upper[i] = sign_extend(field(words, 7, 16 + bits * i, bits), bits);
+    }
+    map->pixels = field(words, 7, 32, 10) + 1;
+  }
   for (int i = map->rank; i < 5; i++) {
     map->dimension[i] = map->box[i] = map->element_stride[i] = 1;
     map->stride[i] = 0;
@@ -74,6 +93,7 @@ static uint32_t positions(const TmaMap *map, int i) {
 
 uint32_t tma_copy_bytes(const TmaMap *map) {
   uint32_t bytes = map->unit_bytes;
+  if (map->im2col) return bytes * map->box[0] * map->pixels;
   for (int i = 0; i < map->rank; i++) bytes *= positions(map, i);
   return bytes;
 }
@@ -87,9 +107,46 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
   walk->row_bytes = walk->row_units * map->unit_bytes;
   walk->pitch = walk->row_bytes;
   if (!map->interleave && walk->row_bytes < map->swizzle_span) walk->pitch = map->swizzle_span;
+  if (map->im2col) {
+    walk->rows = map->pixels;
+    for (int i = 1; i < map->rank; i++) walk->pixel[i] = place->coordinate[i];
+    return;
+  }
   for (int i = walk->first_counted; i < 5; i++) {
     walk->count[i] = positions(map, i);
     walk->rows *= walk->count[i];
+  }
+}
+
+/* The part of a row that begins at `first` in dimension 0 and lies inside the tensor. */
+static void clip_row(const TmaWalk *walk, TmaRow *row, int64_t first) {
+  int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
+  if (end > (int64_t)walk->map->dimension[0]) end = (int64_t)walk->map->dimension[0];
+  if (begin >= end) return;
+  row->left = (uint32_t)(begin - first) * walk->map->unit_bytes;
+  row->bytes = (uint32_t)(end - begin) * walk->map->unit_bytes;
+  row->global += (uint64_t)begin * walk->map->unit_bytes;
+}
+
+/* A column of pixels: through the box of pixels, w first, from image to image. */
+static void im2col_row(TmaWalk *walk, TmaRow *row) {
+  const TmaMap *map = walk->map;
+  bool inside = true;
+  for (int i = 1; i < map->rank; i++) {
+    bool spatial = i < map->rank - 1;
+    int64_t at = walk->pixel[i] + (spatial && !walk->place->no_offsets ? walk->place->offset[i - 1] : 0);
+    if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
+    row->global += (uint64_t)at * map->stride[i];
+  }
+  if (inside) clip_row(walk, row, walk->place->coordinate[0]);
+  for (int i = 1; i < map->rank; i++) {
+    if (i == map->rank - 1) {
+      walk->pixel[i]++;
+      break;
+    }
+    walk->pixel[i] += map->element_stride[i];
+    if (walk->pixel[i] <= (int64_t)map->dimension[i] - 1 + map->upper[i - 1]) break;
+    walk->pixel[i] = map->lower[i - 1];
   }
 }
 
@@ -100,22 +157,19 @@ bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
   row->offset = walk->next++ * walk->pitch;
   row->left = row->bytes = 0;
   row->global = map->address;
+  if (map->im2col) {
+    im2col_row(walk, row);
+    return true;
+  }
   bool inside = true;
   for (int i = 1; i < map->rank; i++) {
     int64_t at = (int64_t)place->coordinate[i] + (int64_t)walk->position[i] * map->element_stride[i];
     if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
     row->global += (uint64_t)at * map->stride[i];
   }
-  if (inside) {
-    int64_t first = place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0];
-    int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
-    if (end > (int64_t)map->dimension[0]) end = (int64_t)map->dimension[0];
-    if (begin < end) {
-      row->left = (uint32_t)(begin - first) * map->unit_bytes;
-      row->bytes = (uint32_t)(end - begin) * map->unit_bytes;
-      row->global += (uint64_t)begin * map->unit_bytes;
-    }
-  }
+  if (inside)
+    clip_row(walk, row,
+             place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
   for (int i = walk->first_counted; i < 5; i++) {
     if (++walk->position[i] < walk->count[i]) break;
     walk->position[i] = 0;

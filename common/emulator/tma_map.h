@@ -26,7 +26,7 @@ typedef struct {
   uint32_t box[5];
   uint32_t element_stride[5];
   int32_t lower[3], upper[3]; /* im2col: corners of the box of pixels, w, h, d */
-  uint32_t channels, pixels;  /* im2col: per pixel, per column */
+  uint32_t pixels;            /* im2col: per column; box[0] is the channels of each */
   uint8_t rank, type, element_bytes, interleave;
   uint8_t unit_bytes;        /* of one step in dimension 0: an element, or an interleaved slice */
   uint8_t swizzle_span;      /* 0, 32, 64, 128 */
@@ -54,7 +54,7 @@ typedef struct {
   uint32_t next, row_units;
   int first_counted; /* dimension in which rows begin to count */
   uint32_t count[5], position[5];
-  int64_t first_pixel[5];
+  int64_t pixel[5]; /* im2col */
 } TmaWalk;
 typedef struct {
   uint32_t offset; /* of the row from the start of the box in shared memory, before swizzling */
