@@ -346,10 +346,19 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   LaneMask complete = 0;
   uint32_t addresses[LANES];
+  int before = -1;
   FOR_LANES(mask, lane) {
+    const Operand *address = &in->operand[form->address];
+    uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+    if (before >= 0 && lane_address(warp, address, lane) == lane_address(warp, address, before) &&
+        state == lane_value(warp, &in->operand[form->count], before)) {
+      addresses[lane] = addresses[before]; /* all lanes of a warp wait alike, as a rule */
+      complete |= (complete >> before & 1u) << lane;
+      continue;
+    }
+    before = lane;
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
-    uint64_t state = lane_value(warp, &in->operand[form->count], lane);
     /* The running phase has another parity than the one asked for: that one is over. */
     uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
