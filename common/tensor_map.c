@@ -1,8 +1,8 @@
 /* tensor_map.c: the 128 bytes of a tensor map, written and read without a driver, and what a copy
  * through a map moves. The rules that a map must keep are in tensor_map_explain.c.
  *
- * The bytes as sixteen 64-bit words, read off 34,000 maps of the driver of an H200 and checked on 11
- * million more. Sizes, boxes and element strides are stored minus one, strides divided by 16.
+ * The bytes as sixteen 64-bit words, read off 34,000 maps of the driver of an H200 and checked on
+ * five million more. Sizes, boxes and element strides are stored minus one, strides divided by 16.
  *
  *   word 0   address
  *   word 1   bit 0 im2col; 4..6 rank - 1; 7..10 type; 11,12 interleave; 13,14 swizzle; 15 fill;
