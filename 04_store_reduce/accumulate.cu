@@ -26,13 +26,12 @@
 
 enum {
   THREADS = 256,
-  TILE_COLUMNS = 64,  // floats: 256 bytes, the most that a box may hold in one row
-  TILE_ROWS = 64,
-  TILE_FLOATS = TILE_COLUMNS * TILE_ROWS,
-  TILE_BYTES = TILE_FLOATS * 4,
+  TILE_COLUMNS = 64,  // floats
+  TILE_ROWS = 64,     // 16 KiB; --bench also varies it
+  MOST_TILE_ROWS = 128,
   MATRIX_COLUMNS = 2 * TILE_COLUMNS,
   CTAS_PER_SM = 2,
-  PREFETCH_DISTANCE = 1,  // tiles of this CTA between fetching one into L2 and adding to it
+  PREFETCH_BYTES = 16384,  // of this CTA's, between fetching a tile into L2 and adding to it
   RUNS = 7,
 };
 
@@ -60,18 +59,21 @@ static __device__ int tile_x(int tile) {
   return tile % (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_COLUMNS;
 }
 
-static __device__ int tile_y(int tile) {
-  return tile / (MATRIX_COLUMNS / TILE_COLUMNS) * TILE_ROWS;
+static __device__ int tile_y(int tile, int tile_rows) {
+  return tile / (MATRIX_COLUMNS / TILE_COLUMNS) * tile_rows;
 }
 
-// The matrix is MATRIX_COLUMNS wide; a tile of it is TILE_ROWS rows of TILE_COLUMNS floats. Ways
+// The matrix is MATRIX_COLUMNS wide; a tile of it is tile_rows rows of TILE_COLUMNS floats. Ways
 // without a tensor map take the tile's floats as a run instead: any tiling of the array will do.
 // A CTA adds its tile of partial sums to every gridDim.x-th tile, `passes` times over.
 __global__ void __launch_bounds__(THREADS)
     accumulate_kernel(const __grid_constant__ CUtensorMap matrix, float *sums, int tiles,
-                      int passes, Way way) {
-  __shared__ __align__(128) float tile[TILE_FLOATS];
-  for (int i = threadIdx.x; i < TILE_FLOATS; i += THREADS) tile[i] = (float)(1 + i % 61);
+                      int tile_rows, int passes, Way way) {
+  __shared__ __align__(128) float tile[MOST_TILE_ROWS * TILE_COLUMNS];
+  int tile_floats = tile_rows * TILE_COLUMNS;
+  int tile_bytes = tile_floats * 4;
+  int prefetch_distance = PREFETCH_BYTES > tile_bytes ? PREFETCH_BYTES / tile_bytes : 1;
+  for (int i = threadIdx.x; i < tile_floats; i += THREADS) tile[i] = (float)(1 + i % 61);
   fence_proxy_async();
   __syncthreads();
 
@@ -82,20 +84,20 @@ __global__ void __launch_bounds__(THREADS)
 
   for (int pass = 0; pass < passes; pass++) {
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
-      float *destination = sums + (size_t)t * TILE_FLOATS;
-      int x = tile_x(t), y = tile_y(t);
+      float *destination = sums + (size_t)t * tile_floats;
+      int x = tile_x(t), y = tile_y(t, tile_rows);
 
-      int ahead = t + PREFETCH_DISTANCE * gridDim.x;
+      int ahead = t + prefetch_distance * gridDim.x;
       if (prefetched && threadIdx.x == 0 && ahead < tiles) {
         if (way == TENSOR_REDUCE_PREFETCHED) {
-          tma_prefetch_2d(&matrix, tile_x(ahead), tile_y(ahead));
+          tma_prefetch_2d(&matrix, tile_x(ahead), tile_y(ahead, tile_rows));
         } else {
-          bulk_prefetch_l2(sums + (size_t)ahead * TILE_FLOATS, TILE_BYTES);
+          bulk_prefetch_l2(sums + (size_t)ahead * tile_floats, tile_bytes);
         }
       }
       switch (way) {
         case READ_COMBINE_WRITE:
-          for (int i = threadIdx.x * 4; i < TILE_FLOATS; i += THREADS * 4) {
+          for (int i = threadIdx.x * 4; i < tile_floats; i += THREADS * 4) {
             float4 sum = *(float4 *)(destination + i), part = *(float4 *)(tile + i);
             sum.x += part.x;
             sum.y += part.y;
@@ -105,20 +107,20 @@ __global__ void __launch_bounds__(THREADS)
           }
           break;
         case RED:
-          for (int i = threadIdx.x; i < TILE_FLOATS; i += THREADS) {
+          for (int i = threadIdx.x; i < tile_floats; i += THREADS) {
             red_add_f32(destination + i, tile[i]);
           }
           break;
         case RED_V4:
         case RED_V4_PREFETCHED:
-          for (int i = threadIdx.x * 4; i < TILE_FLOATS; i += THREADS * 4) {
+          for (int i = threadIdx.x * 4; i < tile_floats; i += THREADS * 4) {
             red_add_f32_v4(destination + i, *(float4 *)(tile + i));
           }
           if (prefetched) __syncthreads();  // no warp far behind the one that prefetches
           break;
         case BULK_REDUCE:
         case BULK_REDUCE_PREFETCHED:
-          bulk_reduce_add_f32(destination, tile, TILE_BYTES);
+          bulk_reduce_add_f32(destination, tile, tile_bytes);
           bulk_commit_group();
           break;
         case TENSOR_REDUCE:
@@ -136,35 +138,38 @@ __global__ void __launch_bounds__(THREADS)
   if (by_engine) bulk_wait_group_read(0);
 }
 
-static void accumulate(Way way, const CUtensorMap *matrix, float *sums, int tiles, int passes,
-                       int ctas) {
-  accumulate_kernel<<<ctas, THREADS>>>(*matrix, sums, tiles, passes, way);
+static void accumulate(Way way, const CUtensorMap *matrix, float *sums, size_t bytes, int tile_rows,
+                       int passes, int ctas) {
+  int tiles = (int)(bytes / ((size_t)tile_rows * TILE_COLUMNS * 4));
+  accumulate_kernel<<<ctas, THREADS>>>(*matrix, sums, tiles, tile_rows, passes, way);
   CUDA_CHECK(cudaGetLastError());
 }
 
-static CUtensorMap describe(float *sums, size_t bytes) {
+static CUtensorMap describe(float *sums, size_t bytes, int tile_rows) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                    .rank = 2,
                    .address = sums,
                    .size = {MATRIX_COLUMNS, bytes / 4 / MATRIX_COLUMNS},
-                   .box = {TILE_COLUMNS, TILE_ROWS}};
+                   .box = {TILE_COLUMNS, (uint32_t)tile_rows}};
   return tensor_map_encode("the matrix of sums", &map);
 }
 
 // What float number `index` of the array gets added in one pass of `way`.
-static float part_at(Way way, size_t index) {
+static float part_at(Way way, int tile_rows, size_t index) {
   bool tiled = way == TENSOR_REDUCE || way == TENSOR_REDUCE_PREFETCHED;
-  size_t in_tile = tiled ? index / MATRIX_COLUMNS % TILE_ROWS * TILE_COLUMNS + index % TILE_COLUMNS
-                         : index % TILE_FLOATS;
+  size_t row_in_tile = index / MATRIX_COLUMNS % tile_rows;
+  size_t in_tile = tiled ? row_in_tile * TILE_COLUMNS + index % TILE_COLUMNS
+                         : index % ((size_t)tile_rows * TILE_COLUMNS);
   return (float)(1 + in_tile % 61);
 }
 
 // Compares `bytes` of the array from `first` (a float's number) with `times` times one pass.
-static void check_sums(Way way, const float *sums, size_t first, size_t bytes, int times) {
+static void check_sums(Way way, int tile_rows, const float *sums, size_t first, size_t bytes,
+                       int times) {
   float *got = (float *)malloc(bytes), *expected = (float *)malloc(bytes);
   if (got == NULL || expected == NULL) program_fail("no memory for %zu bytes", bytes);
   CUDA_CHECK(cudaMemcpy(got, sums + first, bytes, cudaMemcpyDeviceToHost));
-  for (size_t i = 0; i < bytes / 4; i++) expected[i] = times * part_at(way, first + i);
+  for (size_t i = 0; i < bytes / 4; i++) expected[i] = times * part_at(way, tile_rows, first + i);
   check_tile(way_names[way], ELEMENT_F32, got, expected, bytes / 4 / MATRIX_COLUMNS, MATRIX_COLUMNS,
              0);
   free(got);
@@ -178,19 +183,18 @@ static int compare_floats(const void *a, const void *b) {
 
 // The median time of one pass, in microseconds. Small arrays get several passes in one launch, so
 // that it is not the launch that is measured.
-static float time_way(Way way, float *sums, size_t bytes, int ctas) {
-  CUtensorMap matrix = describe(sums, bytes);
-  int tiles = (int)(bytes / TILE_BYTES);
+static float time_way(Way way, int tile_rows, float *sums, size_t bytes, int ctas) {
+  CUtensorMap matrix = describe(sums, bytes, tile_rows);
   int passes = bytes < (size_t)1 << 30 ? (int)(((size_t)1 << 30) / bytes) : 1;
   cudaEvent_t start, end;
   CUDA_CHECK(cudaEventCreate(&start));
   CUDA_CHECK(cudaEventCreate(&end));
   CUDA_CHECK(cudaMemset(sums, 0, bytes));
   float times[RUNS];
-  accumulate(way, &matrix, sums, tiles, passes, ctas);
+  accumulate(way, &matrix, sums, bytes, tile_rows, passes, ctas);
   for (int run = 0; run < RUNS; run++) {
     CUDA_CHECK(cudaEventRecord(start, 0));
-    accumulate(way, &matrix, sums, tiles, passes, ctas);
+    accumulate(way, &matrix, sums, bytes, tile_rows, passes, ctas);
     CUDA_CHECK(cudaEventRecord(end, 0));
     CUDA_CHECK(cudaEventSynchronize(end));
     CUDA_CHECK(cudaEventElapsedTime(&times[run], start, end));
@@ -198,8 +202,8 @@ static float time_way(Way way, float *sums, size_t bytes, int ctas) {
   CUDA_CHECK(cudaEventDestroy(start));
   CUDA_CHECK(cudaEventDestroy(end));
   size_t checked = bytes < (size_t)1 << 20 ? bytes : (size_t)1 << 20;
-  check_sums(way, sums, 0, checked, passes * (RUNS + 1));
-  check_sums(way, sums, (bytes - checked) / 4, checked, passes * (RUNS + 1));
+  check_sums(way, tile_rows, sums, 0, checked, passes * (RUNS + 1));
+  check_sums(way, tile_rows, sums, (bytes - checked) / 4, checked, passes * (RUNS + 1));
   qsort(times, RUNS, sizeof times[0], compare_floats);
   return times[RUNS / 2] * 1000 / passes;
 }
@@ -249,7 +253,7 @@ static int bench(void) {
   const int grids[] = {sms * CTAS_PER_SM, 8};
   for (int g = 0; g < 2; g++) {
     printf("\n%d CTAs of %d threads, tiles of %d KiB. GB/s of sums added to\n%-26s", grids[g],
-           THREADS, TILE_BYTES >> 10, "");
+           THREADS, TILE_ROWS * TILE_COLUMNS * 4 >> 10, "");
     int sizes = g == 0 ? SIZES : 2;
     for (int s = 0; s < sizes; s++) printf(" %6zu MiB", megabytes[s]);
     printf("\n");
@@ -267,13 +271,32 @@ static int bench(void) {
       printf("%-26s", way_names[way]);
       for (int s = 0; s < sizes; s++) {
         size_t bytes = megabytes[s] << 20;
-        float us = time_way((Way)way, sums, bytes, grids[g]);
+        float us = time_way((Way)way, TILE_ROWS, sums, bytes, grids[g]);
         printf(" %10.0f", bytes / us * 1e-3);
         fprintf(csv, "%d,%zu,\"%s\",%.2f,%.0f,%.2f\n", grids[g], megabytes[s], way_names[way], us,
                 bytes / us * 1e-3, us / memcpy_us[s]);
       }
       printf("\n");
     }
+  }
+  fclose(csv);
+
+  // The size of the tile, on 1024 MiB: the engine is told of each tile once, the threads walk it.
+  csv = csv_open("build/04_store_reduce/accumulate_tiles.csv", "KiB,way,GB/s");
+  printf("\n1024 MiB, %d CTAs, by size of tile. GB/s of sums added to\n%-26s", grids[0], "");
+  for (int rows = 4; rows <= MOST_TILE_ROWS; rows *= 2) {
+    printf(" %7d KiB", rows * TILE_COLUMNS * 4 >> 10);
+  }
+  printf("\n");
+  for (int way = 0; way < WAYS; way++) {
+    printf("%-26s", way_names[way]);
+    for (int rows = 4; rows <= MOST_TILE_ROWS; rows *= 2) {
+      float us = time_way((Way)way, rows, sums, (size_t)1 << 30, grids[0]);
+      double rate = ((size_t)1 << 30) / us * 1e-3;
+      printf(" %11.0f", rate);
+      fprintf(csv, "%d,\"%s\",%.0f\n", rows * TILE_COLUMNS * 4 >> 10, way_names[way], rate);
+    }
+    printf("\n");
   }
   fclose(csv);
   return program_end("the first and last MiB of each array, and how long it took");
@@ -289,19 +312,19 @@ int main(int argc, char **argv) {
   if (run_bench) return bench();
 
   size_t bytes = run_profile ? (size_t)256 << 20 : (size_t)64 << 10;
-  int tiles = (int)(bytes / TILE_BYTES);
+  int tile_kib = TILE_ROWS * TILE_COLUMNS * 4 >> 10;
   int ctas = run_profile ? 132 * CTAS_PER_SM : 2;
   float *sums;
   CUDA_CHECK(cudaMalloc(&sums, bytes));
-  CUtensorMap matrix = describe(sums, bytes);
+  CUtensorMap matrix = describe(sums, bytes, TILE_ROWS);
   for (int way = 0; way < WAYS; way++) {
     int passes = run_profile ? 1 : 2;
     CUDA_CHECK(cudaMemset(sums, 0, bytes));
-    accumulate((Way)way, &matrix, sums, tiles, passes, ctas);
+    accumulate((Way)way, &matrix, sums, bytes, TILE_ROWS, passes, ctas);
     size_t checked = bytes < (size_t)1 << 20 ? bytes : (size_t)1 << 20;
-    check_sums((Way)way, sums, (bytes - checked) / 4, checked, passes);
-    printf("%-26s %d tiles of %d KiB added, %d times over\n", way_names[way], tiles,
-           TILE_BYTES >> 10, passes);
+    check_sums((Way)way, TILE_ROWS, sums, (bytes - checked) / 4, checked, passes);
+    printf("%-26s %zu tiles of %d KiB added, %d times over\n", way_names[way],
+           (bytes >> 10) / tile_kib, tile_kib, passes);
   }
   CUDA_CHECK(cudaFree(sums));
   return program_end("%d ways to add the same tiles, every sum", WAYS);

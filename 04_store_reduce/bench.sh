@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 04 measures. make bench runs it; tables to stdout, CSV under build/.
 #   accumulate.csv            time of each way to accumulate, by size
+#   accumulate_tiles.csv      the same by size of tile, on 1 GiB
 #   accumulate_ratios.csv     what reduce gains over red, and what it could gain at most
 #   accumulate_counters.csv   what each way does, by ncu's counters (where ncu is installed)
 set -eu
@@ -11,7 +12,7 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
   sed 's/, /, driver /'), $(date +%F)"
 
 "$chapter/accumulate" --bench
-sed -i "1i $stamp" "$chapter/accumulate.csv"
+sed -i "1i $stamp" "$chapter/accumulate.csv" "$chapter/accumulate_tiles.csv"
 
 python3 - "$chapter" "$stamp" <<'PYTHON'
 import csv, sys

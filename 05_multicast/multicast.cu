@@ -40,6 +40,7 @@ enum {
   TILE = 16,                         // rows and columns
   SLICE_ROWS = TILE / CLUSTER_SIZE,  // the box of the tensor map is a slice, not a tile
   TILE_BYTES = TILE * TILE * 4,
+  SLICE_BYTES = SLICE_ROWS * TILE * 4,
   TENSOR = 32,
   TILES_ACROSS = TENSOR / TILE,
   TILES = TILES_ACROSS * TILES_ACROSS,
@@ -51,7 +52,7 @@ enum {
 __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
     multicast_kernel(const __grid_constant__ CUtensorMap tensor, int2 slices, int32_t *result) {
   __shared__ __align__(128) int32_t tile[TILE][TILE];
-  __shared__ uint64_t full;
+  __shared__ uint64_t full[CLUSTER_SIZE];  // full[r] counts what rank r sends to this CTA
 
   uint32_t rank = cluster_rank();
   int tile_index = blockIdx.x / CLUSTER_SIZE;
@@ -63,12 +64,14 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) tile[i / TILE][i % TILE] = 0;
   fence_proxy_async();
 
-  // 2. Each CTA prepares its own barrier and expects a whole tile: the bytes of both slices, its
-  //    own and its peer's, are counted here. Nobody else can do that for it.
+  // 2. Each CTA prepares its own barriers and expects both slices, its own and its peer's. Nobody
+  //    else can do that for it. (One barrier for the whole tile would do as well.)
   if (threadIdx.x == 0) {
-    mbarrier_init(&full, 1);
+    for (int sender = 0; sender < CLUSTER_SIZE; sender++) mbarrier_init(&full[sender], 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    for (int sender = 0; sender < CLUSTER_SIZE; sender++) {
+      mbarrier_arrive_expect_tx(&full[sender], SLICE_BYTES);
+    }
   }
 
   // 3. No CTA may send before its peer's barrier is initialised and its zeros are written; a
@@ -76,14 +79,25 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   cluster_sync();
 
   // 4. One thread of each CTA fetches a slice for both. The destination is an address in its own
-  //    shared memory; in the peer the slice lands at the same offset.
-  if (threadIdx.x == 0) {
-    int slice = rank == 0 ? slices.x : slices.y;
-    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r stands for the CTA of rank r
-    tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS, &full,
-                          mask);
+  //    shared memory; in the peer the slice lands at the same offset. If both send the same slice,
+  //    they write to the same place: a race, even with equal bytes. So rank 1 lets rank 0's copies
+  //    land first, in both CTAs; those who share out the slices properly need no such care.
+  bool same_place = slices.x == slices.y;
+  int slice = rank == 0 ? slices.x : slices.y;
+  if (same_place && rank == 1) {
+    mbarrier_wait_parity(&full[0], 0);
+    cluster_sync();
   }
-  mbarrier_wait_parity(&full, 0);
+  if (threadIdx.x == 0) {
+    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r stands for the CTA of rank r
+    tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS,
+                          &full[rank], mask);
+  }
+  if (same_place && rank == 0) {
+    mbarrier_wait_parity(&full[0], 0);
+    cluster_sync();
+  }
+  for (int sender = 0; sender < CLUSTER_SIZE; sender++) mbarrier_wait_parity(&full[sender], 0);
 
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) {
     result[(tile_index * CLUSTER_SIZE + rank) * TILE * TILE + i] = tile[i / TILE][i % TILE];
