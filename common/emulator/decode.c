@@ -312,6 +312,7 @@ static bool decode_function(Decoder *decoder, Function *function) {
   function->code = decoder_allocate(decoder, function->count * sizeof *function->code);
   for (uint32_t i = 0; i < function->count; i++)
     if (!decode_draft(decoder, &function->drafts[i], &function->code[i])) return false;
+  tensor_function_decoded(decoder, function->code, function->count);
   decoder->function = NULL;
   return true;
 }

@@ -69,4 +69,8 @@ extern const InstructionRow
 extern const InstructionRow
     tensor_core_rows[]; /* wgmma.*, mma.sync, ldmatrix, stmatrix, movmatrix */
 
+/* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
+ * accumulators, so that multiplications in flight land before anybody sees their registers. */
+void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
+
 #endif

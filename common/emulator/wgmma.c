@@ -36,7 +36,6 @@ struct WarpTensorCore {
   Flight *flights; /* in order of issue */
   uint32_t count, capacity;
   uint64_t committed; /* groups */
-  const Instruction *touched; /* wrote an accumulator or A's registers after the last fence */
 };
 
 void tensor_warp_begin(Warp *warp) { warp->tensor = NULL; }
@@ -222,12 +221,6 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (settings()->check) {
     if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
-    if (core->touched != NULL)
-      finding(warp, in, mask, "missing-wgmma-fence",
-              "registers of this wgmma were written by the instruction at PTX line %u (%s), and no "
-              "wgmma.fence lies between: the multiplication may read what was there before",
-              core->touched->line, core->touched->text);
-    core->touched = NULL;
     tell_checker(warp, in, flight);
   }
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
@@ -235,7 +228,6 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)mask;
-  if (warp->tensor != NULL) warp->tensor->touched = NULL;
   if (settings()->check) check_wgmma_fence(warp, in);
   return STEP_NEXT;
 }
@@ -346,4 +338,90 @@ bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruct
   if (pending->kind == OPERAND_REGISTER && pending->constant && pending->constant_value <= 255)
     return true;
   return decoder_error(decoder, statement, "wgmma.wait_group takes a small literal");
+}
+
+/* ---- Instructions that touch what is in flight ---- */
+
+enum { SLOT_COUNT = 1 << 16, MAX_TOUCHED = 16 };
+
+typedef struct {
+  Instruction inner; /* the instruction itself */
+  bool all;          /* a return: another function may get the registers */
+  int touched_count;
+  uint16_t touched[MAX_TOUCHED];
+} Watched;
+
+static bool flight_touches(const Flight *flight, const Watched *watched) {
+  const Wgmma *wgmma = flight->in->decoded;
+  for (int i = 0; i < watched->touched_count; i++)
+    for (int k = 0; k < wgmma->form.d_registers; k++)
+      if (wgmma->d[k] == watched->touched[i]) return true;
+  return false;
+}
+
+static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Watched *watched = in->decoded;
+  const struct WarpTensorCore *core = warp->tensor;
+  if (core != NULL && core->count > 0) {
+    uint32_t count = core->count;
+    while (!watched->all && count > 0 && !flight_touches(&core->flights[count - 1], watched)) count--;
+    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    if (result != STEP_NEXT) return result;
+  }
+  return watched->inner.execute(warp, &watched->inner, mask);
+}
+
+/* False: more registers than fit, so land everything. */
+static bool note_touched(const Operand *operand, const uint64_t *accumulators, Watched *watched) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      if (!note_touched(&operand->elements[i], accumulators, watched)) return false;
+    return true;
+  }
+  if ((operand->kind != OPERAND_REGISTER && operand->kind != OPERAND_ADDRESS) || operand->constant)
+    return true;
+  const uint32_t slots = operand->bytes <= 4 ? 1u : operand->bytes / 4u;
+  for (uint32_t slot = operand->slot; slot < operand->slot + slots && slot < SLOT_COUNT; slot++) {
+    if (!(accumulators[slot / 64] >> (slot % 64) & 1u)) continue;
+    if (watched->touched_count == MAX_TOUCHED) return false;
+    watched->touched[watched->touched_count++] = (uint16_t)slot;
+  }
+  return true;
+}
+
+static bool is_return(const Instruction *in) {
+  const char *text = in->text;
+  if (text == NULL) return false;
+  if (*text == '@') text += strcspn(text, " \t");
+  text += strspn(text, " \t");
+  return strncmp(text, "ret", 3) == 0;
+}
+
+void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count) {
+  uint64_t accumulators[SLOT_COUNT / 64] = {0};
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (code[i].execute != run_wgmma) continue;
+    const Wgmma *wgmma = code[i].decoded;
+    any = true;
+    for (int k = 0; k < wgmma->form.d_registers; k++)
+      accumulators[wgmma->d[k] / 64] |= 1ull << (wgmma->d[k] % 64);
+  }
+  if (!any) return;
+  for (uint32_t i = 0; i < count; i++) {
+    Instruction *in = &code[i];
+    if (in->execute == run_wgmma) {
+      ((Wgmma *)(uintptr_t)in->decoded)->watched = true;
+      continue;
+    }
+    Watched note = {.all = is_return(in)};
+    for (int k = 0; k < in->operand_count && !note.all; k++)
+      if (!note_touched(&in->operand[k], accumulators, &note)) note.all = true;
+    if (!note.all && note.touched_count == 0) continue;
+    Watched *watched = decoder_allocate(decoder, sizeof *watched);
+    *watched = note;
+    watched->inner = *in;
+    in->decoded = watched;
+    in->execute = run_watched;
+  }
 }
