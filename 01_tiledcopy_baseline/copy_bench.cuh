@@ -30,6 +30,12 @@ typedef struct CopyWay {
 
 enum { COPY_BENCH_ROUNDS = 5, COPY_BENCH_COLUMNS = 8192, COPY_BENCH_MOST_WAYS = 64 };
 
+/* CTAs of 256 threads for so many words, at least eight words each. */
+static unsigned copy_bench_grid(size_t words) {
+  size_t ctas = (words + 256 * 8 - 1) / (256 * 8);
+  return ctas < 4096 ? (unsigned)ctas : 4096;
+}
+
 static void copy_with_memcpy(const CopyJob *job, const CopyWay *way) {
   (void)way;
   CUDA_CHECK(cudaMemcpyAsync(job->destination, job->source,
@@ -67,7 +73,7 @@ static CopyJob copy_bench_make(long rows, long columns) {
   uint16_t *source;
   CUDA_CHECK(cudaMalloc(&source, bytes));
   CUDA_CHECK(cudaMalloc(&job.destination, bytes));
-  copy_bench_fill<<<256, 256>>>((uint32_t *)source, bytes / 4);
+  copy_bench_fill<<<copy_bench_grid(bytes / 4), 256>>>((uint32_t *)source, bytes / 4);
   CUDA_CHECK(cudaGetLastError());
   job.source = source;
   return job;
@@ -88,7 +94,8 @@ static bool copy_bench_check(const CopyJob *job, CopyWay *way) {
   if (way->prepare) way->prepare(job, way);
   way->launch(job, way);
   CUDA_CHECK(cudaGetLastError());
-  copy_bench_compare<<<256, 256>>>((uint32_t *)job->destination, bytes / 4, device_wrong);
+  copy_bench_compare<<<copy_bench_grid(bytes / 4), 256>>>((uint32_t *)job->destination, bytes / 4,
+                                                          device_wrong);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(&wrong, device_wrong, sizeof wrong, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaFree(device_wrong));
@@ -100,7 +107,7 @@ static bool copy_bench_check(const CopyJob *job, CopyWay *way) {
 
 /* Default run: every way on a small matrix. */
 static void copy_bench_small(CopyWay *ways, int count) {
-  CopyJob job = copy_bench_make(128, 512);
+  CopyJob job = copy_bench_make(128, 256);
   for (int i = 0; i < count; i++) {
     char tile[32];
     copy_bench_name(&ways[i], tile, sizeof tile);

@@ -9,35 +9,9 @@
 // "straight" is the rival without tiles: 16-byte loads and stores in order of address, no shared
 // memory. It cannot be used where a tile is wanted, and shows what the detour costs.
 #include "copy_bench.cuh"
-#include "tiledcopy.cuh"
+#include "copy_ways.cuh"
 
 enum { THREADS = TILEDCOPY_THREADS, STRAIGHT_VECTORS = 4 };  // in flight per thread
-
-typedef void (*TileKernel)(const uint16_t *, uint16_t *, size_t);
-
-static __device__ size_t tile_offset(size_t pitch, unsigned rows, unsigned columns) {
-  return (size_t)blockIdx.y * rows * pitch + (size_t)blockIdx.x * columns;
-}
-
-// The three ways of tiledcopy.cuh as kernels, for one tile size: constants, so that loops unroll.
-#define DEFINE_COPY_KERNEL(WAY, PUT, ROWS, COLUMNS)                                           \
-  __global__ void __launch_bounds__(THREADS)                                                  \
-      WAY##_##ROWS##x##COLUMNS(const uint16_t *source, uint16_t *destination, size_t pitch) { \
-    __shared__ alignas(16) uint16_t tile[ROWS * COLUMNS];                                     \
-    size_t offset = tile_offset(pitch, ROWS, COLUMNS);                                        \
-    copy_tile_##WAY(tile, source + offset, pitch, ROWS, COLUMNS);                             \
-    __syncthreads();                                                                          \
-    PUT(destination + offset, tile, pitch, ROWS, COLUMNS);                                    \
-  }
-#define DEFINE_COPY_KERNELS(ROWS, COLUMNS)                     \
-  DEFINE_COPY_KERNEL(scalar, put_tile_scalar, ROWS, COLUMNS)   \
-  DEFINE_COPY_KERNEL(vectors, put_tile_vectors, ROWS, COLUMNS) \
-  DEFINE_COPY_KERNEL(cp_async, put_tile_vectors, ROWS, COLUMNS)
-DEFINE_COPY_KERNELS(16, 16)
-DEFINE_COPY_KERNELS(32, 32)
-DEFINE_COPY_KERNELS(64, 64)
-DEFINE_COPY_KERNELS(128, 64)
-DEFINE_COPY_KERNELS(64, 256)
 
 __global__ void __launch_bounds__(THREADS)
     straight(const uint4 *__restrict__ source, uint4 *__restrict__ destination) {
@@ -49,23 +23,12 @@ __global__ void __launch_bounds__(THREADS)
   for (int i = 0; i < STRAIGHT_VECTORS; i++) destination[first + i * THREADS] = vectors[i];
 }
 
-static void launch_tiles(const CopyJob *job, const CopyWay *way) {
-  dim3 grid((unsigned)(job->columns / way->tile_columns), (unsigned)(job->rows / way->tile_rows));
-  ((TileKernel)way->kernel)<<<grid, THREADS>>>(job->source, job->destination, job->columns);
-}
-
 static void launch_straight(const CopyJob *job, const CopyWay *way) {
   (void)way;
   size_t vectors = (size_t)job->rows * job->columns / VECTOR_ELEMENTS;
   straight<<<(unsigned)(vectors / (THREADS * STRAIGHT_VECTORS)), THREADS>>>(
       (const uint4 *)job->source, (uint4 *)job->destination);
 }
-
-#define TILE_WAY(WAY, ROWS, COLUMNS) \
-  { #WAY, ROWS, COLUMNS, NULL, launch_tiles, (void (*)(void))WAY##_##ROWS##x##COLUMNS }
-#define TILE_WAYS(WAY)                                                                         \
-  TILE_WAY(WAY, 16, 16), TILE_WAY(WAY, 32, 32), TILE_WAY(WAY, 64, 64), TILE_WAY(WAY, 128, 64), \
-      TILE_WAY(WAY, 64, 256)
 
 static CopyWay ways[] = {
     {"cudaMemcpy", 0, 0, NULL, copy_with_memcpy, NULL},

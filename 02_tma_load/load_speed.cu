@@ -70,9 +70,10 @@ typedef void (*LoadKernel)(const CUtensorMap, uint16_t *, size_t, unsigned, unsi
   }
 DEFINE_LOAD_KERNEL(16, 16)
 DEFINE_LOAD_KERNEL(32, 32)
+DEFINE_LOAD_KERNEL(8, 256)
 DEFINE_LOAD_KERNEL(64, 64)
 DEFINE_LOAD_KERNEL(128, 64)
-DEFINE_LOAD_KERNEL(64, 256)
+DEFINE_LOAD_KERNEL(32, 256)
 
 static CUtensorMap source_map;  // of the way that was prepared last
 static int multiprocessors;
@@ -112,8 +113,9 @@ static void launch_ring(const CopyJob *job, const CopyWay *way) {
 #define TMA_WAY(NAME, LAUNCH, ROWS, COLUMNS) \
   { NAME, ROWS, COLUMNS, prepare, LAUNCH, (void (*)(void))load_##ROWS##x##COLUMNS }
 #define TMA_WAYS(NAME, LAUNCH)                                                                 \
-  TMA_WAY(NAME, LAUNCH, 16, 16), TMA_WAY(NAME, LAUNCH, 32, 32), TMA_WAY(NAME, LAUNCH, 64, 64), \
-      TMA_WAY(NAME, LAUNCH, 128, 64), TMA_WAY(NAME, LAUNCH, 64, 256)
+  TMA_WAY(NAME, LAUNCH, 16, 16), TMA_WAY(NAME, LAUNCH, 32, 32), TMA_WAY(NAME, LAUNCH, 8, 256), \
+      TMA_WAY(NAME, LAUNCH, 64, 64), TMA_WAY(NAME, LAUNCH, 128, 64),                           \
+      TMA_WAY(NAME, LAUNCH, 32, 256)
 
 static CopyWay ways[] = {
     {"cudaMemcpy", 0, 0, NULL, copy_with_memcpy, NULL},
