@@ -1,0 +1,61 @@
+/* accumulator.cuh: what becomes of an accumulator: rounded to bf16, and written out. And
+ * setmaxnreg, which makes room for it. */
+#ifndef PIPELINED_GEMM_ACCUMULATOR_CUH
+#define PIPELINED_GEMM_ACCUMULATOR_CUH
+
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+
+/* PTX ISA: cvt.rn.bf16x2.f32. Two values to bf16, rounded to nearest even, `low` in the low half.
+ */
+static __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
+  uint32_t packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+/* Writes the 16 x (4 * columns_of_8 / 4) part of C that this warp's threads hold, straight from the
+ * registers: `d` as wgmma.cuh describes it, (row, column) the place of the warp's first element.
+ * n is a multiple of 8. A quad of threads writes 16 bytes side by side, so half of each 32-byte
+ * sector: simple, and not the fastest way. */
+static __device__ __forceinline__ void store_accumulator(uint16_t *c, const float *d,
+                                                         int columns_of_8, int row, int column,
+                                                         int m, int n) {
+  int lane = threadIdx.x % 32;
+  row += lane / 4;
+#pragma unroll
+  for (int i = 0; i < columns_of_8; i++) {
+    int at = column + 8 * i + lane % 4 * 2;
+    if (at >= n) continue;
+    if (row < m) *(uint32_t *)&c[(size_t)row * n + at] = pack_bf16(d[4 * i], d[4 * i + 1]);
+    if (row + 8 < m) {
+      *(uint32_t *)&c[(size_t)(row + 8) * n + at] = pack_bf16(d[4 * i + 2], d[4 * i + 3]);
+    }
+  }
+}
+
+/* PTX ISA: stmatrix, four 8x8 matrices of 16-bit elements. Lane i gives the address of the 16-byte
+ * row i % 8 of matrix i / 8. Of each matrix a thread holds the two elements that an accumulator has
+ * of it too: row lane / 4, columns 2 * (lane % 4) and the next. So the four packed pairs of an
+ * accumulator's 16 x 16 square go to shared memory in one instruction, 16 bytes a row. */
+static __device__ __forceinline__ void stmatrix_x4(uint32_t address, uint32_t a, uint32_t b,
+                                                   uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
+/* PTX ISA: setmaxnreg. A kernel of 384 threads starts with at most 168 registers a thread (65,536
+ * by 384, rounded down to a multiple of 8). The producer's warpgroup gives back all but 24, the two
+ * consumer warpgroups take 240 each: 128 * 24 + 256 * 240 = 64,512 = 384 * 168. All warps of a
+ * warpgroup execute it, and it needs the __launch_bounds__ from which the compiler knows 168. */
+static __device__ __forceinline__ void setmaxnreg_producer(void) {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+}
+
+static __device__ __forceinline__ void setmaxnreg_consumer(void) {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+}
+
+#endif

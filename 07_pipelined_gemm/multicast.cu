@@ -1,0 +1,127 @@
+// multicast: two_consumers, in clusters of two CTAs that fetch the tile of B for each other.
+//
+//   serial | ring | producer_consumer | two_consumers |
+//   [multicast] | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
+//
+// The two CTAs of a cluster compute tiles that lie one below the other: other rows of A, the same
+// columns of B. Each loads its own A and half of B, and has the half written to both (chapter 05):
+//
+//     rank 0    A rows 0..127      B columns   0..127 -> both
+//     rank 1    A rows 128..255    B columns 128..255 -> both
+//
+// L2 is read for 256 rows a step where it was 384. What that asks for:
+//   - A full-barrier still counts a whole tile of B: it all lands here, whoever sent it.
+//   - A load now overwrites a stage in both CTAs: both CTAs' consumers must have freed it. Each
+//     warp arrives on its own CTA's empty-barrier and on the peer's: sixteen arrivals.
+//   - No CTA may end while the peer may still write to it or arrive in it: a cluster barrier last.
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+#include "../02_tma_load/tma_load.cuh"
+#include "../05_multicast/cluster.cuh"
+#include "../05_multicast/tma_multicast.cuh"
+#include "accumulator.cuh"
+#include "arrive_peer.cuh"
+#include "gemm_program.cuh"
+#include "wgmma.cuh"
+
+enum {
+  TILE_M = 128,
+  TILE_N = 256,
+  STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
+  CONSUMERS = 2,
+  CONSUMER_WARPS = CONSUMERS * 4,
+  THREADS = 384,  // the consumers' two warpgroups, then the producer's
+  STAGES = 4,
+  CLUSTER = 2,
+  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
+};
+
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+typedef struct {
+  uint16_t a[STAGES][TILE_M * STEP_K];
+  uint16_t b[STAGES][TILE_N * STEP_K];
+  uint64_t full[STAGES];
+  uint64_t empty[STAGES];
+} Shared;
+
+static __global__ void __cluster_dims__(1, CLUSTER, 1) __launch_bounds__(THREADS, 1)
+    multicast_kernel(const __grid_constant__ CUtensorMap map_a,
+                     const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+  extern __shared__ uint8_t dynamic_shared[];
+  Shared *shared = (Shared *)align_1024(dynamic_shared);
+  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+  uint32_t rank = cluster_rank();
+  int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < STAGES; stage++) {
+      mbarrier_init(&shared->full[stage], 1);
+      mbarrier_init(&shared->empty[stage], CLUSTER * CONSUMER_WARPS);
+    }
+    fence_mbarrier_init();
+  }
+  cluster_sync();  // the peer's barriers must be there before anything is sent to them
+
+  int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
+  if (warpgroup == CONSUMERS) {
+    setmaxnreg_producer();
+    if (thread == 0) {
+      for (int step = 0; step < steps; step++) {
+        int stage = step % STAGES;
+        mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+        mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
+        tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
+        tma_load_2d_multicast(shared->b[stage] + rank * SLICE * STEP_K, &map_b, step * STEP_K,
+                              column + rank * SLICE, &shared->full[stage],
+                              cluster_mask_all(CLUSTER));
+      }
+    }
+  } else {
+    setmaxnreg_consumer();
+    // Lane i of each warp tells the CTA of rank i that a stage is free.
+    uint32_t lane = thread % 32;
+    uint32_t peer_empty = lane < CLUSTER ? mapa_shared(shared->empty, lane) : 0;
+    float d[TILE_N / 2];  // 64 x 256 values in 128 threads
+    for (int step = 0; step < steps; step++) {
+      int stage = step % STAGES;
+      mbarrier_wait_parity(&shared->full[stage], step / STAGES % 2);
+      uint64_t a = wgmma_descriptor_k_major(shared->a[stage] + warpgroup * 64 * STEP_K);
+      uint64_t b = wgmma_descriptor_k_major(shared->b[stage]);
+      wgmma_fence();
+      for (int i = 0; i < STEP_K / 16; i++) {
+        wgmma_m64n256k16(d, a + i * WGMMA_K_STEP, b + i * WGMMA_K_STEP, step > 0 || i > 0);
+      }
+      wgmma_commit();
+      wgmma_wait_all_but_one();
+      if (lane < CLUSTER && step > 0) {
+        mbarrier_arrive_peer(peer_empty + (step - 1) % STAGES * sizeof(uint64_t));
+      }
+    }
+    wgmma_wait_all();
+    store_accumulator(c, d, TILE_N / 8, row + warpgroup * 64 + thread / 32 * 16, column, m, n);
+  }
+  cluster_sync();
+}
+
+static void gemm_prepare(GemmPlan *plan) {
+  GemmProblem *p = &plan->problem;
+  plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
+  plan->b = gemm_map("B", p->b, p->n, p->k, SLICE, STEP_K);
+  plan->blocks_x = divide_up(p->n, TILE_N);
+  plan->blocks_y = divide_up(p->m, TILE_M * CLUSTER) * CLUSTER;
+  CUDA_CHECK(cudaFuncSetAttribute(multicast_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  sizeof(Shared) + 1024));
+}
+
+static void gemm_launch(const GemmPlan *plan) {
+  const GemmProblem *p = &plan->problem;
+  multicast_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS, sizeof(Shared) + 1024>>>(
+      plan->a, plan->b, p->c, p->m, p->n, p->k);
+}
+
+int main(int argc, char **argv) {
+  return gemm_program("multicast", argc, argv, gemm_prepare, gemm_launch, 0);
+}

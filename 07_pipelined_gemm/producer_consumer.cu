@@ -1,0 +1,116 @@
+// producer_consumer: ring, with one warp for the loads and a warpgroup for the multiplication.
+//
+//   serial | ring | [producer_consumer] | two_consumers |
+//   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
+//
+// In the ring every step ended in a __syncthreads() and a wait for its own multiplication, so the
+// tensor cores stood still between steps. Now a fifth warp, the producer, does nothing but load,
+// and each stage has a second barrier, empty, on which it waits before it loads again:
+//
+//     producer:  wait empty[s], arm full[s], load           full[s]:   1 arrival and the bytes
+//     consumer:  wait full[s], multiply, arrive empty[s]    empty[s]:  4 arrivals, one a warp
+//
+// The consumers issue a step before the one before it is done, so the tensor cores always have the
+// next one in hand: wgmma_wait_all_but_one. It follows that the stage freed is the previous one.
+// A warp's wait speaks for its own quarter of the wgmma, so each warp says for itself that it is
+// done with a stage.
+// The producer's first waits must pass on barriers that nobody has arrived on: it waits for the
+// parity of "the phase before the first", which counts as complete.
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+#include "../02_tma_load/tma_load.cuh"
+#include "accumulator.cuh"
+#include "gemm_program.cuh"
+#include "wgmma.cuh"
+
+enum {
+  TILE_M = 64,
+  TILE_N = 256,
+  STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
+  CONSUMER_THREADS = 128,
+  CONSUMER_WARPS = CONSUMER_THREADS / 32,
+  THREADS = CONSUMER_THREADS + 32,
+  STAGES = 4,
+  LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
+};
+
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+typedef struct {
+  uint16_t a[STAGES][TILE_M * STEP_K];
+  uint16_t b[STAGES][TILE_N * STEP_K];
+  uint64_t full[STAGES];
+  uint64_t empty[STAGES];
+} Shared;
+
+static __global__ void __launch_bounds__(THREADS)
+    producer_consumer_kernel(const __grid_constant__ CUtensorMap map_a,
+                             const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n,
+                             int k) {
+  extern __shared__ uint8_t dynamic_shared[];
+  Shared *shared = (Shared *)align_1024(dynamic_shared);
+  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+  int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < STAGES; stage++) {
+      mbarrier_init(&shared->full[stage], 1);
+      mbarrier_init(&shared->empty[stage], CONSUMER_WARPS);
+    }
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  if (threadIdx.x >= CONSUMER_THREADS) {
+    if (threadIdx.x == CONSUMER_THREADS) {
+      for (int step = 0; step < steps; step++) {
+        int stage = step % STAGES;
+        mbarrier_wait_parity(&shared->empty[stage], step / STAGES % 2 ^ 1);
+        mbarrier_arrive_expect_tx(&shared->full[stage], LOAD_BYTES);
+        tma_load_2d(shared->a[stage], &map_a, step * STEP_K, row, &shared->full[stage]);
+        tma_load_2d(shared->b[stage], &map_b, step * STEP_K, column, &shared->full[stage]);
+      }
+    }
+  } else {
+    float d[TILE_N / 2];  // 64 x 256 values in 128 threads
+    for (int step = 0; step < steps; step++) {
+      int stage = step % STAGES;
+      mbarrier_wait_parity(&shared->full[stage], step / STAGES % 2);
+      uint64_t a = wgmma_descriptor_k_major(shared->a[stage]);
+      uint64_t b = wgmma_descriptor_k_major(shared->b[stage]);
+      wgmma_fence();
+      for (int i = 0; i < STEP_K / 16; i++) {
+        wgmma_m64n256k16(d, a + i * WGMMA_K_STEP, b + i * WGMMA_K_STEP, step > 0 || i > 0);
+      }
+      wgmma_commit();
+      wgmma_wait_all_but_one();
+      if (threadIdx.x % 32 == 0 && step > 0) {
+        mbarrier_arrive(&shared->empty[(step - 1) % STAGES]);
+      }
+    }
+    wgmma_wait_all();
+    store_accumulator(c, d, TILE_N / 8, row + threadIdx.x / 32 * 16, column, m, n);
+  }
+}
+
+static void gemm_prepare(GemmPlan *plan) {
+  GemmProblem *p = &plan->problem;
+  plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
+  plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
+  plan->blocks_x = divide_up(p->n, TILE_N);
+  plan->blocks_y = divide_up(p->m, TILE_M);
+  CUDA_CHECK(cudaFuncSetAttribute(producer_consumer_kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  sizeof(Shared) + 1024));
+}
+
+static void gemm_launch(const GemmPlan *plan) {
+  const GemmProblem *p = &plan->problem;
+  producer_consumer_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS,
+                             sizeof(Shared) + 1024>>>(plan->a, plan->b, p->c, p->m, p->n, p->k);
+}
+
+int main(int argc, char **argv) {
+  return gemm_program("producer_consumer", argc, argv, gemm_prepare, gemm_launch, 0);
+}

@@ -1,0 +1,89 @@
+// serial: one tile of C at a time, and one thing at a time: load, wait, multiply, wait.
+//
+//   [serial] | ring | producer_consumer | two_consumers |
+//   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
+//
+// The first rung of the ladder. A CTA of one warpgroup computes a tile of 64 x 256: for every 64
+// steps of k it loads 64 x 64 of A and 256 x 64 of B, waits for both, multiplies, waits for that.
+// The copy engine and the tensor cores take turns, and each is idle while the other works:
+//
+//     copy   ==load==            ==load==            ==load==
+//     wgmma            ==mma==             ==mma==             ==mma==
+#include <cuda.h>
+#include <stdint.h>
+
+#include "../02_tma_load/mbarrier.cuh"
+#include "../02_tma_load/tma_load.cuh"
+#include "accumulator.cuh"
+#include "gemm_program.cuh"
+#include "wgmma.cuh"
+
+enum {
+  TILE_M = 64,
+  TILE_N = 256,
+  STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
+  THREADS = 128,
+  LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
+};
+
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+typedef struct {
+  uint16_t a[TILE_M * STEP_K];
+  uint16_t b[TILE_N * STEP_K];
+  uint64_t full;
+} Shared;
+
+static __global__ void __launch_bounds__(THREADS)
+    serial_kernel(const __grid_constant__ CUtensorMap map_a,
+                  const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+  extern __shared__ uint8_t dynamic_shared[];
+  Shared *shared = (Shared *)align_1024(dynamic_shared);
+  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+  int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
+
+  if (threadIdx.x == 0) {
+    mbarrier_init(&shared->full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  uint64_t a = wgmma_descriptor_k_major(shared->a);
+  uint64_t b = wgmma_descriptor_k_major(shared->b);
+  float d[TILE_N / 2];  // 64 x 256 values in 128 threads
+  for (int step = 0; step < steps; step++) {
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(&shared->full, LOAD_BYTES);
+      tma_load_2d(shared->a, &map_a, step * STEP_K, row, &shared->full);
+      tma_load_2d(shared->b, &map_b, step * STEP_K, column, &shared->full);
+    }
+    mbarrier_wait_parity(&shared->full, step % 2);
+    wgmma_fence();
+    for (int i = 0; i < STEP_K / 16; i++) {
+      wgmma_m64n256k16(d, a + i * WGMMA_K_STEP, b + i * WGMMA_K_STEP, step > 0 || i > 0);
+    }
+    wgmma_commit();
+    wgmma_wait_all();
+    __syncthreads();  // all four warps are done with the tiles: the next load may overwrite them
+  }
+  store_accumulator(c, d, TILE_N / 8, row + threadIdx.x / 32 * 16, column, m, n);
+}
+
+static void gemm_prepare(GemmPlan *plan) {
+  GemmProblem *p = &plan->problem;
+  plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
+  plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
+  plan->blocks_x = divide_up(p->n, TILE_N);
+  plan->blocks_y = divide_up(p->m, TILE_M);
+  CUDA_CHECK(cudaFuncSetAttribute(serial_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  sizeof(Shared) + 1024));
+}
+
+static void gemm_launch(const GemmPlan *plan) {
+  const GemmProblem *p = &plan->problem;
+  serial_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS, sizeof(Shared) + 1024>>>(
+      plan->a, plan->b, p->c, p->m, p->n, p->k);
+}
+
+int main(int argc, char **argv) {
+  return gemm_program("serial", argc, argv, gemm_prepare, gemm_launch, 0);
+}
