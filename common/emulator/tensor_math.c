@@ -183,16 +183,201 @@ static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packe
                            : settle_float(sum, largest - rule->fraction_bits, rule->short_result);
 }
 
+/* ---- Eight results at a time ----
+ *
+ * The same rule over vectors of eight columns. Two sums of at most 33 terms below 2^27 each cannot
+ * overflow 31 bits; their own sum is exact in a double, where it is cut (or rounded to f16).
+ * Infinities, NaNs and results near the ends of f32's range go to add_products. */
+
+/* The functions below never leave this file: how vectors would be passed does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+typedef int32_t Ints __attribute__((vector_size(32)));
+typedef uint32_t Unsigneds __attribute__((vector_size(32)));
+typedef int32_t FourInts __attribute__((vector_size(16)));
+typedef double Doubles __attribute__((vector_size(32)));
+typedef int64_t Longs __attribute__((vector_size(32)));
+typedef float FourFloats __attribute__((vector_size(16)));
+enum { WIDTH = 8 };
+
+static inline Ints load(const void *from) {
+  Ints value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+static inline Ints all(int32_t value) { return (Ints){0} + value; }
+static inline Ints choose(Ints condition, Ints yes, Ints no) {
+  return (condition & yes) | (~condition & no);
+}
+
+#ifdef __AVX2__
+static inline Ints larger(Ints a, Ints b) { return (Ints)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+static inline Ints magnitude_of(Ints a) { return (Ints)_mm256_abs_epi32((__m256i)a); }
+static inline Ints with_sign(Ints a, Ints sign) {
+  return (Ints)_mm256_sign_epi32((__m256i)a, (__m256i)sign);
+}
+static inline Ints shifted_right(Ints a, Ints by) { /* by 32 and more: 0 */
+  return (Ints)_mm256_srlv_epi32((__m256i)a, (__m256i)by);
+}
+/* Lower half times lower half; `lower` has nothing in its upper half. */
+static inline Ints product(Ints packed, Ints lower) {
+  return (Ints)_mm256_madd_epi16((__m256i)packed, (__m256i)lower);
+}
+static inline bool any(Ints condition) { return _mm256_movemask_epi8((__m256i)condition) != 0; }
+#else
+static inline Ints larger(Ints a, Ints b) { return choose(a > b, a, b); }
+static inline Ints magnitude_of(Ints a) { return choose(a < 0, -a, a); }
+static inline Ints with_sign(Ints a, Ints sign) { return choose(sign < 0, -a, a); }
+static inline Ints shifted_right(Ints a, Ints by) {
+  return choose(by > 31, all(0), (Ints)((Unsigneds)a >> (Unsigneds)(by & 31)));
+}
+static inline Ints product(Ints packed, Ints lower) {
+  return ((packed << 16) >> 16) * ((lower << 16) >> 16);
+}
+static inline bool any(Ints condition) {
+  int32_t found = 0;
+  for (int i = 0; i < WIDTH; i++) found |= condition[i];
+  return found != 0;
+}
+#endif
+
+typedef struct {
+  Ints exponent, significand; /* as in Accumulator */
+} Accumulators;
+
+static inline Accumulators read_accumulators(bool half, Ints bits) {
+  const int mantissa_bits = half ? 10 : 23, top = half ? 31 : 255;
+  const Ints field = (bits >> mantissa_bits) & top;
+  const Ints mantissa = bits & ((1 << mantissa_bits) - 1);
+  const Ints sign = half ? (bits << 16) >> 31 : bits >> 31;
+  const Ints magnitude = mantissa | ((field != 0) & (1 << mantissa_bits));
+  Accumulators result;
+  result.significand = (magnitude ^ sign) - sign;
+  result.exponent = field - (field == 0) - (top >> 1);
+  result.exponent = choose(magnitude == 0, all(EXPONENT_ZERO), result.exponent);
+  result.exponent = choose(field == top, all(EXPONENT_INFINITY), result.exponent);
+  return result;
+}
+
+/* (first + second) * 2^scale for four of the eight. */
+static inline Doubles exact_sum(Ints first, Ints second, int from) {
+  FourInts x, y;
+  memcpy(&x, (const char *)&first + 4 * from, sizeof x);
+  memcpy(&y, (const char *)&second + 4 * from, sizeof y);
+  return __builtin_convertvector(x, Doubles) + __builtin_convertvector(y, Doubles);
+}
+static inline Doubles power_of_two(Ints exponent, int from) {
+  FourInts four;
+  memcpy(&four, (const char *)&exponent + 4 * from, sizeof four);
+  return (Doubles)((__builtin_convertvector(four, Longs) + 1023) << 52);
+}
+
+/* To nearest even, in units of the last mantissa bit that f16 has for a number of this size. */
+static inline Doubles rounded_to_half(Doubles value) {
+  const Longs field = ((Longs)value >> 52) & 0x7ff;
+  const Longs least = (Longs){0} + (1023 - 14);
+  const Longs small = field < least;
+  const Longs unit = ((small & least) | (~small & field)) - 10;
+  const Doubles magic = (Doubles)(((unit + 52) << 52) | 0x0008000000000000ll);
+  return (value + magic) - magic;
+}
+
+static inline Ints aligned_product(Ints b, Packed a_lower, Packed a_upper, Ints largest) {
+  const Ints term = product(b, all(a_lower));
+  const Ints by = (Ints)((Unsigneds)(largest - (b + a_upper)) >> 16);
+  return with_sign(shifted_right(magnitude_of(term), by), term);
+}
+
+/* One row's next `step` products for eight columns. False: add_products must do it. */
+static inline __attribute__((always_inline)) bool add_products_wide(
+    const FloatRule *rule, int step, const Packed *a_lower, const Packed *a_upper, const Packed *b,
+    size_t b_pitch, uint32_t *results) {
+  const Accumulators c = read_accumulators(rule->half_result, load(results));
+  Ints largest = c.exponent << 16;
+  for (int k = 0; k < step; k++)
+    largest = larger(largest, load(b + (size_t)k * b_pitch) + a_upper[k]);
+  const Ints top = largest >> 16;
+  largest |= 0xffff; /* so that a difference of upper halves never borrows */
+  Ints even = all(0), odd = all(0);
+  for (int k = 0; k < step; k += 2) {
+    even += aligned_product(load(b + (size_t)k * b_pitch), a_lower[k], a_upper[k], largest);
+    odd += aligned_product(load(b + (size_t)(k + 1) * b_pitch), a_lower[k + 1], a_upper[k + 1],
+                           largest);
+  }
+  const int left = rule->fraction_bits - (rule->half_result ? 10 : 23);
+  const Ints c_magnitude = magnitude_of(c.significand) << (left > 0 ? left : 0);
+  /* 16 bits of difference hold any that there is; by more than 31 nothing is left */
+  const Ints c_by = top - c.exponent + (left < 0 ? -left : 0);
+  even += with_sign(shifted_right(c_magnitude, c_by), c.significand);
+
+  const Ints exponent = larger(top, all(-126)) - rule->fraction_bits;
+  if (rule->half_result) {
+    if (any(top > EXPONENT_SPECIAL)) return false;
+    for (int i = 0; i < WIDTH; i += 4) {
+      const Doubles value =
+          rounded_to_half(exact_sum(even, odd, i) * power_of_two(exponent, i));
+      const FourFloats narrow = __builtin_convertvector(value, FourFloats);
+      for (int k = 0; k < 4; k++) {
+        const uint32_t half = half_of_float(narrow[k]);
+        results[i + k] = (half & 0x7fffu) != 0 ? half : 0;
+      }
+    }
+    return true;
+  }
+  const Ints something = (even + odd) != 0;
+  if (any((top > 119) | ((top < -100) & something))) return false;
+  const int64_t cut_off = rule->short_result ? (1ll << 39) - 1 : (1ll << 29) - 1;
+  const Longs kept = (Longs){~cut_off, ~cut_off, ~cut_off, ~cut_off};
+  for (int i = 0; i < WIDTH; i += 4) {
+    const Doubles cut = (Doubles)((Longs)exact_sum(even, odd, i) & kept);
+    const FourFloats narrow =
+        __builtin_convertvector(cut * power_of_two(exponent, i), FourFloats);
+    memcpy(results + i, &narrow, sizeof narrow);
+  }
+  return true;
+}
+
+static inline __attribute__((always_inline)) void multiply_step(
+    const FloatRule *rule, int step, int rows, int columns, int depth, const Packed *a,
+    size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
+    size_t accumulator_pitch) {
+  enum { MOST_ROWS = 16, MOST_STEP = 64 };
+  Packed lower[MOST_ROWS * MOST_STEP], upper[MOST_ROWS * MOST_STEP];
+  for (int first = 0; first < depth; first += step) {
+    for (int row = 0; row < rows; row++)
+      for (int k = 0; k < step; k++) {
+        const Packed number = a[(size_t)row * a_pitch + (size_t)(first + k)];
+        lower[row * step + k] = number & 0xffff;
+        upper[row * step + k] = (Packed)((uint32_t)number & 0xffff0000u);
+      }
+    for (int column = 0; column < columns; column += WIDTH) {
+      const Packed *block = b + (size_t)first * b_pitch + column;
+      for (int row = 0; row < rows; row++) {
+        uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
+        if (add_products_wide(rule, step, lower + row * step, upper + row * step, block, b_pitch,
+                              results))
+          continue;
+        for (int i = 0; i < WIDTH; i++)
+          results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
+                                    results[i]);
+      }
+    }
+  }
+}
+
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
                      size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
                      size_t accumulator_pitch) {
-  for (int row = 0; row < rows; row++)
-    for (int column = 0; column < columns; column++) {
-      uint32_t *result = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-      for (int k = 0; k < depth; k += rule->step)
-        *result = add_products(rule, a + (size_t)row * a_pitch + k,
-                               b + (size_t)k * b_pitch + column, b_pitch, *result);
-    }
+#define STEP(count)                                                                               \
+  multiply_step(rule, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators,          \
+                accumulator_pitch)
+  switch (rule->step) { /* a known count makes better code */
+    case 4: STEP(4); break;
+    case 8: STEP(8); break;
+    case 16: STEP(16); break;
+    case 32: STEP(32); break;
+    default: STEP(rule->step); break;
+  }
+#undef STEP
 }
 
 /* ---- Integers ---- */

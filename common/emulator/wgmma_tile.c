@@ -150,6 +150,8 @@ static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
   return value;
 }
 
+static int column_place(int column);
+
 /* A tile ready to multiply, of the kind that the type needs. */
 typedef union {
   Packed packed[MAX_DEPTH * MAX_COLUMNS];
@@ -180,6 +182,30 @@ typedef struct {
 } KeptTile;
 static _Thread_local KeptTile kept_tiles[KEPT];
 
+/* B's numbers at depth k, in the order of column_place. */
+static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, uint32_t *row) {
+  const int bits = (int)number_bits(form->b);
+  const int step = form->b_mn_major ? 1 : form->depth; /* from column to column */
+  const uint8_t *from = bytes + (form->b_mn_major ? k * form->columns : k) * (bits / 8);
+#define TAKE(type)                                                                                \
+  for (int first = 0; first < form->columns; first += 8, from += 8 * step * (int)sizeof(type))    \
+    for (int i = 0; i < 4; i++) {                                                                 \
+      type even, odd;                                                                             \
+      memcpy(&even, from + 2 * i * step * (int)sizeof(type), sizeof(type));                       \
+      memcpy(&odd, from + (2 * i + 1) * step * (int)sizeof(type), sizeof(type));                  \
+      row[first + i] = even;                                                                      \
+      row[first + 4 + i] = odd;                                                                   \
+    }
+  if (bits == 8) {
+    TAKE(uint8_t)
+  } else if (bits == 16) {
+    TAKE(uint16_t)
+  } else {
+    TAKE(uint32_t)
+  }
+#undef TAKE
+}
+
 static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
   uint8_t bytes[MAX_BYTES];
   const ChunkCount count = wgmma_chunks(form, SIDE_B);
@@ -202,18 +228,15 @@ static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, 
   kept->fast = operands->fast;
   kept->half_result = form->rule.half_result;
   memcpy(kept->bytes, bytes, bytes_count);
-  if (form->b == NUMBER_B1) {
-    memcpy(kept->tile.bits, bytes, bytes_count);
-    return &kept->tile;
-  }
-  const int bits = (int)number_bits(form->b), columns = form->columns;
-  uint32_t row[MAX_COLUMNS];
   Tile *tile = &kept->tile;
+  const int columns = form->columns;
+  if (form->b == NUMBER_B1) {
+    for (int n = 0; n < columns; n++) memcpy(&tile->bits[column_place(n) * 4], bytes + n * 32, 32);
+    return tile;
+  }
+  uint32_t row[MAX_COLUMNS];
   for (int k = 0; k < form->depth; k++) {
-    if (form->b_mn_major)
-      for (int n = 0; n < columns; n++) row[n] = number_in(bytes, k * columns + n, bits);
-    else
-      for (int n = 0; n < columns; n++) row[n] = number_in(bytes, n * form->depth + k, bits);
+    numbers_of_row(form, bytes, k, row);
     if (form->d == RESULT_S32)
       for (int n = 0; n < columns; n++)
         tile->integers[k * columns + n] = extend_integer(form->b, row[n]);
@@ -279,32 +302,43 @@ static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, 
   return true;
 }
 
-/* ---- Results in registers ---- */
+/* ---- Results in registers ----
+ *
+ * Of eight neighbouring columns a lane holds two: 2t and 2t+1. Here the even ones come first, then
+ * the odd ones, in results as in B's prepared tile, so that four lanes' registers are four
+ * neighbours, and copying is enough. */
+
+static int column_place(int column) { return column / 8 * 8 + column % 8 / 2 + column % 2 * 4; }
 
 static void read_results(const WgmmaForm *form, uint32_t *const *d, uint32_t *results) {
-  const int columns = form->columns;
-  for (int r = 0; r < form->d_registers; r++)
-    for (int lane = 0; lane < LANES; lane++) {
-      const uint32_t value = d[r][lane];
+  for (int block = 0; block < form->columns / 8; block++)
+    for (int row = 0; row < WARP_ROWS; row++) {
+      uint32_t *at = &results[row * form->columns + block * 8];
+      const int lane = row % 8 * 4;
       if (form->d == RESULT_F16) {
-        uint32_t *at = &results[(lane / 4 + r % 2 * 8) * columns + r / 2 * 8 + lane % 4 * 2];
-        at[0] = value & 0xffffu;
-        at[1] = value >> 16;
+        const uint32_t *from = d[2 * block + row / 8] + lane;
+        for (int i = 0; i < 4; i++) {
+          at[i] = from[i] & 0xffffu;
+          at[4 + i] = from[i] >> 16;
+        }
       } else {
-        results[(lane / 4 + r / 2 % 2 * 8) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2] = value;
+        memcpy(at, d[4 * block + row / 8 * 2] + lane, 16);
+        memcpy(at + 4, d[4 * block + row / 8 * 2 + 1] + lane, 16);
       }
     }
 }
 
 static void write_results(const WgmmaForm *form, const uint32_t *results, uint32_t *const *d) {
-  const int columns = form->columns;
-  for (int r = 0; r < form->d_registers; r++)
-    for (int lane = 0; lane < LANES; lane++) {
+  for (int block = 0; block < form->columns / 8; block++)
+    for (int row = 0; row < WARP_ROWS; row++) {
+      const uint32_t *at = &results[row * form->columns + block * 8];
+      const int lane = row % 8 * 4;
       if (form->d == RESULT_F16) {
-        const uint32_t *at = &results[(lane / 4 + r % 2 * 8) * columns + r / 2 * 8 + lane % 4 * 2];
-        d[r][lane] = at[0] | at[1] << 16;
+        uint32_t *to = d[2 * block + row / 8] + lane;
+        for (int i = 0; i < 4; i++) to[i] = at[i] | at[4 + i] << 16;
       } else {
-        d[r][lane] = results[(lane / 4 + r / 2 % 2 * 8) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2];
+        memcpy(d[4 * block + row / 8 * 2] + lane, at, 16);
+        memcpy(d[4 * block + row / 8 * 2 + 1] + lane, at + 4, 16);
       }
     }
 }
