@@ -4,9 +4,9 @@
 //
 // The copies of chapter 01's copy_speed, with the fetch done by TMA in two ways:
 //
-//   tma, one stage    one CTA per tile: load, wait, write out. Overlap comes only from the other
+//   tma one stage    one CTA per tile: load, wait, write out. Overlap comes only from the other
 //                     CTAs that the multiprocessor holds.
-//   tma, ring         CTAs that stay and take tile after tile through several buffers: while the
+//   tma ring         CTAs that stay and take tile after tile through several buffers: while the
 //                     threads write one tile out, the next ones are on their way.
 //
 //   stage     0      1      2      3      0      1  ...
@@ -119,8 +119,8 @@ static void launch_ring(const CopyJob *job, const CopyWay *way) {
 
 static CopyWay ways[] = {
     {"cudaMemcpy", 0, 0, NULL, copy_with_memcpy, NULL},
-    TMA_WAYS("tma, one stage", launch_one_stage),
-    TMA_WAYS("tma, ring", launch_ring),
+    TMA_WAYS("tma one stage", launch_one_stage),
+    TMA_WAYS("tma ring", launch_ring),
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

@@ -179,7 +179,7 @@ static __device__ __forceinline__ MbarrierState mbarrier_last_state(uint64_t *ba
 static __device__ __forceinline__ bool mbarrier_wait_parity_for(uint64_t *barrier, uint32_t parity,
                                                                 int64_t clocks) {
   int64_t start = clock64();
-  while (!mbarrier_test_wait_parity(barrier, parity)) {
+  while (!mbarrier_try_wait_parity(barrier, parity)) {
     if (clock64() - start >= clocks) return false;
   }
   return true;

@@ -5,10 +5,10 @@
 // A whole copy, global to global, in which no thread touches the data: a CTA is one thread, which
 // loads a tile, waits for the barrier, stores it, and waits for the group.
 //
-//   tma, one stage      one CTA per tile, as many as the multiprocessor takes
-//   tma, stages         each CTA takes up to 8 neighbouring tiles (64 KiB) through as many buffers:
+//   tma one stage      one CTA per tile, as many as the multiprocessor takes
+//   tma stages         each CTA takes up to 8 neighbouring tiles (64 KiB) through as many buffers:
 //                       all loads first, then store after store as they arrive
-//   tma, 48 KiB flying  one stage, but only so many CTAs at a time that 48 KiB of tiles are on the
+//   tma 48 KiB flying  one stage, but only so many CTAs at a time that 48 KiB of tiles are on the
 //                       way in a multiprocessor, and L2 is told that nobody reads the lines again
 //
 // The last is the fastest, because device memory likes its addresses in order: CTAs run in order of
@@ -158,9 +158,9 @@ static CopyWay ways[] = {
     TILE_WAYS(scalar),
     TILE_WAYS(vectors),
     TILE_WAYS(cp_async),
-    TMA_WAYS("tma, one stage", launch_one_stage),
-    TMA_WAYS("tma, stages", launch_stages),
-    TMA_WAYS("tma, 48 KiB flying", launch_flying),
+    TMA_WAYS("tma one stage", launch_one_stage),
+    TMA_WAYS("tma stages", launch_stages),
+    TMA_WAYS("tma 48 KiB flying", launch_flying),
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 

@@ -85,8 +85,10 @@ static void run_fill(void) {
     for (int column = 0; column < FILL_COLUMNS; column++) expected[row][column] = row % CTA_M;
   check_tile("fill", ELEMENT_S32, matrix, expected, FILL_ROWS, FILL_COLUMNS, 0);
 
-  printf("fill: a %dx%d matrix by %d CTAs of %d threads; its last column of each tile row\n",
-         FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / CTA_N * (FILL_ROWS / CTA_M), CTA_M);
+  printf(
+      "fill: a %dx%d matrix by %d CTAs of %d threads; its last column, a line for each row of "
+      "tiles\n",
+      FILL_ROWS, FILL_COLUMNS, FILL_COLUMNS / CTA_N * (FILL_ROWS / CTA_M), CTA_M);
   for (int first_row = 0; first_row < FILL_ROWS; first_row += CTA_M) {
     printf(" ");
     for (int row = 0; row < CTA_M; row++) printf(" %d", matrix[first_row + row][FILL_COLUMNS - 1]);
