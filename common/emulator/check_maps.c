@@ -5,6 +5,7 @@
  * in the thread that changed it. Maps that the host prepared before the launch need nothing. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check_state.h"
 
@@ -34,6 +35,33 @@ static ChangedMap *find_changed(uint64_t address) {
   return map;
 }
 
+/* Maps in global memory that this program has used or made. Ordinary stores come by the million:
+ * first their range is looked at, then the list. */
+enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
+static uint64_t known_maps[MAPS_KNOWN];
+static int known_count;
+static uint64_t known_first = UINT64_MAX, known_end;
+
+static bool in_known_range(uint64_t address, uint32_t bytes) {
+  return address + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
+         address < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
+}
+
+static void know_map(uint64_t address) {
+  if (address & GENERIC_TAG_MASK) return; /* a parameter: no store reaches it */
+  pthread_mutex_lock(&lock);
+  bool known = known_count == MAPS_KNOWN;
+  for (int i = 0; i < known_count && !known; i++) known = known_maps[i] == address;
+  if (!known) {
+    known_maps[known_count++] = address;
+    if (address < known_first) __atomic_store_n(&known_first, address, __ATOMIC_RELAXED);
+    if (address + MAP_BYTES > known_end) {
+      __atomic_store_n(&known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 /* The first cluster of a launch: what earlier launches changed is visible to this one. */
 void maps_begin(const Cluster *cluster) {
   if (cluster->number != 0 || !__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
@@ -55,10 +83,7 @@ void maps_end(ClusterCheck *check) {
   }
 }
 
-void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                              uint32_t bytes) {
-  (void)warp, (void)lane, (void)bytes;
-  pthread_mutex_lock(&lock);
+static void note_change(const Instruction *in, uint64_t address) {
   ChangedMap *map = find_changed(address);
   if (!map) {
     map = calloc(1, sizeof *map);
@@ -70,6 +95,22 @@ void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint6
   map->in = in;
   map->change++;
   __atomic_store_n(&any_changed, true, __ATOMIC_RELEASE);
+}
+
+void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                              uint32_t bytes) {
+  (void)warp, (void)lane;
+  if (in->text && !strncmp(in->text, "tensormap", 9)) {
+    know_map(address);
+  } else if (!in_known_range(address, bytes)) {
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < known_count; i++) {
+    if (address + bytes > known_maps[i] && address < known_maps[i] + MAP_BYTES) {
+      note_change(in, known_maps[i]);
+    }
+  }
   pthread_mutex_unlock(&lock);
 }
 
@@ -96,6 +137,7 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 }
 
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  if (!in_known_range(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&lock);
   const ChangedMap *changed = find_changed(address);
