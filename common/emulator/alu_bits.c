@@ -221,10 +221,16 @@ bool decode_prmt(Decoder *decoder, const PtxStatement *statement, Instruction *o
 static inline uint64_t low_bits(uint32_t count) {
   return count >= 64 ? ~0ull : (1ull << count) - 1;
 }
+/* Position and length count modulo 256 in the 32-bit forms; the 64-bit ones are code on the chip, and
+ * take them whole. */
+static inline uint32_t amount(uint32_t value, uint32_t width) {
+  if (width == 32) return value & 0xffu;
+  return value < 0x1000u ? value : 0x1000u;
+}
 /* Bits past the word's end are the sign (0 for unsigned), which for a signed field that sticks out
  * is the word's top bit. */
 static inline uint64_t field(uint64_t a, uint32_t b, uint32_t c, uint32_t width, bool sign) {
-  uint32_t position = b & 0xffu, length = c & 0xffu;
+  uint32_t position = amount(b, width), length = amount(c, width);
   if (length == 0) return 0;
   uint32_t last = position + length - 1 < width - 1 ? position + length - 1 : width - 1;
   uint64_t fill = sign && ((a >> last) & 1u) ? ~0ull : 0;
@@ -252,7 +258,7 @@ bool decode_bfe(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 
 static inline uint64_t insert(uint64_t a, uint64_t b, uint32_t position, uint32_t length,
                               uint32_t width) {
-  position &= 0xffu, length &= 0xffu;
+  position = amount(position, width), length = amount(length, width);
   if (position >= width) return b;
   uint64_t bits = low_bits(length) << position;
   return (b & ~bits) | ((a << position) & bits);

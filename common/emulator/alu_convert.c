@@ -134,9 +134,9 @@ static uint64_t clamp_integer(uint64_t magnitude, bool negative, Type type) {
 
 static uint64_t number_to_integer(Number number, const Conversion *conversion) {
   if (number.kind == NUMBER_NAN) {
-    /* The 64-bit conversions answer with the top bit, the shorter ones with 0. */
-    bool wide = conversion->from == TYPE_F64 || type_bytes(conversion->to) == 8;
-    return wide ? (type_bytes(conversion->to) == 8 ? 0x8000000000000000ull : 0x80000000u) : 0;
+    /* From f64 and to 64 bits the top bit, otherwise 0. */
+    uint32_t bytes = type_bytes(conversion->to);
+    return conversion->from == TYPE_F64 || bytes == 8 ? (uint64_t)1 << (8 * bytes - 1) : 0;
   }
   uint64_t magnitude = ~0ull;
   if (number.kind == NUMBER_FINITE) {
@@ -173,12 +173,31 @@ static uint64_t finish_float(Number number, const Conversion *conversion) {
   return bits;
 }
 
+/* Where f64 or bf16 takes part a NaN keeps its sign, and its payload if it becomes wider; only from
+ * bf16 to f32 it is not made quiet. Any other NaN becomes the destination's own. */
+static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
+  const Format *from = format_of(conversion->from), *to = format_of(conversion->to);
+  bool kept = conversion->from == TYPE_F64 || conversion->to == TYPE_F64 ||
+              (conversion->from == TYPE_BF16 && conversion->to == TYPE_F32);
+  if (!kept || conversion->saturate) return conversion->saturate ? 0 : to->nan;
+  if (conversion->flush && conversion->from == TYPE_F32) value = format_f32.nan;
+  uint64_t sign = ((value >> from->sign_bit) & 1u) << to->sign_bit;
+  uint64_t quiet = (uint64_t)1 << (to->precision - 2);
+  if (to->precision < from->precision) return sign | to->infinity | quiet;
+  uint64_t fraction = value & (((uint64_t)1 << (from->precision - 1)) - 1);
+  fraction <<= to->precision - from->precision;
+  return sign | to->infinity | fraction | (conversion->to == TYPE_F64 ? quiet : 0);
+}
+
 static uint64_t convert(const Conversion *conversion, uint64_t value) {
   uint32_t from_bytes = type_bytes(conversion->from);
   value = cut(value, from_bytes);
   if (!type_integer(conversion->from)) {
-    if (conversion->flush && conversion->from == TYPE_F32) value = flush((uint32_t)value);
+    bool flushes = conversion->flush && conversion->to != TYPE_F16; /* seen: f16 gets subnormals */
+    if (flushes && conversion->from == TYPE_F32) value = flush((uint32_t)value);
     Number number = unpack(value, format_of(conversion->from));
+    if (number.kind == NUMBER_NAN && !type_integer(conversion->to))
+      return convert_nan(conversion, value);
     return type_integer(conversion->to) ? number_to_integer(number, conversion)
                                         : finish_float(number, conversion);
   }
@@ -228,9 +247,9 @@ HANDLER1(f32_of_u32, 32, 32, bits_of_float((float)a))
 HANDLER1(s32_of_f32, 32, 32, integer_of_float(a))
 HANDLER1(f32_of_f16, 32, 32, float_result(float_of_half((uint16_t)a)))
 HANDLER1(f16_of_f32, 32, 32, half_of_float(float_of(a)))
-HANDLER1(f32_of_bf16, 32, 32, float_result(float_of_bfloat((uint16_t)a)))
+HANDLER1(f32_of_bf16, 32, 32, a << 16)
 HANDLER1(bf16_of_f32, 32, 32, bfloat_of_float(float_of(a)))
-HANDLER1(f64_of_f32, 64, 32, double_result((double)float_of(a)))
+HANDLER1(f64_of_f32, 64, 32, bits_of_double((double)float_of(a)))
 HANDLER2(f16x2_of_f32, 32, 32, 32,
          (uint32_t)half_of_float(float_of(a)) << 16 | half_of_float(float_of(b)))
 HANDLER2(bf16x2_of_f32, 32, 32, 32,
@@ -258,7 +277,9 @@ static const struct {
 static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite, bool relu) {
   Number number = unpack(bits, &format_f32);
   uint32_t result = (uint32_t)pack(number, &format_tf32, rounding, finite) << 13;
-  if (number.kind == NUMBER_NAN) return CANONICAL_NAN;
+  if (number.kind == NUMBER_NAN && rounding != ROUND_RNA) return 0x7fffe000u;
+  if (number.kind == NUMBER_NAN) /* .rna is integer code on the chip, which sees no NaN */
+    return finite ? (bits & 0x80000000u) | 0x7fbfe000u : (bits + 0x1000u) & 0xffffe000u;
   return relu && (result >> 31) ? 0 : result;
 }
 static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -44,12 +44,12 @@ FLOAT2(mul, x *y)
 FLOAT2(div, x / y)
 FLOAT3(fma, __builtin_fmaf(x, y, z))
 
-HANDLER2(add_f64, 64, 64, 64, double_result(double_of(a) + double_of(b)))
-HANDLER2(sub_f64, 64, 64, 64, double_result(double_of(a) - double_of(b)))
-HANDLER2(mul_f64, 64, 64, 64, double_result(double_of(a) * double_of(b)))
-HANDLER2(div_f64, 64, 64, 64, double_result(double_of(a) / double_of(b)))
+HANDLER2(add_f64, 64, 64, 64, double_result2(double_of(a) + double_of(b), a, b))
+HANDLER2(sub_f64, 64, 64, 64, double_result2(double_of(a) - double_of(b), a, b))
+HANDLER2(mul_f64, 64, 64, 64, double_result2(double_of(a) * double_of(b), a, b))
+HANDLER2(div_f64, 64, 64, 64, double_result2(double_of(a) / double_of(b), a, b))
 HANDLER3(fma_f64, 64, 64, 64, 64,
-         double_result(__builtin_fma(double_of(a), double_of(b), double_of(c))))
+         double_result3(__builtin_fma(double_of(a), double_of(b), double_of(c)), a, b, c))
 
 /* ---- Directed roundings ----------------------------------------------------------------------- */
 static int host_rounding(Rounding rounding) {
@@ -116,7 +116,9 @@ StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++) {
     x = double_of(a[lane]), y = double_of(b[lane]), z = double_of(c[lane]);
     answer = compute_double(directed->operation, &x, &y, &z);
-    result[lane] = double_result(answer);
+    result[lane] = directed->operation == FLOAT_FMA
+                       ? double_result3(answer, a[lane], b[lane], c[lane])
+                       : double_result2(answer, a[lane], b[lane]);
   }
   fesetround(before);
   store_u64(warp, in->d, mask, result);
@@ -188,10 +190,10 @@ static inline uint32_t not_nan(uint32_t bits) {
 }
 HANDLER1(abs_f32, 32, 32, not_nan(a & 0x7fffffffu))
 HANDLER1(abs_f32_ftz, 32, 32, flush(not_nan(a & 0x7fffffffu)))
-HANDLER1(abs_f64, 64, 64, a & 0x7fffffffffffffffull)
+HANDLER1(abs_f64, 64, 64, nan_f64(a) ? a | QUIET_BIT_F64 : a & 0x7fffffffffffffffull)
 HANDLER1(neg_f32, 32, 32, not_nan(a ^ 0x80000000u))
 HANDLER1(neg_f32_ftz, 32, 32, flush(not_nan(a ^ 0x80000000u)))
-HANDLER1(neg_f64, 64, 64, a ^ 0x8000000000000000ull)
+HANDLER1(neg_f64, 64, 64, nan_f64(a) ? a | QUIET_BIT_F64 : a ^ 0x8000000000000000ull)
 
 static bool sign_decode(Form *form, Type type, Execute narrow, Execute narrow_ftz, Execute wide) {
   bool flush_ = form_take(form, "ftz");
@@ -228,10 +230,8 @@ static inline uint32_t extreme_xorsign(uint32_t a, uint32_t b, bool larger, bool
   return chosen == CANONICAL_NAN ? chosen : chosen | ((a ^ b) & 0x80000000u);
 }
 static inline uint64_t extreme_f64(uint64_t a, uint64_t b, bool larger) {
-  bool nan_a = double_of(a) != double_of(a), nan_b = double_of(b) != double_of(b);
-  if (nan_a && nan_b) return CANONICAL_NAN_F64;
-  if (nan_a) return b;
-  if (nan_b) return a;
+  if (nan_f64(a)) return nan_f64(b) ? b | QUIET_BIT_F64 : b;
+  if (nan_f64(b)) return a;
   return (order_f64(a) > order_f64(b)) == larger ? a : b;
 }
 
@@ -273,7 +273,7 @@ static bool test(Test which, uint64_t exponent, uint64_t all_ones, uint64_t frac
     case TEST_INFINITE: return exponent == all_ones && fraction == 0;
     case TEST_NUMBER: return exponent != all_ones || fraction == 0;
     case TEST_NAN: return exponent == all_ones && fraction != 0;
-    case TEST_NORMAL: return exponent != all_ones && exponent != 0;
+    case TEST_NORMAL: return exponent != all_ones && (exponent != 0 || fraction == 0); /* 0 too */
     default: return exponent == 0 && fraction != 0;
   }
 }

@@ -4,9 +4,11 @@
 
 #include "alu.h"
 
-/* Every NaN that arithmetic makes is this one. */
+/* Every NaN that arithmetic of f32 makes is this one. That of f64 hands a NaN on, made quiet, and
+ * makes the other one of its own. */
 #define CANONICAL_NAN 0x7fffffffu
-#define CANONICAL_NAN_F64 0x7ff8000000000000ull
+#define DEFAULT_NAN_F64 0xfff8000000000000ull
+#define QUIET_BIT_F64 0x0008000000000000ull
 
 static inline uint32_t flush(uint32_t bits) {
   return (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits;
@@ -15,8 +17,20 @@ static inline float flushed(uint32_t bits) { return float_of(flush(bits)); }
 static inline uint32_t float_result(float value) {
   return value != value ? CANONICAL_NAN : bits_of_float(value);
 }
-static inline uint64_t double_result(double value) {
-  return value != value ? CANONICAL_NAN_F64 : bits_of_double(value);
+static inline bool nan_f64(uint64_t bits) {
+  return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+}
+static inline uint64_t double_result1(double value, uint64_t a) {
+  uint64_t nan = nan_f64(a) ? a | QUIET_BIT_F64 : DEFAULT_NAN_F64;
+  return value != value ? nan : bits_of_double(value);
+}
+static inline uint64_t double_result2(double value, uint64_t a, uint64_t b) {
+  uint64_t nan = nan_f64(b) ? b | QUIET_BIT_F64 : nan_f64(a) ? a | QUIET_BIT_F64 : DEFAULT_NAN_F64;
+  return value != value ? nan : bits_of_double(value);
+}
+static inline uint64_t double_result3(double value, uint64_t a, uint64_t b, uint64_t c) {
+  uint64_t nan = nan_f64(c) ? c | QUIET_BIT_F64 : double_result2(value, a, b);
+  return value != value ? nan : bits_of_double(value);
 }
 /* .sat: to 0 to 1; NaN and -0 become +0. */
 static inline uint32_t float_saturated(float value) {

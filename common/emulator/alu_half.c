@@ -99,10 +99,10 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
     for (int i = 0; i < HALVES; i++) x[i] = float_of(float_saturated(x[i]));
   if (half->relu)
     for (int i = 0; i < HALVES; i++) x[i] = x[i] > 0 || x[i] != x[i] ? x[i] : 0.0f;
+  if (half->flush) /* before rounding: what would round up to the smallest normal number is flushed */
+    for (int i = 0; i < HALVES; i++) x[i] = __builtin_fabsf(x[i]) < 0x1p-14f ? x[i] * 0.0f : x[i];
   LANE_ARRAY uint16_t result[HALVES];
   narrow(x, half->bfloat, result);
-  if (half->flush)
-    for (int i = 0; i < HALVES; i++) result[i] = (uint16_t)half_flush(result[i]);
   if (half->oob) /* the NaN that fills what is out of bounds turns the result into zero */
     for (int i = 0; i < HALVES; i++)
       if (a[i] == 0x7fffu || b[i] == 0x7fffu) result[i] = 0;
@@ -132,10 +132,12 @@ static StepResult half_bitwise(Warp *warp, const Instruction *in, LaneMask mask)
   split(warp, in->a, half, a);
   switch (half->operation) {
     case HALF_ABS:
-      for (int i = 0; i < HALVES; i++) a[i] &= 0x7fffu;
+      for (int i = 0; i < HALVES; i++)
+        a[i] = nan_bits(a[i], half->bfloat) ? 0x7fffu : a[i] & 0x7fffu;
       break;
     case HALF_NEG:
-      for (int i = 0; i < HALVES; i++) a[i] ^= 0x8000u;
+      for (int i = 0; i < HALVES; i++)
+        a[i] = nan_bits(a[i], half->bfloat) ? 0x7fffu : a[i] ^ 0x8000u;
       break;
     default:
       split(warp, in->b, half, b);

@@ -59,8 +59,8 @@ HANDLER2(sub_saturating, 32, 32, 32, sub_saturated(a, b))
 
 /* ---- The carry: add.cc addc sub.cc subc mad.cc madc -------------------------------------------
  *
- * Warp.carry holds the condition code of each lane: the carry of an addition, the borrow of a
- * subtraction. */
+ * Warp.carry holds the condition code of each lane as the chip does: the carry of an addition; a
+ * subtraction adds the complement, so after it a set carry means that nothing was borrowed. */
 #define HANDLER_CARRY(name, width, sources, expression, out)                                      \
   HANDLER_BEGIN(name)                                                                             \
     LANE_ARRAY uint##width##_t result[LANES];                                                     \
@@ -83,10 +83,10 @@ HANDLER_CARRY(add_cc_32, 32, 2, a + b, d < a)
 HANDLER_CARRY(add_cc_64, 64, 2, a + b, d < a)
 HANDLER_CARRY(addc_32, 32, 2, a + b + carry, carry ? d <= a : d < a)
 HANDLER_CARRY(addc_64, 64, 2, a + b + carry, carry ? d <= a : d < a)
-HANDLER_CARRY(sub_cc_32, 32, 2, a - b, a < b)
-HANDLER_CARRY(sub_cc_64, 64, 2, a - b, a < b)
-HANDLER_CARRY(subc_32, 32, 2, a - b - carry, carry ? a <= b : a < b)
-HANDLER_CARRY(subc_64, 64, 2, a - b - carry, carry ? a <= b : a < b)
+HANDLER_CARRY(sub_cc_32, 32, 2, a - b, a >= b)
+HANDLER_CARRY(sub_cc_64, 64, 2, a - b, a >= b)
+HANDLER_CARRY(subc_32, 32, 2, a - b - 1u + carry, carry ? a >= b : a > b)
+HANDLER_CARRY(subc_64, 64, 2, a - b - 1u + carry, carry ? a >= b : a > b)
 #define LOW32(a, b) ((a) * (b))
 #define HIGH_U32(a, b) ((uint32_t)(((uint64_t)(a) * (b)) >> 32))
 #define HIGH_S32(a, b) ((uint32_t)(((int64_t)(int32_t)(a) * (int32_t)(b)) >> 32))
@@ -277,7 +277,7 @@ bool decode_mul24(Decoder *decoder, const PtxStatement *statement, Instruction *
     return b == 0 ? (uint##bits##_t)-1 : a / b;                                                   \
   }                                                                                               \
   static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) {             \
-    return b == 0 ? a : a % b;                                                                    \
+    return b == 0 ? (uint##bits##_t)-1 : a % b;                                                                    \
   }
 #define DIVIDE_SIGNED(type, bits)                                                                 \
   static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {              \
@@ -286,7 +286,7 @@ bool decode_mul24(Decoder *decoder, const PtxStatement *statement, Instruction *
     return (uint##bits##_t)((int##bits##_t)a / (int##bits##_t)b);                                 \
   }                                                                                               \
   static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) {             \
-    if (b == 0) return a;                                                                         \
+    if (b == 0) return (uint##bits##_t)-1;                                                        \
     if (b == (uint##bits##_t)-1) return 0;                                                        \
     return (uint##bits##_t)((int##bits##_t)a % (int##bits##_t)b);                                 \
   }

@@ -44,7 +44,7 @@ uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs) {
 
 /* ---- f64: the approximations answer with the upper 32 bits only ------------------------------- */
 static inline uint64_t upper_word(double value) {
-  return value != value ? CANONICAL_NAN_F64 : bits_of_double(value) & 0xffffffff00000000ull;
+  return value != value ? 0x7fffffff00000000ull : bits_of_double(value) & 0xffffffff00000000ull;
 }
 static inline uint64_t flush_f64(uint64_t bits) {
   return (bits & 0x7ff0000000000000ull) == 0 ? bits & (1ull << 63) : bits;
@@ -57,13 +57,13 @@ HANDLER1(rcp_approx_f64, 64, 64,
          flush_f64(upper_word(1.0 / double_of(flush_f64(a) & 0xffffffff00000000ull))))
 HANDLER1(rsqrt_approx_f64, 64, 64,
          flush_f64(upper_word(rsqrt_double(double_of(flush_f64(a) & 0xffffffff00000000ull)))))
-HANDLER1(rsqrt_f64, 64, 64, double_result(rsqrt_double(double_of(a))))
+HANDLER1(rsqrt_f64, 64, 64, double_result1(rsqrt_double(double_of(a)), a))
 HANDLER1(rcp_rn_f32, 32, 32, float_result(1.0f / float_of(a)))
 HANDLER1(rcp_rn_f32_ftz, 32, 32, flush(float_result(1.0f / flushed(a))))
-HANDLER1(rcp_rn_f64, 64, 64, double_result(1.0 / double_of(a)))
+HANDLER1(rcp_rn_f64, 64, 64, double_result1(1.0 / double_of(a), a))
 HANDLER1(sqrt_rn_f32, 32, 32, float_result(__builtin_sqrtf(float_of(a))))
 HANDLER1(sqrt_rn_f32_ftz, 32, 32, flush(float_result(__builtin_sqrtf(flushed(a)))))
-HANDLER1(sqrt_rn_f64, 64, 64, double_result(__builtin_sqrt(double_of(a))))
+HANDLER1(sqrt_rn_f64, 64, 64, double_result1(__builtin_sqrt(double_of(a)), a))
 
 /* rcp and sqrt: .approx{.ftz}, or rounded. */
 static bool rounded_or_approximate(Form *form, Type type, FloatOperation operation,

@@ -3,7 +3,7 @@
  *   alu_cases record FILE    on the H200
  *   alu_cases check FILE     anywhere: each answer must be the recorded one, bit for bit, or within
  *                            the case's units in the last place
- *   alu_cases dump FILE      every answer in full, to look into differences
+ *   alu_cases dump FILE      every answer and its operands in full, to look into differences
  *
  * A recording holds, for each case, a hash of its name, the first KEPT answers, and a hash of all
  * COUNT of them (0 for approximate cases). */
@@ -186,7 +186,10 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
     for (int i = 0; i < COUNT; i++) memcpy(kept + i * bytes, &answers[i], bytes);
     uint32_t name = (uint32_t)hash_bytes(one->name, strlen(one->name));
     uint64_t all = one->tolerance ? 0 : hash_bytes(kept, COUNT * bytes);
-    if (dump) fwrite(kept, bytes, COUNT, file);
+    if (dump) {
+      fwrite(kept, bytes, COUNT, file);
+      fwrite(inputs, 8, (size_t)operand_count * COUNT, file);
+    }
     if (record) {
       fwrite(&name, sizeof name, 1, file);
       fwrite(kept, bytes, KEPT, file);
