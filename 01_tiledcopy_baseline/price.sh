@@ -13,7 +13,11 @@ export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PA
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 THREADS_LAUNCHED=768 # 6 CTAs of 128, in both programs
 
-show() { column -s, -t <"$1" 2>/dev/null || cat "$1"; }
+# The stamp as it is, the rest in columns where there is a column command.
+show() {
+  grep '^#' "$1"
+  grep -v '^#' "$1" | { column -s, -t 2>/dev/null || grep -v '^#' "$1"; }
+}
 
 if ! command -v cuobjdump >/dev/null || ! command -v ncu >/dev/null ||
   ! nvidia-smi -L >/dev/null 2>&1; then

@@ -1,0 +1,39 @@
+#!/usr/bin/env bats
+# Chapter 03: the programs print what an H200 printed, the round trip's four tiles among it.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  chapter=03_tma_store
+}
+
+prints_what_was_recorded() {
+  local name=$1
+  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
+  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+}
+
+@test "tma_store prints what was recorded" { prints_what_was_recorded tma_store; }
+@test "reuse prints what was recorded" { prints_what_was_recorded reuse; }
+@test "clip prints what was recorded" { prints_what_was_recorded clip; }
+@test "copy_speed prints what was recorded" { prints_what_was_recorded copy_speed; }
+
+@test "the lower right tile of the round trip, before and after" {
+  run common/run-program build/$chapter/tma_store
+  [ "$status" -eq 0 ]
+  values() { # of the tile under a title
+    grep -A 6 "^$1\$" <<<"$output" | tail -n 4 | sed 's/^.*\]//' | tr -s ' \n' ' '
+  }
+  [ "$(values 'tile (1,1) before')" = " 36 37 38 39 44 45 46 47 52 53 54 55 60 61 62 63 " ]
+  [ "$(values 'tile (1,1) after')" = " 36 38 40 42 48 50 52 54 60 62 64 66 72 74 76 78 " ]
+}
+
+@test "an unknown option: usage, exit 2" {
+  for name in tma_store reuse clip copy_speed; do
+    run common/run-program build/$chapter/$name --no-such-option
+    echo "$name: $output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"unknown argument '--no-such-option'"* ]]
+    [[ $output == *"usage: $name"* ]]
+  done
+}
