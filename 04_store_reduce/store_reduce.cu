@@ -323,27 +323,37 @@ static int index_of(const char *name, const char *const names[], int count) {
   return -1;
 }
 
-static int usage(const char *value, const char *rule, const char *const names[], int count) {
-  fprintf(stderr, "store_reduce: '%s' %s; choose one of:", value, rule);
-  for (int i = 0; i < count; i++) fprintf(stderr, " %s", names[i]);
-  fprintf(stderr, "\nusage: store_reduce [--try OPERATION TYPE]\n");
+static void print_usage(FILE *out) {
+  fprintf(out, "usage: store_reduce [--try OPERATION TYPE]\n  operations:");
+  for (int i = 0; i < OPERATIONS; i++) fprintf(out, " %s", operation_names[i]);
+  fprintf(out, "\n  types:");
+  for (int i = 0; i < TYPES; i++) fprintf(out, " %s", types[i].name);
+  fprintf(out, "\n");
+}
+
+static int refuse(const char *value, const char *rule) {
+  fprintf(stderr, "store_reduce: '%s' %s\n", value, rule);
+  print_usage(stderr);
   return EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {
-  // 1. One pair on request. Words are read here; everything else is program_begin's.
-  if (argc > 1 && strcmp(argv[1], "--try") == 0) {
+  // 1. One pair on request.
+  if (argc > 1) {
+    if (strcmp(argv[1], "--help") == 0) {
+      print_usage(stdout);
+      return EXIT_PASS;
+    }
+    if (strcmp(argv[1], "--try") != 0) return refuse(argv[1], "is not known here");
     const char *type_names[TYPES];
     for (int i = 0; i < TYPES; i++) type_names[i] = types[i].name;
     const char *operation_name = argc > 2 ? argv[2] : "";
     const char *type_name = argc > 3 ? argv[3] : "";
     int operation = index_of(operation_name, operation_names, OPERATIONS);
     int type = index_of(type_name, type_names, TYPES);
-    if (operation < 0) {
-      return usage(operation_name, "is no operation", operation_names, OPERATIONS);
-    }
-    if (type < 0) return usage(type_name, "is no element type", type_names, TYPES);
-    if (argc > 4) return usage(argv[4], "is one word too many", NULL, 0);
+    if (operation < 0) return refuse(operation_name, "is no operation");
+    if (type < 0) return refuse(type_name, "is no element type");
+    if (argc > 4) return refuse(argv[4], "is one word too many");
     program_begin("store_reduce", 1, argv, NULL, 0);
     return try_one_pair(&types[type], (Operation)operation);
   }

@@ -108,9 +108,13 @@ static void show_place(SwizzleMode mode, int row, int column) {
   printf("\n");
 }
 
-__attribute__((noreturn)) static void usage(const char *given, const char *rule) {
+static void print_usage(FILE *out) {
+  fprintf(out, "usage: where [--mode none|32B|64B|128B] [--row N] [--column N] [--ask]\n");
+}
+
+__attribute__((noreturn)) static void refuse(const char *given, const char *rule) {
   fprintf(stderr, "where: '%s' %s\n", given, rule);
-  fprintf(stderr, "usage: where [--mode none|32B|64B|128B] [--row N] [--column N] [--ask]\n");
+  print_usage(stderr);
   exit(EXIT_USAGE);
 }
 
@@ -171,17 +175,20 @@ int main(int argc, char **argv) {
   bool ask = false;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argv[i], "--ask") == 0) {
+    if (strcmp(argv[i], "--help") == 0) {
+      print_usage(stdout);
+      return EXIT_PASS;
+    } else if (strcmp(argv[i], "--ask") == 0) {
       ask = true;
       continue;
     } else if (strcmp(argv[i], "--mode") == 0) {
-      if (!read_mode(value, &mode)) usage(value, "is no swizzle mode");
+      if (!read_mode(value, &mode)) refuse(value, "is no swizzle mode");
     } else if (strcmp(argv[i], "--row") == 0) {
-      if (!read_number(value, &row)) usage(value, "is no row: rows count from 0");
+      if (!read_number(value, &row)) refuse(value, "is no row: rows count from 0");
     } else if (strcmp(argv[i], "--column") == 0) {
-      if (!read_number(value, &column)) usage(value, "is no column: columns count from 0");
+      if (!read_number(value, &column)) refuse(value, "is no column: columns count from 0");
     } else {
-      usage(argv[i], "is not known here");
+      refuse(argv[i], "is not known here");
     }
     i++;
   }
@@ -190,7 +197,7 @@ int main(int argc, char **argv) {
     snprintf(cell, sizeof cell, "row %d, column %d", row, column);
     snprintf(rule, sizeof rule, "lies outside: in mode %s rows go to %d, columns to %d",
              mode_names[mode], TILE_BYTES / row_bytes(mode) - 1, row_bytes(mode) / 2 - 1);
-    usage(cell, rule);
+    refuse(cell, rule);
   }
   program_begin("where", 1, argv, NULL, 0);
   if (ask) return answer_questions();

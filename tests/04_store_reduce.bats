@@ -44,14 +44,22 @@ prints_what_was_recorded() {
 @test "an unknown operation or type: the choices, exit 2" {
   run common/run-program build/04_store_reduce/store_reduce --try sub u32
   [ "$status" -eq 2 ]
-  [[ $output == *"'sub' is no operation; choose one of: add min max inc dec and or xor"* ]]
+  [[ $output == *"'sub' is no operation"* ]]
+  [[ $output == *"operations: add min max inc dec and or xor"* ]]
   run common/run-program build/04_store_reduce/store_reduce --try add fp8
   [ "$status" -eq 2 ]
-  [[ $output == *"'fp8' is no element type; choose one of: u8 "* ]]
+  [[ $output == *"'fp8' is no element type"* ]]
+  [[ $output == *"types: u8 u16 u32 s32 u64 s64 f16 bf16 f32 f32_ftz tf32 tf32_ftz f64"* ]]
   run common/run-program build/04_store_reduce/store_reduce --try
   [ "$status" -eq 2 ]
   run common/run-program build/04_store_reduce/store_reduce --try add u32 u32
   [ "$status" -eq 2 ]
+}
+
+@test "--help: usage, exit 0" {
+  run common/run-program build/04_store_reduce/store_reduce --help
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == "usage: store_reduce"* ]]
 }
 
 @test "an unknown option: usage, exit 2" {

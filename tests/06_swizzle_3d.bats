@@ -88,6 +88,9 @@ C
   [ "$status" -eq 2 ]
   where --no-such-option
   [ "$status" -eq 2 ]
+  where --help
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == "usage: where "* ]]
 }
 
 @test "an unknown option: usage, exit 2" {
