@@ -65,7 +65,7 @@ static uint32_t axis_of(Index3 index, unsigned axis) {
   return axis == 0 ? index.x : axis == 1 ? index.y : index.z;
 }
 
-static uint64_t warp_special(const Warp *warp, unsigned special) {
+static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number) {
   const Cta *cta = warp->cta;
   const Launch *launch = cta->cluster->launch;
   Index3 size = launch->cluster;
@@ -108,7 +108,9 @@ static uint64_t warp_special(const Warp *warp, unsigned special) {
     case SPECIAL_AGGR_SMEM_SIZE: return shared_size(launch);
     case SPECIAL_RESERVED_SMEM_END: return 288; /* as an H200 says */
     case SPECIAL_RESERVED_SMEM_CAP: return SHARED_RESERVED_BYTES;
-    default: return 0; /* %envreg, %pm, the first reserved byte; clocks are read when used */
+    case SPECIAL_ENVREG: /* where cooperative groups look for the grid's barrier */
+      return number == 1 ? launch->workspace >> 32 : number == 2 ? (uint32_t)launch->workspace : 0;
+    default: return 0; /* %pm, the first reserved byte; clocks are read when used */
   }
 }
 
@@ -121,9 +123,9 @@ static void fill_special(Warp *warp, const Column *column) {
     for (uint32_t lane = 0; lane < LANES; lane++)
       values[lane] = lane_special(warp, special, lane);
   } else if (column->bytes == 8) {
-    fill_u64(warp, column->slot, warp_special(warp, special));
+    fill_u64(warp, column->slot, warp_special(warp, special, column->value));
   } else {
-    fill_u32(warp, column->slot, (uint32_t)warp_special(warp, special));
+    fill_u32(warp, column->slot, (uint32_t)warp_special(warp, special, column->value));
   }
 }
 

@@ -284,7 +284,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
                         CUstream stream, void **arguments, void **extra) {
   (void)stream;
   LaunchShape shape = {
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes};
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, false};
   return launch(function, shape, arguments, extra);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
@@ -292,8 +292,11 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
   LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                        {config->blockDimX, config->blockDimY, config->blockDimZ},
                        {0, 0, 0},
-                       config->sharedMemBytes};
+                       config->sharedMemBytes,
+                       false};
   for (unsigned i = 0; i < config->numAttrs; i++) {
+    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      shape.cooperative = config->attrs[i].value.cooperative != 0;
     if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
     shape.cluster =
         (Index3){config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,

@@ -166,6 +166,8 @@ struct Launch {
   size_t parameter_bytes;
   uint32_t dynamic_shared_bytes;
   uint32_t static_shared_bytes;
+  bool cooperative;            /* all of the grid is resident at once: grid barriers may be used */
+  uint64_t workspace;          /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
   int error;               /* the cudaError_t that ended it, 0: none */
   struct LaunchFlow *flow; /* machine.c */
 };

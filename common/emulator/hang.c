@@ -76,72 +76,121 @@ static void describe_cluster_barrier(FILE *out, const Warp *warp) {
           flow->barrier_arrived, flow->live_threads);
 }
 
-static void describe_group(FILE *out, Warp *warp, const Group *group) {
+/* What the group waits for; in lines of their own. */
+static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const Instruction *in = where(group);
-  const Cta *cta = warp->cta;
-  fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
-  if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
-  fprintf(out, ", warp %u, ", warp->index);
-  print_threads(out, warp, group->mask);
-  if (in->source_line && in->source_file) {
-    const char *slash = strrchr(in->source_file, '/');
-    fprintf(out, " at %s:%u", slash ? slash + 1 : in->source_file, in->source_line);
-  }
-  fprintf(out, " PTX line %u: %.120s\n", in->line, in->text ? in->text : "");
+  const struct ClusterFlow *flow = warp->cta->cluster->flow;
   if (group->state != GROUP_BLOCKED) {
     fprintf(out, "      runs, but in circles\n");
-  } else if (starts(in, "mbarrier.")) {
-    for (LaneMask left = group->mask; left; left = 0) /* all lanes wait alike, as a rule */
-      mbarrier_describe(warp, in, first_lane(left), out);
+  } else if (starts(in, "mbarrier.")) { /* all lanes wait alike, as a rule */
+    mbarrier_describe(warp, in, first_lane(group->mask), out);
   } else if (starts(in, "barrier.cluster")) {
     describe_cluster_barrier(out, warp);
   } else if (starts(in, "bar.warp")) {
     describe_lanes_missing(out, warp, group);
   } else if (starts(in, "bar")) {
     describe_named(out, warp, group);
-  } else if (warp->cta->cluster->flow->wants_turn && !warp->cta->cluster->flow->has_turn) {
-    fprintf(out, "      waits for its turn at global memory\n");
   } else if (starts(in, "shfl") || starts(in, "vote") || starts(in, "match") ||
              starts(in, "redux") || starts(in, "elect") || in->execute == flow_converge) {
     describe_lanes_missing(out, warp, group);
+  } else if (flow->wants_turn && !flow->has_turn) {
+    fprintf(out, "      waits for its turn at global memory\n");
   }
 }
 
-/* Warps that wait alike (same place, same state) are told once, with how many more there are. */
-static void describe_cluster(FILE *out, Context *context, uint32_t *listed, uint32_t *left_out,
-                             Warp **first_warp, const Group **first_group) {
-  for (uint32_t i = 0; i < context->warp_count; i++) {
-    Warp *warp = &context->warps[i];
-    for (uint32_t k = 0; k < warp->flow->count; k++) {
-      const Group *group = &warp->flow->groups[k];
-      if (!*first_warp) {
-        *first_warp = warp;
-        *first_group = group;
-      }
-      if (*listed >= LISTED) {
-        ++*left_out;
-        continue;
-      }
-      ++*listed;
-      describe_group(out, warp, group);
+static void describe_place(FILE *out, const Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const Cta *cta = warp->cta;
+  fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
+  if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
+  fprintf(out, ", warp %u, ", warp->index);
+  print_threads(out, warp, group->mask);
+  fprintf(out, " wait%s", group->mask & (group->mask - 1) ? "" : "s");
+  if (in->source_line && in->source_file) {
+    const char *slash = strrchr(in->source_file, '/');
+    fprintf(out, " at %s:%u", slash ? slash + 1 : in->source_file, in->source_line);
+  }
+  fprintf(out, " (PTX line %u: %.120s)\n", in->line, in->text ? in->text : "");
+}
+
+/* Groups that wait at one instruction for the same reason are told once, with how many more there
+ * are. */
+typedef struct {
+  const Instruction *in;
+  char *wait;
+  Warp *warp;
+  Group group;
+  uint32_t more;
+  const Warp *last;
+} Told;
+
+typedef struct {
+  Told told[LISTED];
+  uint32_t count, left_out;
+} Story;
+
+static void tell_group(Story *story, Warp *warp, const Group *group) {
+  char *wait = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&wait, &bytes);
+  if (!out) return;
+  describe_wait(out, warp, group);
+  fclose(out);
+  for (uint32_t i = 0; i < story->count; i++) {
+    Told *told = &story->told[i];
+    if (told->in != where(group) || !wait || strcmp(told->wait, wait) != 0) continue;
+    told->more++;
+    told->last = warp;
+    free(wait);
+    return;
+  }
+  if (story->count == LISTED || !wait) {
+    story->left_out++;
+    free(wait);
+    return;
+  }
+  story->told[story->count++] = (Told){where(group), wait, warp, *group, 0, warp};
+}
+
+static int by_number(const void *a, const void *b) {
+  const Context *left = *(Context *const *)a, *right = *(Context *const *)b;
+  return left->cluster.number < right->cluster.number ? -1 : 1;
+}
+
+static void tell_story(FILE *out, const Story *story) {
+  for (uint32_t i = 0; i < story->count; i++) {
+    const Told *told = &story->told[i];
+    describe_place(out, told->warp, &told->group);
+    if (told->more) {
+      const Cta *cta = told->last->cta;
+      fprintf(out, "    and %u more group%s of threads, up to warp %u of block (%u,%u,%u)\n",
+              told->more, told->more > 1 ? "s" : "", told->last->index, cta->index.x,
+              cta->index.y, cta->index.z);
     }
+    fputs(told->wait, out);
+    free(told->wait);
   }
-  async_describe(&context->cluster, out);
+  if (story->left_out)
+    fprintf(out, "  ... and %u more groups of threads that wait\n", story->left_out);
 }
 
-void report_hang(Context *const *contexts, uint32_t count, const char *why) {
+void report_hang(Context **contexts, uint32_t count, const char *why) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  uint32_t listed = 0, left_out = 0;
-  Warp *warp = NULL;
-  const Group *group = NULL;
   if (!out) return;
   fprintf(out, "the kernel hangs: %s\n", why);
+  qsort(contexts, count, sizeof *contexts, by_number);
+  Story story = {.count = 0};
   for (uint32_t i = 0; i < count; i++)
-    describe_cluster(out, contexts[i], &listed, &left_out, &warp, &group);
-  if (left_out) fprintf(out, "  ... and %u more groups of threads that wait\n", left_out);
+    for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
+      for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
+        tell_group(&story, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+  Warp *warp = story.count ? story.told[0].warp : NULL;
+  Group group = story.count ? story.told[0].group : (Group){0};
+  tell_story(out, &story);
+  for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
   fclose(out);
-  if (warp) fault(warp, where(group), group->mask, 702, "hang", "%s", text ? text : why);
+  if (warp) fault(warp, where(&group), group.mask, 702, "hang", "%s", text ? text : why);
   free(text);
 }

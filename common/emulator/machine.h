@@ -126,7 +126,7 @@ StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask);
 /* flow_barrier.c: threads have left; barriers that waited for them may be complete */
 void barriers_thread_exit(Warp *warp, LaneMask exiting);
 /* hang.c: ends the launch with a report of who waits for what */
-void report_hang(Context *const *contexts, uint32_t count, const char *why);
+void report_hang(Context **contexts, uint32_t count, const char *why);
 /* context.c: clock of the emulated chip */
 uint64_t cluster_clock(const Cluster *cluster);
 void cluster_print(Cluster *cluster, const char *text, size_t bytes);

@@ -311,6 +311,14 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   cudaError_t error = check_shape(kernel, traits, &shape);
   if (error != cudaSuccess) return error;
   if (traits->parameter_count && !arguments && !packed) return cudaErrorInvalidValue;
+  if (shape.cooperative) {
+    uint64_t blocks = (uint64_t)shape.grid.x * shape.grid.y * shape.grid.z;
+    int threads = (int)(shape.block.x * shape.block.y * shape.block.z), multiprocessors = 0;
+    device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
+    int resident = runtime_occupancy(kernel, entry, threads, shape.dynamic_shared_bytes);
+    if (blocks > (uint64_t)resident * (uint64_t)multiprocessors)
+      return cudaErrorCooperativeLaunchTooLarge;
+  }
   if (fault_to_come != cudaSuccess) return cudaSuccess; /* it would never have started */
   uint8_t *parameters = gather_arguments(traits, arguments, packed, packed_bytes);
   if (!parameters) return cudaErrorMemoryAllocation;
@@ -323,6 +331,7 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
       .parameter_bytes = traits->parameter_bytes,
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .static_shared_bytes = traits->static_shared_bytes,
+      .cooperative = shape.cooperative,
   };
   fault_to_come = (cudaError_t)launch_run(&launch);
   free(parameters);
@@ -379,7 +388,7 @@ cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
   (void)stream;
-  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes};
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false};
   return launch_function(function, shape, arguments);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
@@ -389,15 +398,20 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  return cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
+  (void)stream;
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true};
+  return launch_function(function, shape, arguments);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                 void **arguments) {
   if (!config) return runtime_answer(cudaErrorInvalidValue);
-  LaunchShape shape = {
-      from_dim3(config->gridDim), from_dim3(config->blockDim), {0, 0, 0}, config->dynamicSmemBytes};
+  LaunchShape shape = {.grid = from_dim3(config->gridDim),
+                       .block = from_dim3(config->blockDim),
+                       .dynamic_shared_bytes = config->dynamicSmemBytes};
   for (unsigned i = 0; i < config->numAttrs; i++) {
     const cudaLaunchAttribute *attribute = &config->attrs[i];
+    if (attribute->id == cudaLaunchAttributeCooperative)
+      shape.cooperative = attribute->val.cooperative != 0;
     if (attribute->id != cudaLaunchAttributeClusterDimension) continue; /* scheduling advice */
     shape.cluster = (Index3){attribute->val.clusterDim.x, attribute->val.clusterDim.y,
                              attribute->val.clusterDim.z};

@@ -50,6 +50,7 @@ Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *
 typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: none asked for */
   size_t dynamic_shared_bytes;
+  bool cooperative;
 } LaunchShape;
 /* arguments: one pointer per parameter, or NULL when `packed` holds them all. */
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,

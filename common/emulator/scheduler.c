@@ -12,11 +12,13 @@
 #include <string.h>
 
 #include "machine.h"
+#include "memory.h"
 
 enum {
   MULTIPROCESSORS = 132,
-  ROUNDS_OF_POLLS = 200000, /* of all resident clusters: then it is a hang */
-  POLL_SLICE_STEPS = 4096   /* a turn that did more than this did some work */
+  WORKSPACE_BYTES = 256,
+  POLL_COST_STEPS = 100,  /* at least, for EMULATOR_STEPS: passing the turn on takes time */
+  POLL_SLICE_STEPS = 4096 /* a turn that did more than this did some work */
 };
 
 typedef enum { CLUSTER_FRESH, CLUSTER_STARTED, CLUSTER_FINISHED, CLUSTER_COUNTED } ClusterState;
@@ -33,7 +35,7 @@ struct LaunchFlow {
   uint32_t resident;
   uint32_t early;            /* contexts for clusters that run ahead of the turn */
   uint32_t contexts_in_use;
-  uint32_t polls;            /* turns in a row that only polled */
+  uint64_t polled_steps;     /* in turns, one after the other, that only polled */
   Context *spare;
   Context *suspended;        /* linked by next */
   char **outputs;            /* of printf, by cluster, until those before have ended */
@@ -145,14 +147,18 @@ static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
 }
 
 static void everybody_polls(struct LaunchFlow *flow) {
-  Context *contexts[64];
+  flow->failed = true;
   uint32_t count = 0;
-  for (Context *context = flow->suspended; context && count < 64; context = context->next)
+  for (Context *context = flow->suspended; context; context = context->next) count++;
+  Context **contexts = calloc(count + 1u, sizeof *contexts);
+  if (!contexts) return;
+  count = 0;
+  for (Context *context = flow->suspended; context; context = context->next)
     contexts[count++] = context;
   report_hang(contexts, count,
               "all clusters that fit on the chip only poll global memory, or wait for their turn "
               "to, and none makes progress");
-  flow->failed = true;
+  free(contexts);
 }
 
 static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
@@ -163,7 +169,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       keep_output(flow, context);
       flow->state[number] = CLUSTER_FINISHED;
       flow->finished++;
-      flow->polls = 0;
+      flow->polled_steps = 0;
       print_output(flow, false);
       break;
     case CLUSTER_FAULT:
@@ -175,9 +181,10 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       context->next = flow->suspended;
       flow->suspended = context;
       if (end == CLUSTER_POLLS && had_turn) {
-        flow->polls = steps > POLL_SLICE_STEPS ? 0 : flow->polls + 1;
+        flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
+        if (steps > POLL_SLICE_STEPS) flow->polled_steps = 0;
         pass_turn(flow);
-        if (flow->polls / ROUNDS_OF_POLLS >= flow->resident) everybody_polls(flow);
+        if (flow->polled_steps > settings()->steps) everybody_polls(flow);
       }
       return;
   }
@@ -234,6 +241,17 @@ static uint32_t resident_clusters(const Launch *launch) {
   return clusters ? clusters : 1;
 }
 
+/* The two words that cooperative groups find through %envreg1 and 2: a size, and the counter of the
+ * grid's barrier. */
+static bool make_workspace(Launch *launch) {
+  launch->workspace = 0;
+  if (!launch->cooperative) return true;
+  launch->workspace = memory_allocate(WORKSPACE_BYTES);
+  if (!launch->workspace) return false;
+  memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
+  return true;
+}
+
 enum { MOST_THREADS = 256 };
 
 int launch_run(Launch *launch) {
@@ -247,7 +265,10 @@ int launch_run(Launch *launch) {
     return launch->error = 9; /* cudaErrorInvalidConfiguration: the runtime checks before */
   flow.total = (uint32_t)(blocks / ctas);
   flow.state = calloc(flow.total, 1);
-  if (!flow.state) return launch->error = 2;
+  if (!flow.state || !make_workspace(launch)) {
+    free(flow.state);
+    return launch->error = 2;
+  }
   int threads = settings()->threads;
   if (threads < 1) threads = 1;
   if (threads > MOST_THREADS) threads = MOST_THREADS;
@@ -280,6 +301,7 @@ int launch_run(Launch *launch) {
   free(flow.output_bytes);
   pthread_mutex_destroy(&flow.lock);
   pthread_cond_destroy(&flow.changed);
+  if (launch->workspace) memory_free(launch->workspace);
   launch->flow = NULL;
   if (flow.failed && launch->error == 0) launch->error = 2; /* out of memory */
   return launch->error;
