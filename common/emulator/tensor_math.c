@@ -40,24 +40,28 @@ static inline int packed_significand(Packed packed) { return (int16_t)packed; }
 
 /* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
  * number (tf32 lies in the upper 19 bits of 32; the rest is not looked at). */
-static inline void pack_format(int exponent_bits, int mantissa_bits, int spare, bool has_infinity,
-                               int shift, bool negate, const uint32_t *numbers, Packed *packed,
-                               size_t count) {
+static inline __attribute__((always_inline)) void pack_format(
+    int exponent_bits, int mantissa_bits, int spare, bool has_infinity, int shift, bool negate,
+    const uint32_t *restrict numbers, Packed *restrict packed, size_t count) {
   const uint32_t top = (1u << exponent_bits) - 1u, mantissa_mask = (1u << mantissa_bits) - 1u;
   const int bias = (int)(top >> 1);
   for (size_t i = 0; i < count; i++) {
     const uint32_t number = numbers[i] >> spare;
     const uint32_t field = (number >> mantissa_bits) & top;
     const uint32_t mantissa = number & mantissa_mask;
-    const uint32_t negative = ((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u);
-    int significand = (int)((mantissa | (field != 0 ? mantissa_mask + 1u : 0u)) << shift);
+    const int sign = -(int)(((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u));
+    const int magnitude = (int)((mantissa | (field != 0 ? mantissa_mask + 1u : 0u)) << shift);
+    const int significand = (magnitude ^ sign) - sign;
     int exponent = (field != 0 ? (int)field : 1) - bias;
     exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
-    const bool is_top = field == top;
-    exponent = is_top && has_infinity && mantissa == 0 ? EXPONENT_INFINITY : exponent;
-    exponent = is_top && (has_infinity ? mantissa != 0 : mantissa == mantissa_mask) ? EXPONENT_NAN
-                                                                                    : exponent;
-    significand = negative ? -significand : significand;
+    if (has_infinity) {
+      const int special = mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
+      exponent = field == top ? special : exponent;
+    } else {
+      exponent = (number & (top << mantissa_bits | mantissa_mask)) == (top << mantissa_bits | mantissa_mask)
+                     ? EXPONENT_NAN
+                     : exponent;
+    }
     packed[i] = pack(exponent, significand);
   }
 }
@@ -67,7 +71,7 @@ void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool ne
   const int half = rule->fraction_bits / 2;
   const int place = side == SIDE_A ? half : rule->fraction_bits - half;
   const int shift = place - formats[format].mantissa_bits;
-  switch (format) {
+  switch (format) { /* known numbers of bits make vector code */
     case NUMBER_F16: pack_format(5, 10, 0, true, shift, negate, numbers, packed, count); break;
     case NUMBER_BF16: pack_format(8, 7, 0, true, shift, negate, numbers, packed, count); break;
     case NUMBER_TF32: pack_format(8, 10, 13, true, shift, negate, numbers, packed, count); break;
@@ -289,9 +293,9 @@ static inline Ints aligned_product(Ints b, Packed a_lower, Packed a_upper, Ints 
 
 /* One row's next `step` products for eight columns. False: add_products must do it. */
 static inline __attribute__((always_inline)) bool add_products_wide(
-    const FloatRule *rule, int step, const Packed *a_lower, const Packed *a_upper, const Packed *b,
+    const FloatRule *rule, bool half, int step, const Packed *a_lower, const Packed *a_upper, const Packed *b,
     size_t b_pitch, uint32_t *results) {
-  const Accumulators c = read_accumulators(rule->half_result, load(results));
+  const Accumulators c = read_accumulators(half, load(results));
   Ints largest = c.exponent << 16;
   for (int k = 0; k < step; k++)
     largest = larger(largest, load(b + (size_t)k * b_pitch) + a_upper[k]);
@@ -303,14 +307,14 @@ static inline __attribute__((always_inline)) bool add_products_wide(
     odd += aligned_product(load(b + (size_t)(k + 1) * b_pitch), a_lower[k + 1], a_upper[k + 1],
                            largest);
   }
-  const int left = rule->fraction_bits - (rule->half_result ? 10 : 23);
+  const int left = rule->fraction_bits - (half ? 10 : 23);
   const Ints c_magnitude = magnitude_of(c.significand) << (left > 0 ? left : 0);
   /* 16 bits of difference hold any that there is; by more than 31 nothing is left */
   const Ints c_by = top - c.exponent + (left < 0 ? -left : 0);
   even += with_sign(shifted_right(c_magnitude, c_by), c.significand);
 
   const Ints exponent = larger(top, all(-126)) - rule->fraction_bits;
-  if (rule->half_result) {
+  if (half) {
     if (any(top > EXPONENT_SPECIAL)) return false;
     for (int i = 0; i < WIDTH; i += 4) {
       const Doubles value =
@@ -337,7 +341,7 @@ static inline __attribute__((always_inline)) bool add_products_wide(
 }
 
 static inline __attribute__((always_inline)) void multiply_step(
-    const FloatRule *rule, int step, int rows, int columns, int depth, const Packed *a,
+    const FloatRule *rule, bool half, int step, int rows, int columns, int depth, const Packed *a,
     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
     size_t accumulator_pitch) {
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
@@ -353,7 +357,7 @@ static inline __attribute__((always_inline)) void multiply_step(
       const Packed *block = b + (size_t)first * b_pitch + column;
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        if (add_products_wide(rule, step, lower + row * step, upper + row * step, block, b_pitch,
+        if (add_products_wide(rule, half, step, lower + row * step, upper + row * step, block, b_pitch,
                               results))
           continue;
         for (int i = 0; i < WIDTH; i++)
@@ -367,15 +371,20 @@ static inline __attribute__((always_inline)) void multiply_step(
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
                      size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
                      size_t accumulator_pitch) {
-#define STEP(count)                                                                               \
-  multiply_step(rule, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators,          \
+#define STEP(half, count)                                                                         \
+  multiply_step(rule, half, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators,    \
                 accumulator_pitch)
-  switch (rule->step) { /* a known count makes better code */
-    case 4: STEP(4); break;
-    case 8: STEP(8); break;
-    case 16: STEP(16); break;
-    case 32: STEP(32); break;
-    default: STEP(rule->step); break;
+  if (rule->half_result && rule->step == 16) { /* known counts make better code */
+    STEP(true, 16);
+  } else if (rule->half_result) {
+    STEP(true, rule->step);
+  } else {
+    switch (rule->step) {
+      case 8: STEP(false, 8); break;
+      case 16: STEP(false, 16); break;
+      case 32: STEP(false, 32); break;
+      default: STEP(false, rule->step); break;
+    }
   }
 #undef STEP
 }

@@ -31,8 +31,27 @@ typedef struct {
 MatrixDescriptor matrix_descriptor(uint64_t bits);
 
 /* A tile in shared memory is read in chunks of 16 bytes. Of a K-major tile, chunk `chunk` of row
- * (or column of B) `outer`; of an MN-major tile, chunk `chunk` along M or N at depth `outer`. */
-uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_major, int outer, int chunk);
+ * (or column of B) `outer`; of an MN-major tile, chunk `chunk` along M or N at depth `outer`.
+
+ * The building block is 8 rows of 16 bytes. Without swizzle it is 128 bytes in one piece; leading
+ * and stride say how far apart blocks are. With swizzle, the rows of 8 x span bytes hold span / 16
+ * blocks side by side, whose chunks trade places: bits 4 to 6 of an address are xored with bits 7
+ * to 9, less the base. */
+static inline uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_major, int outer,
+                                    int chunk) {
+  const uint32_t in_block = (uint32_t)outer % 8u, block = (uint32_t)outer / 8u;
+  const uint32_t side = (uint32_t)chunk;
+  if (matrix->span == 16)
+    return matrix->start + in_block * 16u +
+           (mn_major ? side * matrix->stride + block * matrix->leading
+                     : block * matrix->stride + side * matrix->leading);
+  const uint32_t beside = matrix->span / 16u;
+  const uint32_t linear = matrix->start + in_block * matrix->span + block * matrix->stride +
+                          side % beside * 16u + side / beside * matrix->leading;
+  const uint32_t row = (linear >> 7) - matrix->base;
+  return linear ^ ((row & (beside - 1u)) << 4);
+}
+
 /* How many of both an operand has. */
 typedef struct {
   int outer, chunks;

@@ -90,24 +90,6 @@ MatrixDescriptor matrix_descriptor(uint64_t bits) {
   return matrix;
 }
 
-/* The building block is 8 rows of 16 bytes. Without swizzle it is 128 bytes in one piece; leading
- * and stride say how far apart blocks are. With swizzle, the rows of 8 x span bytes hold span / 16
- * blocks side by side, whose chunks trade places: bits 4 to 6 of an address are xored with bits 7
- * to 9, less the base. */
-uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_major, int outer, int chunk) {
-  const uint32_t in_block = (uint32_t)outer % 8u, block = (uint32_t)outer / 8u;
-  const uint32_t side = (uint32_t)chunk;
-  if (matrix->span == 16)
-    return matrix->start + in_block * 16u +
-           (mn_major ? side * matrix->stride + block * matrix->leading
-                     : block * matrix->stride + side * matrix->leading);
-  const uint32_t beside = matrix->span / 16u;
-  const uint32_t linear = matrix->start + in_block * matrix->span + block * matrix->stride +
-                          side % beside * 16u + side / beside * matrix->leading;
-  const uint32_t row = (linear >> 7) - matrix->base;
-  return linear ^ ((row & (beside - 1u)) << 4);
-}
-
 ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
   const bool is_a = side == SIDE_A;
   const int depth = is_a && form->sparse ? form->depth / 2 : form->depth;
