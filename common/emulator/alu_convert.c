@@ -278,8 +278,8 @@ static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite,
   Number number = unpack(bits, &format_f32);
   uint32_t result = (uint32_t)pack(number, &format_tf32, rounding, finite) << 13;
   if (number.kind == NUMBER_NAN && rounding != ROUND_RNA) return 0x7fffe000u;
-  if (number.kind == NUMBER_NAN) /* .rna is integer code on the chip, which sees no NaN */
-    return finite ? (bits & 0x80000000u) | 0x7fbfe000u : (bits + 0x1000u) & 0xffffe000u;
+  if (number.kind == NUMBER_NAN) /* .rna cuts it off, .satfinite goes to the pattern before that */
+    return (bits & 0xffffe000u) - (finite ? 0x2000u : 0u);
   return relu && (result >> 31) ? 0 : result;
 }
 static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -47,7 +47,7 @@ FLOAT3(fma, __builtin_fmaf(x, y, z))
 HANDLER2(add_f64, 64, 64, 64, double_result2(double_of(a) + double_of(b), a, b))
 HANDLER2(sub_f64, 64, 64, 64, double_result2(double_of(a) - double_of(b), a, b))
 HANDLER2(mul_f64, 64, 64, 64, double_result2(double_of(a) * double_of(b), a, b))
-HANDLER2(div_f64, 64, 64, 64, double_result2(double_of(a) / double_of(b), a, b))
+HANDLER2(div_f64, 64, 64, 64, double_result2(double_of(a) / double_of(b), b, a))
 HANDLER3(fma_f64, 64, 64, 64, 64,
          double_result3(__builtin_fma(double_of(a), double_of(b), double_of(c)), a, b, c))
 
@@ -116,9 +116,10 @@ StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++) {
     x = double_of(a[lane]), y = double_of(b[lane]), z = double_of(c[lane]);
     answer = compute_double(directed->operation, &x, &y, &z);
-    result[lane] = directed->operation == FLOAT_FMA
-                       ? double_result3(answer, a[lane], b[lane], c[lane])
-                       : double_result2(answer, a[lane], b[lane]);
+    uint64_t first = a[lane], second = b[lane]; /* of two NaNs the second wins; in div the first */
+    if (directed->operation == FLOAT_DIV) first = b[lane], second = a[lane];
+    result[lane] = directed->operation == FLOAT_FMA ? double_result3(answer, first, second, c[lane])
+                                                    : double_result2(answer, first, second);
   }
   fesetround(before);
   store_u64(warp, in->d, mask, result);

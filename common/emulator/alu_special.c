@@ -11,8 +11,19 @@ static float approximate_rsqrt(float x) {
   if (x == 0) return copysignf(HUGE_VALF, x);
   return x < 0 ? NAN : (float)(1.0 / sqrt((double)x));
 }
-static float approximate_sin(float x) { return (float)sin((double)x); }
-static float approximate_cos(float x) { return (float)cos((double)x); }
+/* The chip multiplies by 1/(2 pi), cut toward zero, and looks the sine of so many turns up. */
+static double turns(float x) {
+  double product = (double)x * (double)0x1.45f306p-3f;
+  float turned = (float)product;
+  if (fabs((double)turned) > fabs(product)) turned = nextafterf(turned, 0);
+  turned = flushed(bits_of_float(turned));
+  return (double)turned - trunc((double)turned);
+}
+static float approximate_sin(float x) {
+  double part = turns(x);
+  return part == 0 ? copysignf(0.0f, x) : (float)sin(part * 6.283185307179586477);
+}
+static float approximate_cos(float x) { return (float)cos(turns(x) * 6.283185307179586477); }
 static float approximate_lg2(float x) { return x < 0 ? NAN : (float)log2((double)x); }
 static float approximate_ex2(float x) { return (float)exp2((double)x); }
 static float approximate_tanh(float x) { return (float)tanh((double)x); }
@@ -133,18 +144,27 @@ bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 }
 
 /* ---- ex2 and tanh of halves ------------------------------------------------------------------- */
+/* These cut the f32 answer off, toward zero. */
+static inline uint32_t half_cut(float value) {
+  uint32_t half = half_of_float(value);
+  if (value == value && fabsf(float_of_half((uint16_t)half)) > fabsf(value)) half--;
+  return half;
+}
+static inline uint32_t bfloat_cut(float value) {
+  return value == value ? bits_of_float(value) >> 16 : 0x7fffu;
+}
 static inline uint32_t half_ex2(uint32_t half) {
-  return half_of_float(approximate_ex2(float_of_half((uint16_t)half)));
+  return half_cut(approximate_ex2(float_of_half((uint16_t)half)));
 }
 static inline uint32_t half_tanh(uint32_t half) {
-  return half_of_float(approximate_tanh(float_of_half((uint16_t)half)));
+  return half_cut(approximate_tanh(float_of_half((uint16_t)half)));
 }
 static inline uint32_t bfloat_ex2(uint32_t bfloat) {
   float result = flushed(bits_of_float(approximate_ex2(flushed(bfloat << 16))));
-  return bfloat_of_float(result);
+  return bfloat_cut(result);
 }
 static inline uint32_t bfloat_tanh(uint32_t bfloat) {
-  return bfloat_of_float(approximate_tanh(float_of_bfloat((uint16_t)bfloat)));
+  return bfloat_cut(approximate_tanh(float_of_bfloat((uint16_t)bfloat)));
 }
 #define OF_HALVES(name)                                                                           \
   HANDLER1(name##_one, 32, 32, name(a & 0xffffu))                                                 \
