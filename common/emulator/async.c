@@ -14,7 +14,7 @@ struct AsyncQueue {
   void *barrier_notes;
 };
 
-enum { KEPT_FOR_CHECKER = 64 }; /* landed operations that a thread never waits for */
+enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
 
 void *async_allocate(size_t bytes) {
   void *memory = calloc(1, bytes ? bytes : 1);
@@ -127,7 +127,13 @@ static void thread_forget_oldest(BulkThread *thread) {
 static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   /* A landed operation matters to the checker alone, who wants to know of a later wait. */
   uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
-  while (thread->count > kept && thread->first->landed) thread_forget_oldest(thread);
+  while (thread->count > kept && thread->first->landed) {
+    /* Beyond that it is taken as waited for: better a miss than a false accusation. */
+    if (settings()->check)
+      check_async_waited(operation->warp, operation->in, operation->lane, thread->first->check,
+                         false);
+    thread_forget_oldest(thread);
+  }
   operation->group = thread->committed;
   operation->next_of_thread = NULL;
   operation->listed = true;
@@ -202,7 +208,7 @@ bool async_land_next(Cluster *cluster) {
     operation->write(operation);
     if (settings()->check) tell_landed(cluster, operation);
     if (operation->barrier)
-      for (uint32_t left = operation->barrier_mask; left; left &= left - 1)
+      for (uint32_t left = operation->cta_mask; left; left &= left - 1)
         mbarrier_complete_tx(operation, (uint32_t)__builtin_ctz(left) << 24 |
                                             SHARED_OFFSET(operation->barrier));
   }
@@ -314,7 +320,7 @@ void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
   for (const AsyncOperation *operation = cluster->async->oldest; operation;
        operation = operation->newer) {
     if (SHARED_OFFSET(operation->barrier) != SHARED_OFFSET(barrier)) continue;
-    if (!((operation->barrier_mask >> SHARED_RANK(barrier)) & 1u)) continue;
+    if (!((operation->cta_mask >> SHARED_RANK(barrier)) & 1u)) continue;
     *bytes += operation->bytes;
     ++*operations;
   }
@@ -341,7 +347,7 @@ void async_describe(Cluster *cluster, FILE *out) {
   for (const AsyncOperation *operation = cluster->async->oldest; operation;
        operation = operation->newer) {
     const Cta *cta = operation->warp->cta;
-    fprintf(out, "  in flight: %s, issued by block (%u,%u,%u) thread %u", kind_name(operation),
+    fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u", kind_name(operation),
             cta->index.x, cta->index.y, cta->index.z,
             thread_of(operation->warp, operation->lane));
     if (operation->in->source_line)

@@ -88,11 +88,10 @@ void order_begin(ClusterCheck *check) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     check->clocks[agent] = order_new_clock(check);
     check->clocks[agent].seen[agent] = 1; /* 0 means: has seen nothing of it */
-    check->cluster_arrivals[agent] = check->cluster_waits[agent] = 0;
     check->wgmma_group[agent] = 1;
   }
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
-  memset(check->cluster_phase, 0, sizeof check->cluster_phase);
+  check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   for (uint32_t i = 0; i < check->barrier_count; i++) free(check->barriers[i]);
   check->barrier_count = check->barrier_places = 0;
   while (check->locations) {
@@ -151,27 +150,24 @@ void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, Lan
   order_acquire(check, agent_of(warp), &check->ctas[warp->cta->rank].passed[barrier]);
 }
 
-/* A warp that has passed may arrive for the next phase while a slow one still has to look at this
- * one: two clocks, by the parity of each warp's own count. */
-void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, LaneMask mask) {
-  (void)in, (void)mask;
+/* A warp that has passed may arrive for the next round while a slow one still has to look at this
+ * one: two clocks, by the parity of the round. */
+void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round) {
+  (void)in;
   ClusterCheck *check = check_of(warp);
-  uint32_t agent = agent_of(warp), phase = ++check->cluster_arrivals[agent];
-  Clock *clock = &check->cluster_arriving[phase & 1];
-  if (check->cluster_phase[phase & 1] != phase) {
-    check->cluster_phase[phase & 1] = phase;
+  Clock *clock = &check->cluster_arriving[round & 1];
+  if (check->cluster_round[round & 1] != round) {
+    check->cluster_round[round & 1] = round;
     forget(clock, check->width);
   }
-  if (release) order_release(check, agent, clock);
+  if (release) order_release(check, agent_of(warp), clock);
 }
 
-void check_cluster_wait(Warp *warp, const Instruction *in, bool acquire, LaneMask mask) {
-  (void)in, (void)mask;
+void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
+  (void)in;
   ClusterCheck *check = check_of(warp);
-  uint32_t agent = agent_of(warp), phase = ++check->cluster_waits[agent];
-  if (acquire && check->cluster_phase[phase & 1] == phase) {
-    order_acquire(check, agent, &check->cluster_arriving[phase & 1]);
-  }
+  if (check->cluster_round[round & 1] != round) return;
+  order_acquire(check, agent_of(warp), &check->cluster_arriving[round & 1]);
 }
 
 /* ---- Fences ---- */

@@ -164,16 +164,13 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->warps_per_cta = cluster->ctas[0].warp_count;
   check->cta_count = cluster->cta_count;
   check->clocks = calloc(agents, sizeof *check->clocks);
-  check->cluster_arrivals = calloc(agents, sizeof *check->cluster_arrivals);
-  check->cluster_waits = calloc(agents, sizeof *check->cluster_waits);
   check->of_warp = calloc(agents, sizeof(AsyncCheck *));
   check->wgmma_group = calloc(agents, sizeof *check->wgmma_group);
   check->state_room = 64;
   check->state_count = FIRST_STATE;
   check->states = calloc(check->state_room, sizeof(State *));
   check->memos = calloc(MEMOS, sizeof *check->memos);
-  if (!check->clocks || !check->cluster_arrivals || !check->cluster_waits || !check->of_warp ||
-      !check->wgmma_group || !check->states || !check->memos) {
+  if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->states || !check->memos) {
     abort();
   }
   grow_table(check, FIRST_TABLE);
@@ -322,6 +319,19 @@ static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
                               const AsyncCheck *operation) {
   if (operation->kind == ASYNC_CTA_TO_CTA) {
     return shadow_knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
+  }
+  if (operation->kind == ASYNC_WGMMA) {
+    /* One operation of four warps: the wait of any of them tells that it is over. */
+    uint32_t rank = operation->agent / check->warps_per_cta;
+    uint32_t first = operation->agent % check->warps_per_cta / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+      if (operation->group_waited[i] &&
+          has_seen(check, agent, rank * check->warps_per_cta + first + i,
+                   operation->group_waited[i])) {
+        return true;
+      }
+    }
+    return false;
   }
   return operation->source_read && operation->read_waited_clock &&
          has_seen(check, agent, operation->agent, operation->read_waited_clock);
@@ -805,18 +815,27 @@ void check_wgmma_commit(Warp *warp, const Instruction *in) {
   check_of(warp)->wgmma_group[agent_of(warp)]++;
 }
 
-/* All groups but the last `pending` are over. */
+/* All groups but the last `pending` are over, for the four warps of the group alike. */
 void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
+  (void)in;
   ClusterCheck *check = check_of(warp);
-  uint32_t agent = agent_of(warp);
+  uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   uint64_t open = check->wgmma_group[agent];
   registers_wait(warp, open, (uint64_t)pending);
-  AsyncCheck *next;
-  for (AsyncCheck *each = check->of_warp[agent]; each; each = next) {
-    next = each->next_of_warp;
-    if (each->kind != ASYNC_WGMMA || each->group + (uint64_t)pending >= open) continue;
-    each->source_read = each->landed = true;
-    check_async_waited(warp, in, 0, each, false);
+  uint32_t own = warp->index % WARPS_OF_GROUP;
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    uint32_t index = warp->index - own + i;
+    if (index >= check->warps_per_cta) break;
+    AsyncCheck *next;
+    for (AsyncCheck *each = check->of_warp[agent - own + i]; each; each = next) {
+      next = each->next_of_warp;
+      if (each->kind != ASYNC_WGMMA || each->group + (uint64_t)pending >= open) continue;
+      each->source_read = each->landed = true;
+      if (!each->group_waited[own]) each->group_waited[own] = clock;
+      bool by_all = true;
+      for (uint32_t k = 0; k < WARPS_OF_GROUP; k++) by_all &= each->group_waited[k] != 0;
+      if (by_all) leave_list(check, each);
+    }
   }
 }
 

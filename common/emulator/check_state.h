@@ -19,7 +19,7 @@
 enum {
   BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
   NAMED_BARRIERS = 16,
-  NO_AGENT = 0xffff
+  WARPS_OF_GROUP = 4
 };
 
 typedef struct ClusterCheck ClusterCheck;
@@ -59,6 +59,8 @@ struct AsyncCheck {
   /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
   uint64_t group; /* wgmma: number of its group */
+  /* wgmma: the clock of each warp of the group whose wait found it over; 0: not yet */
+  uint32_t group_waited[WARPS_OF_GROUP];
 };
 
 /* What a word of shared memory remembers. One State stands for all words with the same past, so
@@ -113,10 +115,8 @@ struct ClusterCheck {
   size_t vector_room;
   size_t vectors_used;
   Clock *clocks;             /* of each agent */
-  Clock cluster_arriving[2]; /* barrier.cluster, by phase parity */
-  uint32_t cluster_phase[2];
-  uint32_t *cluster_arrivals; /* of each agent */
-  uint32_t *cluster_waits;
+  Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
+  uint32_t cluster_round[2];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
   uint32_t barrier_count, barrier_places;
   State **states;

@@ -29,8 +29,9 @@ void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask);
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 void check_barrier_complete(Cta *cta, uint32_t barrier); /* all have arrived; waiters go on */
 void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
-void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, LaneMask mask);
-void check_cluster_wait(Warp *warp, const Instruction *in, bool acquire, LaneMask mask);
+/* barrier.cluster: `round` counts its uses; a wait is for the round in which its thread arrived. */
+void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
+void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round);
 typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
 void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask);
 void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask);

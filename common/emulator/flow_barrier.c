@@ -172,7 +172,8 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   if (twice)
     return fault(warp, in, twice, 719, "cluster-barrier",
                  "barrier.cluster.arrive twice without a barrier.cluster.wait between");
-  if (settings()->check) check_cluster_arrive(warp, in, in->decoded == NULL, mask);
+  if (settings()->check)
+    check_cluster_arrive(warp, in, in->decoded == NULL, cluster->flow->barrier_generation);
   flow->cluster_arrived |= mask;
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1) flow->cluster_generation[lane] = cluster->flow->barrier_generation;
@@ -193,7 +194,8 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
         flow->cluster_generation[lane] == cluster->flow->barrier_generation)
       return STEP_BLOCKED;
   flow->cluster_arrived &= ~mask;
-  if (settings()->check) check_cluster_wait(warp, in, true, mask);
+  if (settings()->check)
+    check_cluster_wait(warp, in, flow->cluster_generation[first_lane(mask)]);
   return STEP_NEXT;
 }
 

@@ -36,6 +36,8 @@ struct WarpTensorCore {
   Flight *flights; /* in order of issue */
   uint32_t count, capacity;
   uint64_t committed; /* groups */
+  /* Counted since the warp began: a wgmma is one operation of four warps. */
+  uint64_t reached, landed;
 };
 
 void tensor_warp_begin(Warp *warp) { warp->tensor = NULL; }
@@ -49,6 +51,39 @@ void tensor_warp_end(Warp *warp) {
 static struct WarpTensorCore *tensor_core(Warp *warp) {
   if (warp->tensor == NULL) warp->tensor = calloc(1, sizeof *warp->tensor);
   return warp->tensor;
+}
+
+/* A wgmma is for a whole warpgroup: none of its warps gets past it before all have come to it, and it
+ * is over for all of them at once. (One thread of the four warps may so tell the producer that the
+ * stage is free.) Warps at the end of a block that make no full group have no peers to wait for. */
+enum { WARPS_OF_GROUP = 4 };
+
+static Warp *peer_of(const Warp *warp, uint32_t i) {
+  const uint32_t index = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP + i;
+  return index < warp->cta->warp_count ? &warp->cta->warps[index] : NULL;
+}
+
+static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
+  const uint64_t number = core->landed + core->count + 1;
+  if (core->reached < number) {
+    core->reached = number;
+    cluster_changed(warp->cta->cluster);
+  }
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    const Warp *peer = peer_of(warp, i);
+    if (peer != NULL && (peer->tensor == NULL || peer->tensor->reached < number)) return false;
+  }
+  return true;
+}
+
+/* They have come to it, but may not have run on since. */
+static bool peers_have_issued(const Warp *warp, uint64_t number) {
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    const Warp *peer = peer_of(warp, i);
+    if (peer != NULL && peer->tensor != NULL && peer->tensor->landed + peer->tensor->count < number)
+      return false;
+  }
+  return true;
 }
 
 static StepResult out_of_memory(Warp *warp, const Instruction *in) {
@@ -79,14 +114,28 @@ static StepResult land_one(Warp *warp, const Flight *flight) {
                operands.b.leading, operands.b.stride, operands.b.span == 16 ? 0 : operands.b.span);
 }
 
-/* Lands the first `count` in flight. */
-static StepResult land(Warp *warp, uint32_t count) {
+static StepResult land_share(Warp *warp, uint32_t count) {
   struct WarpTensorCore *core = warp->tensor;
   StepResult result = STEP_NEXT;
   for (uint32_t i = 0; i < count && result == STEP_NEXT; i++)
     result = land_one(warp, &core->flights[i]);
   core->count -= count;
+  core->landed += count;
   memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
+  return result;
+}
+
+/* Lands the first `count` in flight, in all warps of the group. */
+static StepResult land(Warp *warp, uint32_t count) {
+  const uint64_t landed = warp->tensor->landed + count;
+  StepResult result = STEP_NEXT;
+  for (uint32_t i = 0; i < WARPS_OF_GROUP && result == STEP_NEXT; i++) {
+    Warp *peer = peer_of(warp, i);
+    if (peer == NULL || peer->tensor == NULL || peer->tensor->landed >= landed) continue;
+    const uint64_t behind = landed - peer->tensor->landed;
+    const uint32_t in_flight = peer->tensor->count;
+    result = land_share(peer, behind < in_flight ? (uint32_t)behind : in_flight);
+  }
   return result;
 }
 
@@ -200,6 +249,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
                  "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
                  "warp execute it",
                  __builtin_popcount(mask));
+  if (!all_have_come(warp, core)) return STEP_BLOCKED;
   if (core->count == core->capacity) {
     const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
     Flight *grown = realloc(core->flights, capacity * sizeof *grown);
@@ -207,6 +257,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     core->flights = grown;
     core->capacity = capacity;
   }
+  cluster_changed(warp->cta->cluster);
   Flight *flight = &core->flights[core->count++];
   flight->in = in;
   flight->group = UINT64_MAX;
@@ -250,6 +301,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   if (core != NULL && core->committed > pending) {
     uint32_t count = 0;
     while (count < core->count && core->flights[count].group < core->committed - pending) count++;
+    if (!peers_have_issued(warp, core->landed + count)) return STEP_BLOCKED;
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
