@@ -44,8 +44,8 @@ static __device__ __forceinline__ void *align_1024(uint8_t *pointer) {
 
 /* The map of a row-major bf16 matrix whose box is `box_columns` wide: 64, 32 or 16 elements, which
  * the swizzle of just that width spreads over the banks. */
-static CUtensorMap gemm_map(const char *name, void *matrix, int rows, int columns, int box_rows,
-                            int box_columns) {
+static inline CUtensorMap gemm_map(const char *name, void *matrix, int rows, int columns,
+                                   int box_rows, int box_columns) {
   TensorMap map = {};
   map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   map.rank = 2;
@@ -120,7 +120,7 @@ static inline float gemm_float(uint16_t bf16) {
 
 enum { GEMM_INTEGERS = 0, GEMM_NORMAL = 1 };
 
-static void gemm_fill(uint16_t *matrix, size_t count, int kind, uint64_t seed) {
+static inline void gemm_fill(uint16_t *matrix, size_t count, int kind, uint64_t seed) {
   for (size_t i = 0; i < count; i++) {
     float value = kind == GEMM_NORMAL ? gemm_normal(seed << 40, i)
                                       : (float)((int)(gemm_hash((seed << 40) + i) % 9) - 4);
@@ -138,8 +138,8 @@ static __global__ void gemm_fill_normal(uint16_t *matrix, size_t count, uint64_t
 /* ---- Check ---- */
 
 /* One row of the product in double, from the host's copies. */
-static void gemm_reference_row(const uint16_t *a, const uint16_t *b, int n, int k, int row,
-                               double *result) {
+static inline void gemm_reference_row(const uint16_t *a, const uint16_t *b, int n, int k, int row,
+                                      double *result) {
   float *factors = (float *)malloc((size_t)k * sizeof(float));
   for (int i = 0; i < k; i++) factors[i] = gemm_float(a[(size_t)row * k + i]);
   for (int column = 0; column < n; column++) {
@@ -152,7 +152,7 @@ static void gemm_reference_row(const uint16_t *a, const uint16_t *b, int n, int 
 }
 
 /* FNV-1a over the bits of C: one number that differs when one bit does. */
-static uint64_t gemm_checksum(const uint16_t *c, size_t count) {
+static inline uint64_t gemm_checksum(const uint16_t *c, size_t count) {
   uint64_t hash = 0xCBF29CE484222325ull;
   for (size_t i = 0; i < count; i++) hash = (hash ^ c[i]) * 0x100000001B3ull;
   return hash;
@@ -161,8 +161,9 @@ static uint64_t gemm_checksum(const uint16_t *c, size_t count) {
 /* Computes one product and compares. Small integers: the sums are exact whatever their order, so
  * every element of C must equal the rounded exact sum, bit for bit. Normal data: `rows` rows of C
  * must be within the error of rounding to bf16 and of summing k products with 24 bits. */
-static bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, int m, int n, int k,
-                               int most_blocks, int kind, int rows, uint64_t seed, bool verbose) {
+static inline bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, int m, int n, int k,
+                                      int most_blocks, int kind, int rows, uint64_t seed,
+                                      bool verbose) {
   size_t count_a = (size_t)m * k, count_b = (size_t)n * k, count_c = (size_t)m * n;
   uint16_t *a = (uint16_t *)malloc(count_a * 2), *b = (uint16_t *)malloc(count_b * 2);
   uint16_t *c = (uint16_t *)malloc(count_c * 2);
@@ -231,13 +232,14 @@ static bool gemm_check_product(GemmPrepare *prepare, GemmLaunch *launch, int m, 
 
 /* ---- Bench ---- */
 
-static int gemm_compare_floats(const void *a, const void *b) {
+static inline int gemm_compare_floats(const void *a, const void *b) {
   float x = *(const float *)a, y = *(const float *)b;
   return (x > y) - (x < y);
 }
 
 /* The median of seven times of one launch, each the mean of a few after a warm-up. */
-static void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launch, int size) {
+static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launch,
+                              int size) {
   enum { ROUNDS = 7, LAUNCHES = 5 };
   GemmPlan plan = {};
   plan.problem.m = plan.problem.n = plan.problem.k = size;
@@ -270,8 +272,8 @@ static void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch *launc
 /* The main function of a rung. Three products: one whose sizes the tiles divide, one that all its
  * edges cut, both exact; then normal data. Persistent kernels get three blocks or clusters for
  * work that fills more, so that each computes several tiles. */
-static int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
-                        GemmLaunch *launch, int most_blocks) {
+static inline int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
+                               GemmLaunch *launch, int most_blocks) {
   long bench = 0;
   Option options[] = {{"--bench", "measure at 8192 x 8192 x 8192 on a GPU", &bench, 0, 0}};
   program_begin(name, argc, argv, options, 1);

@@ -1,0 +1,263 @@
+// 07 pipelined GEMM: TMA feeding the tensor cores, for any shape.
+//
+//   01 tiledcopy | 02 load | 03 store | 04 store reduce | 05 multicast | 06 swizzle | [07 gemm]
+//
+//   serial | ring | producer_consumer | two_consumers |
+//   multicast | persistent | overlapped_epilogue | small_shapes | [pipelined_gemm]
+//
+// The top of the ladder: pipelined_gemm.cuh picks a tile, a cluster and a split of k for the shape,
+// by a table, and launches overlapped_epilogue's kernel (gemm_large.cuh) or that of small_shapes
+// (gemm_small.cuh). This program shows the choices, runs every configuration on a product that its
+// tiles do not divide, and checks each element; then products of all kinds of edges.
+//
+//   pipelined_gemm --m 1000 --n 333 --k 520     one product of this size, checked
+//   pipelined_gemm --runs 100                   random shapes and data
+//   pipelined_gemm --trace FILE                 the pipeline's events, for Perfetto or timeline.py
+#include <string.h>
+
+#include "pipelined_gemm.cuh"
+
+static const GemmConfiguration *const configurations[] = {
+    &large_2x1_configuration,           &large_1x2_configuration,
+    &small_128x128_2x1_configuration,   &small_128x64_2x1_configuration,
+    &small_64x128_configuration,        &small_64x128_2x1_configuration,
+    &small_64x64_configuration,         &small_128x128_split_2_configuration,
+    &small_64x64_split_2_configuration, &small_64x64_split_4_configuration,
+    &small_64x128_split_8_configuration};
+enum { CONFIGURATIONS = sizeof(configurations) / sizeof(configurations[0]) };
+
+// What gemm_check_product is to run: NULL lets the table choose.
+static const GemmConfiguration *forced;
+static PipelinedGemm planned;
+
+static void gemm_prepare(GemmPlan *plan) {
+  const GemmProblem *p = &plan->problem;
+  const char *wrong = pipelined_gemm_plan(&planned, p->a, p->b, p->c, p->m, p->n, p->k, forced);
+  if (wrong) {
+    fprintf(stderr, "pipelined_gemm: %s\n", wrong);
+    exit(EXIT_USAGE);
+  }
+  if (p->most_blocks > 0 && planned.configuration->persistent) planned.blocks = p->most_blocks;
+}
+
+static void gemm_launch(const GemmPlan *plan) {
+  (void)plan;
+  pipelined_gemm_launch(&planned, 0);
+}
+
+// The arguments that cannot be wrong from the command line: addresses.
+static void show_refusals(void) {
+  uint16_t *memory;
+  CUDA_CHECK(cudaMalloc(&memory, 4096));
+  const struct {
+    const void *a, *b;
+    void *c;
+    long m, n, k;
+  } wrong[] = {{NULL, memory, memory, 16, 16, 16},
+               {memory, memory + 1, memory, 16, 16, 16},
+               {memory, memory, memory, 0, 16, 16},
+               {memory, memory, memory, 16, 1 << 25, 16},
+               {memory, memory, memory, 16, 16, 20}};
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    PipelinedGemm gemm;
+    const char *text = pipelined_gemm_plan(&gemm, wrong[i].a, wrong[i].b, wrong[i].c, wrong[i].m,
+                                           wrong[i].n, wrong[i].k, NULL);
+    check_that(text != NULL, "wrong arguments %zu are refused", i);
+    printf("  refused: %s\n", text ? text : "nothing");
+  }
+  CUDA_CHECK(cudaFree(memory));
+}
+
+static void show_choices(void) {
+  static const int shapes[][3] = {{512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048},
+                                  {4096, 4096, 4096}, {8192, 8192, 8192}, {256, 4096, 4096},
+                                  {128, 8192, 8192},  {16384, 512, 7168}, {2048, 2048, 8192},
+                                  {256, 256, 16384},  {128, 1024, 8192},  {1, 4096, 4096}};
+  printf("%18s   %-22s %s\n", "m x n x k", "configuration", "CTAs");
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    const int *s = shapes[i];
+    const GemmConfiguration *c = pipelined_gemm_choose(s[0], s[1], s[2]);
+    printf("%6d %5d %5d   %-22s %d\n", s[0], s[1], s[2], c->name,
+           divide_up(s[0], c->tile_m) * divide_up(s[1], c->tile_n) * c->split_k);
+  }
+}
+
+static void check_random(long runs, long seed) {
+  long good = 0;
+  for (long run = 0; run < runs; run++) {
+    uint64_t h = gemm_hash((uint64_t)(seed * 1000 + run));
+    int most = run % 10 == 0 ? 5000 : run % 3 == 0 ? 300 : 1500;
+    int m = 1 + (int)(h % most), n = 1 + (int)((h >> 16) % most);
+    int k = 8 * (1 + (int)((h >> 32) % 400));
+    if (gemm_check_product(gemm_prepare, gemm_launch, m, n, k, 0, GEMM_NORMAL, 12,
+                           (uint64_t)(seed * 1000 + run), false)) {
+      good++;
+    } else {
+      printf("  run %ld: %d x %d x %d by %s is wrong\n", run, m, n, k, planned.configuration->name);
+    }
+  }
+  printf("%ld of %ld random products within bounds\n", good, runs);
+}
+
+// ---- The trace: Chrome's trace format, times in SM clocks (shown as if nanoseconds) ----
+
+typedef struct {
+  int64_t begin;
+  FILE *file;
+  bool first;
+} TraceFile;
+
+static void trace_span(TraceFile *trace, const char *name, int row, int64_t from, int64_t to,
+                       int step) {
+  fprintf(trace->file,
+          "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 0, \"tid\": %d, \"ts\": %.3f, \"dur\": "
+          "%.3f, \"args\": {\"step\": %d}}",
+          trace->first ? "" : ",", name, row, (double)(from - trace->begin) / 1000,
+          (double)(to - from) / 1000, step);
+  trace->first = false;
+}
+
+static void write_trace(const char *path, int m, int n, int k) {
+  GemmEvent *device_events;
+  size_t bytes = sizeof(GemmEvent) * GEMM_ACTORS * GEMM_EVENTS;
+  GemmEvent *events = (GemmEvent *)malloc(bytes);
+  uint16_t *a, *b, *c;
+  CUDA_CHECK(cudaMalloc(&a, (size_t)m * k * 2));
+  CUDA_CHECK(cudaMalloc(&b, (size_t)n * k * 2));
+  CUDA_CHECK(cudaMalloc(&c, (size_t)m * n * 2));
+  CUDA_CHECK(cudaMalloc(&device_events, bytes));
+  CUDA_CHECK(cudaMemset(device_events, 0, bytes));
+  gemm_fill_normal<<<256, 256>>>(a, (size_t)m * k, 1);
+  gemm_fill_normal<<<256, 256>>>(b, (size_t)n * k, 2);
+  PipelinedGemm gemm;
+  const char *wrong = pipelined_gemm_plan(&gemm, a, b, c, m, n, k, &large_traced_configuration);
+  if (wrong) {
+    fprintf(stderr, "pipelined_gemm: %s\n", wrong);
+    exit(EXIT_USAGE);
+  }
+  gemm.work.trace = device_events;
+  pipelined_gemm_launch(&gemm, 0);  // once to warm up; the second run's events overwrite these
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemset(device_events, 0, bytes));
+  pipelined_gemm_launch(&gemm, 0);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(events, device_events, bytes, cudaMemcpyDeviceToHost));
+
+  TraceFile trace = {events[0].clock, fopen(path, "w"), true};
+  if (trace.file == NULL) program_fail("cannot write %s", path);
+  fprintf(trace.file,
+          "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"product\": \"%d x %d x %d\", "
+          "\"unit\": \"1 ns stands for 1 clock of the SM\"}, \"traceEvents\": [",
+          m, n, k);
+  static const char *rows[] = {"stage 0",    "stage 1",    "stage 2", "stage 3",
+                               "consumer 0", "consumer 1", "store 0", "store 1"};
+  for (int row = 0; row < 8; row++) {
+    fprintf(trace.file,
+            "%s\n{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 0, \"tid\": %d, \"args\": "
+            "{\"name\": \"%s\"}}",
+            trace.first ? "" : ",", row, rows[row]);
+    trace.first = false;
+  }
+  // A stage is loading from the issue until the first consumer sees it landed, and held until the
+  // last consumer has freed it.
+  long spans = 0;
+  for (int i = 0; i < GEMM_EVENTS && events[i].clock != 0; i++) {
+    int step = events[i].step;
+    int64_t landed = 0, freed = 0;
+    for (int consumer = 0; consumer < 2; consumer++) {
+      const GemmEvent *list = events + (consumer + 1) * GEMM_EVENTS;
+      int64_t mine = 0;
+      for (int j = 0; j < GEMM_EVENTS && list[j].clock != 0; j++) {
+        if (list[j].step != step) continue;
+        if (list[j].kind == GEMM_LANDED) {
+          mine = list[j].clock;
+          if (landed == 0 || mine < landed) landed = mine;
+        }
+        if (list[j].kind == GEMM_CONSUMED && mine != 0) {
+          if (list[j].clock > freed) freed = list[j].clock;
+          trace_span(&trace, "multiply", 4 + consumer, mine, list[j].clock, step);
+          break;
+        }
+      }
+    }
+    if (landed == 0 || freed == 0) continue;
+    trace_span(&trace, "load", step % 4, events[i].clock, landed, step);
+    trace_span(&trace, "consume", step % 4, landed, freed, step);
+    spans++;
+  }
+  for (int consumer = 0; consumer < 2; consumer++) {
+    const GemmEvent *list = events + (consumer + 1) * GEMM_EVENTS;
+    for (int j = 0; j + 1 < GEMM_EVENTS && list[j + 1].clock != 0; j++) {
+      if (list[j].kind == GEMM_STORE_BEGUN && list[j + 1].kind == GEMM_STORE_ISSUED) {
+        trace_span(&trace, "store", 6 + consumer, list[j].clock, list[j + 1].clock, list[j].step);
+      }
+    }
+  }
+  fprintf(trace.file, "\n]}\n");
+  fclose(trace.file);
+  check_that(spans > 0, "the trace has %ld steps of a stage", spans);
+  printf("%ld steps of block 0 written to %s\n", spans, path);
+  CUDA_CHECK(cudaFree(a));
+  CUDA_CHECK(cudaFree(b));
+  CUDA_CHECK(cudaFree(c));
+  CUDA_CHECK(cudaFree(device_events));
+  free(events);
+}
+
+int main(int argc, char **argv) {
+  const char *trace = NULL;  // taken out before the options that are numbers are read
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--trace") != 0) continue;
+    if (i + 1 == argc) {
+      fprintf(stderr, "pipelined_gemm: --trace wants a file to write to\n");
+      return EXIT_USAGE;
+    }
+    trace = argv[i + 1];
+    for (int j = i; j + 2 <= argc; j++) argv[j] = argv[j + 2];
+    argc -= 2;
+    break;
+  }
+  long m = 0, n = 0, k = 0, check = 16, runs = 0, seed = 1;
+  Option options[] = {{"--m", "rows of A and C", &m, 1, 1 << 20},
+                      {"--n", "rows of B, columns of C", &n, 1, 1 << 20},
+                      {"--k", "columns of A and B, a multiple of 8", &k, 1, 1 << 20},
+                      {"--check", "rows of C compared with a sum in double", &check, 1, 1 << 20},
+                      {"--runs", "so many products of random shapes", &runs, 1, 100000},
+                      {"--seed", "of the random shapes", &seed, 1, 1 << 20}};
+  program_begin("pipelined_gemm", argc, argv, options, 6);
+  if (trace) {
+    write_trace(trace, m ? (int)m : 4096, n ? (int)n : 4096, k ? (int)k : 1024);
+    return program_end("trace written");
+  }
+  if (runs > 0) {
+    check_random(runs, seed);
+    return program_end("%ld random products", runs);
+  }
+  if (m || n || k) {
+    int mm = m ? (int)m : 512, nn = n ? (int)n : 512, kk = k ? (int)k : 512;
+    gemm_check_product(gemm_prepare, gemm_launch, mm, nn, kk, 0, GEMM_NORMAL, (int)check, 5, true);
+    printf("configuration %s\n", planned.configuration->name);
+    return program_end("%ld rows of %d x %d x %d", check < mm ? check : mm, mm, nn, kk);
+  }
+
+  // 1. What the table picks.
+  show_choices();
+  // 2. What it refuses.
+  show_refusals();
+  // 3. Every configuration, on edges in all directions; k long enough to go round the ring.
+  for (int i = 0; i < CONFIGURATIONS; i++) {
+    forced = configurations[i];
+    printf("%-22s ", forced->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 328, 520, 584, 2, GEMM_INTEGERS, 0, 100 + i,
+                       true);
+  }
+  // 4. As the table has it: no edge, rows of C that TMA cannot store, less than one tile.
+  forced = NULL;
+  gemm_check_product(gemm_prepare, gemm_launch, 512, 512, 512, 0, GEMM_NORMAL, 16, 7, true);
+  gemm_check_product(gemm_prepare, gemm_launch, 200, 333, 136, 0, GEMM_INTEGERS, 0, 8, true);
+  forced = &large_2x1_configuration;
+  gemm_check_product(gemm_prepare, gemm_launch, 300, 517, 200, 2, GEMM_INTEGERS, 0, 9, true);
+  forced = NULL;
+  gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
+  return program_end("%d configurations on uneven shapes, every element exactly", CONFIGURATIONS);
+}

@@ -1,0 +1,271 @@
+/* pipelined_gemm.cuh: C = A * transpose(B) for any m and n, and k a multiple of 8, on Hopper.
+ *
+ *   PipelinedGemm gemm;
+ *   const char *wrong = pipelined_gemm_plan(&gemm, a, b, c, m, n, k, NULL);
+ *   if (wrong) ...                             a sentence: which argument, which rule, the mend
+ *   pipelined_gemm_launch(&gemm, stream);      as often as wanted: no host work but the launch
+ *
+ * A is [m, k], B is [n, k], C is [m, n], row-major bf16 without gaps; the sums are fp32. The same
+ * arguments give the same bits every time, whatever the chip's number of SMs. */
+#ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
+#define PIPELINED_GEMM_PIPELINED_GEMM_CUH
+
+#include "gemm_program.cuh"
+
+#include "gemm_configuration.cuh"
+
+#define GEMM_NAME large_2x1
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#include "gemm_large.cuh"
+
+#define GEMM_NAME large_1x2
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 2
+#include "gemm_large.cuh"
+
+#define GEMM_NAME large_traced
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#define GEMM_TRACED
+#include "gemm_large.cuh"
+
+#define GEMM_NAME small_128x128_2x1
+#define GEMM_TILE_M 128
+#define GEMM_TILE_N 128
+#define GEMM_STAGES 6
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_128x64_2x1
+#define GEMM_TILE_M 128
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x128
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 128
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x128_2x1
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 128
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x64
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_128x128_split_2
+#define GEMM_TILE_M 128
+#define GEMM_TILE_N 128
+#define GEMM_STAGES 5
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 2
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x64_split_2
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 2
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x64_split_4
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 4
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_64x128_split_8
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 128
+#define GEMM_STAGES 6
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 8
+#include "gemm_small.cuh"
+
+/* Which configuration for which product: the first row all of whose conditions hold. Measured on an
+ * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest, and
+ * splitting k pays only once each part has 16 steps of 64 or more. */
+typedef struct {
+  const GemmConfiguration *configuration;
+  int least_blocks; /* CTAs that the product must give */
+  int most_m;       /* 0: any m */
+  int least_k;
+} GemmChoice;
+
+enum { GEMM_ENOUGH_BLOCKS = 112, GEMM_ANY = 0 };
+
+static const GemmChoice gemm_choices[] = {
+    /* configuration                    CTAs                most m    least k */
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, 128, 65},
+    {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 65},
+    {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 0},
+    {&small_64x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, 128, 2048},
+    {&small_128x64_2x1_configuration, GEMM_ENOUGH_BLOCKS, 512, 2048},
+    {&small_64x128_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 0},
+    {&small_128x128_split_2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 2048},
+    {&small_64x64_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 0},
+    {&small_64x64_split_2_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 2048},
+    {&small_64x64_split_4_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 4096},
+    {&small_64x128_split_8_configuration, 0, GEMM_ANY, 8192},
+    {&small_64x64_split_4_configuration, 0, GEMM_ANY, 4096},
+    {&small_64x64_configuration, 0, GEMM_ANY, 0},
+};
+enum { GEMM_CHOICES = sizeof(gemm_choices) / sizeof(gemm_choices[0]) };
+
+typedef struct {
+  const GemmConfiguration *configuration;
+  CUtensorMap a, b, c;
+  GemmWork work;
+  int blocks;
+} PipelinedGemm;
+
+static inline TileOrder pipelined_gemm_order(const GemmConfiguration *configuration, int m, int n) {
+  enum { BAND = 2048 }; /* rows of C in a band */
+  TileOrder order;
+  int cluster_rows = configuration->tile_m * configuration->cluster_m;
+  order.rows = divide_up(m, cluster_rows);
+  order.columns = divide_up(n, configuration->tile_n * configuration->cluster_n);
+  order.band_rows = BAND / cluster_rows;
+  return order;
+}
+
+static inline const GemmConfiguration *pipelined_gemm_choose(int m, int n, int k) {
+  for (int i = 0; i < GEMM_CHOICES - 1; i++) {
+    const GemmChoice *choice = &gemm_choices[i];
+    const GemmConfiguration *c = choice->configuration;
+    long tiles = (long)divide_up(m, c->tile_m) * divide_up(n, c->tile_n);
+    if (tiles * c->split_k < choice->least_blocks) continue;
+    if (choice->most_m != GEMM_ANY && m > choice->most_m) continue;
+    if (k < choice->least_k) continue;
+    return c;
+  }
+  return gemm_choices[GEMM_CHOICES - 1].configuration;
+}
+
+/* Plans a product. Returns NULL, or a sentence about the first argument that will not do. A
+ * configuration other than NULL overrides the table. */
+static inline const char *pipelined_gemm_plan(PipelinedGemm *gemm, const void *a, const void *b,
+                                              void *c, long m, long n, long k,
+                                              const GemmConfiguration *configuration) {
+  static char text[256];
+  enum {
+    MOST_ROWS = 1 << 24
+  }; /* coordinates of TMA are 32 bits wide, with room for the last tile */
+  const struct {
+    const char *name;
+    const void *pointer;
+  } matrices[] = {{"A", a}, {"B", b}, {"C", c}};
+  for (int i = 0; i < 3; i++) {
+    if (matrices[i].pointer == NULL) {
+      snprintf(text, sizeof(text), "%s is a null pointer: give memory of the device",
+               matrices[i].name);
+      return text;
+    }
+    if ((uintptr_t)matrices[i].pointer % 16 != 0) {
+      snprintf(text, sizeof(text),
+               "%s starts %d bytes past a multiple of 16: TMA wants matrices 16-byte aligned, as "
+               "cudaMalloc gives them",
+               matrices[i].name, (int)((uintptr_t)matrices[i].pointer % 16));
+      return text;
+    }
+  }
+  const struct {
+    const char *name;
+    long value;
+  } sizes[] = {{"m", m}, {"n", n}, {"k", k}};
+  for (int i = 0; i < 3; i++) {
+    if (sizes[i].value < 1 || sizes[i].value > MOST_ROWS) {
+      snprintf(text, sizeof(text), "%s is %ld, but must be 1 to %d", sizes[i].name, sizes[i].value,
+               (int)MOST_ROWS);
+      return text;
+    }
+  }
+  if (k % 8 != 0) {
+    snprintf(
+        text, sizeof(text),
+        "k is %ld, but must be a multiple of 8: rows of A and B are then multiples of 16 bytes, "
+        "as TMA wants them; pad with zeros to %ld",
+        k, (k + 7) / 8 * 8);
+    return text;
+  }
+  if (configuration == NULL) configuration = pipelined_gemm_choose((int)m, (int)n, (int)k);
+  int steps = divide_up((int)k, GEMM_STEP_K);
+  if (steps < configuration->split_k || (configuration->persistent && steps < 2)) {
+    snprintf(text, sizeof(text), "k is %ld, too short for the configuration %s", k,
+             configuration->name);
+    return text;
+  }
+
+  memset(gemm, 0, sizeof(*gemm));
+  gemm->configuration = configuration;
+  gemm->a = gemm_map("A", (void *)a, (int)m, (int)k,
+                     configuration->tile_m / configuration->cluster_n, GEMM_STEP_K);
+  gemm->b = gemm_map("B", (void *)b, (int)n, (int)k,
+                     configuration->tile_n / configuration->cluster_m, GEMM_STEP_K);
+  /* Rows of C that are no multiple of 16 bytes cannot be described to TMA. */
+  if (n % 8 == 0) {
+    gemm->c = gemm_map("C", c, (int)m, (int)n, 16, configuration->box_n);
+  } else {
+    gemm->work.c = (uint16_t *)c;
+  }
+  gemm->work.order = pipelined_gemm_order(configuration, (int)m, (int)n);
+  gemm->work.steps = steps;
+  gemm->work.m = (int)m;
+  gemm->work.n = (int)n;
+  CUDA_CHECK(cudaFuncSetAttribute(configuration->kernel,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  configuration->shared_bytes));
+  int cluster = configuration->cluster_m * configuration->cluster_n * configuration->split_k;
+  int tiles = gemm->work.order.rows * gemm->work.order.columns;
+  gemm->blocks = configuration->persistent
+                     ? persistent_blocks(configuration->kernel, cluster, configuration->threads,
+                                         configuration->shared_bytes, tiles, 0)
+                     : tiles * cluster;
+  return NULL;
+}
+
+static inline void pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
+  cudaLaunchConfig_t configuration = {};
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  configuration.gridDim = dim3((unsigned)gemm->blocks);
+  configuration.blockDim = dim3((unsigned)gemm->configuration->threads);
+  configuration.dynamicSmemBytes = (size_t)gemm->configuration->shared_bytes;
+  configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->c, (void *)&gemm->work};
+  CUDA_CHECK(cudaLaunchKernelExC(&configuration, gemm->configuration->kernel, arguments));
+}
+
+#endif

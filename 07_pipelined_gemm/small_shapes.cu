@@ -1,0 +1,132 @@
+// small_shapes: few tiles, and how to keep a chip of 132 SMs busy all the same.
+//
+//   serial | ring | producer_consumer | two_consumers |
+//   multicast | persistent | overlapped_epilogue | [small_shapes] | pipelined_gemm
+//
+// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work and 130 look on. Two ways
+// out, both in gemm_small.cuh:
+//   - Smaller tiles. 64 x 64 gives eight. More CTAs, but each loads more for what it computes.
+//   - Split k. The CTAs of a cluster take one tile, each a part of the k range. Then the partial
+//   sums
+//     must meet, and the CTAs of a cluster can write into each other's shared memory:
+//
+//         CTA 0: k   0..1023   64 x 64 partial sums ---- columns 0..15 of all four ----> CTA 0
+//         CTA 1: k 1024..2047  64 x 64 partial sums ---- columns 16..31 of all four ---> CTA 1
+//         CTA 2: k 2048..3071  64 x 64 partial sums ---- columns 32..47 of all four ---> CTA 2
+//         CTA 3: k 3072..4095  64 x 64 partial sums ---- columns 48..63 of all four ---> CTA 3
+//
+//     Each adds up its columns in the order of k and stores them. No zeroed workspace, no second
+//     kernel, and, unlike sums by atomics or TMA reduce (chapter 04), the same bits in every run.
+//     They are not the bits of the unsplit sum: fp32 addition has another order here.
+#include "gemm_configuration.cuh"
+#include "gemm_program.cuh"
+
+#define GEMM_NAME whole
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME split_2
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 2
+#include "gemm_small.cuh"
+
+#define GEMM_NAME split_4
+#define GEMM_TILE_M 64
+#define GEMM_TILE_N 64
+#define GEMM_STAGES 8
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 4
+#include "gemm_small.cuh"
+
+typedef void SmallKernel(const CUtensorMap, const CUtensorMap, const CUtensorMap, const GemmWork);
+
+static const GemmConfiguration *current;
+
+static void gemm_prepare(GemmPlan *plan) {
+  GemmProblem *p = &plan->problem;
+  plan->a = gemm_map("A", p->a, p->m, p->k, current->tile_m, GEMM_STEP_K);
+  plan->b = gemm_map("B", p->b, p->n, p->k, current->tile_n, GEMM_STEP_K);
+  plan->c = gemm_map("C", p->c, p->m, p->n, 16, current->box_n);
+  CUDA_CHECK(cudaFuncSetAttribute(current->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  current->shared_bytes));
+}
+
+static void gemm_launch(const GemmPlan *plan) {
+  const GemmProblem *p = &plan->problem;
+  GemmWork work = {};
+  work.order.rows = divide_up(p->m, current->tile_m);
+  work.order.columns = divide_up(p->n, current->tile_n);
+  work.order.band_rows = work.order.rows;
+  work.steps = divide_up(p->k, GEMM_STEP_K);
+  work.m = p->m;
+  work.n = p->n;
+  SmallKernel *kernel = (SmallKernel *)current->kernel;
+  kernel<<<work.order.rows * work.order.columns * current->split_k, current->threads,
+           current->shared_bytes>>>(plan->a, plan->b, plan->c, work);
+}
+
+static void bench(int m, int n, int k) {
+  enum { ROUNDS = 7, LAUNCHES = 20 };
+  GemmPlan plan = {};
+  plan.problem.m = m, plan.problem.n = n, plan.problem.k = k;
+  CUDA_CHECK(cudaMalloc(&plan.problem.a, (size_t)m * k * 2));
+  CUDA_CHECK(cudaMalloc(&plan.problem.b, (size_t)n * k * 2));
+  CUDA_CHECK(cudaMalloc(&plan.problem.c, (size_t)m * n * 2));
+  gemm_fill_normal<<<256, 256>>>(plan.problem.a, (size_t)m * k, 1);
+  gemm_fill_normal<<<256, 256>>>(plan.problem.b, (size_t)n * k, 2);
+  gemm_prepare(&plan);
+  cudaEvent_t begin, end;
+  CUDA_CHECK(cudaEventCreate(&begin));
+  CUDA_CHECK(cudaEventCreate(&end));
+  float milliseconds[ROUNDS];
+  for (int round = 0; round < ROUNDS; round++) {
+    gemm_launch(&plan);
+    CUDA_CHECK(cudaEventRecord(begin));
+    for (int i = 0; i < LAUNCHES; i++) gemm_launch(&plan);
+    CUDA_CHECK(cudaEventRecord(end));
+    CUDA_CHECK(cudaEventSynchronize(end));
+    CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
+  }
+  qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
+  printf("%4d x %4d x %5d  %-8s %4d CTAs  %8.2f us\n", m, n, k, current->name,
+         divide_up(m, current->tile_m) * divide_up(n, current->tile_n) * current->split_k,
+         milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e3);
+  CUDA_CHECK(cudaFree(plan.problem.a));
+  CUDA_CHECK(cudaFree(plan.problem.b));
+  CUDA_CHECK(cudaFree(plan.problem.c));
+}
+
+int main(int argc, char **argv) {
+  static const GemmConfiguration *const all[] = {&whole_configuration, &split_2_configuration,
+                                                 &split_4_configuration};
+  long measure = 0;
+  Option options[] = {{"--bench", "measure skinny products on a GPU", &measure, 0, 0}};
+  program_begin("small_shapes", argc, argv, options, 1);
+  for (int i = 0; i < 3; i++) {
+    current = all[i];
+    if (measure) {
+      bench(64, 512, 4096);
+      bench(256, 256, 16384);
+      bench(512, 512, 512);
+      continue;
+    }
+    printf("%-8s", current->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 64, 512, 1024, 0, GEMM_INTEGERS, 0, 1, true);
+    printf("%-8s", current->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 200, 328, 584, 0, GEMM_INTEGERS, 0, 2, true);
+    printf("%-8s", current->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 64, 512, 1024, 0, GEMM_NORMAL, 16, 3, true);
+  }
+  return program_end(measure ? "measured, not checked"
+                             : "k whole and split in 2 and 4, six of nine products exactly");
+}
