@@ -17,6 +17,10 @@
 //
 // For each change the first 256 bytes of shared memory are shown, 32 bytes a line (eight floats),
 // or "as the first" if they are the same. -1 was there before and is still there: untouched.
+//
+// Last, the one field that can change the bits of an element: type TFLOAT32 rounds every float to
+// the 10 bits of fraction that tensor cores take. (FLOAT32_FTZ, "flush to zero", is about reduces,
+// chapter 04: a load flushes nothing.)
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,6 +168,71 @@ static void run(int number, const Experiment *experiment) {
   }
 }
 
+// ---- Types that convert ----
+
+enum { SPECIALS = 8 };
+static const uint32_t specials[SPECIALS] = {
+    0x3f800000,  // 1
+    0x3f800001,  // the next float above 1
+    0x3f801000,  // 1 + half of tf32's last place: a tie
+    0x3f803000,  // the tie one place higher
+    0x3f801fff,  // just below the next tf32
+    0x00000001,  // the smallest subnormal
+    0x807fffff,  // the largest subnormal, negative
+    0x7f800001,  // a NaN
+};
+
+typedef struct {
+  const char *name;
+  CUtensorMapDataType type;
+  uint32_t expected[SPECIALS];
+} FloatType;
+
+static const FloatType float_types[] = {
+    {"FLOAT32",
+     CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+     {0x3f800000, 0x3f800001, 0x3f801000, 0x3f803000, 0x3f801fff, 0x00000001, 0x807fffff,
+      0x7f800001}},
+    {"FLOAT32_FTZ",
+     CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+     {0x3f800000, 0x3f800001, 0x3f801000, 0x3f803000, 0x3f801fff, 0x00000001, 0x807fffff,
+      0x7f800001}},
+    {"TFLOAT32",
+     CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+     {0x3f800000, 0x3f800000, 0x3f800000, 0x3f804000, 0x3f802000, 0x00000000, 0x80800000,
+      0x7fffe000}},
+    {"TFLOAT32_FTZ",
+     CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+     {0x3f800000, 0x3f800000, 0x3f800000, 0x3f804000, 0x3f802000, 0x00000000, 0x80800000,
+      0x7fffe000}},
+};
+enum { FLOAT_TYPES = sizeof float_types / sizeof float_types[0] };
+
+static void show_float_types(void) {
+  float *device_specials, *device_landed;
+  CUDA_CHECK(cudaMalloc(&device_specials, sizeof specials));
+  CUDA_CHECK(cudaMalloc(&device_landed, SHARED_BYTES));
+  CUDA_CHECK(cudaMemcpy(device_specials, specials, sizeof specials, cudaMemcpyHostToDevice));
+  printf("\nbits of eight floats through maps of four types\n");
+  for (int i = 0; i < FLOAT_TYPES; i++) {
+    const FloatType *type = &float_types[i];
+    TensorMap map = {.type = type->type,
+                     .rank = 1,
+                     .address = device_specials,
+                     .size = {SPECIALS},
+                     .box = {SPECIALS}};
+    load_through<<<1, THREADS>>>(tensor_map_encode(type->name, &map), 1, {{0, 0, 0}},
+                                 sizeof specials, false, device_landed);
+    CUDA_CHECK(cudaGetLastError());
+    uint32_t landed[SPECIALS];
+    CUDA_CHECK(cudaMemcpy(landed, device_landed, sizeof landed, cudaMemcpyDeviceToHost));
+    check_tile(type->name, ELEMENT_U32, landed, type->expected, 1, SPECIALS, 0);
+    printf("  %-13s", type->name);
+    for (int j = 0; j < SPECIALS; j++) printf(" %08x", landed[j]);
+    printf("\n");
+  }
+}
+
 int main(int argc, char **argv) {
   program_begin("descriptor", argc, argv, NULL, 0);
   for (int i = 0; i < ROWS * COLUMNS; i++) {
@@ -198,7 +267,7 @@ int main(int argc, char **argv) {
   };
 
   Experiment *e = add(&base, "the map as above", false);
-  e = add(&base, "type INT32: bits are bits", true);
+  e = add(&base, "type INT32 instead of FLOAT32: the same bits", true);
   e->map.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
   e = add(&base, "type UINT8: columns count bytes, so 4 times as many", true);
   e->map.type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
@@ -245,6 +314,7 @@ int main(int argc, char **argv) {
 
   printf("the first 256 bytes of shared memory, 8 floats a line; -1: untouched\n");
   for (int i = 0; i < experiment_count; i++) run(i + 1, &experiments[i]);
-  return program_end("%d maps, %d bytes of shared memory after each", experiment_count,
-                     SHARED_BYTES);
+  show_float_types();
+  return program_end("%d maps, %d bytes of shared memory after each; %d types of float",
+                     experiment_count, SHARED_BYTES, FLOAT_TYPES);
 }

@@ -102,11 +102,11 @@ static __device__ __forceinline__ void bulk_commit_group(void) {
  * latest groups have yet to read their shared memory; older ones are done with it. The count is
  * part of the instruction, hence a macro: give a constant. */
 #define bulk_wait_group_read(most_pending) \
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(most_pending) : "memory")
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"((int)(most_pending)) : "memory")
 
 /* PTX ISA: cp.async.bulk.wait_group. The same, until older groups have also written to global
  * memory and this thread can see it. */
 #define bulk_wait_group(most_pending) \
-  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(most_pending) : "memory")
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"((int)(most_pending)) : "memory")
 
 #endif

@@ -60,7 +60,8 @@ def table_text(chapter, name, options):
     table = list(csv.reader(line for line in lines if line and not line.startswith("#")))
     if len({len(row) for row in table}) != 1:
         sys.exit(f"figures: {path}: its lines have different numbers of columns")
-    fields = dict(option.split("=", 1) for option in options.split())
+    # Names of columns may hold spaces: a value ends where the next "word=" begins.
+    fields = dict(re.findall(r"(\w+)=(.+?)(?=\s+\w+=|\s*$)", options))
     if fields:
         unknown = set(fields) ^ {"rows", "columns", "cell"}
         if unknown:
