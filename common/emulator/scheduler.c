@@ -226,6 +226,63 @@ static void *work(void *argument) {
   return NULL;
 }
 
+/* ---- Host threads: made when first wanted, kept from launch to launch ---- */
+enum { MOST_THREADS = 256 };
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t start, done;
+  struct LaunchFlow *job;
+  uint64_t round;  /* launches so far */
+  int count;       /* threads there are */
+  int wanted;      /* of them for this launch */
+  int working;
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .start = PTHREAD_COND_INITIALIZER,
+             .done = PTHREAD_COND_INITIALIZER};
+
+static void *help(void *argument) {
+  int number = (int)(intptr_t)argument;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&helpers.lock);
+  for (;;) {
+    while (helpers.round == seen || !helpers.job || number >= helpers.wanted) {
+      if (helpers.job && number >= helpers.wanted) seen = helpers.round;
+      pthread_cond_wait(&helpers.start, &helpers.lock);
+    }
+    seen = helpers.round;
+    struct LaunchFlow *job = helpers.job;
+    pthread_mutex_unlock(&helpers.lock);
+    work(job);
+    pthread_mutex_lock(&helpers.lock);
+    if (--helpers.working == 0) pthread_cond_signal(&helpers.done);
+  }
+  return NULL;
+}
+
+/* Works on the launch with so many helpers beside this thread, or as many as can be had. */
+static void work_together(struct LaunchFlow *flow, int wanted) {
+  pthread_mutex_lock(&helpers.lock);
+  bool mine = wanted > 0 && helpers.job == NULL; /* else another launch has them */
+  if (mine) {
+    for (; helpers.count < wanted; helpers.count++) {
+      pthread_t thread;
+      if (pthread_create(&thread, NULL, help, (void *)(intptr_t)helpers.count) != 0) break;
+      pthread_detach(thread);
+    }
+    helpers.job = flow;
+    helpers.round++;
+    helpers.wanted = helpers.working = wanted < helpers.count ? wanted : helpers.count;
+    pthread_cond_broadcast(&helpers.start);
+  }
+  pthread_mutex_unlock(&helpers.lock);
+  work(flow);
+  if (!mine) return;
+  pthread_mutex_lock(&helpers.lock);
+  while (helpers.working > 0) pthread_cond_wait(&helpers.done, &helpers.lock);
+  helpers.job = NULL;
+  pthread_mutex_unlock(&helpers.lock);
+}
+
 /* Clusters that a chip holds at once, by threads, shared memory and registers. */
 static uint32_t resident_clusters(const Launch *launch) {
   const FunctionTraits *traits = function_traits(launch->kernel);
@@ -252,8 +309,6 @@ static bool make_workspace(Launch *launch) {
   return true;
 }
 
-enum { MOST_THREADS = 256 };
-
 int launch_run(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
@@ -279,12 +334,7 @@ int launch_run(Launch *launch) {
   launch->flow = &flow;
   pthread_mutex_init(&flow.lock, NULL);
   pthread_cond_init(&flow.changed, NULL);
-  pthread_t workers[MOST_THREADS];
-  int started = 0;
-  for (; started < threads - 1; started++)
-    if (pthread_create(&workers[started], NULL, work, &flow) != 0) break;
-  work(&flow);
-  for (int i = 0; i < started; i++) pthread_join(workers[i], NULL);
+  work_together(&flow, threads - 1);
   for (Context *context = flow.suspended, *next; context; context = next) {
     next = context->next;
     keep_output(&flow, context);
