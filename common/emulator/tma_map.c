@@ -178,14 +178,14 @@ bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
 }
 
 /* tf32: the 13 low bits of the fraction are rounded away, to nearest, ties to even; every NaN
- * becomes the same. */
+ * becomes one NaN (02_tma_load/descriptor, on an H200). No type flushes subnormal numbers. */
 void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes) {
   if (!map->converts) return;
   for (size_t i = 0; i + 4 <= bytes; i += 4) {
     uint32_t value;
     memcpy(&value, elements + i, 4);
-    bool is_nan = (value & 0x7fffffffu) > 0x7f800000u;
-    value = is_nan ? 0x7fffe000u : (value + 0xfffu + (value >> 13 & 1)) & 0xffffe000u;
+    bool nan = (value & 0x7fffffffu) > 0x7f800000u;
+    value = nan ? 0x7fffe000u : (value + 0xfffu + (value >> 13 & 1)) & 0xffffe000u;
     memcpy(elements + i, &value, 4);
   }
 }
