@@ -40,8 +40,7 @@ struct AsyncOperation {
   void (*write)(AsyncOperation *operation);
   uint64_t group;    /* number of its bulk group */
   uint32_t barrier;  /* shared address; 0: it belongs to a group */
-  uint32_t cta_mask; /* CTAs that receive it */
-  uint32_t barrier_mask; /* CTAs whose barriers, at the offset of `barrier`, it completes */
+  uint32_t cta_mask; /* CTAs that receive it and whose barriers, at one offset, it completes */
   uint32_t shared;   /* shared address of its end in shared memory */
   uint32_t shared_source; /* from shared to shared: where it reads */
   uint32_t bytes;    /* what it tells the barrier */

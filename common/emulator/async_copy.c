@@ -209,7 +209,7 @@ static StepResult run_copy_arrive(Warp *warp, const Instruction *in, LaneMask ma
     operation->copy.lanes = 0;
     operation->arrives = true;
     operation->barrier = barrier;
-    operation->cta_mask = operation->barrier_mask = 1u << SHARED_RANK(barrier);
+    operation->cta_mask = 1u << SHARED_RANK(barrier);
     operation->shared = barrier;
     async_submit(operation, NULL, 0, NULL, 0);
   }
@@ -307,8 +307,7 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
     if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &mask)) return false;
     for (uint32_t left = mask; left; left &= left - 1) {
       uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
-      if (form->mask < 0 ? !mbarrier_check_target(warp, in, lane, barrier)
-                         : !mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(barrier)))
+      if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(barrier)))
         return false;
       if (!shared_bytes_at(warp, in, lane, rank | SHARED_OFFSET(to), bytes, 16, ACCESS_WRITE))
         return false;
@@ -352,7 +351,6 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
   operation->shared_source = from;
   operation->barrier = barrier;
   operation->cta_mask = mask;
-  operation->barrier_mask = form->mask >= 0 ? mask : 1u << SHARED_RANK(barrier);
   async_submit(operation, reads, form->way != BULK_LOAD, writes, write_count);
   return true;
 }

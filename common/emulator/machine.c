@@ -254,14 +254,22 @@ static void run_round(Context *context, Round *round) {
  * attempts; when that changes nothing for long, it is a hang. */
 static bool expire_waits(Context *context, Round *round) {
   struct ClusterFlow *flow = &context->flow;
-  if (flow->expirations++ >= EXPIRATIONS) return false;
+  if (flow->expirations >= EXPIRATIONS) return false;
   flow->extra_time += EXPIRED_WAIT_CLOCKS;
-  uint64_t steps = flow->steps;
-  for (uint32_t i = 0; i < context->warp_count && !round->fault; i++)
-    if (context->warps[i].flow->count)
-      run_one(context, &context->warps[i], SLICE_STEPS, true, round);
-  /* nobody did more than to try again at its very place */
-  return flow->steps - steps > context->warp_count || round->worked || round->yielded;
+  uint32_t groups = 1; /* of one warp, at most: each is tried before it counts as hopeless */
+  for (uint32_t i = 0; i < context->warp_count; i++)
+    if (context->warps[i].flow->count > groups) groups = context->warps[i].flow->count;
+  for (uint32_t attempt = 0; attempt < groups; attempt++) {
+    uint64_t steps = flow->steps;
+    flow->expirations++;
+    for (uint32_t i = 0; i < context->warp_count && !round->fault; i++)
+      if (context->warps[i].flow->count)
+        run_one(context, &context->warps[i], SLICE_STEPS, true, round);
+    if (round->fault) return false;
+    /* somebody did more than to try again at its very place */
+    if (flow->steps - steps > context->warp_count || round->worked || round->yielded) return true;
+  }
+  return false;
 }
 
 static bool spins_too_long(Context *context) {

@@ -540,25 +540,27 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   Barrier barrier = barrier_read(cluster, address);
   uint32_t phases = note_of(cluster, address)->phases;
   fprintf(out,
-          "waits for the phase of parity %u at the mbarrier at shared address 0x%08x: phase %u "
-          "(parity %u) is running, %u of %u arrivals are missing",
-          asked, address, phases, barrier.phase, barrier.pending, barrier.expected);
+          "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"
+          "        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
+          asked, address, phases, barrier.phase, barrier.pending, barrier.expected, barrier.tx);
   uint64_t coming;
   uint32_t operations;
   async_in_flight(cluster, address, &coming, &operations);
-  if (coming) fprintf(out, ", %llu bytes are on their way", (unsigned long long)coming);
+  if (coming)
+    fprintf(out, "        %llu bytes are on their way in %u copies\n", (unsigned long long)coming,
+            operations);
   int64_t rest = barrier.tx - (int64_t)coming;
-  if (rest > 0)
-    fprintf(out,
-            "; %lld bytes more are expected than copies will bring: expect_tx promised too many, "
-            "or a copy was not issued or reports to another barrier",
-            (long long)rest);
-  else if (rest < 0)
-    fprintf(out,
-            "; copies brought %lld bytes more than were expected: expect_tx promised too few, or "
-            "went to another barrier",
-            (long long)-rest);
-  else if (barrier.pending)
-    fprintf(out, "; all expected bytes came: somebody has not arrived, or the count of "
-                 "mbarrier.init is too high");
+  const char *cause =
+      rest > 0   ? "more bytes are expected than copies will bring: expect_tx promised too many, or "
+                   "a copy was not issued or reports to another barrier"
+      : rest < 0 ? "copies brought more bytes than were expected: expect_tx promised too few, or "
+                   "another barrier"
+      : barrier.pending == barrier.expected && phases && barrier.phase == asked
+          ? "nobody has arrived in this phase: the wait asks for the phase after one that was "
+            "already waited for (parity), or whoever should arrive waits as well"
+      : barrier.pending ? "somebody has not arrived, or mbarrier.init's count is too high"
+                        : NULL;
+  if (rest) fprintf(out, "        that is %lld bytes %s\n", (long long)(rest < 0 ? -rest : rest),
+                    rest > 0 ? "too few" : "too many");
+  if (cause) fprintf(out, "        likely cause: %s\n", cause);
 }

@@ -170,6 +170,30 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
   return true;
 }
 
+/* im2col begins inside its box of pixels, and a store's box lies inside the tensor. */
+static bool check_pixel(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+                        const TmaPlace *place) {
+  const TensorForm *form = in->decoded;
+  for (int i = 1; i < map->rank - 1; i++) {
+    int64_t last = (int64_t)map->dimension[i] - 1 + map->upper[i - 1];
+    if (place->coordinate[i] < map->lower[i - 1] || place->coordinate[i] > last) {
+      fault(warp, in, 1u << lane, 715, "im2col-coordinate",
+            "coordinate %d of dimension %d is not in the map's box of pixels, which goes from %d "
+            "(lower corner) to %lld (size - 1 + upper corner)",
+            place->coordinate[i], i, map->lower[i - 1], (long long)last);
+      return false;
+    }
+    if (form->way != TENSOR_STORE || (map->lower[i - 1] >= 0 && map->upper[i - 1] <= 0)) continue;
+    fault(warp, in, 1u << lane, 715, "im2col-store-box",
+          "the map's box of pixels reaches beyond the tensor in dimension %d (lower corner %d, "
+          "upper corner %d): a store needs a map with lower corners of at least 0 and upper "
+          "corners of at most 0",
+          i, map->lower[i - 1], map->upper[i - 1]);
+    return false;
+  }
+  return true;
+}
+
 static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                        TmaPlace *place) {
   const TensorForm *form = in->decoded;
@@ -192,6 +216,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
           (long long)((place->coordinate[0] - (place->coordinate[0] % step + step) % step)));
     return false;
   }
+  if (map->im2col && !check_pixel(warp, in, lane, map, place)) return false;
   if (form->way != TENSOR_STORE) return true;
   for (int i = 0; i < form->dimensions; i++)
     if (place->coordinate[i] < 0) {
@@ -275,11 +300,13 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
                       form->window, &barrier))
     return false;
   operation->cta_mask = 1u << (SHARED_RANK(shared) & 31u);
-  operation->barrier_mask = 1u << (SHARED_RANK(barrier) & 31u);
-  if (form->mask >= 0) {
-    if (!async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask)) return false;
-    operation->barrier_mask = operation->cta_mask;
-  }
+  if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask))
+    return false;
+  if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared) && settings()->check)
+    finding(warp, in, 1u << lane, "barrier-elsewhere",
+            "the tile goes to the CTA of rank %u, the barrier's address is in rank %u: the copy "
+            "reports to the barrier at the same offset in the CTA that gets the tile",
+            SHARED_RANK(shared), SHARED_RANK(barrier));
   SharedPiece single;
   int count;
   uint32_t end, start = SHARED_OFFSET(shared);
@@ -295,7 +322,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     for (int i = 0; i < count; i++)
       writes[write_count++] = (SharedPiece){rank | pieces[i].address, pieces[i].bytes};
   }
-  for (uint32_t left = operation->barrier_mask; left && good; left &= left - 1)
+  for (uint32_t left = operation->cta_mask; left && good; left &= left - 1)
     good = mbarrier_check_target(
         warp, in, lane, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(barrier));
   if (good) {

@@ -35,7 +35,7 @@ typedef struct {
 } TmaMap;
 bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem);
 
-/* Flushes or rounds elements on their way into shared memory, for the types that ask for it. */
+/* Rounds elements on their way into shared memory, for the types that ask for it. */
 void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes);
 
 /* One copy: where in the tensor, and im2col's offsets inside the filter. */

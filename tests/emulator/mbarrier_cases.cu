@@ -50,7 +50,8 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
-/* answers[2 * step]: what the instruction returned; [2 * step + 1]: the word after it. */
+/* answers[2 * step]: what the instruction returned; [2 * step + 1]: what an ordinary load of the
+ * barrier then sees, which is its state only after mbarrier.inval. */
 extern "C" __global__ void live(const Step *steps, unsigned long long *answers) {
   __shared__ unsigned long long barrier;
   unsigned rank, at = shared_address(&barrier), remote;
@@ -191,6 +192,8 @@ static void make_steps(int life, Step *steps) {
       int kind = (int)range(random, 0, KINDS - 1);
       unsigned value = 0;
       Model after = model;
+      int new_token = token;
+      unsigned new_token_phase = token_phase;
       bool large = range(random, 0, 9) == 0;
       if (!model.alive) kind = INIT;
       if (kind == INIT) {
@@ -198,7 +201,7 @@ static void make_steps(int life, Step *steps) {
         after.alive = true;
         value = large ? range(random, 1, (1u << 20) - 1) : range(random, 1, 9);
         after = Model{true, value, value, 0, 0};
-        token = -1;
+        new_token = -1;
       } else if (kind == INVAL) {
         if (range(random, 0, 7) || i == STEPS - 1) continue;
         after.alive = false;
@@ -238,13 +241,15 @@ static void make_steps(int life, Step *steps) {
         after.pending -= count;
         if (drops) after.expected -= count;
         if (kind < REMOTE_ARRIVE && kind != ARRIVE_SINK) {
-          token = i;
-          token_phase = model.phase;
+          new_token = i;
+          new_token_phase = model.phase;
         }
       }
       if (after.tx >= 1 << 20 || after.tx <= -(1 << 20)) continue;
       if (after.alive) settle(&after);
       steps[i] = Step{kind, value, token};
+      token = new_token;
+      token_phase = new_token_phase;
       model = after;
       break;
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-  CASES = 3200,
+  CASES = 2560,
   GLOBAL_BYTES = 65536, /* all that tensors live in */
   TILE_BYTES = 32768,   /* shared memory that tiles land in */
   CASE_THREADS = 128
@@ -69,9 +69,12 @@ static uint32_t case_type_bytes(int type) {
   return bytes[type];
 }
 
-/* Dimension 0 counts in elements of 16 bytes, and its stride counts, when slices are interleaved. */
+/* How many positions of its box a copy takes. Interleaved: dimension 0 counts slices of 16 or 32
+ * bytes and heeds its stride, and of the slices of channels, the last dimension but one, it takes
+ * one. */
 static uint32_t case_positions(const TmaCase *c, int i) {
   if (i == 0 && c->interleave == 0) return c->box[0];
+  if (i == c->rank - 2 && c->interleave != 0) return 1;
   return (c->box[i] + c->element_stride[i] - 1) / c->element_stride[i];
 }
 
@@ -86,7 +89,7 @@ static void case_tile_map(TmaCase *c, uint64_t *random) {
   uint32_t units = spans[c->swizzle] / 16;
   uint32_t unit = 16 / bytes;
   if (c->interleave) {
-    c->box[0] = (uint32_t)case_range(random, 1, 8);
+    c->box[0] = unit * (uint32_t)case_range(random, 1, 2);
   } else {
     uint32_t most = 256 / unit; /* a box has at most 256 elements in a dimension */
     if (units > most) units = most;
@@ -156,7 +159,8 @@ static void case_make(int index, TmaCase *c) {
         {OP_ADD, 10}, {OP_MIN, 2}, {OP_MIN, 3}, {OP_MIN, 4}, {OP_MIN, 5},  {OP_MIN, 9},
         {OP_MAX, 2}, {OP_MAX, 3}, {OP_MAX, 4}, {OP_MAX, 5},  {OP_MAX, 9},  {OP_INC, 2},
         {OP_DEC, 2}, {OP_AND, 2}, {OP_AND, 3}, {OP_AND, 4},  {OP_OR, 2},   {OP_OR, 3},
-        {OP_OR, 4},  {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4}};
+        {OP_OR, 4},  {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4},  {OP_ADD, 8},  {OP_MIN, 6},
+        {OP_MAX, 6}, {OP_ADD, 11}, {OP_ADD, 12}};
     int pair = case_range(random, 0, (int)(sizeof pairs / sizeof pairs[0]) - 1);
     c->op = (CaseOp)pairs[pair][0];
     c->type = pairs[pair][1];
@@ -185,6 +189,8 @@ static void case_make(int index, TmaCase *c) {
     c->size[i] = (uint64_t)case_range(random, 1, most ? most : 1);
     step *= c->size[i];
   }
+  for (int i = 0; c->im2col && i < c->rank - 2; i++)
+    while ((int)c->size[i + 1] + c->upper[i] - c->lower[i] < 1) c->upper[i]++;
   bool negative = c->kind == CASE_LOAD || case_chance(random, 2);
   for (int i = 0; i < c->rank; i++) {
     int high = (int)c->size[i] + 2;

@@ -1,8 +1,8 @@
 /* tma_cases.cu: runs the random copies of tma_case.h and prints one line for each: a digest of the
  * memory that they wrote, or the fault that they ended in.
  *
- *   tma_cases [FIRST [COUNT]]          lines "case digest"
- *   tma_cases --raw FILE FIRST COUNT   also writes maps and memory to FILE
+ *   tma_cases [FIRST [COUNT [STEP]]]              lines "case digest"
+ *   tma_cases --raw FILE FIRST COUNT STEP        also writes maps and memory to FILE
  *
  * A fault takes the whole process along, so cases run in a child; after a fault a new child goes on
  * with the next case. */
@@ -129,7 +129,8 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
-/* out: for each CTA the tile's memory; status: for each CTA the barrier's word when all was over. */
+/* out: for each CTA the tile's memory; status: for each CTA the barrier's last word. A living barrier
+ * cannot be looked at: mbarrier.inval writes its state into memory. */
 extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, CaseArguments a,
                                     const uint32_t *words, uint32_t *out,
                                     unsigned long long *status) {
@@ -173,7 +174,10 @@ extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, Cas
   cluster_sync();
   for (unsigned i = threadIdx.x; i < TILE_BYTES / 4; i += CASE_THREADS)
     out[rank * (TILE_BYTES / 4) + i] = tile[i];
-  if (threadIdx.x == 0) status[rank] = *(volatile unsigned long long *)&barrier;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
+    status[rank] = *(volatile unsigned long long *)&barrier;
+  }
   cluster_sync();
 }
 
@@ -310,26 +314,27 @@ static bool run_one(int index, FILE *raw) {
 
 int main(int argc, char **argv) {
   const char *raw_path = NULL;
-  if (argc == 5 && strcmp(argv[1], "--raw") == 0) {
+  if (argc > 3 && strcmp(argv[1], "--raw") == 0) {
     raw_path = argv[2];
     argv += 2;
     argc -= 2;
   }
   int first = argc > 1 ? atoi(argv[1]) : 0, count = argc > 2 ? atoi(argv[2]) : CASES - first;
-  if (argc > 3 || first < 0 || count < 1) {
-    fprintf(stderr, "usage: tma_cases [--raw FILE] [FIRST [COUNT]]\n");
+  int step = argc > 3 ? atoi(argv[3]) : 1;
+  if (argc > 4 || first < 0 || count < 1 || step < 1) {
+    fprintf(stderr, "usage: tma_cases [--raw FILE] [FIRST [COUNT [STEP]]]\n");
     return 2;
   }
-  int next = first;
-  while (next < first + count) {
+  int next = 0; /* of `count`; case number first + next * step */
+  while (next < count) {
     int channel[2];
     fflush(stdout);
     if (pipe(channel) != 0) return 2;
     pid_t child = fork();
     if (child == 0) {
       FILE *raw = raw_path ? fopen(raw_path, "ab") : NULL;
-      for (int i = next; i < first + count; i++) {
-        bool alive = run_one(i, raw);
+      for (int i = next; i < count; i++) {
+        bool alive = run_one(first + i * step, raw);
         fflush(stdout);
         int done = i + 1;
         if (write(channel[1], &done, sizeof done) != (ssize_t)sizeof done) _exit(2);
@@ -342,11 +347,11 @@ int main(int argc, char **argv) {
     while (read(channel[0], &done, sizeof done) == (ssize_t)sizeof done) next = done;
     close(channel[0]);
     waitpid(child, &state, 0);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 2) return 2;
     if (next == before) {
-      printf("%d ended without a result\n", next);
+      printf("%d ended without a result\n", first + next * step);
       next++;
     }
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 2) return 2;
   }
   return 0;
 }
