@@ -25,6 +25,11 @@ typedef struct {
 #define INPUT(operand, i)                                                                         \
   input_hash(run.test, iteration, (operand)*1024u + (threadIdx.x % 32u) * 16u + (uint32_t)(i))
 
+// A call, not inlined a dozen times in each kernel: that would be a minute of compiling.
+__device__ __noinline__ static uint32_t random_register(InputType type, uint32_t hash, int mode) {
+  return input_register(type, hash, mode);
+}
+
 __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t bits,
                                   unsigned long long *sum) {
   const uint32_t position = (threadIdx.x % 32u) * 8u + (uint32_t)i;
@@ -54,7 +59,7 @@ __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t b
 #define MMA_KERNEL(NAME, TYPE, CONSTRAINT, D, GET_A, GET_B, GET_C, GET_META, RESULT, STATEMENT)   \
   __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
     unsigned long long sum = 0;                                                                   \
-    for (int mode = 0; mode < MODES; mode++) {                                                    \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
       const uint32_t iteration = ITERATION(mode);                                                 \
       const uint32_t meta = GET_META;                                                             \
       TYPE d[8], a[8], b[4];                                                                      \
@@ -66,14 +71,14 @@ __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t b
     }                                                                                             \
     atomicAdd(run.digest, sum);                                                                   \
   }
-#define REGISTER(type, operand) input_register(INPUT_##type, INPUT(operand, i), mode)
+#define REGISTER(type, operand) random_register(INPUT_##type, INPUT(operand, i), mode)
 #define DOUBLE(operand) __longlong_as_double((long long)input_double(INPUT(operand, i), mode))
 #define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                     \
   MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u), 0, d[i],  \
              "mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";")
 #define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR)                              \
   MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u),           \
-             input_register(INPUT_##META, INPUT(3u, 0), mode), d[i],                              \
+             random_register(INPUT_##META, INPUT(3u, 0), mode), d[i],                              \
              "mma.sp::ordered_metadata.sync.aligned." OPCODE LISTS(D, AN, BN) ", %20, " #SELECTOR \
              ";")
 #define MMA_DOUBLE(NAME, OPCODE, D, AN, BN)                                                       \
@@ -100,7 +105,7 @@ __device__ static uint32_t row_address(uint8_t *memory, Run run, uint32_t iterat
     __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];                           \
     uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                                       \
     unsigned long long sum = 0;                                                                   \
-    for (int mode = 0; mode < MODES; mode++) {                                                    \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
       const uint32_t iteration = ITERATION(mode);                                                 \
       for (int i = 0; i < WARP_BYTES / 128; i++)                                                  \
         ((uint32_t *)mine)[32 * i + threadIdx.x % 32] = INPUT(5u, i);                             \
@@ -120,7 +125,7 @@ __device__ static uint32_t row_address(uint8_t *memory, Run run, uint32_t iterat
     __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];                           \
     uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                                       \
     unsigned long long sum = 0;                                                                   \
-    for (int mode = 0; mode < MODES; mode++) {                                                    \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
       const uint32_t iteration = ITERATION(mode);                                                 \
       uint32_t d[4];                                                                              \
       for (int i = 0; i < 4; i++) d[i] = INPUT(5u, i);                                            \

@@ -20,15 +20,20 @@ typedef struct {
   uint32_t raw_blocks;
 } Run;
 
+// A call, not inlined a hundred times in each kernel: that would be minutes of compiling.
+__device__ __noinline__ static uint32_t random_register(InputType type, uint32_t hash, int mode) {
+  return input_register(type, hash, mode);
+}
+
 __device__ static uint32_t tile_memory(uint8_t *memory, Run run, InputType type_a, InputType type_b,
                                        uint32_t bytes_b) {
   const int mode = (int)(blockIdx.x % MODES);
   for (uint32_t word = threadIdx.x; word < BYTES_A / 4; word += THREADS)
     *(uint32_t *)(memory + REGION_A + 4 * word) =
-        input_register(type_a, input_hash(run.test, blockIdx.x, POSITION_A + word), mode);
+        random_register(type_a, input_hash(run.test, blockIdx.x, POSITION_A + word), mode);
   for (uint32_t word = threadIdx.x; word < bytes_b / 4; word += THREADS)
     *(uint32_t *)(memory + REGION_B + 4 * word) =
-        input_register(type_b, input_hash(run.test, blockIdx.x, POSITION_B + word), mode);
+        random_register(type_b, input_hash(run.test, blockIdx.x, POSITION_B + word), mode);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   return (uint32_t)__cvta_generic_to_shared(memory);
@@ -59,17 +64,15 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
   const int mode = (int)(blockIdx.x % MODES);                                                     \
   const uint32_t base = tile_memory(memory, run, INPUT_##A, INPUT_##B,                            \
                                     BYTES_B((R) * (INPUT_##C == INPUT_F16 ? 4 : 2)));             \
-  for (int step = 0; step < STEPS; step++) {                                                      \
+  _Pragma("unroll 1") for (int step = 0; step < STEPS; step++) {                                  \
     uint32_t d[R];                                                                                \
     const uint64_t descriptor_b =                                                                 \
         step_descriptor(step_layout(step, TRANS_B, WIDE), base + REGION_B);                       \
     const uint32_t scale_d = step != 3;                                                           \
     _Pragma("unroll") for (uint32_t i = 0; i < R; i++)                                            \
-      d[i] = input_register(INPUT_##C, INPUT_HASH(POSITION_C + threadIdx.x * 128u + i), mode);
+      d[i] = random_register(INPUT_##C, INPUT_HASH(POSITION_C + threadIdx.x * 128u + i), mode);
 
 #define END(R)                                                                                    \
-    asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;"           \
-                 : TIED_##R(d)::"memory");                                                        \
     add_results(run, step, d, R);                                                                 \
   }
 
@@ -79,28 +82,31 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
 #define PREPARE_REGISTERS(A, TRANS_A)                                                             \
   uint32_t a[4];                                                                                  \
   for (uint32_t i = 0; i < 4; i++)                                                                \
-    a[i] = input_register(INPUT_##A, INPUT_HASH(POSITION_REGISTERS_A + threadIdx.x * 4u + i),     \
+    a[i] = input_register(INPUT_##A, INPUT_HASH(POSITION_REGISTERS_A + threadIdx.x * 4u + i),      \
                           mode);
 
+// One statement from fence to wait, so that ptxas has nothing to move in between.
+#define CLOSE                                                                                     \
+  ";\n\twgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;\n\t}"
 #define OPEN "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, "
 #define FOUR(R) "{" NEXT_##R##_1 "," NEXT_##R##_2 "," NEXT_##R##_3 "," NEXT_##R##_4 "}"
 #define ISSUE_SHARED(R, OPCODE, TAIL)                                                             \
   asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
-               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 TAIL ";\n\t}"                         \
+               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 TAIL CLOSE                           \
                : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b) : "memory")
 #define ISSUE_REGISTERS(R, OPCODE, TAIL)                                                          \
   asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
-               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 TAIL ";\n\t}"                              \
+               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 TAIL CLOSE                                \
                : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
                  "l"(descriptor_b) : "memory")
 #define ISSUE_SPARSE_SHARED(R, OPCODE, TAIL)                                                      \
   asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
-               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 ", " NEXT_##R##_3 TAIL ";\n\t}"       \
+               LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 ", " NEXT_##R##_3 TAIL CLOSE         \
                : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b), "r"(meta)      \
                : "memory")
 #define ISSUE_SPARSE_REGISTERS(R, OPCODE, TAIL)                                                   \
   asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
-               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 ", " NEXT_##R##_6 TAIL ";\n\t}"            \
+               LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 ", " NEXT_##R##_6 TAIL CLOSE              \
                : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
                  "l"(descriptor_b), "r"(meta) : "memory")
 
@@ -117,7 +123,7 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
     BEGIN(R, A, B, C, TRANS_A, TRANS_B, 1)                                                        \
     PREPARE_##SOURCE(A, TRANS_A)                                                                  \
     const uint32_t meta =                                                                         \
-        input_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode);              \
+        random_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode);              \
     ISSUE_SPARSE_##SOURCE(R, OPCODE, TAIL);                                                       \
     END(R)                                                                                        \
   }

@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# The emulator's tensor cores: every form of wgmma, mma.sync, ldmatrix, stmatrix and movmatrix gives
+# the bits that an H200 gave. TENSOR_CASES=all replays a million results of each form (half a
+# minute) where an ordinary run replays some tens of thousands.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  if [ "${TENSOR_CASES:-}" = all ]; then option=--all suffix=_all; else option='' suffix=''; fi
+}
+
+# Everything but the first line, which names the device; and nothing on stderr: no findings.
+prints_what_was_recorded() {
+  local name=$1
+  common/emulator/emulate "build/tests/emulator/$name" $option \
+    >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/out") \
+    <(tail -n +2 "tests/emulator/recorded/$name$suffix.txt") || return 1
+  diff /dev/null "$BATS_TEST_TMPDIR/err"
+}
+
+@test "the arithmetic and the matrix descriptors, without a machine around them" {
+  run build/tests/emulator/tensor_core
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS tensor_core: 426 descriptors and forms as on an H200"* ]]
+}
+
+@test "tensor_core says which folder it could not read" {
+  run build/tests/emulator/tensor_core /nowhere
+  [ "$status" -eq 2 ]
+  [[ $output == *"cannot read /nowhere/wgmma_layouts.txt"* ]]
+}
+
+@test "mma.sync, ldmatrix, stmatrix, movmatrix" { prints_what_was_recorded mma_cases; }
+
+@test "wgmma" { prints_what_was_recorded wgmma_cases; }
+
+@test "wgmma that lands at once, or when chance wills" {
+  for schedule in early random:1 random:2; do
+    EMULATOR_SCHEDULE=$schedule prints_what_was_recorded wgmma_cases
+  done
+}
+
+@test "EMULATOR_MATH=fast is close to, but not, the hardware's arithmetic" {
+  EMULATOR_MATH=fast run common/emulator/emulate build/tests/emulator/wgmma_cases
+  [ "$status" -eq 0 ]
+  diff <(grep '^s8_n8_ss ' <<<"$output") \
+    <(grep '^s8_n8_ss ' tests/emulator/recorded/wgmma_cases.txt)
+  [ "$(grep -c -x -F -f tests/emulator/recorded/wgmma_cases.txt <<<"$output")" -lt 40 ]
+}
