@@ -7,8 +7,8 @@
 
 ROOT := $(patsubst %/common/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
 BUILD := $(ROOT)/build
-CHAPTERS := $(if $(filter $(ROOT),$(CURDIR)),$(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),\
-              $(notdir $(CURDIR)))
+CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
+  $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
 Q := $(if $(filter 1,$(V)),,@)
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -46,8 +46,10 @@ EMULATOR_FLAGS := $(CC_FLAGS) -O3 -march=native -fno-math-errno -ffp-contract=of
 
 # ---- What there is to build ----
 CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
-TEST_SOURCES := $(wildcard $(ROOT)/tests/*/*.cu)
-TEST_C_SOURCES := $(wildcard $(ROOT)/tests/emulator/*.c)
+# At the root all tests; in a chapter its own.
+TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
+TEST_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.cu)
+TEST_C_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.c)
 program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
 # A program may ask for libraries of the toolkit in a line "// link: -lcublas"; where the toolkit has
 # them not (the fetched one), that program is left out and said so.
@@ -90,8 +92,7 @@ run: $(MAIN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chap
 	@$(ROOT)/common/run-chapters $(if $(PROGRAM),$(addprefix $(BUILD)/$(CHAPTERS)/,$(PROGRAM)),$(MAIN_PROGRAMS))
 
 check: all tests ## build and test everything; the last line is "N passed, N failed, N skipped"
-	@$(ROOT)/common/check-chapters $(if $(filter $(ROOT),$(CURDIR)),\
-	  $(wildcard $(ROOT)/tests/*.bats),$(wildcard $(ROOT)/tests/$(CHAPTERS).bats))
+	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS)
 

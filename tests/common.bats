@@ -88,11 +88,11 @@ verdict() { run common/run-program $program --case "$1"; }
   [ "$status" -eq 0 ]
   diff <(sed -n '3,$p' <<<"$output") - <<'END'
 a tile at the edge
-               -1    0    1    2
-              [0]  [1]  [2]  [3]
-    14   [0] -10*   -9   -8   -7
-    15   [1]  -2*   -1    0    1
-    16   [2]   6*   7*   8*   9*
+                -1     0     1     2
+               [0]   [1]   [2]   [3]
+    14   [0]  -10*    -9    -8    -7
+    15   [1]   -2*    -1     0     1
+    16   [2]    6*    7*    8*    9*
               * outside the tensor: filled by the copy engine
 a corner
                 0    1    2  ...

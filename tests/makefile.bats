@@ -133,11 +133,9 @@ setup() {
 }
 
 @test "a test that fails makes the check fail and is counted" {
-  cat >"$BATS_TEST_TMPDIR/one.bats" <<'END'
-@test "right" { true; }
-@test "wrong" { false; }
-@test "left out" { skip "for a reason"; }
-END
+  # Not a here-document: bats would take its lines for tests of this file.
+  printf '@%s { %s; }\n' 'test "right"' true 'test "wrong"' false \
+    'test "left out"' 'skip "for a reason"' >"$BATS_TEST_TMPDIR/one.bats"
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
   cp build/common/find-device "$BATS_TEST_TMPDIR/copy/build/common/"
@@ -147,7 +145,7 @@ END
 }
 
 @test "a test file that breaks off is a failure" {
-  printf '@test "first" { true; }\n@test "second" { kill -9 $PPID; }\n' \
+  printf '@%s { %s; }\n' 'test "first"' true 'test "second"' 'kill -9 $PPID' \
     >"$BATS_TEST_TMPDIR/broken.bats"
   mkdir -p "$BATS_TEST_TMPDIR/copy/build/common"
   cp -r common "$BATS_TEST_TMPDIR/copy/"
