@@ -30,43 +30,62 @@ enum {
 
 typedef void (*LoadKernel)(const CUtensorMap, uint16_t *, size_t, unsigned, unsigned, int);
 
-// One definition per tile size: the way out unrolls. `stages` is 1 for a CTA that takes one tile.
-#define DEFINE_LOAD_KERNEL(ROWS, COLUMNS)                                                    \
-  __global__ void __launch_bounds__(THREADS) load_##ROWS##x##COLUMNS(                        \
-      const __grid_constant__ CUtensorMap map, uint16_t *destination, size_t pitch,          \
-      unsigned tiles_across, unsigned tile_count, int stages) {                              \
-    extern __shared__ uint8_t dynamic[];                                                     \
-    __shared__ uint64_t full[MOST_STAGES];                                                   \
-    uint16_t *ring = (uint16_t *)(((uintptr_t)dynamic + TILE_ALIGNMENT - 1) &                \
-                                  ~(uintptr_t)(TILE_ALIGNMENT - 1));                         \
-    if (threadIdx.x == 0) {                                                                  \
-      for (int stage = 0; stage < stages; stage++) mbarrier_init(&full[stage], 1);           \
-      fence_mbarrier_init();                                                                 \
-      for (int stage = 0; stage < stages; stage++) {                                         \
-        unsigned tile = blockIdx.x + stage * gridDim.x;                                      \
-        if (tile >= tile_count) break;                                                       \
-        mbarrier_arrive_expect_tx(&full[stage], ROWS *COLUMNS * 2);                          \
-        tma_load_2d(ring + stage * ROWS * COLUMNS, &map, tile % tiles_across * COLUMNS,      \
-                    tile / tiles_across * ROWS, &full[stage]);                               \
-      }                                                                                      \
-    }                                                                                        \
-    __syncthreads();                                                                         \
-    int stage = 0, use = 0;                                                                  \
-    for (unsigned tile = blockIdx.x; tile < tile_count; tile += gridDim.x) {                 \
-      uint16_t *buffer = ring + stage * ROWS * COLUMNS;                                      \
-      mbarrier_wait_parity(&full[stage], use & 1);                                           \
-      put_tile_vectors(                                                                      \
-          destination + tile / tiles_across * ROWS * pitch + tile % tiles_across * COLUMNS,  \
-          buffer, pitch, ROWS, COLUMNS);                                                     \
-      __syncthreads(); /* everybody has read the buffer */                                   \
-      unsigned next = tile + stages * gridDim.x;                                             \
-      if (threadIdx.x == 0 && next < tile_count) {                                           \
-        mbarrier_arrive_expect_tx(&full[stage], ROWS *COLUMNS * 2);                          \
-        tma_load_2d(buffer, &map, next % tiles_across * COLUMNS, next / tiles_across * ROWS, \
-                    &full[stage]);                                                           \
-      }                                                                                      \
-      if (++stage == stages) stage = 0, use++;                                               \
-    }                                                                                        \
+static __device__ uint16_t *align_up(uint8_t *pointer) {
+  uintptr_t mask = TILE_ALIGNMENT - 1;
+  return (uint16_t *)(((uintptr_t)pointer + mask) & ~mask);
+}
+
+// What every kernel below does: the CTA takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on,
+// through `stages` buffers; with one stage, one tile. `rows` and `columns` are constants there.
+static __device__ __forceinline__ void copy_tiles(const CUtensorMap *map, uint16_t *destination,
+                                                  size_t pitch, unsigned tiles_across,
+                                                  unsigned tile_count, int stages, unsigned rows,
+                                                  unsigned columns) {
+  extern __shared__ uint8_t dynamic[];
+  __shared__ uint64_t full[MOST_STAGES];
+  uint16_t *ring = align_up(dynamic);
+  const uint32_t tile_elements = rows * columns, tile_bytes = tile_elements * 2;
+
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < stages; stage++) mbarrier_init(&full[stage], 1);
+    fence_mbarrier_init();
+    for (int stage = 0; stage < stages; stage++) {
+      unsigned tile = blockIdx.x + stage * gridDim.x;
+      if (tile >= tile_count) break;
+      mbarrier_arrive_expect_tx(&full[stage], tile_bytes);
+      tma_load_2d(ring + stage * tile_elements, map, tile % tiles_across * columns,
+                  tile / tiles_across * rows, &full[stage]);
+    }
+  }
+  __syncthreads();
+
+  int stage = 0, use = 0;
+  for (unsigned tile = blockIdx.x; tile < tile_count; tile += gridDim.x) {
+    uint16_t *buffer = ring + stage * tile_elements;
+    size_t row = (size_t)(tile / tiles_across) * rows, column = tile % tiles_across * columns;
+    mbarrier_wait_parity(&full[stage], use & 1);
+    put_tile_vectors(destination + row * pitch + column, buffer, pitch, rows, columns);
+    __syncthreads();  // everybody has read the buffer: it may be filled again
+
+    unsigned next = tile + stages * gridDim.x;
+    if (threadIdx.x == 0 && next < tile_count) {
+      mbarrier_arrive_expect_tx(&full[stage], tile_bytes);
+      tma_load_2d(buffer, map, next % tiles_across * columns, next / tiles_across * rows,
+                  &full[stage]);
+    }
+    if (++stage == stages) {
+      stage = 0;
+      use++;
+    }
+  }
+}
+
+// One kernel per tile size: the way out unrolls.
+#define DEFINE_LOAD_KERNEL(ROWS, COLUMNS)                                                  \
+  __global__ void __launch_bounds__(THREADS) load_##ROWS##x##COLUMNS(                      \
+      const __grid_constant__ CUtensorMap map, uint16_t *destination, size_t pitch,        \
+      unsigned tiles_across, unsigned tile_count, int stages) {                            \
+    copy_tiles(&map, destination, pitch, tiles_across, tile_count, stages, ROWS, COLUMNS); \
   }
 DEFINE_LOAD_KERNEL(16, 16)
 DEFINE_LOAD_KERNEL(32, 32)
