@@ -70,8 +70,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 
   // 3. Everybody waits until the first phase, of parity 0, is over. After the wait a thread sees
-  // the
-  //    tile; reading it earlier gives whatever has landed so far.
+  //    the tile; reading it earlier gives whatever has landed so far.
   mbarrier_wait_parity(&barrier, 0);
 
   // 4. The tile is ordinary shared memory now, row after row without gaps.
