@@ -5,14 +5,14 @@
 // The copies of chapter 01's copy_speed, with the fetch done by TMA in two ways:
 //
 //   tma one stage    one CTA per tile: load, wait, write out. Overlap comes only from the other
-//                     CTAs that the multiprocessor holds.
+//                    CTAs that the multiprocessor holds.
 //   tma ring         CTAs that stay and take tile after tile through several buffers: while the
-//                     threads write one tile out, the next ones are on their way.
+//                    threads write one tile out, the next ones are on their way.
 //
-//   stage     0      1      2      3      0      1  ...
-//   tile      0      1      2      3      4      5  ...      parity of the wait: use & 1, where
-//   use       0      0      0      0      1      1  ...      use counts how often the ring went
-//   round
+//   tile      0      1      2      3      4      5  ...
+//   stage     0      1      2      3      0      1  ...      the buffer
+//   use       0      0      0      0      1      1  ...      rounds of the ring so far; a wait is
+//                                                            for parity use & 1
 //
 // By default a small matrix, to see that everything is copied; with --bench the table. Chapter 03
 // has TMA on both ways, and all ways in one table.

@@ -11,9 +11,9 @@
 //   tma 48 KiB flying  one stage, but only so many CTAs at a time that 48 KiB of tiles are on the
 //                       way in a multiprocessor, and L2 is told that nobody reads the lines again
 //
-// The last is the fastest, because device memory likes its addresses in order: CTAs run in order of
-// their number, and the fewer of them run at a time, the narrower the front that moves through
-// memory. Too few, and the memory waits for them.
+// The last is the fastest where memory is the limit. We take it that CTAs start in order of their
+// number, so that the fewer of them run at a time, the narrower the front of addresses that moves
+// through memory. Too few, and the memory waits for them.
 //
 // The tile goes from load to store untouched, hence no fence_proxy_async: the engine wrote it and
 // the engine reads it, and the barrier stands between the two.

@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# common/figures.py: tables from CSV and recorded outputs go into the READMEs, and nothing else
+# changes. It runs on a small tree of its own, because it finds the root from where it lies.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  root=$BATS_TEST_TMPDIR/root
+  mkdir -p "$root/common" "$root/01_one" "$root/build/01_one" "$root/tests/recorded/01_one"
+  cp common/figures.py "$root/common/"
+  printf '# a GPU, driver 1, 2026-11-21\nsize,way,of all\n1 MiB,old,1.0\n1 MiB,new,2.0\n2 MiB,new,3.0\n' \
+    >"$root/build/01_one/speed.csv"
+  printf 'hello\nPASS one: said hello\n' >"$root/tests/recorded/01_one/one.txt"
+}
+
+figures() { python3 "$root/common/figures.py" "$root/01_one"; }
+
+@test "a table, a turned table and an output; a second run changes nothing" {
+  cat >"$root/01_one/README.md" <<'README'
+before
+<!-- begin: speed -->
+old
+<!-- end: speed -->
+<!-- begin: one.txt -->
+<!-- end: one.txt -->
+after
+README
+  printf '<!-- begin: 01_one/speed rows=way columns=size cell=of all -->\n<!-- end: 01_one/speed -->\n' \
+    >"$root/README.md"
+  figures
+  cat "$root/01_one/README.md" "$root/README.md"
+  grep -q '^| 1 MiB | old | 1.0 |$' "$root/01_one/README.md"
+  grep -q '^a GPU, driver 1, 2026-11-21$' "$root/01_one/README.md"
+  grep -q '^PASS one: said hello$' "$root/01_one/README.md"
+  ! grep -q '^old$' "$root/01_one/README.md"
+  [ "$(head -n 1 "$root/01_one/README.md")" = before ]
+  [ "$(tail -n 1 "$root/01_one/README.md")" = after ]
+  grep -q '^| way | 1 MiB | 2 MiB |$' "$root/README.md"
+  grep -q '^| new | 2.0 | 3.0 |$' "$root/README.md"
+  cp "$root/01_one/README.md" "$root/once.md"
+  figures
+  cmp "$root/01_one/README.md" "$root/once.md"
+}
+
+@test "what was not measured stays as it is, and is named" {
+  printf '<!-- begin: other -->\nkept\n<!-- end: other -->\n' >"$root/01_one/README.md"
+  run figures
+  [ "$status" -eq 0 ]
+  [[ $output == *"01_one/README.md: other: nothing recorded, left as it is"* ]]
+  grep -q '^kept$' "$root/01_one/README.md"
+}
+
+@test "a column that the CSV has not: its name and those there are, an error" {
+  printf '<!-- begin: speed rows=way columns=size cell=time -->\n<!-- end: speed -->\n' \
+    >"$root/01_one/README.md"
+  run figures
+  [ "$status" -eq 1 ]
+  [[ $output == *"speed: no column 'time' in the CSV, which has: size, way, of all"* ]]
+}
+
+@test "no chapter: the usage, exit 2" {
+  run python3 "$root/common/figures.py"
+  [ "$status" -eq 2 ]
+  [ "$output" = "usage: figures.py CHAPTER..." ]
+}
