@@ -24,6 +24,7 @@
 #include "accumulator.cuh"
 #include "arrive_peer.cuh"
 #include "gemm_program.cuh"
+#include "tile_order.cuh"
 #include "wgmma.cuh"
 
 enum {
@@ -35,7 +36,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
+  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -46,14 +48,17 @@ typedef struct {
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
 
-static __global__ void __cluster_dims__(1, CLUSTER, 1) __launch_bounds__(THREADS, 1)
+static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     multicast_kernel(const __grid_constant__ CUtensorMap map_a,
-                     const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+                     const __grid_constant__ CUtensorMap map_b, TileOrder order, uint16_t *c, int m,
+                     int n, int k) {
   extern __shared__ uint8_t dynamic_shared[];
   Shared *shared = (Shared *)align_1024(dynamic_shared);
-  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
   uint32_t rank = cluster_rank();
+  TilePlace place = tile_place(order, blockIdx.x / CLUSTER);
+  int row = (place.row * CLUSTER + rank) * TILE_M, column = place.column * TILE_N;
   int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
 
   if (threadIdx.x == 0) {
@@ -106,20 +111,27 @@ static __global__ void __cluster_dims__(1, CLUSTER, 1) __launch_bounds__(THREADS
   cluster_sync();
 }
 
+static TileOrder tile_order(const GemmProblem *p) {
+  TileOrder order;
+  order.rows = divide_up(p->m, TILE_M * CLUSTER);
+  order.columns = divide_up(p->n, TILE_N);
+  order.band_rows = BAND_ROWS;
+  return order;
+}
+
 static void gemm_prepare(GemmPlan *plan) {
   GemmProblem *p = &plan->problem;
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, SLICE, STEP_K);
-  plan->blocks_x = divide_up(p->n, TILE_N);
-  plan->blocks_y = divide_up(p->m, TILE_M * CLUSTER) * CLUSTER;
   CUDA_CHECK(cudaFuncSetAttribute(multicast_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  sizeof(Shared) + 1024));
+                                  SHARED_BYTES));
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
-  multicast_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS, sizeof(Shared) + 1024>>>(
-      plan->a, plan->b, p->c, p->m, p->n, p->k);
+  TileOrder order = tile_order(p);
+  multicast_kernel<<<order.rows * order.columns * CLUSTER, THREADS, SHARED_BYTES>>>(
+      plan->a, plan->b, order, p->c, p->m, p->n, p->k);
 }
 
 int main(int argc, char **argv) {

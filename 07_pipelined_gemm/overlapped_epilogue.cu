@@ -39,8 +39,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
-  BAND_ROWS = 8,             // of clusters: a band of 2048 rows of C
+  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
+  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
   HALF_N = TILE_N / 2,
   BOX_N = 64,  // of a store: 16 rows of 128 bytes
   BOXES = HALF_N / BOX_N,
@@ -55,6 +55,7 @@ typedef struct {
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
 
 // The descriptors of a stage's tiles; the right half of B begins RIGHT units of 16 bytes later.
 enum { RIGHT = HALF_N * STEP_K * 2 / 16 };
@@ -224,17 +225,16 @@ static void gemm_prepare(GemmPlan *plan) {
   plan->b = gemm_map("B", p->b, p->n, p->k, SLICE, STEP_K);
   plan->c = gemm_map("C", p->c, p->m, p->n, 16, BOX_N);
   CUDA_CHECK(cudaFuncSetAttribute(overlapped_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  sizeof(Shared) + 1024));
+                                  SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks_x =
-      persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS, sizeof(Shared) + 1024,
-                        order.rows * order.columns, p->most_blocks);
+  plan->blocks_x = persistent_blocks((const void *)overlapped_kernel, CLUSTER, THREADS,
+                                     SHARED_BYTES, order.rows * order.columns, p->most_blocks);
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
-  overlapped_kernel<<<plan->blocks_x, THREADS, sizeof(Shared) + 1024>>>(plan->a, plan->b, plan->c,
-                                                                        tile_order(p), p->k);
+  overlapped_kernel<<<plan->blocks_x, THREADS, SHARED_BYTES>>>(plan->a, plan->b, plan->c,
+                                                               tile_order(p), p->k);
 }
 
 int main(int argc, char **argv) {

@@ -4,13 +4,10 @@
 //   multicast | [persistent] | overlapped_epilogue | small_shapes | pipelined_gemm
 //
 // So far every tile had its own CTA, which began with an empty ring and ended with the tensor cores
-// waiting for its stores; and tiles were computed row by row, so that at any time all SMs together
-// read many columns of B and few rows of A. Now there are as many clusters as the chip holds at
-// once, and each takes every so-manieth tile:
-//   - The ring goes on from tile to tile: while the consumers write one out, the producer already
-//     loads the next. Stage and parity follow from a count of steps that never starts again.
-//   - Tiles come in the order of tile_order.cuh, whose window on A and B is square, so that L2
-//     holds what several clusters need.
+// waiting for its stores. Now there are as many clusters as the chip holds at once, and each takes
+// every so-manieth tile. The ring goes on from tile to tile: while the consumers write one out, the
+// producer already loads the next. Stage and parity follow from a count of steps that never starts
+// again.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -33,8 +30,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
-  BAND_ROWS = 8,             // of clusters: a band of 2048 rows of C
+  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
+  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -45,6 +42,7 @@ typedef struct {
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
 
 static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     persistent_kernel(const __grid_constant__ CUtensorMap map_a,
@@ -132,17 +130,16 @@ static void gemm_prepare(GemmPlan *plan) {
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, SLICE, STEP_K);
   CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  sizeof(Shared) + 1024));
+                                  SHARED_BYTES));
   TileOrder order = tile_order(p);
-  plan->blocks_x =
-      persistent_blocks((const void *)persistent_kernel, CLUSTER, THREADS, sizeof(Shared) + 1024,
-                        order.rows * order.columns, p->most_blocks);
+  plan->blocks_x = persistent_blocks((const void *)persistent_kernel, CLUSTER, THREADS,
+                                     SHARED_BYTES, order.rows * order.columns, p->most_blocks);
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
-  persistent_kernel<<<plan->blocks_x, THREADS, sizeof(Shared) + 1024>>>(
-      plan->a, plan->b, tile_order(p), p->c, p->m, p->n, p->k);
+  persistent_kernel<<<plan->blocks_x, THREADS, SHARED_BYTES>>>(plan->a, plan->b, tile_order(p),
+                                                               p->c, p->m, p->n, p->k);
 }
 
 int main(int argc, char **argv) {

@@ -19,6 +19,7 @@
 #include "../02_tma_load/tma_load.cuh"
 #include "accumulator.cuh"
 #include "gemm_program.cuh"
+#include "tile_order.cuh"
 #include "wgmma.cuh"
 
 enum {
@@ -27,6 +28,7 @@ enum {
   STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
   THREADS = 128,
   STAGES = 4,
+  BAND_ROWS = 2048 / TILE_M,  // of tiles: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -36,6 +38,7 @@ typedef struct {
   uint16_t b[STAGES][TILE_N * STEP_K];
   uint64_t full[STAGES];
 } Shared;
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
 
 // Loads the tiles of one step into a stage. One thread calls it.
 static __device__ __forceinline__ void load_stage(Shared *shared, int stage, int k, int row,
@@ -48,10 +51,12 @@ static __device__ __forceinline__ void load_stage(Shared *shared, int stage, int
 
 static __global__ void __launch_bounds__(THREADS)
     ring_kernel(const __grid_constant__ CUtensorMap map_a,
-                const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+                const __grid_constant__ CUtensorMap map_b, TileOrder order, uint16_t *c, int m,
+                int n, int k) {
   extern __shared__ uint8_t dynamic_shared[];
   Shared *shared = (Shared *)align_1024(dynamic_shared);
-  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+  TilePlace place = tile_place(order, blockIdx.x);
+  int row = place.row * TILE_M, column = place.column * TILE_N;
   int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
 
   if (threadIdx.x == 0) {
@@ -85,20 +90,27 @@ static __global__ void __launch_bounds__(THREADS)
   store_accumulator(c, d, TILE_N / 8, row + threadIdx.x / 32 * 16, column, m, n);
 }
 
+static TileOrder tile_order(const GemmProblem *p) {
+  TileOrder order;
+  order.rows = divide_up(p->m, TILE_M);
+  order.columns = divide_up(p->n, TILE_N);
+  order.band_rows = BAND_ROWS;
+  return order;
+}
+
 static void gemm_prepare(GemmPlan *plan) {
   GemmProblem *p = &plan->problem;
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
-  plan->blocks_x = divide_up(p->n, TILE_N);
-  plan->blocks_y = divide_up(p->m, TILE_M);
-  CUDA_CHECK(cudaFuncSetAttribute(ring_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  sizeof(Shared) + 1024));
+  CUDA_CHECK(
+      cudaFuncSetAttribute(ring_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
-  ring_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS, sizeof(Shared) + 1024>>>(
-      plan->a, plan->b, p->c, p->m, p->n, p->k);
+  TileOrder order = tile_order(p);
+  ring_kernel<<<order.rows * order.columns, THREADS, SHARED_BYTES>>>(plan->a, plan->b, order, p->c,
+                                                                     p->m, p->n, p->k);
 }
 
 int main(int argc, char **argv) {

@@ -9,6 +9,11 @@
 //
 //     copy   ==load==            ==load==            ==load==
 //     wgmma            ==mma==             ==mma==             ==mma==
+//
+// Three such CTAs would fit on an SM, and then one multiplies while another waits: that is the
+// other way to overlap, and it is worth a factor of two (NOTES.md). The ladder goes the way that
+// leads further, one CTA to an SM; so that the rungs compare, this one asks for more shared memory
+// than it uses. Tiles come in the order of tile_order.cuh, which serves the L2 cache.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -16,6 +21,7 @@
 #include "../02_tma_load/tma_load.cuh"
 #include "accumulator.cuh"
 #include "gemm_program.cuh"
+#include "tile_order.cuh"
 #include "wgmma.cuh"
 
 enum {
@@ -23,6 +29,7 @@ enum {
   TILE_N = 256,
   STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
   THREADS = 128,
+  BAND_ROWS = 2048 / TILE_M,  // of tiles: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -32,13 +39,16 @@ typedef struct {
   uint16_t b[TILE_N * STEP_K];
   uint64_t full;
 } Shared;
+enum { SHARED_BYTES = 160 * 1024 };  // one CTA to an SM
 
 static __global__ void __launch_bounds__(THREADS)
     serial_kernel(const __grid_constant__ CUtensorMap map_a,
-                  const __grid_constant__ CUtensorMap map_b, uint16_t *c, int m, int n, int k) {
+                  const __grid_constant__ CUtensorMap map_b, TileOrder order, uint16_t *c, int m,
+                  int n, int k) {
   extern __shared__ uint8_t dynamic_shared[];
   Shared *shared = (Shared *)align_1024(dynamic_shared);
-  int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
+  TilePlace place = tile_place(order, blockIdx.x);
+  int row = place.row * TILE_M, column = place.column * TILE_N;
   int steps = divide_up(k, STEP_K);  // what reaches past the edge arrives as zeros
 
   if (threadIdx.x == 0) {
@@ -68,20 +78,27 @@ static __global__ void __launch_bounds__(THREADS)
   store_accumulator(c, d, TILE_N / 8, row + threadIdx.x / 32 * 16, column, m, n);
 }
 
+static TileOrder tile_order(const GemmProblem *p) {
+  TileOrder order;
+  order.rows = divide_up(p->m, TILE_M);
+  order.columns = divide_up(p->n, TILE_N);
+  order.band_rows = BAND_ROWS;
+  return order;
+}
+
 static void gemm_prepare(GemmPlan *plan) {
   GemmProblem *p = &plan->problem;
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
-  plan->blocks_x = divide_up(p->n, TILE_N);
-  plan->blocks_y = divide_up(p->m, TILE_M);
   CUDA_CHECK(cudaFuncSetAttribute(serial_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  sizeof(Shared) + 1024));
+                                  SHARED_BYTES));
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
-  serial_kernel<<<dim3(plan->blocks_x, plan->blocks_y), THREADS, sizeof(Shared) + 1024>>>(
-      plan->a, plan->b, p->c, p->m, p->n, p->k);
+  TileOrder order = tile_order(p);
+  serial_kernel<<<order.rows * order.columns, THREADS, SHARED_BYTES>>>(plan->a, plan->b, order,
+                                                                       p->c, p->m, p->n, p->k);
 }
 
 int main(int argc, char **argv) {
