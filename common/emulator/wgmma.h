@@ -45,11 +45,12 @@ static inline uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_majo
     return matrix->start + in_block * 16u +
            (mn_major ? side * matrix->stride + block * matrix->leading
                      : block * matrix->stride + side * matrix->leading);
-  const uint32_t beside = matrix->span / 16u;
+  const uint32_t last = matrix->span / 16u - 1u; /* of the blocks side by side: 1, 3 or 7 */
+  const uint32_t group = last == 7u ? side >> 3 : last == 3u ? side >> 2 : side >> 1;
   const uint32_t linear = matrix->start + in_block * matrix->span + block * matrix->stride +
-                          side % beside * 16u + side / beside * matrix->leading;
+                          (side & last) * 16u + group * matrix->leading;
   const uint32_t row = (linear >> 7) - matrix->base;
-  return linear ^ ((row & (beside - 1u)) << 4);
+  return linear ^ ((row & last) << 4);
 }
 
 /* How many of both an operand has. */

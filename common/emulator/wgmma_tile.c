@@ -101,16 +101,18 @@ ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
 
 /* ---- Tiles ---- */
 
-/* The chunks [first, first + count) of a K-major tile's rows, or all of an MN-major tile's depths,
- * one after the other. */
+/* The chunks [first_chunk, first_chunk + chunks) of the rows (or depths) from first_outer on, one
+ * after the other. */
 static bool gather(const WgmmaOperands *operands, const MatrixDescriptor *matrix, bool mn_major,
                    int first_outer, int outers, int first_chunk, int chunks, uint8_t *bytes,
                    uint32_t *outside) {
+  const uint32_t limit = operands->shared_bytes - CHUNK;
+  const MatrixDescriptor local = *matrix; /* bytes cannot alias it: the compiler may keep it */
   for (int outer = 0; outer < outers; outer++)
     for (int chunk = 0; chunk < chunks; chunk++) {
       const uint32_t offset =
-          chunk_offset(matrix, mn_major, first_outer + outer, first_chunk + chunk);
-      if (offset > operands->shared_bytes || operands->shared_bytes - offset < CHUNK) {
+          chunk_offset(&local, mn_major, first_outer + outer, first_chunk + chunk);
+      if (offset > limit) {
         *outside = offset;
         return false;
       }
