@@ -158,13 +158,24 @@ static Number to_integer_value(Number number, Rounding rounding) {
   return number;
 }
 
+/* Would it be subnormal in f32 if, to round it, the exponent had no bound? */
+static bool tiny(Number number, Rounding rounding) {
+  if (number.kind != NUMBER_FINITE || number.significand == 0) return false;
+  int top = 63 - __builtin_clzll(number.significand) + number.exponent, last = top - 23;
+  uint64_t kept =
+      shift_rounded(number.significand, last - number.exponent, number.negative, rounding);
+  return top + (kept >> 24 ? 1 : 0) < format_f32.least;
+}
+
 static uint64_t finish_float(Number number, const Conversion *conversion) {
   const Format *format = format_of(conversion->to);
   if (conversion->to_integer_value) number = to_integer_value(number, conversion->rounding);
   uint64_t bits = pack(number, format, conversion->rounding, conversion->finite);
   bool negative = (bits >> format->sign_bit) & 1u;
   bool nan = number.kind == NUMBER_NAN;
-  if (conversion->flush && conversion->to == TYPE_F32) bits = flush((uint32_t)bits);
+  if (conversion->flush && conversion->to == TYPE_F32 &&
+      (flush((uint32_t)bits) != bits || tiny(number, conversion->rounding)))
+    bits &= 0x80000000u;
   if (conversion->saturate) {
     uint64_t one = pack((Number){.significand = 1}, format, ROUND_RN, false);
     bits = nan || negative ? 0 : bits > one ? one : bits;

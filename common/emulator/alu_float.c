@@ -21,28 +21,29 @@
     const float x = read(a), y = read(b), z = read(c);                                            \
     (expression);                                                                                 \
   })
-#define FLOAT2(name, expression)                                                                  \
+#define FLOAT2(name, expression, exact)                                                              \
   HANDLER2(name##_f32, 32, 32, 32, float_result(WITH_FLOATS2(float_of, expression)))              \
-  HANDLER2(name##_f32_ftz, 32, 32, 32, flush(float_result(WITH_FLOATS2(flushed, expression))))    \
+  HANDLER2(name##_f32_ftz, 32, 32, 32,                                                            \
+           WITH_FLOATS2(flushed, flush_result(float_result(expression), exact)))                  \
   HANDLER2(name##_f32_sat, 32, 32, 32, float_saturated(WITH_FLOATS2(float_of, expression)))       \
   HANDLER2(name##_f32_ftz_sat, 32, 32, 32,                                                        \
-           flush(float_saturated(WITH_FLOATS2(flushed, expression))))                             \
+           WITH_FLOATS2(flushed, flush_result(float_saturated(expression), exact)))               \
   static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,         \
                                               name##_f32_ftz_sat};
-#define FLOAT3(name, expression)                                                                  \
+#define FLOAT3(name, expression, exact)                                                              \
   HANDLER3(name##_f32, 32, 32, 32, 32, float_result(WITH_FLOATS3(float_of, expression)))          \
   HANDLER3(name##_f32_ftz, 32, 32, 32, 32,                                                        \
-           flush(float_result(WITH_FLOATS3(flushed, expression))))                                \
+           WITH_FLOATS3(flushed, flush_result(float_result(expression), exact)))                  \
   HANDLER3(name##_f32_sat, 32, 32, 32, 32, float_saturated(WITH_FLOATS3(float_of, expression)))   \
   HANDLER3(name##_f32_ftz_sat, 32, 32, 32, 32,                                                    \
-           flush(float_saturated(WITH_FLOATS3(flushed, expression))))                             \
+           WITH_FLOATS3(flushed, flush_result(float_saturated(expression), exact)))               \
   static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,         \
                                               name##_f32_ftz_sat};
-FLOAT2(add, x + y)
-FLOAT2(sub, x - y)
-FLOAT2(mul, x *y)
-FLOAT2(div, x / y)
-FLOAT3(fma, __builtin_fmaf(x, y, z))
+FLOAT2(add, x + y, x + y) /* sums are exact down there */
+FLOAT2(sub, x - y, x - y)
+FLOAT2(mul, x *y, (double)x *(double)y)
+FLOAT2(div, x / y, (double)x / (double)y)
+FLOAT3(fma, __builtin_fmaf(x, y, z), (double)x *(double)y + (double)z)
 
 HANDLER2(add_f64, 64, 64, 64, double_result2(double_of(a) + double_of(b), a, b))
 HANDLER2(sub_f64, 64, 64, 64, double_result2(double_of(a) - double_of(b), a, b))
@@ -72,6 +73,16 @@ static float compute_float(FloatOperation operation, volatile float *x, volatile
     default: return __builtin_sqrtf(*x);
   }
 }
+/* Before the rounding to f32, as far as .ftz has to know it. */
+static double compute_exactly(FloatOperation operation, volatile float *x, volatile float *y,
+                              volatile float *z) {
+  switch (operation) {
+    case FLOAT_MUL: return (double)*x * (double)*y;
+    case FLOAT_DIV: return (double)*x / (double)*y;
+    case FLOAT_FMA: return (double)*x * (double)*y + (double)*z;
+    default: return compute_float(operation, x, y, z);
+  }
+}
 static double compute_double(FloatOperation operation, volatile double *x, volatile double *y,
                              volatile double *z) {
   switch (operation) {
@@ -98,7 +109,10 @@ StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask) {
     z = directed->flush ? flushed(c[lane]) : float_of(c[lane]);
     answer = compute_float(directed->operation, &x, &y, &z);
     result[lane] = directed->saturate ? float_saturated(answer) : float_result(answer);
-    if (directed->flush) result[lane] = flush(result[lane]);
+    if (directed->flush) {
+      volatile double exact = compute_exactly(directed->operation, &x, &y, &z);
+      result[lane] = flush_result(result[lane], exact);
+    }
   }
   fesetround(before);
   store_u32(warp, in->d, mask, result);

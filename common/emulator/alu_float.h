@@ -32,6 +32,12 @@ static inline uint64_t double_result3(double value, uint64_t a, uint64_t b, uint
   uint64_t nan = nan_f64(c) ? c | QUIET_BIT_F64 : double_result2(value, a, b);
   return value != value ? nan : bits_of_double(value);
 }
+/* .ftz of a result: what would be subnormal if the exponent had no bound. `exact` is the result
+ * before it was rounded to f32; the host's rounding mode is that of the instruction. */
+static inline uint32_t flush_result(uint32_t rounded, double exact) {
+  bool tiny = __builtin_fabsf((float)(exact * 0x1p64)) < 0x1p-62f;
+  return tiny || (rounded & 0x7f800000u) == 0 ? rounded & 0x80000000u : rounded;
+}
 /* .sat: to 0 to 1; NaN and -0 become +0. */
 static inline uint32_t float_saturated(float value) {
   float low = value > 0.0f ? value : 0.0f;

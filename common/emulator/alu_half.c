@@ -12,7 +12,7 @@ typedef struct {
   HalfOperation operation;
   bool bfloat, packed, flush, saturate, relu, keep_nan, xorsign, oob;
 } Half;
-enum { HALVES = 2 * LANES };
+enum { HALVES = 2 * LANES, OOB_NAN = 0x7ff7 }; /* the one NaN, of both types, that .oob knows */
 
 static inline uint32_t half_flush(uint32_t half) {
   return (half & 0x7c00u) == 0 ? half & 0x8000u : half;
@@ -99,13 +99,17 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
     for (int i = 0; i < HALVES; i++) x[i] = float_of(float_saturated(x[i]));
   if (half->relu)
     for (int i = 0; i < HALVES; i++) x[i] = x[i] > 0 || x[i] != x[i] ? x[i] : 0.0f;
-  if (half->flush) /* before rounding: what would round up to the smallest normal number is flushed */
-    for (int i = 0; i < HALVES; i++) x[i] = __builtin_fabsf(x[i]) < 0x1p-14f ? x[i] * 0.0f : x[i];
+  if (half->flush) /* what would be subnormal, rounded as if the exponent had no bound */
+    for (int i = 0; i < HALVES; i++) {
+      bool small = __builtin_fabsf(x[i]) < 0x1p-10f;
+      float rounded = float_of_half(half_of_float(small ? x[i] * 0x1p8f : 1.0f));
+      x[i] = __builtin_fabsf(rounded) < 0x1p-6f ? x[i] * 0.0f : x[i];
+    }
   LANE_ARRAY uint16_t result[HALVES];
   narrow(x, half->bfloat, result);
   if (half->oob) /* the NaN that fills what is out of bounds turns the result into zero */
     for (int i = 0; i < HALVES; i++)
-      if (a[i] == 0x7fffu || b[i] == 0x7fffu) result[i] = 0;
+      if ((a[i] & 0x7fffu) == OOB_NAN || (b[i] & 0x7fffu) == OOB_NAN) result[i] = 0;
   store_halves(warp, in, mask, half, result);
   return STEP_NEXT;
 }

@@ -25,8 +25,14 @@ static float approximate_sin(float x) {
 }
 static float approximate_cos(float x) { return (float)cos(turns(x) * 6.283185307179586477); }
 static float approximate_lg2(float x) { return x < 0 ? NAN : (float)log2((double)x); }
-static float approximate_ex2(float x) { return (float)exp2((double)x); }
-static float approximate_tanh(float x) { return (float)tanh((double)x); }
+/* The argument is cut to 23 bits behind the point. */
+static float approximate_ex2(float x) {
+  double fixed = fabsf(x) < 1.0f ? trunc((double)x * 0x1p23) * 0x1p-23 : (double)x;
+  return (float)exp2(fixed);
+}
+static float approximate_tanh(float x) {
+  return fabsf(x) < 0x1p-8f ? x : (float)tanh((double)x);
+}
 
 #define SPECIAL(name)                                                                             \
   HANDLER1(name##_f32, 32, 32, float_result(approximate_##name(float_of(a))))                     \
@@ -40,10 +46,12 @@ SPECIAL(lg2)
 SPECIAL(ex2)
 HANDLER1(tanh_f32, 32, 32, float_result(approximate_tanh(float_of(a))))
 
-/* a / b as a times the reciprocal of b. */
+/* a / b as a times the reciprocal of b, which is 0 where it would be subnormal. */
 uint32_t divide_approximately(uint32_t a, uint32_t b, bool flush_inputs) {
-  if (!flush_inputs) return float_result(float_of(a) * approximate_rcp(float_of(b)));
-  return flush(float_result(flushed(a) * flushed(bits_of_float(approximate_rcp(flushed(b))))));
+  float x = flush_inputs ? flushed(a) : float_of(a), y = flush_inputs ? flushed(b) : float_of(b);
+  if (!flush_inputs && fabsf(y) < 0x1p-126f) x *= 0x1p24f, y *= 0x1p24f;
+  uint32_t result = float_result(x * flushed(bits_of_float(approximate_rcp(y))));
+  return flush_inputs ? flush(result) : result;
 }
 /* The same, with a and b scaled so that the reciprocal neither overflows nor vanishes. */
 uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs) {
@@ -55,7 +63,7 @@ uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs) {
 
 /* ---- f64: the approximations answer with the upper 32 bits only ------------------------------- */
 static inline uint64_t upper_word(double value) {
-  return value != value ? 0x7fffffff00000000ull : bits_of_double(value) & 0xffffffff00000000ull;
+  return value != value ? 0x7fffffff00000000ull : (bits_of_double(value) + 0x80000000u) & 0xffffffff00000000ull;
 }
 static inline uint64_t flush_f64(uint64_t bits) {
   return (bits & 0x7ff0000000000000ull) == 0 ? bits & (1ull << 63) : bits;
@@ -70,7 +78,7 @@ HANDLER1(rsqrt_approx_f64, 64, 64,
          flush_f64(upper_word(rsqrt_double(double_of(flush_f64(a) & 0xffffffff00000000ull)))))
 HANDLER1(rsqrt_f64, 64, 64, double_result1(rsqrt_double(double_of(a)), a))
 HANDLER1(rcp_rn_f32, 32, 32, float_result(1.0f / float_of(a)))
-HANDLER1(rcp_rn_f32_ftz, 32, 32, flush(float_result(1.0f / flushed(a))))
+HANDLER1(rcp_rn_f32_ftz, 32, 32, flush_result(float_result(1.0f / flushed(a)), 1.0 / (double)flushed(a)))
 HANDLER1(rcp_rn_f64, 64, 64, double_result1(1.0 / double_of(a), a))
 HANDLER1(sqrt_rn_f32, 32, 32, float_result(__builtin_sqrtf(float_of(a))))
 HANDLER1(sqrt_rn_f32_ftz, 32, 32, flush(float_result(__builtin_sqrtf(flushed(a)))))
@@ -147,7 +155,8 @@ bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 /* These cut the f32 answer off, toward zero. */
 static inline uint32_t half_cut(float value) {
   uint32_t half = half_of_float(value);
-  if (value == value && fabsf(float_of_half((uint16_t)half)) > fabsf(value)) half--;
+  bool overflow = fabsf(value) >= 65536.0f;
+  if (!overflow && fabsf(float_of_half((uint16_t)half)) > fabsf(value)) half--;
   return half;
 }
 static inline uint32_t bfloat_cut(float value) {

@@ -3,6 +3,7 @@
  * Shared memory belongs to one host thread at a time, so its atomics are plain. Global memory is
  * shared between host threads: words change by compare-and-swap, and whatever depends on the order
  * (a returned value, a sum of floats) waits for its turn (cluster_has_turn). */
+#include "alu_float.h"
 #include "half.h"
 #include "loadstore.h"
 
@@ -20,16 +21,10 @@ typedef struct {
   uint16_t swap;  /* c of cas */
 } Atomic;
 
-static inline uint32_t canonical_float(float value) {
-  return value != value ? 0x7fffffffu : bits_of_float(value);
-}
-static inline float flushed(uint32_t bits) {
-  return float_of((bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits);
-}
 /* The chip's L2 adds f32 without subnormals; shared memory keeps them. */
 static uint32_t add_float(uint32_t a, uint32_t b, bool global) {
-  if (!global) return canonical_float(float_of(a) + float_of(b));
-  uint32_t sum = canonical_float(flushed(a) + flushed(b));
+  if (!global) return float_result(float_of(a) + float_of(b));
+  uint32_t sum = float_result(flushed(a) + flushed(b));
   return (sum & 0x7f800000u) == 0 ? sum & 0x80000000u : sum;
 }
 
@@ -69,6 +64,9 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
     case TYPE_F32: return add_float((uint32_t)old, (uint32_t)b, global);
     case TYPE_F64: {
       double sum = double_of(old) + double_of(b);
+      if (!global) return double_result2(sum, b, old);
+      if (nan_f64(b)) return b; /* the L2 hands a NaN on as it is */
+      if (nan_f64(old)) return old;
       return sum != sum ? 0x7ff8000000000000ull : bits_of_double(sum);
     }
     case TYPE_F16: return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, false);

@@ -20,6 +20,7 @@ static const char *constraint(char letter) {
     case 'l': return "l";
     case 'f': return "f";
     case 'd': return "d";
+    case 'm': return "l";
     default: return "r";
   }
 }
@@ -44,6 +45,10 @@ static void add(char *text, const char *piece) {
   strcat(text, piece);
 }
 
+static const char own_shared[] =
+    "  __shared__ unsigned long long words[2 * 128];\n"
+    "  unsigned shared = (unsigned)__cvta_generic_to_shared(words + 2 * threadIdx.x);\n";
+
 /* The assembly of a case that only names its instruction. */
 static void assemble(char *text, char result, const char *operands, const char *instruction) {
   char piece[64];
@@ -66,7 +71,7 @@ static void assemble(char *text, char result, const char *operands, const char *
   add(text, " }");
 }
 
-static void emit(int tolerance, char result, const char *operands, const char *instruction) {
+static void emit(long long tolerance, char result, const char *operands, const char *instruction) {
   char text[TEXT];
   if (strstr(instruction, "%0"))
     snprintf(text, sizeof text, "%s", instruction);
@@ -78,10 +83,14 @@ static void emit(int tolerance, char result, const char *operands, const char *i
                      : result == 'd'       ? "double"
                                            : "unsigned";
   printf("__global__ void case_%d(Inputs in, unsigned long long *out) {\n"
-         "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  %s r;\n  asm volatile(\"%s\"\n"
+         "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n%s  %s r;\n  asm volatile(\"%s\"\n"
          "               : \"=%s\"(r)\n               : ",
-         case_count, type, text, constraint(result));
+         case_count, strchr(operands, 's') ? own_shared : "", type, text, constraint(result));
   for (int i = 0; operands[i]; i++) {
+    if (operands[i] == 'm' || operands[i] == 's') {
+      printf("%s%s", i ? ", " : "", operands[i] == 'm' ? "\"l\"(out + COUNT + 2 * i)" : "\"r\"(shared)");
+      continue;
+    }
     bool call = operands[i] == 'f' || operands[i] == 'd';
     printf("%s\"%s\"(%s(in.value[%d][i])%s)", i ? ", " : "", constraint(operands[i]),
            input(operands[i]), i, call ? ")" : "");
@@ -91,13 +100,13 @@ static void emit(int tolerance, char result, const char *operands, const char *i
          : result == 'd' ? "(unsigned long long)__double_as_longlong(r)"
                          : "r");
   table_used += (size_t)snprintf(table + table_used, sizeof table - table_used,
-                                 "    {case_%d, \"%s\", '%c', \"%s\", %d},\n", case_count,
+                                 "    {case_%d, \"%s\", '%c', \"%s\", %lld},\n", case_count,
                                  instruction, result, operands, tolerance);
   case_count++;
 }
 
 /* Expands the first list in parentheses, and so on. */
-static void expand(int tolerance, char result, const char *operands, const char *text) {
+static void expand(long long tolerance, char result, const char *operands, const char *text) {
   const char *open = strchr(text, '('), *close = open ? strchr(open, ')') : NULL;
   if (!open || !close) {
     emit(tolerance, result, operands, text);
@@ -127,10 +136,10 @@ int main(int argc, char **argv) {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] == '#' || line[0] == '\0') continue;
     const char *at = line;
-    int tolerance = 0;
+    long long tolerance = 0;
     if (*at == '~') {
       char *end;
-      tolerance = (int)strtol(at + 1, &end, 10);
+      tolerance = strtoll(at + 1, &end, 10);
       at = end + 1;
     }
     char result = *at, operands[8] = "";
