@@ -265,7 +265,10 @@ typedef struct {
 static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)in;
   struct WarpAsync *async = warp_async(warp);
-  for (LaneMask left = mask; left; left &= left - 1) async->bulk[first_lane(left)].committed++;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    async->bulk[first_lane(left)].committed++;
+    if (settings()->check) check_async_committed(warp, first_lane(left));
+  }
   return STEP_NEXT;
 }
 
@@ -287,6 +290,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     int lane = first_lane(left);
     BulkThread *thread = &async->bulk[lane];
     uint64_t end = groups_to_wait_for(thread->committed, form->pending);
+    if (settings()->check && !thread->committed && !thread->first)
+      check_async_waits_idly(warp, in, lane);
     for (AsyncOperation *operation = thread->first; operation && operation->group < end;
          operation = operation->next_of_thread)
       if (settings()->check && operation->check)

@@ -92,7 +92,10 @@ void order_begin(ClusterCheck *check) {
   }
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
-  for (uint32_t i = 0; i < check->barrier_count; i++) free(check->barriers[i]);
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    free(check->barriers[i]->answers);
+    free(check->barriers[i]);
+  }
   check->barrier_count = check->barrier_places = 0;
   while (check->locations) {
     LocationClock *next = check->locations->next;
@@ -102,7 +105,8 @@ void order_begin(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
     memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
-    check->ctas[rank].exited = false;
+    check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
+    check->ctas[rank].idle_wait = NULL;
   }
 }
 
@@ -217,6 +221,8 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
     barrier = calloc(1, sizeof *barrier);
     if (!barrier) abort();
+    barrier->answers = calloc(check->agents, sizeof *barrier->answers);
+    if (!barrier->answers) abort();
     barrier->place = check->barrier_places < BARRIER_PLACES
                          ? check->agents + check->barrier_places++
                          : UINT32_MAX;
@@ -232,6 +238,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->phase = 0;
   barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
   forget(&barrier->arriving, check->width);
+  memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
   /* Whoever knew phases of its former life knows none of the new one. */
   if (barrier->place != UINT32_MAX) {
     for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
@@ -299,6 +306,32 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   return true;
 }
 
+/* An arrival that nothing orders behind those of the phase before might as well have been one of
+ * them: that phase ended without waiting for it. (In a cluster such an order may also come with the
+ * bytes of a peer's copy, which clocks here do not travel with.) */
+static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
+                                  const MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (barrier->phase == 0 || check->cta_count > 1) return;
+  const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
+  if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
+    return;
+  }
+  for (uint32_t other = 0; other < check->agents; other++) {
+    if (has_seen(check, agent, other, before->seen[other])) continue;
+    finding(warp, in, 1u << lane, "too-many-arrivals",
+            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing orders "
+            "that behind the arrivals of phase %u: that phase was over without this one.\n"
+            "mbarrier.init (line %u of the source) asks for %u arrival%s a phase. Count every thread "
+            "that arrives, or let fewer arrive.",
+            SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1,
+            barrier->init_in ? barrier->init_in->source_line : 0, barrier->count,
+            barrier->count == 1 ? "" : "s");
+    return;
+  }
+}
+
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            bool release) {
   ClusterCheck *check = check_of(warp);
@@ -322,6 +355,7 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
     barrier->last_lane = lane;
     return;
   }
+  check_arrival_belongs(warp, in, lane, barrier);
   order_release(check, agent, &barrier->arriving);
   barrier->last_arrive = in;
   barrier->last_agent = agent;
@@ -349,12 +383,27 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   (void)in, (void)lane;
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
-  if (!barrier || phase == UINT32_MAX || !acquire) return; /* a fresh barrier tells nothing */
+  if (!barrier) return;
   uint32_t agent = agent_of(warp);
+  barrier->answers[agent] = phase + 2;
+  if (phase == UINT32_MAX || !acquire) return; /* a fresh barrier tells nothing */
   if (barrier->finished_phase[phase & 1] == phase) {
     order_acquire(check, agent, &barrier->finished[phase & 1]);
   }
   if (barrier->place != UINT32_MAX && check->clocks[agent].seen[barrier->place] < phase + 1) {
     check->clocks[agent].seen[barrier->place] = phase + 1;
   }
+}
+
+bool order_answered_earlier(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                            uint32_t *next) {
+  if (!barrier || !barrier->answers[agent]) return false;
+  *next = barrier->answers[agent] - 1;
+  return *next <= phase;
+}
+
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {
+  const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  uint32_t answer = barrier ? barrier->answers[agent_of(warp)] : 0;
+  return answer ? answer - 1 : 0;
 }

@@ -360,37 +360,72 @@ static const char *verb(const AccessNow *now) {
 
 #define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
 
+/* The copy's barrier in the CTA whose memory it is. */
+static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                       uint32_t rank) {
+  if (by_group(operation)) return NULL;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
+  return order_find_barrier(check, address);
+}
+
+/* Bytes of a copy that this agent does not know to have landed. */
+static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
+  const ClusterCheck *check = now->check;
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  char place[TEXT], what[TEXT];
+  bytes_place(now, place, sizeof place);
+  describe_operation(check, past, what, sizeof what);
+  const char *landed = past->landed ? "has landed by luck: this thread has not waited for it"
+                                    : "has not landed";
+  const MbarrierCheck *barrier = barrier_of(check, past, now->rank);
+  uint32_t phase = barrier && past->landed ? past->landing_phase[now->rank]
+                   : barrier               ? barrier->phase
+                                           : 0;
+  uint32_t next;
+  if (reading && order_answered_earlier(barrier, now->agent, phase, &next)) {
+    char over[64];
+    if (next)
+      snprintf(over, sizeof over, "phase %u is over", next - 1);
+    else
+      snprintf(over, sizeof over, "the phase before the first is over");
+    REPORT(now, "waited-for-wrong-phase",
+           "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
+           "warp was answered because %s.\n"
+           "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
+           verb_now, place, what, landed, phase, over, phase & 1);
+    return;
+  }
+  REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
+         verb_now, place, what, landed,
+         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
+         : by_group(past)             ? "Wait for its group first."
+                                      : "Wait first for the phase of its barrier that counts these "
+                                        "bytes, in this thread or before a barrier that orders it.");
+}
+
 static bool check_after_operation(const AccessNow *now, const Entry *entry) {
   const ClusterCheck *check = now->check;
   const AsyncCheck *past = entry->operation;
-  char place[TEXT], what[TEXT];
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   if (entry->kind == ENTRY_ASYNC_WRITE) {
     if (shadow_knows_landed(check, now->agent, past, now->rank)) return true;
-    bytes_place(now, place, sizeof place);
-    describe_operation(check, past, what, sizeof what);
-    const char *how =
-        past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
-        : by_group(past)             ? "Wait for its group first."
-                                     : "Wait first for the phase of its barrier that counts these "
-                                       "bytes, in this thread or before a barrier that orders it.";
-    if (!past->landed) {
-      REPORT(now, reading ? "read-in-flight" : "overwrite-in-flight",
-             "%s %s, where %s has not landed.\n%s", verb(now), place, what, how);
-    } else {
-      REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait",
-             "%s %s, where %s has landed by luck: this thread has not waited for it.\n%s",
-             verb(now), place, what, how);
-    }
+    report_not_landed(now, past, verb(now));
     return false;
   }
   if (reading || knows_source_read(check, now->agent, past)) return true;
+  char place[TEXT], what[TEXT];
   bytes_place(now, place, sizeof place);
   describe_operation(check, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
     REPORT(now, "stage-released-before-wgmma",
            "%s %s, which %s may still be reading.\n"
            "Wait for that wgmma (wgmma.wait_group) before telling others that the stage is free.",
+           verb(now), place, what);
+  } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
+    REPORT(now, "copy-not-ordered",
+           "%s %s, from where %s copies, and nothing orders the two.\n"
+           "Put __syncthreads() between the writes and the thread that issues the copy.",
            verb(now), place, what);
   } else {
     REPORT(now, "source-reused-before-read",
@@ -433,18 +468,44 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
   return false;
 }
 
+static void report_unwritten(Warp *warp, const Instruction *in, uint32_t word) {
+  finding(warp, in, warp->lanes, "uninitialised-read",
+          "reads shared memory at offset 0x%x, which nothing has written.\n"
+          "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
+          word * 4);
+}
+
+static Warp *warp_of(const AccessNow *now, uint32_t agent) {
+  uint32_t per_cta = now->check->warps_per_cta;
+  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
 static bool check_after_read(const AccessNow *now, const Entry *entry) {
   const ClusterCheck *check = now->check;
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (now->strong && entry->strong) return true;
-  if (has_seen(check, now->agent, entry->agent, entry->clock)) return true;
+  if (has_seen(check, now->agent, entry->agent, entry->clock)) {
+    if (entry->unwritten) report_unwritten(warp_of(now, entry->agent), entry->in, now->word);
+    return !entry->unwritten;
+  }
+  if (entry->unwritten && now->kind == ENTRY_ASYNC_WRITE) {
+    /* The reader came even before the copy was issued: told as if it came right after. */
+    AccessNow reader = {.check = now->check,
+                        .warp = warp_of(now, entry->agent),
+                        .in = entry->in,
+                        .agent = entry->agent,
+                        .rank = now->rank,
+                        .word = now->word,
+                        .kind = ENTRY_READ};
+    report_not_landed(&reader, now->operation, "reads");
+    return false;
+  }
   char place[TEXT], who[64], where[128];
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   describe_place(entry->in, where, sizeof where);
   REPORT(now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : "shared-race",
-         "%s %s, which %s read %s, and nothing orders that before this.\n%s", verb(now), place, who,
-         where,
+         "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
          now->kind == ENTRY_ASYNC_WRITE
              ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
                "for, or __syncthreads) before the next copy is issued."
@@ -479,17 +540,29 @@ static bool check_entry(const AccessNow *now, const Entry *entry) {
 }
 
 /* Reading what nothing has written is a mistake, unless it is a whole fragment (ldmatrix) or a
- * tile of which only a part matters: only plain loads are held to it. */
-static bool check_written(const AccessNow *now, uint8_t written) {
-  if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return true;
-  if (now->in->text && strstr(now->in->text, "ldmatrix")) return true;
-  char place[TEXT];
-  bytes_place(now, place, sizeof place);
-  REPORT(now, "uninitialised-read",
-         "reads %s, which nothing has written.\n"
-         "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
-         place);
-  return false;
+ * tile of which only a part matters: only plain loads are held to it. Which mistake it is shows when
+ * somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
+static bool is_unwritten(const AccessNow *now, uint8_t written) {
+  if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
+  return !now->in->text || !strstr(now->in->text, "ldmatrix");
+}
+
+static void report_unwritten_reads(Cta *cta) {
+  ClusterCheck *check = cta->cluster->check;
+  struct CtaCheck *notes = &check->ctas[cta->rank];
+  if (!notes->unwritten_reads) return;
+  for (uint32_t word = 0; word < notes->words; word++) {
+    if (notes->states[word] < FIRST_STATE) continue;
+    const State *state = check->states[notes->states[word]];
+    for (unsigned i = 0; i < state->count; i++) {
+      const Entry *entry = &state->entries[i];
+      if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
+      uint32_t per_cta = check->warps_per_cta;
+      Cta *reader = &cta->cluster->ctas[entry->agent / per_cta];
+      report_unwritten(&reader->warps[entry->agent % per_cta], entry->in, word);
+      return; /* one for each CTA */
+    }
+  }
 }
 
 /* ---- The next state ---- */
@@ -512,10 +585,8 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
   *clean = true;
   const State *state = number == STATE_NEVER_WRITTEN ? &NEVER_WRITTEN : check->states[number];
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
-  if (number == STATE_UNKNOWN)
-    state = &NEVER_WRITTEN;
-  else if (!check_written(now, state->written))
-    *clean = false;
+  if (number == STATE_UNKNOWN) state = &NEVER_WRITTEN;
+  bool unwritten = number != STATE_UNKNOWN && is_unwritten(now, state->written);
 
   bool writing = now->kind == ENTRY_WRITE || now->kind == ENTRY_ASYNC_WRITE;
   Entry entries[ENTRIES_MOST + 1];
@@ -540,6 +611,8 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
   own.kind = now->kind;
   own.mask = now->mask;
   own.strong = now->strong;
+  own.unwritten = unwritten;
+  if (unwritten) check->ctas[now->rank].unwritten_reads = true;
   own.agent = (uint16_t)now->agent;
   if (now->operation) {
     own.operation = now->operation;
@@ -696,6 +769,7 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->agent = (uint16_t)agent_of(warp);
   operation->lane = (uint8_t)lane;
   operation->barrier = barrier;
+  operation->issue_clock = clock_of(check, operation->agent);
   operation->next_allocated = check->operations;
   check->operations = operation;
   operation->next_of_warp = check->of_warp[operation->agent];
@@ -758,6 +832,22 @@ void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck 
   leave_list(check, operation);
 }
 
+void check_async_committed(Warp *warp, int lane) {
+  ClusterCheck *check = check_of(warp);
+  for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
+    if (each->lane == lane && each->kind != ASYNC_CP_ASYNC && each->kind != ASYNC_WGMMA) {
+      each->committed = true;
+    }
+  }
+}
+
+void check_async_waits_idly(Warp *warp, const Instruction *in, int lane) {
+  struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
+  if (notes->idle_wait) return;
+  notes->idle_wait = in;
+  notes->idle_thread = thread_of(warp, lane);
+}
+
 void check_async_release(AsyncCheck *operation) {
   if (operation) operation->released = true;
 }
@@ -766,11 +856,44 @@ void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
   (void)warp, (void)in, (void)exiting;
 }
 
+/* A store that was issued and never waited for, at the end of its CTA. */
+static void report_unread_store(Warp *warp, const AsyncCheck *store) {
+  const struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
+  LaneMask who = 1u << store->lane;
+  const char *name = KIND_NAMES[store->kind];
+  const char *luck = store->source_read ? " (it was read in time by luck)" : "";
+  if (!store->committed) {
+    finding(warp, store->in, who, "store-never-committed",
+            "the CTA has ended, and this %s was never committed: no wait can have waited for it to "
+            "have read its source in shared memory%s.\n"
+            "Put cp.async.bulk.commit_group behind it, in the same thread, and then "
+            "cp.async.bulk.wait_group.read 0.",
+            name, luck);
+  } else if (notes->idle_wait) {
+    char where[128];
+    describe_place(notes->idle_wait, where, sizeof where);
+    finding(warp, store->in, who, "wait-in-another-thread",
+            "the CTA has ended, and nobody has waited for this %s to have read its source in shared "
+            "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
+            "wait for.\n"
+            "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
+            name, luck, notes->idle_thread, where);
+  } else {
+    finding(warp, store->in, who, "exit-before-store-read",
+            "the CTA has ended, and nobody has waited for this %s to have read its source in "
+            "shared memory%s.\n"
+            "The thread that issued it must commit it and wait before the kernel ends: "
+            "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
+            name, luck);
+  }
+}
+
 /* The CTA's memory is gone: nothing may still read from it or write into it. */
 void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   if (cta->cluster->launch->error) return;
   check->ctas[cta->rank].exited = true;
+  report_unwritten_reads(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;
     for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {
@@ -778,12 +901,7 @@ void check_cta_exit(Cta *cta) {
       bool takes = each->kind == ASYNC_TENSOR_STORE || each->kind == ASYNC_BULK_STORE ||
                    each->kind == ASYNC_TENSOR_REDUCE || each->kind == ASYNC_BULK_REDUCE;
       if (takes && !each->read_waited_clock) {
-        finding(warp, each->in, 1u << each->lane, "exit-before-store-read",
-                "the CTA has ended, and nobody has waited for this %s to have read its source in "
-                "shared memory%s.\n"
-                "The thread that issued it must commit it and wait before the kernel ends: "
-                "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
-                KIND_NAMES[each->kind], each->source_read ? " (it was read in time by luck)" : "");
+        report_unread_store(warp, each);
       } else if (!each->landed && each->barrier) {
         finding(warp, each->in, 1u << each->lane, "exit-with-copy-in-flight",
                 "the CTA has ended while this %s was on its way into shared memory.\n"

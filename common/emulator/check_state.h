@@ -43,6 +43,8 @@ typedef struct MbarrierCheck {
   uint32_t last_agent, last_clock;
   int last_lane;
   uint32_t finished_phase[2];
+  /* Of each agent: 0 before its first answered wait; then 1 + the phases over when it was answered. */
+  uint32_t *answers;
 } MbarrierCheck;
 
 /* An asynchronous operation. */
@@ -54,7 +56,8 @@ struct AsyncCheck {
   uint16_t agent;
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
-  bool source_read, landed, released, marked;
+  bool source_read, landed, released, marked, committed;
+  uint32_t issue_clock;
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
@@ -76,6 +79,7 @@ typedef struct {
   uint8_t kind;
   uint8_t mask; /* bytes of the word */
   uint8_t strong;
+  uint8_t unwritten; /* a read of what nothing had written: wrong, but why shows later */
   uint16_t agent;
   uint32_t clock;
   union {
@@ -98,6 +102,9 @@ struct CtaCheck {
   uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
   uint32_t words;
   bool exited;
+  bool unwritten_reads;          /* some entry is unwritten */
+  const Instruction *idle_wait;  /* a thread waited for its bulk groups and had committed none */
+  uint32_t idle_thread;
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
 };
 
@@ -153,6 +160,10 @@ void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
                     bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
+/* Has this agent waited for the barrier, and been told that an earlier phase than this is over? Then
+ * *next is the phase after that one. */
+bool order_answered_earlier(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                            uint32_t *next);
 
 /* check_shadow.c */
 void shadow_begin(Cluster *cluster);

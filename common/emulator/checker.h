@@ -54,6 +54,8 @@ void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t 
 /* A test or wait answered true for `phase` (the finished one, counted from 0 since init). */
 void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                              uint32_t phase, bool acquire);
+/* The phase that this warp should wait for next, going by the answers it got so far. */
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 
 /* Asynchronous operations. A piece is a run of bytes of shared memory that the operation reads or
  * writes; an operation has one handle for its life. */
@@ -82,6 +84,9 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation);      /* its wr
 /* The thread has waited for this operation's group; reads_only for wait_group.read. */
 void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
                         bool reads_only);
+/* The thread has committed what it issued so far; waits_idly: it waits and has never committed. */
+void check_async_committed(Warp *warp, int lane);
+void check_async_waits_idly(Warp *warp, const Instruction *in, int lane);
 /* Last call: nobody keeps the handle any longer. */
 void check_async_release(AsyncCheck *operation);
 

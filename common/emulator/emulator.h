@@ -112,6 +112,8 @@ struct Instruction {
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
+  uint32_t inner_line;    /* of the wrapper that was inlined there; 0: none */
+  const char *inner_file;
 };
 
 /* ---- The machine's state -------------------------------------------------------------------- */
@@ -269,6 +271,7 @@ bool async_land_next(Cluster *cluster);
 void async_describe(Cluster *cluster, FILE *out);
 /* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
+const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane); /* the cause's name */
 /* wgmma.c */
 void tensor_warp_begin(Warp *warp);
 void tensor_warp_end(Warp *warp);

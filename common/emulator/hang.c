@@ -174,6 +174,29 @@ static void tell_story(FILE *out, const Story *story) {
     fprintf(out, "  ... and %u more groups of threads that wait\n", story->left_out);
 }
 
+/* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
+ * mostly follow from one of these. */
+static const char *const RULES[] = {
+    "hang-bytes-on-another-barrier", "hang-too-many-bytes-expected",
+    "hang-too-few-bytes-expected",   "waited-for-wrong-phase",
+    "phase-missed",                  "hang-arrivals-missing",
+    "hang-threads-missing",          "hang",
+};
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES };
+
+static int rule_of(Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const char *rule = RULES[RULE_COUNT - 1];
+  if (group->state == GROUP_BLOCKED && starts(in, "mbarrier.")) {
+    rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
+  } else if (group->state == GROUP_BLOCKED && (starts(in, "bar") || in->execute == flow_converge)) {
+    rule = "hang-threads-missing";
+  }
+  for (int i = 0; i < RULE_COUNT; i++)
+    if (strcmp(RULES[i], rule) == 0) return i;
+  return RULE_COUNT - 1;
+}
+
 void report_hang(Context **contexts, uint32_t count, const char *why) {
   char *text = NULL;
   size_t bytes = 0;
@@ -186,11 +209,19 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
     for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
       for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
         tell_group(&story, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
-  Warp *warp = story.count ? story.told[0].warp : NULL;
-  Group group = story.count ? story.told[0].group : (Group){0};
+  Warp *warp = NULL;
+  Group group = {0};
+  int rule = RULE_COUNT;
+  for (uint32_t i = 0; i < story.count; i++) {
+    int own = rule_of(story.told[i].warp, &story.told[i].group);
+    if (own >= rule) continue;
+    rule = own;
+    warp = story.told[i].warp;
+    group = story.told[i].group;
+  }
   tell_story(out, &story);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
   fclose(out);
-  if (warp) fault(warp, where(&group), group.mask, 702, "hang", "%s", text ? text : why);
+  if (warp) fault(warp, where(&group), group.mask, 702, RULES[rule], "%s", text ? text : why);
   free(text);
 }

@@ -47,21 +47,21 @@ static uint64_t barrier_pack(Barrier barrier) {
 /* ---- The table ------------------------------------------------------------------------------- */
 enum { NOTES_FIRST = 64 };
 typedef struct {
-  uint32_t address; /* 0: free */
+  uint32_t key; /* address | 1 (addresses are multiples of 8); 0: free */
   uint32_t phases;  /* that are over: the word knows only the last bit of it */
   uint64_t word;
-  bool alive;
+  bool alive, ended;
 } Note;
 typedef struct {
   uint32_t used, capacity;
   Note *notes;
 } Notes;
 
-static Note *note_find(const Notes *notes, uint32_t address) {
-  uint32_t at = (address * 2654435761u) >> 7;
+static Note *note_find(const Notes *notes, uint32_t key) {
+  uint32_t at = (key * 2654435761u) >> 7;
   for (;; at++) {
     Note *note = &notes->notes[at & (notes->capacity - 1)];
-    if (note->address == address || !note->address) return note;
+    if (note->key == key || !note->key) return note;
   }
 }
 
@@ -74,21 +74,22 @@ static Note *note_of(Cluster *cluster, uint32_t address) {
     notes->notes = async_allocate(NOTES_FIRST * sizeof *notes->notes);
     *place = notes;
   }
-  Note *note = note_find(notes, address);
-  if (note->address) return note;
+  uint32_t key = address | 1;
+  Note *note = note_find(notes, key);
+  if (note->key) return note;
   if (notes->used * 2 >= notes->capacity) {
     Notes larger = {.capacity = notes->capacity * 2};
     larger.notes = async_allocate(larger.capacity * sizeof *larger.notes);
     for (uint32_t i = 0; i < notes->capacity; i++) {
-      if (!notes->notes[i].address) continue;
-      *note_find(&larger, notes->notes[i].address) = notes->notes[i];
+      if (!notes->notes[i].key) continue;
+      *note_find(&larger, notes->notes[i].key) = notes->notes[i];
       larger.used++;
     }
     free(notes->notes);
     *notes = larger;
-    note = note_find(notes, address);
+    note = note_find(notes, key);
   }
-  note->address = address;
+  note->key = key;
   notes->used++;
   return note;
 }
@@ -123,8 +124,9 @@ typedef struct {
   int lane;
 } Who;
 
-static bool refuse(Who who, uint32_t address, const char *what, long long value, long long limit) {
-  fault(who.warp, who.in, 1u << who.lane, 719, "mbarrier-count",
+static bool refuse(Who who, const char *rule, uint32_t address, const char *what, long long value,
+                   long long limit) {
+  fault(who.warp, who.in, 1u << who.lane, 719, rule,
         "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
         "with the right count, and is every arrival and byte counted once a phase?",
         address, what, value, limit);
@@ -135,7 +137,7 @@ static bool refuse(Who who, uint32_t address, const char *what, long long value,
 static bool settle(Who who, uint32_t address, Barrier barrier) {
   Cluster *cluster = who.warp->cta->cluster;
   if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
-    return refuse(who, address,
+    return refuse(who, "mbarrier-count", address,
                   barrier.tx > 0 ? "more bytes are expected than it can count"
                                  : "more bytes came unexpectedly than it can count",
                   barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
@@ -154,10 +156,10 @@ static bool settle(Who who, uint32_t address, Barrier barrier) {
 
 static bool take_arrivals(Who who, uint32_t address, Barrier *barrier, uint32_t count, bool drop) {
   if (count > barrier->pending)
-    return refuse(who, address, "more arrivals than are pending in this phase", count,
+    return refuse(who, "too-many-arrivals", address, "more arrivals than are pending in this phase", count,
                   barrier->pending);
   if (drop && count > barrier->expected)
-    return refuse(who, address, "more arrivals are dropped than are expected", count,
+    return refuse(who, "too-many-arrivals", address, "more arrivals are dropped than are expected", count,
                   barrier->expected);
   barrier->pending -= count;
   if (drop) barrier->expected -= count;
@@ -196,10 +198,15 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
             (unsigned long long)value);
       return false;
     }
-    *address = (uint32_t)value;
-    return true;
   }
   *address = (uint32_t)value;
+  uint32_t ctas = warp->cta->cluster->cta_count;
+  if (SHARED_RANK(*address) >= ctas) {
+    fault(warp, in, 1u << lane, 700, "address-space",
+          "shared address 0x%08x names the CTA of rank %u, but the cluster has %u", *address,
+          SHARED_RANK(*address), ctas);
+    return false;
+  }
   if (window == WINDOW_CTA && SHARED_RANK(*address) != warp->cta->rank) {
     fault(warp, in, 1u << lane, 700, "address-space",
           "shared address 0x%08x lies in the CTA of rank %u, this thread is in rank %u, and "
@@ -286,6 +293,7 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     Note *note = barrier_note(warp->cta->cluster, address);
     memcpy(shared_pointer(warp->cta->cluster, address), &note->word, 8);
     note->alive = false;
+    note->ended = true;
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
   }
   return STEP_NEXT;
@@ -358,6 +366,11 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     }
     before = lane;
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
+    /* Not initialised yet: wait and see who does it, for the report to tell a missing order from a
+     * missing init. */
+    const Note *note = note_of(cluster, addresses[lane]);
+    if (!note->alive && !note->ended && form->potentially_blocking && !cluster->waits_expire)
+      return STEP_BLOCKED;
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The running phase has another parity than the one asked for: that one is over. */
     uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
@@ -527,40 +540,96 @@ const InstructionRow mbarrier_rows[] = {
 };
 
 /* ---- In words -------------------------------------------------------------------------------- */
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
-  if (in->execute != run_wait) return;
+/* What a blocked wait waits for. */
+typedef struct {
+  uint32_t address, asked, phases; /* asked: a parity; phases: that are over */
+  Barrier barrier;
+  uint64_t coming; /* bytes */
+  uint32_t copies;
+  int64_t rest; /* bytes that stay pending (or, negative, surplus) when all copies have come */
+} Wait;
+
+static bool wait_of(Warp *warp, const Instruction *in, int lane, Wait *wait) {
+  if (in->execute != run_wait) return false;
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
-  uint64_t value = lane_address(warp, &in->operand[form->address], lane);
-  uint32_t address = (uint32_t)value;
-  const Cta *cta = shared_address_cta(warp, address);
-  if (!cta || SHARED_OFFSET(address) + 8 > cta->shared_bytes) return;
+  wait->address = (uint32_t)lane_address(warp, &in->operand[form->address], lane);
+  const Cta *cta = shared_address_cta(warp, wait->address);
+  if (!cta || SHARED_OFFSET(wait->address) + 8 > cta->shared_bytes) return false;
   uint64_t state = lane_value(warp, &in->operand[form->count], lane);
-  uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
-  Barrier barrier = barrier_read(cluster, address);
-  uint32_t phases = note_of(cluster, address)->phases;
+  wait->asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+  wait->barrier = barrier_read(cluster, wait->address);
+  wait->phases = note_of(cluster, wait->address)->phases;
+  async_in_flight(cluster, wait->address, &wait->coming, &wait->copies);
+  wait->rest = wait->barrier.tx - (int64_t)wait->coming;
+  return true;
+}
+
+/* Is there a barrier with just as many bytes too many as are too few here? */
+static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
+  const Notes *notes = *async_barrier_notes(cluster);
+  for (uint32_t i = 0; notes && i < notes->capacity; i++) {
+    const Note *note = &notes->notes[i];
+    if (note->key && note->alive && barrier_unpack(note->word).tx == -bytes) return true;
+  }
+  return false;
+}
+
+const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
+  Wait wait;
+  if (!wait_of(warp, in, lane, &wait)) return "hang";
+  if (wait.rest > 0)
+    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
+                                                            : "hang-too-many-bytes-expected";
+  if (wait.rest < 0) return "hang-too-few-bytes-expected";
+  /* It should ask for the phase after the last that it was told is over. */
+  uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
+  if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
+  if (wait.phases >= next + 2) return "phase-missed";
+  return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
+}
+
+static const char *cause_of(const char *rule) {
+  static const char *const causes[][2] = {
+      {"hang-bytes-on-another-barrier",
+       "a copy reports to another barrier than the one that expects its bytes: there just as many "
+       "came unexpectedly"},
+      {"hang-too-many-bytes-expected",
+       "more bytes are expected than copies will bring: expect_tx promised too many, or a copy was "
+       "not issued"},
+      {"hang-too-few-bytes-expected",
+       "copies brought more bytes than were expected: expect_tx promised too few, or on another "
+       "barrier"},
+      {"waited-for-wrong-phase",
+       "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
+       "phase"},
+      {"phase-missed",
+       "this warp comes too late: a whole phase went by between the one it asks for and the one that "
+       "is running, and parity cannot tell them apart. Let nobody begin the next phase before all "
+       "have seen this one over, or use a barrier for each copy"},
+      {"hang-arrivals-missing",
+       "somebody has not arrived, or mbarrier.init's count is too high"},
+  };
+  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+    if (strcmp(causes[i][0], rule) == 0) return causes[i][1];
+  return NULL;
+}
+
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
+  Wait wait;
+  if (!wait_of(warp, in, lane, &wait)) return;
   fprintf(out,
           "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"
           "        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
-          asked, address, phases, barrier.phase, barrier.pending, barrier.expected, barrier.tx);
-  uint64_t coming;
-  uint32_t operations;
-  async_in_flight(cluster, address, &coming, &operations);
-  if (coming)
-    fprintf(out, "        %llu bytes are on their way in %u copies\n", (unsigned long long)coming,
-            operations);
-  int64_t rest = barrier.tx - (int64_t)coming;
-  const char *cause =
-      rest > 0   ? "more bytes are expected than copies will bring: expect_tx promised too many, or "
-                   "a copy was not issued or reports to another barrier"
-      : rest < 0 ? "copies brought more bytes than were expected: expect_tx promised too few, or "
-                   "another barrier"
-      : barrier.pending == barrier.expected && phases && barrier.phase == asked
-          ? "nobody has arrived in this phase: the wait asks for the phase after one that was "
-            "already waited for (parity), or whoever should arrive waits as well"
-      : barrier.pending ? "somebody has not arrived, or mbarrier.init's count is too high"
-                        : NULL;
-  if (rest) fprintf(out, "        that is %lld bytes %s\n", (long long)(rest < 0 ? -rest : rest),
-                    rest > 0 ? "too few" : "too many");
+          wait.asked, wait.address, wait.phases, wait.barrier.phase, wait.barrier.pending,
+          wait.barrier.expected, wait.barrier.tx);
+  if (wait.coming)
+    fprintf(out, "        %llu bytes are on their way in %u copies\n",
+            (unsigned long long)wait.coming, wait.copies);
+  if (wait.rest)
+    fprintf(out, "        that is %lld bytes %s\n",
+            (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
+            wait.rest > 0 ? "too few" : "too many");
+  const char *cause = cause_of(mbarrier_hang_rule(warp, in, lane));
   if (cause) fprintf(out, "        likely cause: %s\n", cause);
 }
