@@ -287,6 +287,8 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->line = draft->statement.line;
   out->source_line = draft->source_line;
   out->source_file = draft->source_file;
+  out->inner_line = draft->inner_line;
+  out->inner_file = draft->inner_file;
   switch (draft->wanted) {
     case 1: out->execute = flow_converge; return true;
     case 2: out->execute = flow_read_clock; return true;

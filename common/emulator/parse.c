@@ -492,7 +492,9 @@ static Draft *add_draft(Decoder *decoder) {
   Draft *draft = &function->drafts[function->draft_count++];
   *draft = (Draft){.guard = NO_REGISTER,
                    .source_line = decoder->source_line,
-                   .source_file = decoder->source_file};
+                   .source_file = decoder->source_file,
+                   .inner_line = decoder->inner_line,
+                   .inner_file = decoder->inner_file};
   return draft;
 }
 
@@ -591,7 +593,9 @@ static void parse_instruction(Decoder *decoder) {
   const char *first = decoder->at;
   Draft draft = {.guard = NO_REGISTER,
                  .source_line = decoder->source_line,
-                 .source_file = decoder->source_file};
+                 .source_file = decoder->source_file,
+                 .inner_line = decoder->inner_line,
+                 .inner_file = decoder->inner_file};
   draft.statement.line = decoder->line;
   if (accept_char(decoder, '@')) {
     draft.guard_negated = accept_char(decoder, '!');
@@ -682,13 +686,49 @@ static void skip_line_directive(Decoder *decoder) {
   while (*decoder->at && *decoder->at != '\n') decoder->at++;
 }
 
-/* .loc file line column [, function_name ..., inlined_at file line column] */
+/* Where the function that holds this place was inlined: the last .loc that said so. */
+static const Inlining *find_inlining(const Decoder *decoder, SourcePlace place) {
+  for (uint32_t i = 0; i < decoder->inlining_count; i++) {
+    const Inlining *each = &decoder->inlinings[i];
+    if (each->inner.file == place.file && each->inner.line == place.line) return each;
+  }
+  return NULL;
+}
+
+static void note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer) {
+  Inlining *known = (Inlining *)find_inlining(decoder, inner);
+  if (!known) {
+    if (decoder->inlining_count == MAX_INLININGS) decoder->inlining_count = 0;
+    known = &decoder->inlinings[decoder->inlining_count++];
+  }
+  *known = (Inlining){inner, outer};
+}
+
+/* .loc file line column [, function_name ..., inlined_at file line column]. A reader looks for the
+ * line of the kernel that called the wrapper, so that is source_line; inner_line is the wrapper's. */
 static void parse_loc(Decoder *decoder) {
-  uint64_t file = parse_integer(decoder);
-  uint64_t line = parse_integer(decoder);
+  SourcePlace inner = {.file = (uint32_t)parse_integer(decoder)};
+  inner.line = (uint32_t)parse_integer(decoder);
+  const char *end = decoder->at + strcspn(decoder->at, "\n");
+  const char *inlined = strstr(decoder->at, "inlined_at ");
+  SourcePlace outer = inner;
+  if (inlined && inlined < end) {
+    char *rest;
+    outer.file = (uint32_t)strtoul(inlined + strlen("inlined_at "), &rest, 10);
+    outer.line = (uint32_t)strtoul(rest, NULL, 10);
+    note_inlining(decoder, inner, outer);
+    for (int depth = 0; depth < MAX_INLINING_DEPTH; depth++) {
+      const Inlining *further = find_inlining(decoder, outer);
+      if (!further) break;
+      outer = further->outer;
+    }
+  }
   const Module *module = decoder->module;
-  decoder->source_line = (uint32_t)line;
-  decoder->source_file = file < module->file_count ? module->files[file] : NULL;
+  decoder->source_line = outer.line;
+  decoder->source_file = outer.file < module->file_count ? module->files[outer.file] : NULL;
+  bool same = outer.file == inner.file && outer.line == inner.line;
+  decoder->inner_line = same ? 0 : inner.line;
+  decoder->inner_file = inner.file < module->file_count ? module->files[inner.file] : NULL;
   skip_line_directive(decoder);
 }
 
@@ -1016,6 +1056,8 @@ static void parse_function(Decoder *decoder, bool entry, bool external, bool wea
   decoder->range_count = 0;
   decoder->source_line = 0;
   decoder->source_file = NULL;
+  decoder->inner_line = 0;
+  decoder->inlining_count = 0;
   open_scope(decoder); /* parameters */
   uint32_t undo = decoder->undo_count;
 

@@ -126,6 +126,8 @@ typedef struct {
   bool leader;
   uint32_t source_line;
   const char *source_file;
+  uint32_t inner_line; /* inside a wrapper that was inlined there; 0: not */
+  const char *inner_file;
   struct CallSite *call;
   const Symbol *targets;  /* brx.idx */
   uint8_t wanted;         /* pseudo-instructions of the machine, see decode.c */
@@ -206,6 +208,15 @@ struct Module {
   bool columns_final;     /* columns have slots; new ones get theirs at once */
 };
 
+/* ---- Where inlined functions were called ---- */
+typedef struct {
+  uint32_t file, line;
+} SourcePlace;
+typedef struct {
+  SourcePlace inner, outer;
+} Inlining;
+enum { MAX_INLININGS = 256, MAX_INLINING_DEPTH = 8 };
+
 /* ---- Parser and decoder: one object for both ---- */
 struct Decoder {
   Module *module;
@@ -220,6 +231,10 @@ struct Decoder {
   Function *function;     /* being parsed or decoded */
   uint32_t source_line;
   const char *source_file;
+  uint32_t inner_line;
+  const char *inner_file;
+  Inlining inlinings[MAX_INLININGS];
+  uint32_t inlining_count;
 
   Symbol **undo;          /* symbols of the open scopes, innermost last */
   uint32_t undo_count, undo_capacity;

@@ -14,7 +14,13 @@
 #include "emulator.h"
 #include "module.h"
 
-enum { REPORT_TEXT = 16384, PTX_TEXT_SHOWN = 160, FINDINGS_KEPT = 256, EXIT_FINDINGS = 3 };
+enum {
+  REPORT_TEXT = 16384,
+  PTX_TEXT_SHOWN = 160,
+  LINE_COLUMNS = 96,
+  FINDINGS_KEPT = 256,
+  EXIT_FINDINGS = 3
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -63,39 +69,64 @@ static void add_threads(Report *report, const Warp *warp, LaneMask lanes) {
   }
 }
 
+/* The file's name is enough to find it; its folder differs from machine to machine. */
+static const char *file_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* A kernel as its author wrote it: _Z4fill14CUtensorMap_st is fill. Names in namespaces and
+ * templates stay as they are, where cu++filt helps. */
+static void add_kernel_name(Report *report, const char *name) {
+  char *rest;
+  unsigned long length = strncmp(name, "_Z", 2) ? 0 : strtoul(name + 2, &rest, 10);
+  if (length > 0 && length <= strlen(rest)) {
+    add(report, "%.*s", (int)length, rest);
+  } else {
+    add(report, "%s", name);
+  }
+}
+
 static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMask lanes) {
   const Cta *cta = warp->cta;
-  add(report, "kernel %s, block (%u,%u,%u), ", function_traits(cta->cluster->launch->kernel)->name,
-      cta->index.x, cta->index.y, cta->index.z);
+  add(report, "kernel ");
+  add_kernel_name(report, function_traits(cta->cluster->launch->kernel)->name);
+  add(report, ", block (%u,%u,%u)%s", cta->index.x, cta->index.y, cta->index.z, lanes ? ", " : "");
   if (lanes) add_threads(report, warp, lanes);
   if (cta->cluster->cta_count > 1) add(report, ", rank %u of its cluster", cta->rank);
   add(report, "\n");
   if (!in) return;
-  /* The file's name is enough to find it; its folder differs from machine to machine. */
   if (in->source_line && in->source_file) {
-    const char *slash = strrchr(in->source_file, '/');
-    add(report, "  at %s:%u ", slash ? slash + 1 : in->source_file, in->source_line);
+    add(report, "  at %s:%u", file_name(in->source_file), in->source_line);
+    if (in->inner_line && in->inner_file) {
+      add(report, " (in %s:%u)", file_name(in->inner_file), in->inner_line);
+    }
+    add(report, "\n");
   } else {
-    add(report, "  at (build with -lineinfo to see the source line) ");
+    add(report, "  (build with -lineinfo to see the source line)\n");
   }
-  if (in->text) {
-    size_t length = strcspn(in->text, "\n");
-    bool cut = length > PTX_TEXT_SHOWN;
-    add(report, "PTX line %u: %.*s%s\n", in->line, cut ? PTX_TEXT_SHOWN : (int)length, in->text,
-        cut ? " ..." : "");
-  } else {
-    add(report, "PTX line %u\n", in->line);
-  }
+  const char *text = in->text ? in->text : "";
+  size_t length = strcspn(text, "\n");
+  bool cut = length > PTX_TEXT_SHOWN;
+  add(report, "  PTX line %u: %.*s%s\n", in->line, cut ? PTX_TEXT_SHOWN : (int)length, text,
+      cut ? " ..." : "");
 }
 
-/* The message, every line of it indented under the heading. */
+/* The message, every line of it indented under the heading and broken between words. */
 static void add_message(Report *report, const char *format, va_list arguments) {
   Report message = {.used = 0};
   add_list(&message, format, arguments);
-  for (const char *line = message.text; *line;) {
-    size_t length = strcspn(line, "\n");
-    add(report, "  %.*s\n", (int)length, line);
-    line += length + (line[length] == '\n');
+  const char *at = message.text;
+  while (*at) {
+    size_t length = strcspn(at, "\n");
+    if (length > LINE_COLUMNS) {
+      length = LINE_COLUMNS;
+      while (length > 0 && at[length] != ' ') length--;
+      if (length == 0) length = LINE_COLUMNS; /* one word that fills the line */
+    }
+    add(report, "  %.*s\n", (int)length, at);
+    at += length;
+    if (*at == '\n' || *at == ' ') at++;
   }
 }
 
