@@ -17,7 +17,6 @@ static void compute_addresses(const Warp *warp, const Operand *operand, uint64_t
   } else {
     const uint32_t *base = column_u32(warp, operand->slot);
     for (int lane = 0; lane < LANES; lane++) address[lane] = base[lane] + (uint32_t)offset;
-    for (int lane = 0; lane < LANES; lane++) address[lane] = (uint32_t)address[lane];
   }
 }
 
@@ -57,6 +56,28 @@ static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, ui
     range.least = least;
     range.most = most;
   }
+  return range;
+}
+
+/* The same for 32-bit addresses, for which the host has vector instructions. */
+static Range range_of_short(const uint64_t *address, LaneMask mask, uint32_t bytes,
+                            uint32_t alignment) {
+  Range range = {.least = ~0ull};
+  LANE_ARRAY uint32_t place[LANES];
+  uint32_t first = (uint32_t)address[first_lane(mask)];
+  for (int lane = 0; lane < LANES; lane++)
+    place[lane] = ((mask >> lane) & 1u) ? (uint32_t)address[lane] : first;
+  uint32_t least = first, most = first, low_bits = 0, different = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    least = place[lane] < least ? place[lane] : least;
+    most = place[lane] > most ? place[lane] : most;
+    low_bits |= place[lane];
+    different |= place[lane] ^ (first + (uint32_t)lane * bytes);
+  }
+  range.least = least;
+  range.most = most;
+  range.aligned = (low_bits & (alignment - 1)) == 0;
+  range.run = mask == ~0u && different == 0 && least == first;
   return range;
 }
 
@@ -109,7 +130,9 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;
   compute_addresses(warp, transfer->address, places->address);
-  Range range = range_of(places->address, mask, bytes, bytes);
+  Range range = transfer->address->bytes == 4
+                    ? range_of_short(places->address, mask, bytes, bytes)
+                    : range_of(places->address, mask, bytes, bytes);
   Space space = transfer->space;
   uint64_t base = 0;
   places->run = range.run;
@@ -558,8 +581,19 @@ static bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, In
   return form_end(&form, is_discard ? discard : no_effect);
 }
 
-/* A cache policy is opaque to programs. The value made here names its eviction priorities the way
- * the chip's do, as far as the fractional form goes; nothing reads it. */
+/* A cache policy is opaque to programs and nothing here reads it. The fractional form's bits are the
+ * chip's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
+static uint64_t policy_bits(int primary, int secondary, const Operand *fraction) {
+  double share = 1.0;
+  uint32_t narrow_bits = fraction ? (uint32_t)fraction->constant_value : 0;
+  float narrow;
+  memcpy(&narrow, &narrow_bits, 4);
+  if (fraction && fraction->constant && fraction->floating)
+    share = fraction->bytes == 4 ? (double)narrow : double_of(fraction->constant_value);
+  uint64_t sixteenths = share > 1.0 / 16 && share <= 1.0 ? (uint64_t)(share * 16) : 1;
+  return 1ull << 60 | (uint64_t)(uint32_t)primary << 57 | (uint64_t)(uint32_t)secondary << 56 |
+         (sixteenths - 1) << 52;
+}
 static bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
                                            "L2::evict_last", "L2::evict_normal", NULL};
@@ -570,14 +604,16 @@ static bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement,
   if (range) form_take(&form, "global");
   int primary = form_choose(&form, priorities);
   if (!convert && primary < 0) return form_fail(&form, "createpolicy names an eviction priority");
-  form_choose(&form, priorities);
+  int secondary = form_choose(&form, priorities); /* evict_unchanged, or evict_first */
+  if (secondary > 1) return form_fail(&form, "the second priority is unchanged or first");
   if (form_type(&form) != TYPE_B64) return form_fail(&form, "a cache policy is .b64");
   if (fractional + range + convert != 1)
     return form_fail(&form, "createpolicy is .fractional, .range or .cvt");
   if (!form_operands(&form, fractional ? 1 : convert ? 2 : 4, fractional ? 2 : convert ? 2 : 4))
     return false;
   out->d = form_destination(&form, 0, TYPE_B64);
-  uint64_t value = 0x10f0000000000000ull + ((uint64_t)(uint32_t)(primary < 0 ? 0 : primary) << 57);
+  uint64_t value = policy_bits(primary < 0 ? 0 : primary, secondary < 0 ? 0 : secondary,
+                               fractional && out->operand_count > 1 ? &out->operand[1] : NULL);
   out->a = convert ? form_source(&form, 1, TYPE_B64) : decoder_constant(decoder, value, 8);
   return form_end(&form, cvta_same);
 }
