@@ -291,22 +291,10 @@ static inline Ints aligned_product(Ints b, Packed a_lower, Packed a_upper, Ints 
   return with_sign(shifted_right(magnitude_of(term), by), term);
 }
 
-/* One row's next `step` products for eight columns. False: add_products must do it. */
-static inline __attribute__((always_inline)) bool add_products_wide(
-    const FloatRule *rule, bool half, int step, const Packed *a_lower, const Packed *a_upper, const Packed *b,
-    size_t b_pitch, uint32_t *results) {
-  const Accumulators c = read_accumulators(half, load(results));
-  Ints largest = c.exponent << 16;
-  for (int k = 0; k < step; k++)
-    largest = larger(largest, load(b + (size_t)k * b_pitch) + a_upper[k]);
-  const Ints top = largest >> 16;
-  largest |= 0xffff; /* so that a difference of upper halves never borrows */
-  Ints even = all(0), odd = all(0);
-  for (int k = 0; k < step; k += 2) {
-    even += aligned_product(load(b + (size_t)k * b_pitch), a_lower[k], a_upper[k], largest);
-    odd += aligned_product(load(b + (size_t)(k + 1) * b_pitch), a_lower[k + 1], a_upper[k + 1],
-                           largest);
-  }
+/* Adds the accumulators and rounds; false: add_products must do it. */
+static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, bool half,
+                                                         Accumulators c, Ints top, Ints even,
+                                                         Ints odd, uint32_t *results) {
   const int left = rule->fraction_bits - (half ? 10 : 23);
   const Ints c_magnitude = magnitude_of(c.significand) << (left > 0 ? left : 0);
   /* 16 bits of difference hold any that there is; by more than 31 nothing is left */
@@ -340,6 +328,37 @@ static inline __attribute__((always_inline)) bool add_products_wide(
   return true;
 }
 
+/* One row's next `step` products for `width` (1 or 2) times eight columns; `done` has a bit for each
+ * eight, not set when add_products must do them. */
+static inline __attribute__((always_inline)) void add_products_wide(
+    const FloatRule *rule, bool half, int step, int width, const Packed *a_lower,
+    const Packed *a_upper, const Packed *b, size_t b_pitch, uint32_t *results, bool *done) {
+  Accumulators c[2];
+  Ints largest[2], even[2], odd[2];
+  for (int w = 0; w < width; w++) {
+    c[w] = read_accumulators(half, load(results + WIDTH * w));
+    largest[w] = c[w].exponent << 16;
+    even[w] = odd[w] = all(0);
+  }
+  for (int k = 0; k < step; k++)
+    for (int w = 0; w < width; w++)
+      largest[w] = larger(largest[w], load(b + (size_t)k * b_pitch + WIDTH * w) + a_upper[k]);
+  Ints top[2];
+  for (int w = 0; w < width; w++) {
+    top[w] = largest[w] >> 16;
+    largest[w] |= 0xffff; /* so that a difference of upper halves never borrows */
+  }
+  for (int k = 0; k < step; k += 2)
+    for (int w = 0; w < width; w++) {
+      const Packed *at = b + (size_t)k * b_pitch + WIDTH * w;
+      even[w] += aligned_product(load(at), a_lower[k], a_upper[k], largest[w]);
+      odd[w] += aligned_product(load(at + b_pitch), a_lower[k + 1], a_upper[k + 1], largest[w]);
+    }
+  for (int w = 0; w < width; w++) {
+    done[w] = finish(rule, half, c[w], top[w], even[w], odd[w], results + WIDTH * w);
+  }
+}
+
 static inline __attribute__((always_inline)) void multiply_step(
     const FloatRule *rule, bool half, int step, int rows, int columns, int depth, const Packed *a,
     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
@@ -353,17 +372,24 @@ static inline __attribute__((always_inline)) void multiply_step(
         lower[row * step + k] = number & 0xffff;
         upper[row * step + k] = (Packed)((uint32_t)number & 0xffff0000u);
       }
-    for (int column = 0; column < columns; column += WIDTH) {
+    for (int column = 0; column < columns;) {
+      const int width = columns - column >= 2 * WIDTH ? 2 : 1;
       const Packed *block = b + (size_t)first * b_pitch + column;
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        if (add_products_wide(rule, half, step, lower + row * step, upper + row * step, block, b_pitch,
-                              results))
-          continue;
-        for (int i = 0; i < WIDTH; i++)
-          results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
-                                    results[i]);
+        bool done[2];
+        if (width == 2)
+          add_products_wide(rule, half, step, 2, lower + row * step, upper + row * step, block,
+                            b_pitch, results, done);
+        else
+          add_products_wide(rule, half, step, 1, lower + row * step, upper + row * step, block,
+                            b_pitch, results, done);
+        for (int i = 0; i < WIDTH * width; i++)
+          if (!done[i / WIDTH])
+            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
+                                      results[i]);
       }
+      column += WIDTH * width;
     }
   }
 }
@@ -404,15 +430,19 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
                        size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
                        size_t accumulator_pitch) {
   for (int row = 0; row < rows; row++)
-    for (int first = 0; first < columns; first += 8) {
-      int32_t sums[8] = {0}; /* at most 128 products of 16 bits: no overflow */
+    for (int first = 0; first < columns; first += 32) {
+      const int count = columns - first < 32 ? columns - first : 32;
+      int32_t sums[32] = {0}; /* at most 128 products of 16 bits: no overflow */
       for (int k = 0; k < depth; k++) {
         const int32_t x = a[(size_t)row * a_pitch + (size_t)k];
         const int16_t *y = &b[(size_t)k * b_pitch + (size_t)first];
-        for (int i = 0; i < 8; i++) sums[i] += x * y[i];
+        if (count == 32)
+          for (int i = 0; i < 32; i++) sums[i] += x * y[i];
+        else
+          for (int i = 0; i < count; i++) sums[i] += x * y[i];
       }
       uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)first];
-      for (int i = 0; i < 8; i++) {
+      for (int i = 0; i < count; i++) {
         const int64_t exact = (int64_t)(int32_t)results[i] + sums[i];
         const int64_t bounded = exact > INT32_MAX   ? INT32_MAX
                                 : exact < INT32_MIN ? INT32_MIN
@@ -470,17 +500,21 @@ void multiply_floats_fast(bool half_result, int rows, int columns, int depth, co
                           size_t accumulator_pitch) {
   for (int row = 0; row < rows; row++) {
     uint32_t *results = &accumulators[(size_t)row * accumulator_pitch];
-    for (int first = 0; first < columns; first += 8) {
-      float sums[8];
-      for (int i = 0; i < 8; i++)
+    for (int first = 0; first < columns; first += 32) {
+      const int count = columns - first < 32 ? columns - first : 32;
+      float sums[32];
+      for (int i = 0; i < count; i++)
         sums[i] = half_result ? float_of_half((uint16_t)results[first + i])
                               : half_float(results[first + i]);
       for (int k = 0; k < depth; k++) {
         const float x = a[(size_t)row * a_pitch + (size_t)k];
         const float *y = &b[(size_t)k * b_pitch + (size_t)first];
-        for (int i = 0; i < 8; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
+        if (count == 32)
+          for (int i = 0; i < 32; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
+        else
+          for (int i = 0; i < count; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
       }
-      for (int i = 0; i < 8; i++)
+      for (int i = 0; i < count; i++)
         results[first + i] = half_result ? half_of_float(sums[i]) : half_bits(sums[i]);
     }
   }
