@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# The runtime's answers to right and wrong calls, as an H200 gave them (driver 580.159,
+# CUDA 13.0, November 2026); the emulator's switches; what it makes of programs without PTX.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  program=build/tests/emulator/runtime_calls
+  recorded=tests/emulator/recorded
+}
+
+emulate() { common/emulator/emulate "$@"; }
+
+@test "calls, properties, attributes and error names answer as recorded" {
+  diff <(common/run-program $program 2>/dev/null | sed 1d) $recorded/runtime_calls.txt
+}
+
+@test "faults are told at the next synchronisation and stick" {
+  for fault in 0 1 2 3 4; do
+    echo "fault $fault"
+    common/run-program $program --fault $fault 2>/dev/null | sed 1d
+  done | diff - $recorded/runtime_faults.txt
+}
+
+@test "a failing assertion of the device names file, line, block, thread and text" {
+  run emulate $program --fault 1
+  [[ $output == *"emulator: assert: kernel faulting, block (0,0,0), threads 0-31"* ]]
+  [[ $output == *"runtime_calls.cu:"*"Assertion"*"failed"* ]]
+}
+
+@test "a fault is explained: rule, kernel, block, threads, source line, PTX line" {
+  run emulate $program --fault 3
+  [[ $output == *"kernel faulting, block (0,0,0), thread"* ]]
+  [[ $output == *"at runtime_calls.cu:"* ]]
+  [[ $output == *"PTX line "* ]]
+}
+
+@test "a correct program leaves stderr empty" {
+  emulate build/02_tma_load/tma_load 2>"$BATS_TEST_TMPDIR/err" >/dev/null
+  [ ! -s "$BATS_TEST_TMPDIR/err" ]
+}
+
+@test "the name of the device" {
+  [ "$(emulate build/02_tma_load/tma_load | head -n 1)" = \
+    "device: Emulated sm_90a, compute capability 9.0" ]
+}
+
+@test "the same bytes with one host thread and with two, late and in random orders" {
+  for program in 04_store_reduce/split_k 05_multicast/multicast; do
+    emulate build/$program >"$BATS_TEST_TMPDIR/expected"
+    for threads in 1 2; do
+      for schedule in late early random:1 random:2; do
+        EMULATOR_THREADS=$threads EMULATOR_SCHEDULE=$schedule emulate build/$program |
+          diff "$BATS_TEST_TMPDIR/expected" -
+      done
+    done
+  done
+}
+
+@test "wrong settings: the value, the choices, exit 2" {
+  for setting in EMULATOR_SCHEDULE=soon EMULATOR_SCHEDULE=random:x EMULATOR_CHECK=maybe \
+    EMULATOR_MATH=sloppy EMULATOR_STEPS=-1 EMULATOR_THREADS=0; do
+    run env "$setting" common/emulator/emulate build/02_tma_load/tma_load
+    [ "$status" -eq 2 ]
+    [[ $output == *"emulator: ${setting%%=*} is '${setting#*=}', but must be "* ]]
+  done
+}
+
+@test "a finding makes the exit code 3, EMULATOR_CHECK=off is silent" {
+  pitfall=build/03_tma_store/pitfalls/missing_proxy_fence
+  run emulate $pitfall
+  [ "$status" -eq 3 ]
+  [[ $output == *"emulator: missing-proxy-fence: kernel fill, block (0,0,0), thread 0"* ]]
+  [[ $output == *"emulator: 1 finding"* ]]
+  EMULATOR_CHECK=off run emulate $pitfall
+  [ "$status" -eq 0 ]
+  [[ $output != *emulator:* ]]
+}
