@@ -5,7 +5,7 @@
 setup_file() {
   ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
   export ROOT RECORDED=$ROOT/tests/emulator/recorded PROGRAMS=$ROOT/build/tests/emulator
-  make --no-print-directory -C "$ROOT" emulator "$PROGRAMS"/{tma,mbarrier,replace}_cases \
+  make --no-print-directory -C "$ROOT" emulator "$PROGRAMS"/{tma,mbarrier,replace,bulk}_cases \
     "$PROGRAMS/async_faults" >&2
   export EMULATE=$ROOT/common/emulator/emulate
 }
@@ -29,6 +29,19 @@ replays() {
 
 @test "600 random lives of an mbarrier give the recorded answers" {
   replays mbarrier_cases
+}
+
+@test "every copy and reduce without a tensor map leaves the recorded memory" {
+  replays bulk_cases
+}
+
+@test "the checker has nothing to say about correct copies" {
+  local schedule
+  for schedule in late early random:2; do
+    run env EMULATOR_SCHEDULE=$schedule "$EMULATE" "$PROGRAMS/bulk_cases"
+    [ "$status" -eq 0 ]
+    diff "$RECORDED/bulk_cases.txt" - <<<"$output"
+  done
 }
 
 @test "what faults on the chip faults here, and what does not does not" {

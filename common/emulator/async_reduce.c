@@ -38,6 +38,18 @@ static float sum_f32(float a, float b, bool flushes) {
   return sum != sum ? half_float(0x7fffffffu) : sum;
 }
 
+/* A NaN stays as it is, the newcomer's first. */
+static double sum_f64(double old, double value) {
+  if (value != value) return value;
+  if (old != old) return old;
+  double sum = old + value;
+  if (sum != sum) {
+    uint64_t nan = 0xfff8000000000000ull;
+    memcpy(&sum, &nan, 8);
+  }
+  return sum;
+}
+
 /* The minimum of a number and a NaN is the number. -0 is less than +0. */
 static float choose_float(float a, float b, bool larger) {
   if (a != a) return b;
@@ -117,7 +129,7 @@ void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t
     case TENSOR_BF16: PLAINLY(uint16_t, reduce_16(op, true, old, value)) break;
     case TENSOR_F32: PLAINLY(float, sum_f32(old, value, false)) break;
     case TENSOR_F32_FTZ: PLAINLY(float, sum_f32(old, value, true)) break;
-    case TENSOR_F64: PLAINLY(double, old + value) break;
+    case TENSOR_F64: PLAINLY(double, sum_f64(old, value)) break;
     default: break;
   }
 }

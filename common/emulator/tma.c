@@ -15,7 +15,7 @@ typedef struct {
   int8_t map, coordinates, shared, barrier, offsets, mask; /* operands; -1: none */
 } TensorForm;
 
-enum { MAX_ROW_BYTES = 256 * 16 };
+enum { MAX_ROW_BYTES = 256 * 32 }; /* of the widest box, in slices of 32 bytes */
 
 /* ---- Landing --------------------------------------------------------------------------------- */
 /* NaN fill is 0x7ff7 in every 16 bits, whatever the type. */
@@ -284,11 +284,6 @@ static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint
 }
 
 /* ---- Issue ----------------------------------------------------------------------------------- */
-static bool check_shared_end(Warp *warp, const Instruction *in, int lane, uint32_t shared,
-                             uint32_t end, Access access) {
-  return shared_bytes_at(warp, in, lane, shared, end - shared, 128, access) != NULL;
-}
-
 static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
   const TensorForm *form = in->decoded;
   const TmaMap *map = &operation->tensor.map;
@@ -299,7 +294,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
       !window_address(warp, in, lane, lane_address(warp, &in->operand[form->barrier], lane),
                       form->window, &barrier))
     return false;
-  operation->cta_mask = 1u << (SHARED_RANK(shared) & 31u);
+  operation->cta_mask = 1u << SHARED_RANK(shared);
   if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &operation->cta_mask))
     return false;
   if (form->mask < 0 && SHARED_RANK(barrier) != SHARED_RANK(shared) && settings()->check)
@@ -318,7 +313,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
   bool good = true;
   for (uint32_t left = operation->cta_mask; left && good; left &= left - 1) {
     uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
-    good = check_shared_end(warp, in, lane, rank | start, rank | end, ACCESS_WRITE);
+    good = shared_bytes_at(warp, in, lane, rank | start, end - start, 128, ACCESS_WRITE) != NULL;
     for (int i = 0; i < count; i++)
       writes[write_count++] = (SharedPiece){rank | pieces[i].address, pieces[i].bytes};
   }
@@ -358,7 +353,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
   int count;
   uint32_t end;
   SharedPiece *reads = shared_pieces(map, &operation->tensor.place, shared, &single, &count, &end);
-  bool good = check_shared_end(warp, in, lane, shared, end, ACCESS_READ);
+  bool good = shared_bytes_at(warp, in, lane, shared, end - shared, 128, ACCESS_READ) != NULL;
   if (good) {
     operation->read_source = read_tensor_source;
     operation->write = land_store;

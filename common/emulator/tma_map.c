@@ -28,6 +28,9 @@ const char *tensor_type_name(TensorType type) {
   return type < TENSOR_TYPES ? names[type] : "unknown";
 }
 
+enum { MOST_BYTES = 256 * 1024 };
+static const char *box_problem(const TmaMap *map);
+
 static uint32_t field(const uint64_t words[16], int word, int first, int bits) {
   return (uint32_t)((words[word] >> first) & ((1ull << bits) - 1));
 }
@@ -79,7 +82,8 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
     map->dimension[i] = map->box[i] = map->element_stride[i] = 1;
     map->stride[i] = 0;
   }
-  return true;
+  *problem = box_problem(map);
+  return *problem == NULL;
 }
 
 /* Positions that a copy takes in a dimension: every n-th of the box. The engine ignores the stride
@@ -89,6 +93,16 @@ static uint32_t positions(const TmaMap *map, int i) {
   if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
   if (i == map->rank - 2 && map->interleave != INTERLEAVE_NONE) return 1;
   return (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
+}
+
+/* What a copy occupies must fit shared memory: with more, no later sum could be trusted. */
+static const char *box_problem(const TmaMap *map) {
+  uint64_t row = (uint64_t)map->box[0] * map->unit_bytes;
+  if (row % 16) return "its rows in shared memory are no multiple of 16 bytes";
+  if (!map->interleave && row < map->swizzle_span) row = map->swizzle_span;
+  if (map->im2col) return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;
+  for (int i = 1; i < map->rank; i++) row *= positions(map, i);
+  return row > MOST_BYTES ? "its box is larger than shared memory" : NULL;
 }
 
 uint32_t tma_copy_bytes(const TmaMap *map) {
