@@ -332,7 +332,7 @@ static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, 
  * eight, not set when add_products must do them. */
 static inline __attribute__((always_inline)) void add_products_wide(
     const FloatRule *rule, bool half, int step, int width, const Packed *a_lower,
-    const Packed *a_upper, const Packed *b, size_t b_pitch, uint32_t *results, bool *done) {
+    const Packed *a_upper, const Packed *b, uint32_t *results, bool *done) {
   Accumulators c[2];
   Ints largest[2], even[2], odd[2];
   for (int w = 0; w < width; w++) {
@@ -342,7 +342,7 @@ static inline __attribute__((always_inline)) void add_products_wide(
   }
   for (int k = 0; k < step; k++)
     for (int w = 0; w < width; w++)
-      largest[w] = larger(largest[w], load(b + (size_t)k * b_pitch + WIDTH * w) + a_upper[k]);
+      largest[w] = larger(largest[w], load(b + (2 * k + w) * WIDTH) + a_upper[k]);
   Ints top[2];
   for (int w = 0; w < width; w++) {
     top[w] = largest[w] >> 16;
@@ -350,9 +350,9 @@ static inline __attribute__((always_inline)) void add_products_wide(
   }
   for (int k = 0; k < step; k += 2)
     for (int w = 0; w < width; w++) {
-      const Packed *at = b + (size_t)k * b_pitch + WIDTH * w;
+      const Packed *at = b + (2 * k + w) * WIDTH;
       even[w] += aligned_product(load(at), a_lower[k], a_upper[k], largest[w]);
-      odd[w] += aligned_product(load(at + b_pitch), a_lower[k + 1], a_upper[k + 1], largest[w]);
+      odd[w] += aligned_product(load(at + 2 * WIDTH), a_lower[k + 1], a_upper[k + 1], largest[w]);
     }
   for (int w = 0; w < width; w++) {
     done[w] = finish(rule, half, c[w], top[w], even[w], odd[w], results + WIDTH * w);
@@ -365,6 +365,7 @@ static inline __attribute__((always_inline)) void multiply_step(
     size_t accumulator_pitch) {
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
   Packed lower[MOST_ROWS * MOST_STEP], upper[MOST_ROWS * MOST_STEP];
+  Packed block[MOST_STEP * 2 * WIDTH] __attribute__((aligned(64)));
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
@@ -374,19 +375,22 @@ static inline __attribute__((always_inline)) void multiply_step(
       }
     for (int column = 0; column < columns;) {
       const int width = columns - column >= 2 * WIDTH ? 2 : 1;
-      const Packed *block = b + (size_t)first * b_pitch + column;
+      /* Side by side, so that places in it are constants of the code. */
+      for (int k = 0; k < step; k++)
+        memcpy(block + k * 2 * WIDTH, b + (size_t)(first + k) * b_pitch + column,
+               (size_t)(width * WIDTH) * sizeof(Packed));
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
         bool done[2];
         if (width == 2)
           add_products_wide(rule, half, step, 2, lower + row * step, upper + row * step, block,
-                            b_pitch, results, done);
+                            results, done);
         else
           add_products_wide(rule, half, step, 1, lower + row * step, upper + row * step, block,
-                            b_pitch, results, done);
+                            results, done);
         for (int i = 0; i < WIDTH * width; i++)
           if (!done[i / WIDTH])
-            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
+            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, 2 * WIDTH,
                                       results[i]);
       }
       column += WIDTH * width;
