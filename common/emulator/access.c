@@ -10,16 +10,16 @@ enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };
 
 static const char *access_name(Access access) {
   switch (access) {
-    case ACCESS_READ: return "read";
-    case ACCESS_WRITE: return "write";
-    default: return "atomic operation";
+    case ACCESS_READ: return "a read";
+    case ACCESS_WRITE: return "a write";
+    default: return "an atomic operation";
   }
 }
 
 static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const char *space,
                            uint64_t address, size_t bytes, size_t alignment, Access access) {
   fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
-        "a %s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
+        "%s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
         " past one",
         access_name(access), bytes, space, address, alignment, address % alignment);
   return NULL;
@@ -39,7 +39,7 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
   uint32_t offset = SHARED_OFFSET(shared_address);
   if (!cta) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-address-of-no-cta",
-          "a %s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
+          "%s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
           "CTAs",
           access_name(access), bytes, shared_address, SHARED_RANK(shared_address),
           warp->cta->cluster->cta_count);
@@ -47,7 +47,7 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
   }
   if (offset > cta->shared_bytes || bytes > cta->shared_bytes - offset) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-out-of-bounds",
-          "a %s of %zu bytes at shared address 0x%x: byte %" PRId64
+          "%s of %zu bytes at shared address 0x%x: byte %" PRId64
           " of the block's shared memory, which has %u bytes (static and dynamic)",
           access_name(access), bytes, shared_address, (int64_t)offset - SHARED_RESERVED_BYTES,
           cta->shared_bytes - SHARED_RESERVED_BYTES);
@@ -66,7 +66,7 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
     char where[256];
     memory_describe(address, where, sizeof where);
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS,
-          refused ? "write-to-constant-memory" : "global-out-of-bounds", "a %s of %zu bytes: %s",
+          refused ? "write-to-constant-memory" : "global-out-of-bounds", "%s of %zu bytes: %s",
           access_name(access), bytes, where);
     return NULL;
   }
@@ -79,7 +79,7 @@ static uint8_t *local_bytes_at(Warp *warp, const Instruction *in, int lane, uint
     return misaligned(warp, in, lane, "local", address, bytes, alignment, access);
   if (address > warp->local_bytes || bytes > warp->local_bytes - address) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "local-out-of-bounds",
-          "a %s of %zu bytes at byte %" PRIu64 " of the thread's local memory, which has %u",
+          "%s of %zu bytes at byte %" PRIu64 " of the thread's local memory, which has %u",
           access_name(access), bytes, address, warp->local_bytes);
     return NULL;
   }
@@ -94,7 +94,7 @@ static uint8_t *parameter_bytes_at(Warp *warp, const Instruction *in, int lane, 
   if (access != ACCESS_READ || address > launch->parameter_bytes ||
       bytes > launch->parameter_bytes - address) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "parameter-out-of-bounds",
-          "a %s of %zu bytes at byte %" PRIu64
+          "%s of %zu bytes at byte %" PRIu64
           " of the kernel's parameters, which have %zu and can only be read",
           access_name(access), bytes, address, launch->parameter_bytes);
     return NULL;
@@ -113,7 +113,7 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
       which = SPACE_SHARED;
       if (own >> 32) { /* an overrun out of the window of shared memory */
         fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "generic-out-of-bounds",
-              "a %s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
+              "%s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
               access_name(access), bytes, address);
         return NULL;
       }

@@ -442,7 +442,8 @@ static bool decode_st(Decoder *decoder, const PtxStatement *statement, Instructi
 /* ---- Addresses: cvta isspacep mapa getctarank -------------------------------------------------- */
 HANDLER1(cvta_same, 64, 64, a)
 HANDLER1(cvta_shared, 64, 64, GENERIC_SHARED | (uint32_t)a)
-HANDLER1(cvta_local, 64, 64, GENERIC_LOCAL | a)
+/* A .local symbol of a function: its frame's address, plus where the symbol stands in it. */
+HANDLER1(cvta_local, 64, 64, GENERIC_LOCAL | (a + (uint64_t)in->operand[1].offset))
 HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
 HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
 HANDLER1(cvta_to_tagged, 64, 64, a & ~GENERIC_TAG_MASK)
