@@ -380,12 +380,19 @@ void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t 
 
 void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t address,
                              uint32_t phase, bool acquire) {
-  (void)in, (void)lane;
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier) return;
   uint32_t agent = agent_of(warp);
-  barrier->answers[agent] = phase + 2;
+  Answer *answer = &barrier->answers[agent];
+  bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
+  if (!same_wait) { /* as the lane before, which had the news first */
+    uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];
+    answer->stale = phase == UINT32_MAX || known > phase;
+  }
+  answer->next = phase + 2;
+  answer->in = in;
+  answer->lane = lane;
   if (phase == UINT32_MAX || !acquire) return; /* a fresh barrier tells nothing */
   if (barrier->finished_phase[phase & 1] == phase) {
     order_acquire(check, agent, &barrier->finished[phase & 1]);
@@ -395,15 +402,15 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   }
 }
 
-bool order_answered_earlier(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
-                            uint32_t *next) {
-  if (!barrier || !barrier->answers[agent]) return false;
-  *next = barrier->answers[agent] - 1;
+bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                          uint32_t *next) {
+  if (!barrier || !barrier->answers[agent].stale) return false;
+  *next = barrier->answers[agent].next - 1;
   return *next <= phase;
 }
 
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {
   const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
-  uint32_t answer = barrier ? barrier->answers[agent_of(warp)] : 0;
-  return answer ? answer - 1 : 0;
+  uint32_t next = barrier ? barrier->answers[agent_of(warp)].next : 0;
+  return next ? next - 1 : 0;
 }

@@ -383,7 +383,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
                    : barrier               ? barrier->phase
                                            : 0;
   uint32_t next;
-  if (reading && order_answered_earlier(barrier, now->agent, phase, &next)) {
+  if (reading && order_answered_stale(barrier, now->agent, phase, &next)) {
     char over[64];
     if (next)
       snprintf(over, sizeof over, "phase %u is over", next - 1);
@@ -394,6 +394,18 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
            "warp was answered because %s.\n"
            "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
            verb_now, place, what, landed, phase, over, phase & 1);
+    return;
+  }
+  /* It has waited for what stood here before, and had not read it yet when this copy was issued. */
+  if (reading && past->replaced_place &&
+      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
+      !(past->replaced_readers >> (now->agent & 63) & 1)) {
+    REPORT(now, "stage-reused-too-early",
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started over "
+           "it.\n"
+           "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
+           "for, or __syncthreads) before the next copy is issued.",
+           verb_now, place, what);
     return;
   }
   REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
@@ -577,6 +589,18 @@ static bool same_actor(const Entry *entry, const AccessNow *now) {
          entry->operation->kind == ASYNC_WGMMA && now->operation->kind == ASYNC_WGMMA;
 }
 
+static void note_replaced(const AccessNow *now, const Entry *entry) {
+  AsyncCheck *load = now->operation;
+  if (entry->kind == ENTRY_READ) {
+    load->replaced_readers |= 1ull << (entry->agent & 63);
+  } else if (entry->kind == ENTRY_ASYNC_WRITE && entry->operation->landed) {
+    const MbarrierCheck *barrier = barrier_of(now->check, entry->operation, now->rank);
+    if (!barrier || barrier->place == UINT32_MAX) return;
+    load->replaced_place = barrier->place;
+    load->replaced_phase = entry->operation->landing_phase[now->rank];
+  }
+}
+
 /* Checks the access against the word's past and returns its new state; *clean tells whether there
  * was nothing to report. */
 static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
@@ -596,6 +620,7 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
     const Entry *entry = &state->entries[i];
     bool overlaps = entry->mask & now->mask;
     if (overlaps && *clean && !check_entry(now, entry)) *clean = false;
+    if (overlaps && now->kind == ENTRY_ASYNC_WRITE) note_replaced(now, entry);
     if (entry->kind == ENTRY_READ && same_actor(entry, now) && entry->clock == clock) {
       return *clean ? number : STATE_UNKNOWN; /* the same again changes nothing */
     }

@@ -28,6 +28,13 @@ typedef struct {
   uint32_t *seen, *fenced;
 } Clock;
 
+typedef struct Answer {
+  uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
+  bool stale;    /* it told of no phase that the agent did not know to be over */
+  const Instruction *in;
+  int lane;
+} Answer;
+
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
@@ -43,8 +50,7 @@ typedef struct MbarrierCheck {
   uint32_t last_agent, last_clock;
   int last_lane;
   uint32_t finished_phase[2];
-  /* Of each agent: 0 before its first answered wait; then 1 + the phases over when it was answered. */
-  uint32_t *answers;
+  struct Answer *answers; /* of each agent, to its last wait */
 } MbarrierCheck;
 
 /* An asynchronous operation. */
@@ -58,6 +64,10 @@ struct AsyncCheck {
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
   uint32_t issue_clock;
+  /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in the
+   * vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
+  uint32_t replaced_place, replaced_phase;
+  uint64_t replaced_readers;
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
@@ -160,10 +170,10 @@ void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
                     bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* Has this agent waited for the barrier, and been told that an earlier phase than this is over? Then
- * *next is the phase after that one. */
-bool order_answered_earlier(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
-                            uint32_t *next);
+/* Was this agent's last wait for the barrier answered by the end of a phase before this one, which it
+ * knew of already? *next is the phase after that. */
+bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                          uint32_t *next);
 
 /* check_shadow.c */
 void shadow_begin(Cluster *cluster);
