@@ -14,6 +14,7 @@ enum {
   STATES_MOST = 1 << 16, /* then those that no word is in are thrown away */
   FIRST_TABLE = 1 << 10,
   FULL_WORD = 15,
+  ALIKE_BYTES_MOST = 1024,
   TEXT = 256
 };
 
@@ -674,6 +675,45 @@ static uint32_t next_state(const AccessNow *now, uint32_t number) {
 
 /* ---- Accesses ---- */
 
+/* The usual access: a whole warp, whole words, close together, all with the same past. One look-up
+ * serves it; false: look at each word. */
+static bool touch_alike(AccessNow *now, const uint32_t *addresses, uint32_t words) {
+  ClusterCheck *check = now->check;
+  uint32_t least = addresses[0], most = addresses[0];
+  for (int lane = 1; lane < LANES; lane++) {
+    least = addresses[lane] < least ? addresses[lane] : least;
+    most = addresses[lane] > most ? addresses[lane] : most;
+  }
+  uint32_t rank = SHARED_RANK(least), first = SHARED_OFFSET(least) / 4;
+  if (most - least > ALIKE_BYTES_MOST || rank != now->warp->cta->rank || ((least | most) & 3)) {
+    return false;
+  }
+  struct CtaCheck *notes = &check->ctas[rank];
+  uint32_t count = (most - least) / 4 + words;
+  if (first + count > notes->words) return false;
+  uint32_t *states = notes->states + first, state = states[0], differing = 0;
+  for (uint32_t i = 1; i < count; i++) differing |= states[i] ^ state;
+  if (differing) return false;
+  now->rank = rank;
+  now->word = first;
+  now->lane = 0;
+  now->mask = FULL_WORD;
+  uint32_t next = next_state(now, state);
+  if (next != state) {
+    for (int lane = 0; lane < LANES; lane++) {
+      uint32_t *at = notes->states + SHARED_OFFSET(addresses[lane]) / 4;
+      for (uint32_t k = 0; k < words; k++) at[k] = next;
+    }
+  }
+  if (now->kind == ENTRY_WRITE) {
+    for (int lane = 0; lane < LANES; lane++) {
+      memset(notes->last_lane + SHARED_OFFSET(addresses[lane]) / 4, lane, words);
+    }
+    memset(notes->layouts + first / 32, 0, (first + count - 1) / 32 - first / 32 + 1);
+  }
+  return true;
+}
+
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind) {
   ClusterCheck *check = check_of(warp);
@@ -697,6 +737,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   }
   if (check->state_count > STATES_MOST) collect(check);
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
+  if (mask == UINT32_MAX && bytes >= 4 && touch_alike(&now, addresses, words)) return;
   uint32_t last = UINT32_MAX, last_next = 0, last_how = UINT32_MAX;
   bool writing = now.kind == ENTRY_WRITE;
   for (LaneMask left = mask; left; left &= left - 1) {
