@@ -245,20 +245,23 @@ static inline bool any(Ints condition) {
 #endif
 
 typedef struct {
-  Ints exponent, significand; /* as in Accumulator */
+  Ints exponent, magnitude, sign; /* sign: negative, zero or positive */
 } Accumulators;
 
+/* Of f32 a zero has the exponent of a subnormal, an infinity or NaN 128: finish leaves results that
+ * far out to add_products anyway. */
 static inline Accumulators read_accumulators(bool half, Ints bits) {
   const int mantissa_bits = half ? 10 : 23, top = half ? 31 : 255;
   const Ints field = (bits >> mantissa_bits) & top;
-  const Ints mantissa = bits & ((1 << mantissa_bits) - 1);
-  const Ints sign = half ? (bits << 16) >> 31 : bits >> 31;
-  const Ints magnitude = mantissa | ((field != 0) & (1 << mantissa_bits));
+  const Ints subnormal = field == 0;
   Accumulators result;
-  result.significand = (magnitude ^ sign) - sign;
-  result.exponent = field - (field == 0) - (top >> 1);
-  result.exponent = choose(magnitude == 0, all(EXPONENT_ZERO), result.exponent);
-  result.exponent = choose(field == top, all(EXPONENT_INFINITY), result.exponent);
+  result.magnitude = (bits & ((1 << mantissa_bits) - 1)) | (~subnormal & (1 << mantissa_bits));
+  result.exponent = field - subnormal - (top >> 1);
+  result.sign = half ? bits << 16 : bits;
+  if (half) {
+    result.exponent = choose(result.magnitude == 0, all(EXPONENT_ZERO), result.exponent);
+    result.exponent = choose(field == top, all(EXPONENT_INFINITY), result.exponent);
+  }
   return result;
 }
 
@@ -291,38 +294,42 @@ static inline Ints aligned_product(Ints b, Packed a_lower, Packed a_upper, Ints 
   return with_sign(shifted_right(magnitude_of(term), by), term);
 }
 
-/* Adds the accumulators and rounds; false: add_products must do it. */
+/* Adds the accumulators and rounds; false: add_products must do it. `of_products` is the largest
+ * exponent of the products alone. */
 static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, bool half,
-                                                         Accumulators c, Ints top, Ints even,
-                                                         Ints odd, uint32_t *results) {
+                                                         Accumulators c, Ints of_products, Ints top,
+                                                         Ints even, Ints odd, uint32_t *results) {
   const int left = rule->fraction_bits - (half ? 10 : 23);
-  const Ints c_magnitude = magnitude_of(c.significand) << (left > 0 ? left : 0);
-  /* 16 bits of difference hold any that there is; by more than 31 nothing is left */
-  const Ints c_by = top - c.exponent + (left < 0 ? -left : 0);
-  even += with_sign(shifted_right(c_magnitude, c_by), c.significand);
-
-  const Ints exponent = larger(top, all(-126)) - rule->fraction_bits;
+  const Ints by = top - c.exponent + (left < 0 ? -left : 0); /* by more than 31 nothing is left */
+  even += with_sign(shifted_right(c.magnitude << (left > 0 ? left : 0), by), c.sign);
   if (half) {
     if (any(top > EXPONENT_SPECIAL)) return false;
+    const Ints exponent = larger(top, all(-126)) - rule->fraction_bits;
     for (int i = 0; i < WIDTH; i += 4) {
-      const Doubles value =
-          rounded_to_half(exact_sum(even, odd, i) * power_of_two(exponent, i));
+      const Doubles value = rounded_to_half(exact_sum(even, odd, i) * power_of_two(exponent, i));
       const FourFloats narrow = __builtin_convertvector(value, FourFloats);
       for (int k = 0; k < 4; k++) {
-        const uint32_t half = half_of_float(narrow[k]);
-        results[i + k] = (half & 0x7fffu) != 0 ? half : 0;
+        const uint32_t bits = half_of_float(narrow[k]);
+        results[i + k] = (bits & 0x7fffu) != 0 ? bits : 0;
       }
     }
     return true;
   }
-  const Ints something = (even + odd) != 0;
-  if (any((top > 119) | ((top < -100) & something))) return false;
+  /* Between 2^-100 and 2^119 nothing can leave f32's range; a plain zero is as good. */
+  enum { LEAST = -100, MOST = 119 };
+  const Ints far = magnitude_of(top - (LEAST + MOST) / 2) > (MOST - LEAST) / 2;
+  if (any(far)) {
+    const Ints nothing = ((even + odd) == 0) & (of_products < EXPONENT_ZERO + 0x100) & (top < 0);
+    if (any(far & ~nothing)) return false;
+  }
   const int64_t cut_off = rule->short_result ? (1ll << 39) - 1 : (1ll << 29) - 1;
   const Longs kept = (Longs){~cut_off, ~cut_off, ~cut_off, ~cut_off};
+  const Ints scale = (larger(top, all(LEAST)) + (127 - rule->fraction_bits)) << 23;
   for (int i = 0; i < WIDTH; i += 4) {
     const Doubles cut = (Doubles)((Longs)exact_sum(even, odd, i) & kept);
-    const FourFloats narrow =
-        __builtin_convertvector(cut * power_of_two(exponent, i), FourFloats);
+    FourFloats factor;
+    memcpy(&factor, (const char *)&scale + 4 * i, sizeof factor);
+    const FourFloats narrow = __builtin_convertvector(cut, FourFloats) * factor;
     memcpy(results + i, &narrow, sizeof narrow);
   }
   return true;
@@ -337,16 +344,17 @@ static inline __attribute__((always_inline)) void add_products_wide(
   Ints largest[2], even[2], odd[2];
   for (int w = 0; w < width; w++) {
     c[w] = read_accumulators(half, load(results + WIDTH * w));
-    largest[w] = c[w].exponent << 16;
+    largest[w] = all(INT32_MIN);
     even[w] = odd[w] = all(0);
   }
   for (int k = 0; k < step; k++)
     for (int w = 0; w < width; w++)
       largest[w] = larger(largest[w], load(b + (2 * k + w) * WIDTH) + a_upper[k]);
-  Ints top[2];
+  Ints of_products[2], top[2];
   for (int w = 0; w < width; w++) {
-    top[w] = largest[w] >> 16;
-    largest[w] |= 0xffff; /* so that a difference of upper halves never borrows */
+    of_products[w] = largest[w] >> 16;
+    top[w] = larger(of_products[w], c[w].exponent);
+    largest[w] = (top[w] << 16) | 0xffff; /* a difference of upper halves never borrows */
   }
   for (int k = 0; k < step; k += 2)
     for (int w = 0; w < width; w++) {
@@ -355,7 +363,7 @@ static inline __attribute__((always_inline)) void add_products_wide(
       odd[w] += aligned_product(load(at + 2 * WIDTH), a_lower[k + 1], a_upper[k + 1], largest[w]);
     }
   for (int w = 0; w < width; w++) {
-    done[w] = finish(rule, half, c[w], top[w], even[w], odd[w], results + WIDTH * w);
+    done[w] = finish(rule, half, c[w], of_products[w], top[w], even[w], odd[w], results + WIDTH * w);
   }
 }
 
