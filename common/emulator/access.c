@@ -10,9 +10,12 @@ enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };
 
 static const char *access_name(Access access) {
   switch (access) {
-    case ACCESS_READ: return "a read";
-    case ACCESS_WRITE: return "a write";
-    default: return "an atomic operation";
+    case ACCESS_READ:
+      return "a read";
+    case ACCESS_WRITE:
+      return "a write";
+    default:
+      return "an atomic operation";
   }
 }
 
@@ -144,10 +147,13 @@ uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space
   switch (space) {
     case SPACE_SHARED:
       return shared_bytes_at(warp, in, lane, (uint32_t)address, bytes, alignment, access);
-    case SPACE_LOCAL: return local_bytes_at(warp, in, lane, address, bytes, alignment, access);
-    case SPACE_PARAM: return parameter_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    case SPACE_LOCAL:
+      return local_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    case SPACE_PARAM:
+      return parameter_bytes_at(warp, in, lane, address, bytes, alignment, access);
     case SPACE_GLOBAL:
-    case SPACE_CONST: return global_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    case SPACE_CONST:
+      return global_bytes_at(warp, in, lane, address, bytes, alignment, access);
     default:
       return generic_bytes_at(warp, in, lane, address, bytes, alignment, access, NULL, NULL);
   }

@@ -2,11 +2,11 @@
  * bmsk popc clz bfind brev fns. */
 #include "alu.h"
 
-/* ---- and, or, xor, not, cnot ------------------------------------------------------------------ */
-HANDLER2(and_32, 32, 32, 32, a & b)
+/* ---- and, or, xor, not, cnot ---- */
+HANDLER2(and_32, 32, 32, 32, a &b)
 HANDLER2(or_32, 32, 32, 32, a | b)
 HANDLER2(xor_32, 32, 32, 32, a ^ b)
-HANDLER2(and_64, 64, 64, 64, a & b)
+HANDLER2(and_64, 64, 64, 64, a &b)
 HANDLER2(or_64, 64, 64, 64, a | b)
 HANDLER2(xor_64, 64, 64, 64, a ^ b)
 HANDLER1(not_16, 32, 32, ~a & 0xffffu)
@@ -16,15 +16,15 @@ HANDLER1(cnot_16, 32, 32, (a & 0xffffu) == 0 ? 1u : 0u)
 HANDLER1(cnot_32, 32, 32, a == 0 ? 1u : 0u)
 HANDLER1(cnot_64, 64, 64, a == 0 ? 1u : 0u)
 
-#define PREDICATE_LOGIC(name, expression)                                                         \
-  static StepResult name(Warp *warp, const Instruction *in, LaneMask mask) {                      \
-    LaneMask a = predicate_lanes(warp, &in->operand[1]);                                          \
-    LaneMask b = predicate_lanes(warp, &in->operand[in->operand_count > 2 ? 2 : 1]);              \
-    (void)b;                                                                                      \
-    store_predicate(warp, &in->operand[0], mask, expression);                                     \
-    return STEP_NEXT;                                                                             \
+#define PREDICATE_LOGIC(name, expression)                                            \
+  static StepResult name(Warp *warp, const Instruction *in, LaneMask mask) {         \
+    LaneMask a = predicate_lanes(warp, &in->operand[1]);                             \
+    LaneMask b = predicate_lanes(warp, &in->operand[in->operand_count > 2 ? 2 : 1]); \
+    (void)b;                                                                         \
+    store_predicate(warp, &in->operand[0], mask, expression);                        \
+    return STEP_NEXT;                                                                \
   }
-PREDICATE_LOGIC(and_predicate, a & b)
+PREDICATE_LOGIC(and_predicate, a &b)
 PREDICATE_LOGIC(or_predicate, a | b)
 PREDICATE_LOGIC(xor_predicate, a ^ b)
 PREDICATE_LOGIC(not_predicate, ~a)
@@ -72,7 +72,7 @@ bool decode_cnot(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, type == TYPE_B64 ? cnot_64 : type == TYPE_B32 ? cnot_32 : cnot_16);
 }
 
-/* ---- lop3: any function of three bits, by its truth table ------------------------------------- */
+/* ---- lop3: any function of three bits, by its truth table ---- */
 typedef struct {
   uint32_t table;
   bool either; /* p = (d != 0) | q, else & */
@@ -125,7 +125,7 @@ bool decode_lop3(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, lop3_32);
 }
 
-/* ---- shl, shr, shf: amounts past the width clamp ---------------------------------------------- */
+/* ---- shl, shr, shf: amounts past the width clamp ---- */
 #define SHIFT_LEFT(width, a, b) ((b) < (width) ? (a) << ((b) & ((width)-1)) : 0)
 HANDLER2(shl_16, 32, 32, 32, SHIFT_LEFT(32, a, b) & 0xffffu)
 HANDLER2(shl_32, 32, 32, 32, SHIFT_LEFT(32, a, b))
@@ -143,16 +143,26 @@ bool decode_shift(Decoder *decoder, const PtxStatement *statement, Instruction *
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
   switch (type) {
-    case TYPE_B16: return form_end(&form, left ? shl_16 : shr_u16);
-    case TYPE_B32: return form_end(&form, left ? shl_32 : shr_u32);
-    case TYPE_B64: return form_end(&form, left ? shl_64 : shr_u64);
-    case TYPE_U16: return form_end(&form, left ? NULL : shr_u16);
-    case TYPE_U32: return form_end(&form, left ? NULL : shr_u32);
-    case TYPE_U64: return form_end(&form, left ? NULL : shr_u64);
-    case TYPE_S16: return form_end(&form, left ? NULL : shr_s16);
-    case TYPE_S32: return form_end(&form, left ? NULL : shr_s32);
-    case TYPE_S64: return form_end(&form, left ? NULL : shr_s64);
-    default: return form_end(&form, NULL);
+    case TYPE_B16:
+      return form_end(&form, left ? shl_16 : shr_u16);
+    case TYPE_B32:
+      return form_end(&form, left ? shl_32 : shr_u32);
+    case TYPE_B64:
+      return form_end(&form, left ? shl_64 : shr_u64);
+    case TYPE_U16:
+      return form_end(&form, left ? NULL : shr_u16);
+    case TYPE_U32:
+      return form_end(&form, left ? NULL : shr_u32);
+    case TYPE_U64:
+      return form_end(&form, left ? NULL : shr_u64);
+    case TYPE_S16:
+      return form_end(&form, left ? NULL : shr_s16);
+    case TYPE_S32:
+      return form_end(&form, left ? NULL : shr_s32);
+    case TYPE_S64:
+      return form_end(&form, left ? NULL : shr_s64);
+    default:
+      return form_end(&form, NULL);
   }
 }
 
@@ -179,7 +189,7 @@ bool decode_shf(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form_end(&form, wrap ? shf_r_wrap : shf_r_clamp);
 }
 
-/* ---- prmt: four bytes chosen from the eight of b:a -------------------------------------------- */
+/* ---- prmt: four bytes chosen from the eight of b:a ---- */
 static inline uint32_t permute(uint32_t a, uint32_t b, uint32_t c) {
   uint64_t bytes = ((uint64_t)b << 32) | a;
   uint32_t result = 0;
@@ -217,12 +227,12 @@ bool decode_prmt(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, prmt_mode);
 }
 
-/* ---- Bit fields ------------------------------------------------------------------------------- */
+/* ---- Bit fields ---- */
 static inline uint64_t low_bits(uint32_t count) {
   return count >= 64 ? ~0ull : (1ull << count) - 1;
 }
-/* Position and length count modulo 256 in the 32-bit forms; the 64-bit ones are code on the chip, and
- * take them whole. */
+/* Position and length count modulo 256 in the 32-bit forms; the 64-bit ones are code on the chip,
+ * and take them whole. */
 static inline uint32_t amount(uint32_t value, uint32_t width) {
   if (width == 32) return value & 0xffu;
   return value < 0x1000u ? value : 0x1000u;
@@ -248,11 +258,16 @@ bool decode_bfe(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_U32)) return false;
   switch (type) {
-    case TYPE_U32: return form_end(&form, bfe_u32);
-    case TYPE_S32: return form_end(&form, bfe_s32);
-    case TYPE_U64: return form_end(&form, bfe_u64);
-    case TYPE_S64: return form_end(&form, bfe_s64);
-    default: return form_end(&form, NULL);
+    case TYPE_U32:
+      return form_end(&form, bfe_u32);
+    case TYPE_S32:
+      return form_end(&form, bfe_s32);
+    case TYPE_U64:
+      return form_end(&form, bfe_u64);
+    case TYPE_S64:
+      return form_end(&form, bfe_s64);
+    default:
+      return form_end(&form, NULL);
   }
 }
 
@@ -340,7 +355,7 @@ bool decode_bmsk(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, mode ? bmsk_wrap : bmsk_clamp);
 }
 
-/* ---- popc, clz, bfind, brev, fns -------------------------------------------------------------- */
+/* ---- popc, clz, bfind, brev, fns ---- */
 HANDLER1(popc_32, 32, 32, (uint32_t)__builtin_popcount(a))
 HANDLER1(popc_64, 32, 64, (uint32_t)__builtin_popcountll(a))
 HANDLER1(clz_32, 32, 32, a ? (uint32_t)__builtin_clz(a) : 32u)
@@ -351,11 +366,13 @@ bool decode_count(Decoder *decoder, const PtxStatement *statement, Instruction *
   Type type = form_type(&form);
   if (type != TYPE_B32 && type != TYPE_B64) return form_fail(&form, "the type is b32 or b64");
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
-  if (statement->modifiers[0][0] == 'p') return form_end(&form, type == TYPE_B64 ? popc_64 : popc_32);
+  if (statement->modifiers[0][0] == 'p')
+    return form_end(&form, type == TYPE_B64 ? popc_64 : popc_32);
   return form_end(&form, type == TYPE_B64 ? clz_64 : clz_32);
 }
 
-/* The highest bit that differs from the sign; none: -1. With .shiftamt: how far it is from the top. */
+/* The highest bit that differs from the sign; none: -1. With .shiftamt: how far it is from the top.
+ */
 static inline uint32_t find_u32(uint32_t a) { return a ? 31u - (uint32_t)__builtin_clz(a) : ~0u; }
 static inline uint32_t find_u64(uint64_t a) { return a ? 63u - (uint32_t)__builtin_clzll(a) : ~0u; }
 static inline uint32_t from_top(uint32_t found, uint32_t width) {
@@ -376,11 +393,16 @@ bool decode_bfind(Decoder *decoder, const PtxStatement *statement, Instruction *
   Type type = form_type(&form);
   if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
   switch (type) {
-    case TYPE_U32: return form_end(&form, shift ? bfind_shift_u32 : bfind_u32);
-    case TYPE_S32: return form_end(&form, shift ? bfind_shift_s32 : bfind_s32);
-    case TYPE_U64: return form_end(&form, shift ? bfind_shift_u64 : bfind_u64);
-    case TYPE_S64: return form_end(&form, shift ? bfind_shift_s64 : bfind_s64);
-    default: return form_end(&form, NULL);
+    case TYPE_U32:
+      return form_end(&form, shift ? bfind_shift_u32 : bfind_u32);
+    case TYPE_S32:
+      return form_end(&form, shift ? bfind_shift_s32 : bfind_s32);
+    case TYPE_U64:
+      return form_end(&form, shift ? bfind_shift_u64 : bfind_u64);
+    case TYPE_S64:
+      return form_end(&form, shift ? bfind_shift_s64 : bfind_s64);
+    default:
+      return form_end(&form, NULL);
   }
 }
 

@@ -4,7 +4,7 @@
 #include "alu.h"
 #include "half.h"
 
-/* ---- mov --------------------------------------------------------------------------------------
+/* ---- mov -----
  *
  * mov.b32 d, a copies; with a vector on one side it takes values apart or puts them together, the
  * first element lowest. */
@@ -66,12 +66,18 @@ static StepResult move_parts(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static Type bits_type(uint32_t bytes) {
   switch (bytes) {
-    case 1: return TYPE_B8;
-    case 2: return TYPE_B16;
-    case 4: return TYPE_B32;
-    case 8: return TYPE_B64;
-    case 16: return TYPE_B128;
-    default: return TYPE_NONE;
+    case 1:
+      return TYPE_B8;
+    case 2:
+      return TYPE_B16;
+    case 4:
+      return TYPE_B32;
+    case 8:
+      return TYPE_B64;
+    case 16:
+      return TYPE_B128;
+    default:
+      return TYPE_NONE;
   }
 }
 
@@ -125,7 +131,7 @@ bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form_end(&form, move_parts);
 }
 
-/* ---- selp, slct -------------------------------------------------------------------------------
+/* ---- selp, slct -----
  */
 static StepResult select_u32(Warp *warp, const Instruction *in, LaneMask mask) {
   LANE_ARRAY uint32_t result[LANES];
@@ -183,24 +189,38 @@ bool decode_slct(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, bytes == 8 ? slct_f32_u64 : slct_f32_u32);
 }
 
-/* ---- set, setp --------------------------------------------------------------------------------
+/* ---- set, setp -----
  *
  * A comparison makes a lane mask of two columns. */
 typedef LaneMask Compare(const void *a, const void *b);
 
 typedef enum {
-  EQ, NE, LT, LE, GT, GE, EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN_, COMPARE_COUNT
+  EQ,
+  NE,
+  LT,
+  LE,
+  GT,
+  GE,
+  EQU,
+  NEU,
+  LTU,
+  LEU,
+  GTU,
+  GEU,
+  NUM,
+  NAN_,
+  COMPARE_COUNT
 } CompareOperator;
 
-#define COMPARE(name, storage, type, read, condition)                                             \
-  static LaneMask name(const void *a_column, const void *b_column) {                              \
-    const storage *as = a_column, *bs = b_column;                                                 \
-    LaneMask lanes = 0;                                                                           \
-    for (int lane = 0; lane < LANES; lane++) {                                                    \
-      const type a = read(as[lane]), b = read(bs[lane]);                                          \
-      lanes |= (LaneMask)((condition) ? 1u : 0u) << lane;                                         \
-    }                                                                                             \
-    return lanes;                                                                                 \
+#define COMPARE(name, storage, type, read, condition)                \
+  static LaneMask name(const void *a_column, const void *b_column) { \
+    const storage *as = a_column, *bs = b_column;                    \
+    LaneMask lanes = 0;                                              \
+    for (int lane = 0; lane < LANES; lane++) {                       \
+      const type a = read(as[lane]), b = read(bs[lane]);             \
+      lanes |= (LaneMask)((condition) ? 1u : 0u) << lane;            \
+    }                                                                \
+    return lanes;                                                    \
   }
 #define COMPARE_INTEGER(suffix, storage, type)                                                    \
   COMPARE(eq_##suffix, storage, type, (type), a == b)                                             \
@@ -209,28 +229,28 @@ typedef enum {
   COMPARE(le_##suffix, storage, type, (type), a <= b)                                             \
   COMPARE(gt_##suffix, storage, type, (type), a > b)                                              \
   COMPARE(ge_##suffix, storage, type, (type), a >= b)                                             \
-  static Compare *const compare_##suffix[COMPARE_COUNT] = {                                       \
-      eq_##suffix, ne_##suffix, lt_##suffix, le_##suffix, gt_##suffix, ge_##suffix};
-#define COMPARE_FLOAT(suffix, storage, type, read)                                                \
-  COMPARE_FLOAT_ORDERED(suffix, storage, type, read)                                              \
-  COMPARE(equ_##suffix, storage, type, read, !(a < b) && !(a > b))                                \
-  COMPARE(neu_##suffix, storage, type, read, a != b)                                              \
-  COMPARE(ltu_##suffix, storage, type, read, !(a >= b))                                           \
-  COMPARE(leu_##suffix, storage, type, read, !(a > b))                                            \
-  COMPARE(gtu_##suffix, storage, type, read, !(a <= b))                                           \
-  COMPARE(geu_##suffix, storage, type, read, !(a < b))                                            \
-  COMPARE(num_##suffix, storage, type, read, a == a && b == b)                                    \
-  COMPARE(nan_##suffix, storage, type, read, a != a || b != b)                                    \
-  static Compare *const compare_##suffix[COMPARE_COUNT] = {                                       \
-      eq_##suffix,  ne_##suffix,  lt_##suffix,  le_##suffix,  gt_##suffix,  ge_##suffix,          \
-      equ_##suffix, neu_##suffix, ltu_##suffix, leu_##suffix, gtu_##suffix, geu_##suffix,         \
-      num_##suffix, nan_##suffix};
-#define COMPARE_FLOAT_ORDERED(suffix, storage, type, read)                                        \
-  COMPARE(eq_##suffix, storage, type, read, a == b)                                               \
-  COMPARE(ne_##suffix, storage, type, read, a < b || a > b)                                       \
-  COMPARE(lt_##suffix, storage, type, read, a < b)                                                \
-  COMPARE(le_##suffix, storage, type, read, a <= b)                                               \
-  COMPARE(gt_##suffix, storage, type, read, a > b)                                                \
+  static Compare *const compare_##suffix[COMPARE_COUNT] = {eq_##suffix, ne_##suffix, lt_##suffix, \
+                                                           le_##suffix, gt_##suffix, ge_##suffix};
+#define COMPARE_FLOAT(suffix, storage, type, read)                          \
+  COMPARE_FLOAT_ORDERED(suffix, storage, type, read)                        \
+  COMPARE(equ_##suffix, storage, type, read, !(a < b) && !(a > b))          \
+  COMPARE(neu_##suffix, storage, type, read, a != b)                        \
+  COMPARE(ltu_##suffix, storage, type, read, !(a >= b))                     \
+  COMPARE(leu_##suffix, storage, type, read, !(a > b))                      \
+  COMPARE(gtu_##suffix, storage, type, read, !(a <= b))                     \
+  COMPARE(geu_##suffix, storage, type, read, !(a < b))                      \
+  COMPARE(num_##suffix, storage, type, read, a == a && b == b)              \
+  COMPARE(nan_##suffix, storage, type, read, a != a || b != b)              \
+  static Compare *const compare_##suffix[COMPARE_COUNT] = {                 \
+      eq_##suffix,  ne_##suffix,  lt_##suffix,  le_##suffix,  gt_##suffix,  \
+      ge_##suffix,  equ_##suffix, neu_##suffix, ltu_##suffix, leu_##suffix, \
+      gtu_##suffix, geu_##suffix, num_##suffix, nan_##suffix};
+#define COMPARE_FLOAT_ORDERED(suffix, storage, type, read) \
+  COMPARE(eq_##suffix, storage, type, read, a == b)        \
+  COMPARE(ne_##suffix, storage, type, read, a<b || a> b)   \
+  COMPARE(lt_##suffix, storage, type, read, a < b)         \
+  COMPARE(le_##suffix, storage, type, read, a <= b)        \
+  COMPARE(gt_##suffix, storage, type, read, a > b)         \
   COMPARE(ge_##suffix, storage, type, read, a >= b)
 
 static inline float flushed_float(uint32_t bits) {
@@ -265,17 +285,21 @@ typedef enum { COMBINE_NONE, COMBINE_AND, COMBINE_OR, COMBINE_XOR } Combine;
 typedef struct {
   Compare *compare, *compare_high; /* high: the upper half of packed types */
   Combine combine;
-  bool halves;          /* setp of packed types: the two destinations get the two halves */
-  const Operand *with;  /* the predicate of the boolean operation */
-  uint32_t yes;         /* what set writes for true: -1, 1.0f, or a half's 1.0 */
+  bool halves;         /* setp of packed types: the two destinations get the two halves */
+  const Operand *with; /* the predicate of the boolean operation */
+  uint32_t yes;        /* what set writes for true: -1, 1.0f, or a half's 1.0 */
 } Comparison;
 
 static LaneMask combine(const Comparison *comparison, LaneMask lanes, LaneMask with) {
   switch (comparison->combine) {
-    case COMBINE_AND: return lanes & with;
-    case COMBINE_OR: return lanes | with;
-    case COMBINE_XOR: return lanes ^ with;
-    default: return lanes;
+    case COMBINE_AND:
+      return lanes & with;
+    case COMBINE_OR:
+      return lanes | with;
+    case COMBINE_XOR:
+      return lanes ^ with;
+    default:
+      return lanes;
   }
 }
 
@@ -304,9 +328,8 @@ static StepResult set_u32(Warp *warp, const Instruction *in, LaneMask mask) {
   const void *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
   LaneMask with = comparison->with ? predicate_lanes(warp, comparison->with) : 0;
   LaneMask lanes = combine(comparison, comparison->compare(a, b), with);
-  LaneMask high = comparison->compare_high
-                      ? combine(comparison, comparison->compare_high(a, b), with)
-                      : 0;
+  LaneMask high =
+      comparison->compare_high ? combine(comparison, comparison->compare_high(a, b), with) : 0;
   LANE_ARRAY uint32_t result[LANES];
   for (int lane = 0; lane < LANES; lane++) {
     result[lane] = ((lanes >> lane) & 1u) ? comparison->yes : 0u;
@@ -318,9 +341,9 @@ static StepResult set_u32(Warp *warp, const Instruction *in, LaneMask mask) {
 
 /* Takes relation, boolean operation, .ftz and the operand type (the last type modifier). */
 static Comparison *comparison_decode(Form *form, Type *type) {
-  static const char *const operators[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ", "neu",
-                                          "ltu", "leu", "gtu", "geu", "num", "nan", "lo",  "ls",
-                                          "hi",  "hs",  NULL};
+  static const char *const operators[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                          "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+                                          "lo",  "ls",  "hi",  "hs",  NULL};
   static const char *const booleans[] = {"and", "or", "xor", NULL};
   Comparison *comparison = decoder_allocate(form->decoder, sizeof *comparison);
   int relation = form_choose(form, operators);
@@ -340,26 +363,53 @@ static Comparison *comparison_decode(Form *form, Type *type) {
   }
   Compare *const *table = NULL, *const *high = NULL;
   switch (*type) {
-    case TYPE_B16: case TYPE_U16: table = compare_u16; break;
-    case TYPE_S16: table = compare_s16; break;
-    case TYPE_B32: case TYPE_U32: table = compare_u32; break;
-    case TYPE_S32: table = compare_s32; break;
-    case TYPE_B64: case TYPE_U64: table = compare_u64; break;
-    case TYPE_S64: table = compare_s64; break;
-    case TYPE_F32: table = flush ? compare_f32_ftz : compare_f32; break;
-    case TYPE_F64: table = compare_f64; break;
-    case TYPE_F16: table = flush ? compare_f16_ftz : compare_f16; break;
+    case TYPE_B16:
+    case TYPE_U16:
+      table = compare_u16;
+      break;
+    case TYPE_S16:
+      table = compare_s16;
+      break;
+    case TYPE_B32:
+    case TYPE_U32:
+      table = compare_u32;
+      break;
+    case TYPE_S32:
+      table = compare_s32;
+      break;
+    case TYPE_B64:
+    case TYPE_U64:
+      table = compare_u64;
+      break;
+    case TYPE_S64:
+      table = compare_s64;
+      break;
+    case TYPE_F32:
+      table = flush ? compare_f32_ftz : compare_f32;
+      break;
+    case TYPE_F64:
+      table = compare_f64;
+      break;
+    case TYPE_F16:
+      table = flush ? compare_f16_ftz : compare_f16;
+      break;
     case TYPE_F16X2:
       table = flush ? compare_f16_ftz : compare_f16;
       high = flush ? compare_f16_high_ftz : compare_f16_high;
       break;
-    case TYPE_BF16: table = compare_bf16; break;
-    case TYPE_BF16X2: table = compare_bf16, high = compare_bf16_high; break;
-    default: form_fail(form, "no comparison of this type"); return comparison;
+    case TYPE_BF16:
+      table = compare_bf16;
+      break;
+    case TYPE_BF16X2:
+      table = compare_bf16, high = compare_bf16_high;
+      break;
+    default:
+      form_fail(form, "no comparison of this type");
+      return comparison;
   }
   if (flush && *type != TYPE_F32 && *type != TYPE_F16 && *type != TYPE_F16X2)
     form_fail(form, ".ftz goes with f32 and f16");
-  if (type_bits(*type) && relation!= EQ && relation!= NE)
+  if (type_bits(*type) && relation != EQ && relation != NE)
     form_fail(form, "bits are compared with eq and ne");
   comparison->compare = table[relation];
   comparison->compare_high = high ? high[relation] : NULL;
@@ -383,8 +433,7 @@ bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (boolean) comparison->with = form_predicate(&form, 3 + two);
   out->c = two;
   out->decoded = comparison;
-  if (two || boolean || out->operand[0].kind != OPERAND_PREDICATE)
-    return form_end(&form, setp_any);
+  if (two || boolean || out->operand[0].kind != OPERAND_PREDICATE) return form_end(&form, setp_any);
   out->d = out->operand[0].slot;
   return form_end(&form, setp_one);
 }
@@ -400,10 +449,12 @@ bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   bool packed = comparison->compare_high != NULL;
   bool halves = type == TYPE_F16 || type == TYPE_F16X2 || type == TYPE_BF16 || type == TYPE_BF16X2;
   switch (to) {
-    case TYPE_U32: case TYPE_S32:
+    case TYPE_U32:
+    case TYPE_S32:
       comparison->yes = packed ? 0xffffu : ~0u;
       break;
-    case TYPE_U16: case TYPE_S16:
+    case TYPE_U16:
+    case TYPE_S16:
       comparison->yes = 0xffffu;
       if (!halves || packed) form_fail(&form, "set into 16 bits compares halves");
       break;
@@ -427,7 +478,8 @@ bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *ou
       comparison->yes = 0x3f80u;
       if (type != TYPE_BF16X2) form_fail(&form, "set.bf16x2 compares bf16x2");
       break;
-    default: return form_fail(&form, "set has no such destination type");
+    default:
+      return form_fail(&form, "set has no such destination type");
   }
   out->d = form_destination(&form, 0, to);
   out->a = form_source(&form, 1, type);

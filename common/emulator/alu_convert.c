@@ -7,7 +7,7 @@
 #include "alu_float.h"
 #include "half.h"
 
-/* ---- Numbers and formats ---------------------------------------------------------------------- */
+/* ---- Numbers and formats ---- */
 typedef struct {
   uint8_t precision; /* bits of the significand, the hidden one included */
   int16_t least;     /* exponent of the smallest normal number */
@@ -19,10 +19,10 @@ typedef struct {
 static const Format format_f16 = {11, -14, 15, 0x7c00, 0x7fff, 0x7bff, 15};
 static const Format format_bf16 = {8, -126, 127, 0x7f80, 0x7fff, 0x7f7f, 15};
 static const Format format_f32 = {24, -126, 127, 0x7f800000, 0x7fffffff, 0x7f7fffff, 31};
-static const Format format_f64 = {53, -1022, 1023, 0x7ff0000000000000, 0x7ff8000000000000,
-                                  0x7fefffffffffffff, 63};
+static const Format format_f64 = {
+    53, -1022, 1023, 0x7ff0000000000000, 0x7ff8000000000000, 0x7fefffffffffffff, 63};
 static const Format format_tf32 = {11, -126, 127, 0x3fc00, 0x3ffff, 0x3fbff, 18}; /* 19 bits */
-static const Format format_e4m3 = {4, -6, 8, 0x7f, 0x7f, 0x7e, 7}; /* no infinity */
+static const Format format_e4m3 = {4, -6, 8, 0x7f, 0x7f, 0x7e, 7};                /* no infinity */
 static const Format format_e5m2 = {3, -14, 15, 0x7c, 0x7f, 0x7b, 7};
 
 typedef enum { NUMBER_FINITE, NUMBER_INFINITE, NUMBER_NAN } NumberKind;
@@ -58,11 +58,20 @@ static uint64_t shift_rounded(uint64_t significand, int shift, bool negative, Ro
   uint64_t lost = shift < 64 ? significand & (((uint64_t)1 << shift) - 1) : significand;
   bool up = false;
   switch (rounding) {
-    case ROUND_RN: up = half && (lost > half || (lost == half && (kept & 1u))); break;
-    case ROUND_RNA: up = half && lost >= half; break;
-    case ROUND_RM: up = lost != 0 && negative; break;
-    case ROUND_RP: up = lost != 0 && !negative; break;
-    default: break;
+    case ROUND_RN:
+      up = half && (lost > half || (lost == half && (kept & 1u)));
+      break;
+    case ROUND_RNA:
+      up = half && lost >= half;
+      break;
+    case ROUND_RM:
+      up = lost != 0 && negative;
+      break;
+    case ROUND_RP:
+      up = lost != 0 && !negative;
+      break;
+    default:
+      break;
   }
   return kept + up;
 }
@@ -90,15 +99,20 @@ static uint64_t pack(Number number, const Format *format, Rounding rounding, boo
 
 static const Format *format_of(Type type) {
   switch (type) {
-    case TYPE_F16: return &format_f16;
-    case TYPE_BF16: return &format_bf16;
-    case TYPE_F32: return &format_f32;
-    case TYPE_F64: return &format_f64;
-    default: return NULL;
+    case TYPE_F16:
+      return &format_f16;
+    case TYPE_BF16:
+      return &format_bf16;
+    case TYPE_F32:
+      return &format_f32;
+    case TYPE_F64:
+      return &format_f64;
+    default:
+      return NULL;
   }
 }
 
-/* ---- The general conversion ------------------------------------------------------------------- */
+/* ---- The general conversion ---- */
 typedef struct {
   Type to, from;
   Rounding rounding;
@@ -140,9 +154,7 @@ static uint64_t number_to_integer(Number number, const Conversion *conversion) {
   }
   uint64_t magnitude = ~0ull;
   if (number.kind == NUMBER_FINITE) {
-    int top = number.significand
-                  ? 63 - __builtin_clzll(number.significand) + number.exponent
-                  : -1;
+    int top = number.significand ? 63 - __builtin_clzll(number.significand) + number.exponent : -1;
     if (top < 64)
       magnitude = shift_rounded(number.significand, -number.exponent, number.negative,
                                 conversion->rounding);
@@ -225,8 +237,7 @@ static StepResult convert_any(Warp *warp, const Instruction *in, LaneMask mask) 
   uint32_t bytes = type_bytes(conversion->to);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t value =
-        convert(conversion, read_column(warp, in->a, conversion->from_column, lane));
+    uint64_t value = convert(conversion, read_column(warp, in->a, conversion->from_column, lane));
     /* A wider register gets the value extended. */
     value = type_signed(conversion->to) ? sign_extended(value, bytes) : cut(value, bytes);
     value = cut(value, conversion->to_register);
@@ -238,7 +249,7 @@ static StepResult convert_any(Warp *warp, const Instruction *in, LaneMask mask) 
   return STEP_NEXT;
 }
 
-/* ---- Conversions with loops of their own ------------------------------------------------------- */
+/* ---- Conversions with loops of their own ---- */
 static inline uint32_t integer_of_float(uint32_t bits) { /* .rzi.s32 */
   float value = float_of(bits);
   float low = value > -0x1p31f ? value : -0x1p31f;
@@ -284,7 +295,7 @@ static const struct {
     {TYPE_F64, TYPE_F32, ROUND_NONE, f64_of_f32},
 };
 
-/* ---- Packed destinations and sources ---------------------------------------------------------- */
+/* ---- Packed destinations and sources ---- */
 static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite, bool relu) {
   Number number = unpack(bits, &format_f32);
   uint32_t result = (uint32_t)pack(number, &format_tf32, rounding, finite) << 13;
@@ -298,8 +309,7 @@ static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask)
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a);
   for (int lane = 0; lane < LANES; lane++)
-    result[lane] =
-        round_tf32(a[lane], conversion->rounding, conversion->finite, conversion->relu);
+    result[lane] = round_tf32(a[lane], conversion->rounding, conversion->finite, conversion->relu);
   store_u32(warp, in->d, mask, result);
   return STEP_NEXT;
 }
@@ -313,10 +323,14 @@ static uint32_t into_format(const Conversion *conversion, uint64_t bits, const F
 }
 static const Format *packed_format(Type type) {
   switch (type) {
-    case TYPE_F16X2: return &format_f16;
-    case TYPE_BF16X2: return &format_bf16;
-    case TYPE_E4M3X2: return &format_e4m3;
-    default: return &format_e5m2;
+    case TYPE_F16X2:
+      return &format_f16;
+    case TYPE_BF16X2:
+      return &format_bf16;
+    case TYPE_E4M3X2:
+      return &format_e4m3;
+    default:
+      return &format_e5m2;
   }
 }
 /* d, a, b of f32: a goes to the upper half. */
@@ -341,14 +355,14 @@ static StepResult convert_pair(Warp *warp, const Instruction *in, LaneMask mask)
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t low = cut(a[lane], (uint32_t)from_bits / 8), high = a[lane] >> from_bits;
     high = (uint32_t)cut(high, (uint32_t)from_bits / 8);
-    result[lane] = into_format(conversion, high, from, to) << to_bits |
-                   into_format(conversion, low, from, to);
+    result[lane] =
+        into_format(conversion, high, from, to) << to_bits | into_format(conversion, low, from, to);
   }
   store_u32(warp, in->d, mask, result);
   return STEP_NEXT;
 }
 
-/* ---- Decoding --------------------------------------------------------------------------------- */
+/* ---- Decoding ---- */
 static uint16_t any_width_source(Form *form, Conversion *conversion) {
   const Operand *operand = form_operand(form, 1);
   uint32_t bytes = type_bytes(conversion->from);
@@ -447,12 +461,12 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   out->d = any_width_destination(&form, conversion);
   out->a = any_width_source(&form, conversion);
 
-  bool own_widths = conversion->from_column == (type_bytes(from) == 8 ? 8 : 4) &&
-                    conversion->to_column == (type_bytes(to) == 8 ? 8 : 4) &&
-                    !(type_bytes(to) < 4 && conversion->to_register > type_bytes(to) &&
-                      type_signed(to));
-  bool plain = !conversion->flush && !conversion->saturate && !conversion->finite &&
-               !conversion->relu;
+  bool own_widths =
+      conversion->from_column == (type_bytes(from) == 8 ? 8 : 4) &&
+      conversion->to_column == (type_bytes(to) == 8 ? 8 : 4) &&
+      !(type_bytes(to) < 4 && conversion->to_register > type_bytes(to) && type_signed(to));
+  bool plain =
+      !conversion->flush && !conversion->saturate && !conversion->finite && !conversion->relu;
   if (plain && own_widths) {
     for (size_t i = 0; i < sizeof fast / sizeof fast[0]; i++)
       if (fast[i].to == to && fast[i].from == from && integer < 0 &&
@@ -463,7 +477,7 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return form_end(&form, convert_any);
 }
 
-/* ---- cvt.pack --------------------------------------------------------------------------------- */
+/* ---- cvt.pack ---- */
 
 /* cvt.pack.sat.convertType.abType d, a, b {, c}: a and b, clamped, side by side, a higher; c's low
  * bits (with the 8-bit types) go above them. */

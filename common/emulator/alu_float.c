@@ -8,36 +8,36 @@
 #include <fenv.h>
 #include <math.h>
 
-/* ---- To nearest even -------------------------------------------------------------------------- */
+/* ---- To nearest even ---- */
 
 /* HANDLERs of f32 with and without .ftz and .sat; x, y, z are the sources as floats. */
-#define WITH_FLOATS2(read, expression)                                                            \
-  ({                                                                                              \
-    const float x = read(a), y = read(b);                                                         \
-    (expression);                                                                                 \
+#define WITH_FLOATS2(read, expression)    \
+  ({                                      \
+    const float x = read(a), y = read(b); \
+    (expression);                         \
   })
-#define WITH_FLOATS3(read, expression)                                                            \
-  ({                                                                                              \
-    const float x = read(a), y = read(b), z = read(c);                                            \
-    (expression);                                                                                 \
+#define WITH_FLOATS3(read, expression)                 \
+  ({                                                   \
+    const float x = read(a), y = read(b), z = read(c); \
+    (expression);                                      \
   })
-#define FLOAT2(name, expression, exact)                                                              \
-  HANDLER2(name##_f32, 32, 32, 32, float_result(WITH_FLOATS2(float_of, expression)))              \
-  HANDLER2(name##_f32_ftz, 32, 32, 32,                                                            \
-           WITH_FLOATS2(flushed, flush_result(float_result(expression), exact)))                  \
-  HANDLER2(name##_f32_sat, 32, 32, 32, float_saturated(WITH_FLOATS2(float_of, expression)))       \
-  HANDLER2(name##_f32_ftz_sat, 32, 32, 32,                                                        \
-           WITH_FLOATS2(flushed, flush_result(float_saturated(expression), exact)))               \
-  static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,         \
+#define FLOAT2(name, expression, exact)                                                     \
+  HANDLER2(name##_f32, 32, 32, 32, float_result(WITH_FLOATS2(float_of, expression)))        \
+  HANDLER2(name##_f32_ftz, 32, 32, 32,                                                      \
+           WITH_FLOATS2(flushed, flush_result(float_result(expression), exact)))            \
+  HANDLER2(name##_f32_sat, 32, 32, 32, float_saturated(WITH_FLOATS2(float_of, expression))) \
+  HANDLER2(name##_f32_ftz_sat, 32, 32, 32,                                                  \
+           WITH_FLOATS2(flushed, flush_result(float_saturated(expression), exact)))         \
+  static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,   \
                                               name##_f32_ftz_sat};
-#define FLOAT3(name, expression, exact)                                                              \
-  HANDLER3(name##_f32, 32, 32, 32, 32, float_result(WITH_FLOATS3(float_of, expression)))          \
-  HANDLER3(name##_f32_ftz, 32, 32, 32, 32,                                                        \
-           WITH_FLOATS3(flushed, flush_result(float_result(expression), exact)))                  \
-  HANDLER3(name##_f32_sat, 32, 32, 32, 32, float_saturated(WITH_FLOATS3(float_of, expression)))   \
-  HANDLER3(name##_f32_ftz_sat, 32, 32, 32, 32,                                                    \
-           WITH_FLOATS3(flushed, flush_result(float_saturated(expression), exact)))               \
-  static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,         \
+#define FLOAT3(name, expression, exact)                                                         \
+  HANDLER3(name##_f32, 32, 32, 32, 32, float_result(WITH_FLOATS3(float_of, expression)))        \
+  HANDLER3(name##_f32_ftz, 32, 32, 32, 32,                                                      \
+           WITH_FLOATS3(flushed, flush_result(float_result(expression), exact)))                \
+  HANDLER3(name##_f32_sat, 32, 32, 32, 32, float_saturated(WITH_FLOATS3(float_of, expression))) \
+  HANDLER3(name##_f32_ftz_sat, 32, 32, 32, 32,                                                  \
+           WITH_FLOATS3(flushed, flush_result(float_saturated(expression), exact)))             \
+  static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,       \
                                               name##_f32_ftz_sat};
 FLOAT2(add, x + y, x + y) /* sums are exact down there */
 FLOAT2(sub, x - y, x - y)
@@ -52,46 +52,66 @@ HANDLER2(div_f64, 64, 64, 64, double_result2(double_of(a) / double_of(b), b, a))
 HANDLER3(fma_f64, 64, 64, 64, 64,
          double_result3(__builtin_fma(double_of(a), double_of(b), double_of(c)), a, b, c))
 
-/* ---- Directed roundings ----------------------------------------------------------------------- */
+/* ---- Directed roundings ---- */
 static int host_rounding(Rounding rounding) {
   switch (rounding) {
-    case ROUND_RZ: return FE_TOWARDZERO;
-    case ROUND_RM: return FE_DOWNWARD;
-    case ROUND_RP: return FE_UPWARD;
-    default: return FE_TONEAREST;
+    case ROUND_RZ:
+      return FE_TOWARDZERO;
+    case ROUND_RM:
+      return FE_DOWNWARD;
+    case ROUND_RP:
+      return FE_UPWARD;
+    default:
+      return FE_TONEAREST;
   }
 }
 
 static float compute_float(FloatOperation operation, volatile float *x, volatile float *y,
                            volatile float *z) {
   switch (operation) {
-    case FLOAT_ADD: return *x + *y;
-    case FLOAT_SUB: return *x - *y;
-    case FLOAT_MUL: return *x * *y;
-    case FLOAT_DIV: return *x / *y;
-    case FLOAT_FMA: return __builtin_fmaf(*x, *y, *z);
-    default: return __builtin_sqrtf(*x);
+    case FLOAT_ADD:
+      return *x + *y;
+    case FLOAT_SUB:
+      return *x - *y;
+    case FLOAT_MUL:
+      return *x * *y;
+    case FLOAT_DIV:
+      return *x / *y;
+    case FLOAT_FMA:
+      return __builtin_fmaf(*x, *y, *z);
+    default:
+      return __builtin_sqrtf(*x);
   }
 }
 /* Before the rounding to f32, as far as .ftz has to know it. */
 static double compute_exactly(FloatOperation operation, volatile float *x, volatile float *y,
                               volatile float *z) {
   switch (operation) {
-    case FLOAT_MUL: return (double)*x * (double)*y;
-    case FLOAT_DIV: return (double)*x / (double)*y;
-    case FLOAT_FMA: return (double)*x * (double)*y + (double)*z;
-    default: return compute_float(operation, x, y, z);
+    case FLOAT_MUL:
+      return (double)*x * (double)*y;
+    case FLOAT_DIV:
+      return (double)*x / (double)*y;
+    case FLOAT_FMA:
+      return (double)*x * (double)*y + (double)*z;
+    default:
+      return compute_float(operation, x, y, z);
   }
 }
 static double compute_double(FloatOperation operation, volatile double *x, volatile double *y,
                              volatile double *z) {
   switch (operation) {
-    case FLOAT_ADD: return *x + *y;
-    case FLOAT_SUB: return *x - *y;
-    case FLOAT_MUL: return *x * *y;
-    case FLOAT_DIV: return *x / *y;
-    case FLOAT_FMA: return __builtin_fma(*x, *y, *z);
-    default: return __builtin_sqrt(*x);
+    case FLOAT_ADD:
+      return *x + *y;
+    case FLOAT_SUB:
+      return *x - *y;
+    case FLOAT_MUL:
+      return *x * *y;
+    case FLOAT_DIV:
+      return *x / *y;
+    case FLOAT_FMA:
+      return __builtin_fma(*x, *y, *z);
+    default:
+      return __builtin_sqrt(*x);
   }
 }
 
@@ -160,8 +180,7 @@ static bool float_decode(Form *form, Type type, FloatOperation operation, const 
                          Execute wide, int sources) {
   Rounding rounding = form_rounding(form);
   bool flush_ = form_take(form, "ftz"), saturate = form_take(form, "sat");
-  if (type == TYPE_F64 && (flush_ || saturate))
-    return form_fail(form, ".ftz and .sat go with f32");
+  if (type == TYPE_F64 && (flush_ || saturate)) return form_fail(form, ".ftz and .sat go with f32");
   if ((operation == FLOAT_FMA || operation == FLOAT_DIV) && rounding == ROUND_NONE)
     return form_fail(form, "this instruction names its rounding");
   if (!form_columns(form, type, type, type, sources > 2 ? type : TYPE_NONE)) return false;
@@ -183,7 +202,7 @@ bool float_fma(Form *form, Type type) {
   return float_decode(form, type, FLOAT_FMA, fma_f32_table, fma_f64, 3);
 }
 
-/* ---- div -------------------------------------------------------------------------------------- */
+/* ---- div ---- */
 HANDLER2(div_approx, 32, 32, 32, divide_approximately(a, b, false))
 HANDLER2(div_approx_ftz, 32, 32, 32, divide_approximately(a, b, true))
 HANDLER2(div_full, 32, 32, 32, divide_fully(a, b, false))
@@ -199,7 +218,7 @@ bool float_div(Form *form, Type type) {
   return form_end(form, flush_ ? div_full_ftz : div_full);
 }
 
-/* ---- abs, neg, min, max ----------------------------------------------------------------------- */
+/* ---- abs, neg, min, max ---- */
 static inline uint32_t not_nan(uint32_t bits) {
   return (bits & 0x7fffffffu) > 0x7f800000u ? CANONICAL_NAN : bits;
 }
@@ -261,10 +280,9 @@ static inline uint64_t extreme_f64(uint64_t a, uint64_t b, bool larger) {
   HANDLER2(name##_f32_xor_ftz_nan, 32, 32, 32, extreme_xorsign(flush(a), flush(b), larger, true)) \
   HANDLER2(name##_f64, 64, 64, 64, extreme_f64(a, b, larger))                                     \
   bool float_##name(Form *form, Type type) {                                                      \
-    static const Execute table[8] = {name##_f32,         name##_f32_nan,                          \
-                                     name##_f32_ftz,     name##_f32_ftz_nan,                      \
-                                     name##_f32_xor,     name##_f32_xor_nan,                      \
-                                     name##_f32_xor_ftz, name##_f32_xor_ftz_nan};                 \
+    static const Execute table[8] = {                                                             \
+        name##_f32,     name##_f32_nan,     name##_f32_ftz,     name##_f32_ftz_nan,               \
+        name##_f32_xor, name##_f32_xor_nan, name##_f32_xor_ftz, name##_f32_xor_ftz_nan};          \
     return extremes_decode(form, type, table, name##_f64);                                        \
   }
 static bool extremes_decode(Form *form, Type type, const Execute *table, Execute wide) {
@@ -279,17 +297,30 @@ static bool extremes_decode(Form *form, Type type, const Execute *table, Execute
 EXTREMES(min, false)
 EXTREMES(max, true)
 
-/* ---- testp, copysign -------------------------------------------------------------------------- */
-typedef enum { TEST_FINITE, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL } Test;
+/* ---- testp, copysign ---- */
+typedef enum {
+  TEST_FINITE,
+  TEST_INFINITE,
+  TEST_NUMBER,
+  TEST_NAN,
+  TEST_NORMAL,
+  TEST_SUBNORMAL
+} Test;
 
 static bool test(Test which, uint64_t exponent, uint64_t all_ones, uint64_t fraction) {
   switch (which) {
-    case TEST_FINITE: return exponent != all_ones;
-    case TEST_INFINITE: return exponent == all_ones && fraction == 0;
-    case TEST_NUMBER: return exponent != all_ones || fraction == 0;
-    case TEST_NAN: return exponent == all_ones && fraction != 0;
-    case TEST_NORMAL: return exponent != all_ones && (exponent != 0 || fraction == 0); /* 0 too */
-    default: return exponent == 0 && fraction != 0;
+    case TEST_FINITE:
+      return exponent != all_ones;
+    case TEST_INFINITE:
+      return exponent == all_ones && fraction == 0;
+    case TEST_NUMBER:
+      return exponent != all_ones || fraction == 0;
+    case TEST_NAN:
+      return exponent == all_ones && fraction != 0;
+    case TEST_NORMAL:
+      return exponent != all_ones && (exponent != 0 || fraction == 0); /* 0 too */
+    default:
+      return exponent == 0 && fraction != 0;
   }
 }
 static StepResult testp_any(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -305,7 +336,7 @@ static StepResult testp_any(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 bool decode_testp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  static const char *const tests[] = {"finite", "infinite", "number", "notanumber",
+  static const char *const tests[] = {"finite", "infinite",  "number", "notanumber",
                                       "normal", "subnormal", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   int which = form_choose(&form, tests);

@@ -1,13 +1,21 @@
 /* alu_half.c: f16, bf16 and their pairs: add sub mul fma abs neg min max.
  *
  * Sums and products are formed in a wider type and rounded once: a float holds the sum of two
- * halves so well that rounding it again is harmless, and the exact product; fma goes through double,
- * with what the double loses kept as a sticky last bit. */
+ * halves so well that rounding it again is harmless, and the exact product; fma goes through
+ * double, with what the double loses kept as a sticky last bit. */
 #include "alu_float.h"
 #include "half.h"
 
-typedef enum { HALF_ADD, HALF_SUB, HALF_MUL, HALF_FMA, HALF_MIN, HALF_MAX, HALF_ABS, HALF_NEG }
-    HalfOperation;
+typedef enum {
+  HALF_ADD,
+  HALF_SUB,
+  HALF_MUL,
+  HALF_FMA,
+  HALF_MIN,
+  HALF_MAX,
+  HALF_ABS,
+  HALF_NEG
+} HalfOperation;
 typedef struct {
   HalfOperation operation;
   bool bfloat, packed, flush, saturate, relu, keep_nan, xorsign, oob;
@@ -170,8 +178,7 @@ static bool half_decode(Form *form, Type type, HalfOperation operation, int sour
   if (extreme) {
     half->keep_nan = form_take(form, "NaN");
     half->xorsign = form_take(form, "xorsign");
-    if (half->xorsign && !form_take(form, "abs"))
-      return form_fail(form, ".xorsign goes with .abs");
+    if (half->xorsign && !form_take(form, "abs")) return form_fail(form, ".xorsign goes with .abs");
   }
   half->flush = !half->bfloat && form_take(form, "ftz");
   if (half->relu && half->saturate) return form_fail(form, ".relu and .sat exclude each other");

@@ -2,27 +2,34 @@
  * dp2a and the extended-precision forms with a carry. */
 #include "alu.h"
 
-/* ---- Handlers by type: one table each, indexed by integer_index ------------------------------- */
+/* ---- Handlers by type: one table each, indexed by integer_index ---- */
 enum { U16, S16, U32, S32, U64, S64, INTEGER_TYPES };
 
 static int integer_index(Type type) {
   switch (type) {
-    case TYPE_U16: return U16;
-    case TYPE_S16: return S16;
-    case TYPE_U32: return U32;
-    case TYPE_S32: return S32;
-    case TYPE_U64: return U64;
-    case TYPE_S64: return S64;
-    default: return -1;
+    case TYPE_U16:
+      return U16;
+    case TYPE_S16:
+      return S16;
+    case TYPE_U32:
+      return U32;
+    case TYPE_S32:
+      return S32;
+    case TYPE_U64:
+      return U64;
+    case TYPE_S64:
+      return S64;
+    default:
+      return -1;
   }
 }
 
 /* The sign does not matter to the low bits: one handler for both. */
-#define SAME_FOR_SIGNS(table, name)                                                               \
-  static const Execute table[INTEGER_TYPES] = {name##_16, name##_16, name##_32,                   \
+#define SAME_FOR_SIGNS(table, name)                                             \
+  static const Execute table[INTEGER_TYPES] = {name##_16, name##_16, name##_32, \
                                                name##_32, name##_64, name##_64};
-#define TABLE_OF_SIX(table, name)                                                                 \
-  static const Execute table[INTEGER_TYPES] = {name##_u16, name##_s16, name##_u32,                \
+#define TABLE_OF_SIX(table, name)                                                  \
+  static const Execute table[INTEGER_TYPES] = {name##_u16, name##_s16, name##_u32, \
                                                name##_s32, name##_u64, name##_s64};
 
 static bool table_decode(Form *form, Type type, const Execute *table, int sources) {
@@ -34,7 +41,7 @@ static bool table_decode(Form *form, Type type, const Execute *table, int source
   return form_end(form, table[index]);
 }
 
-/* ---- add, sub --------------------------------------------------------------------------------- */
+/* ---- add, sub ---- */
 HANDLER2(add_16, 32, 32, 32, (a + b) & 0xffffu)
 HANDLER2(add_32, 32, 32, 32, a + b)
 HANDLER2(add_64, 64, 64, 64, a + b)
@@ -57,26 +64,26 @@ static inline uint32_t sub_saturated(uint32_t a, uint32_t b) {
 HANDLER2(add_saturating, 32, 32, 32, add_saturated(a, b))
 HANDLER2(sub_saturating, 32, 32, 32, sub_saturated(a, b))
 
-/* ---- The carry: add.cc addc sub.cc subc mad.cc madc -------------------------------------------
+/* ---- The carry: add.cc addc sub.cc subc mad.cc madc -----
  *
  * Warp.carry holds the condition code of each lane as the chip does: the carry of an addition; a
  * subtraction adds the complement, so after it a set carry means that nothing was borrowed. */
-#define HANDLER_CARRY(name, width, sources, expression, out)                                      \
-  HANDLER_BEGIN(name)                                                                             \
-    LANE_ARRAY uint##width##_t result[LANES];                                                     \
-    const uint##width##_t *column_a = column_u##width(warp, in->a);                               \
-    const uint##width##_t *column_b = column_u##width(warp, in->b);                               \
-    const uint##width##_t *column_c = column_u##width(warp, sources > 2 ? in->c : in->a);         \
-    LaneMask carry_in = warp->carry, carry_out = 0;                                               \
-    for (int lane = 0; lane < LANES; lane++) {                                                    \
-      const uint##width##_t a = column_a[lane], b = column_b[lane], c = column_c[lane];           \
-      const uint##width##_t carry = (carry_in >> lane) & 1u;                                      \
-      (void)c, (void)carry;                                                                       \
-      const uint##width##_t d = (expression);                                                     \
-      carry_out |= (LaneMask)((out) ? 1u : 0u) << lane;                                           \
-      result[lane] = d;                                                                           \
-    }                                                                                             \
-    if (in->decoded) warp->carry = (carry_in & ~mask) | (carry_out & mask);                       \
+#define HANDLER_CARRY(name, width, sources, expression, out)                            \
+  HANDLER_BEGIN(name)                                                                   \
+  LANE_ARRAY uint##width##_t result[LANES];                                             \
+  const uint##width##_t *column_a = column_u##width(warp, in->a);                       \
+  const uint##width##_t *column_b = column_u##width(warp, in->b);                       \
+  const uint##width##_t *column_c = column_u##width(warp, sources > 2 ? in->c : in->a); \
+  LaneMask carry_in = warp->carry, carry_out = 0;                                       \
+  for (int lane = 0; lane < LANES; lane++) {                                            \
+    const uint##width##_t a = column_a[lane], b = column_b[lane], c = column_c[lane];   \
+    const uint##width##_t carry = (carry_in >> lane) & 1u;                              \
+    (void)c, (void)carry;                                                               \
+    const uint##width##_t d = (expression);                                             \
+    carry_out |= (LaneMask)((out) ? 1u : 0u) << lane;                                   \
+    result[lane] = d;                                                                   \
+  }                                                                                     \
+  if (in->decoded) warp->carry = (carry_in & ~mask) | (carry_out & mask);               \
   HANDLER_END(width)
 typedef unsigned __int128 Wide;
 HANDLER_CARRY(add_cc_32, 32, 2, a + b, d < a)
@@ -92,16 +99,16 @@ HANDLER_CARRY(subc_64, 64, 2, a - b - 1u + carry, carry ? a >= b : a > b)
 #define HIGH_S32(a, b) ((uint32_t)(((int64_t)(int32_t)(a) * (int32_t)(b)) >> 32))
 #define HIGH_U64(a, b) ((uint64_t)(((Wide)(a) * (b)) >> 64))
 #define HIGH_S64(a, b) ((uint64_t)(((__int128)(int64_t)(a) * (int64_t)(b)) >> 64))
-HANDLER_CARRY(mad_cc_lo_32, 32, 3, a * b + c, d < c)
+HANDLER_CARRY(mad_cc_lo_32, 32, 3, a *b + c, d < c)
 HANDLER_CARRY(mad_cc_hi_u32, 32, 3, HIGH_U32(a, b) + c, d < c)
 HANDLER_CARRY(mad_cc_hi_s32, 32, 3, HIGH_S32(a, b) + c, d < c)
-HANDLER_CARRY(mad_cc_lo_64, 64, 3, a * b + c, d < c)
+HANDLER_CARRY(mad_cc_lo_64, 64, 3, a *b + c, d < c)
 HANDLER_CARRY(mad_cc_hi_u64, 64, 3, HIGH_U64(a, b) + c, d < c)
 HANDLER_CARRY(mad_cc_hi_s64, 64, 3, HIGH_S64(a, b) + c, d < c)
-HANDLER_CARRY(madc_lo_32, 32, 3, a * b + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_lo_32, 32, 3, a *b + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_u32, 32, 3, HIGH_U32(a, b) + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_s32, 32, 3, HIGH_S32(a, b) + c + carry, carry ? d <= c : d < c)
-HANDLER_CARRY(madc_lo_64, 64, 3, a * b + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_lo_64, 64, 3, a *b + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_u64, 64, 3, HIGH_U64(a, b) + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_s64, 64, 3, HIGH_S64(a, b) + c + carry, carry ? d <= c : d < c)
 
@@ -157,10 +164,10 @@ bool integer_sub(Form *form, Type type) {
   return add_or_sub(form, type, sub_table, sub_saturating, sub_cc_32, sub_cc_64);
 }
 
-/* ---- mul, mad --------------------------------------------------------------------------------- */
+/* ---- mul, mad ---- */
 HANDLER2(mul_lo_16, 32, 32, 32, (a * b) & 0xffffu)
-HANDLER2(mul_lo_32, 32, 32, 32, a * b)
-HANDLER2(mul_lo_64, 64, 64, 64, a * b)
+HANDLER2(mul_lo_32, 32, 32, 32, a *b)
+HANDLER2(mul_lo_64, 64, 64, 64, a *b)
 SAME_FOR_SIGNS(mul_lo_table, mul_lo)
 HANDLER2(mul_hi_u16, 32, 32, 32, ((a & 0xffffu) * (b & 0xffffu)) >> 16)
 HANDLER2(mul_hi_s16, 32, 32, 32, ((uint32_t)((int16_t)a * (int16_t)b)) >> 16)
@@ -180,8 +187,7 @@ HANDLER3(mad_lo_32, 32, 32, 32, 32, a *b + c)
 HANDLER3(mad_lo_64, 64, 64, 64, 64, a *b + c)
 SAME_FOR_SIGNS(mad_lo_table, mad_lo)
 HANDLER3(mad_hi_u16, 32, 32, 32, 32, ((((a & 0xffffu) * (b & 0xffffu)) >> 16) + c) & 0xffffu)
-HANDLER3(mad_hi_s16, 32, 32, 32, 32,
-         (((uint32_t)((int16_t)a * (int16_t)b) >> 16) + c) & 0xffffu)
+HANDLER3(mad_hi_s16, 32, 32, 32, 32, (((uint32_t)((int16_t)a * (int16_t)b) >> 16) + c) & 0xffffu)
 HANDLER3(mad_hi_u32, 32, 32, 32, 32, HIGH_U32(a, b) + c)
 HANDLER3(mad_hi_s32, 32, 32, 32, 32, HIGH_S32(a, b) + c)
 HANDLER3(mad_hi_u64, 64, 64, 64, 64, HIGH_U64(a, b) + c)
@@ -189,19 +195,24 @@ HANDLER3(mad_hi_s64, 64, 64, 64, 64, HIGH_S64(a, b) + c)
 TABLE_OF_SIX(mad_hi_table, mad_hi)
 HANDLER3(mad_hi_saturating, 32, 32, 32, 32, add_saturated(HIGH_S32(a, b), c))
 HANDLER3(mad_wide_u16, 32, 32, 32, 32, (a & 0xffffu) * (b & 0xffffu) + c)
-HANDLER3(mad_wide_s16, 32, 32, 32, 32, (uint32_t)((int16_t)a * (int16_t)b) + c)
+HANDLER3(mad_wide_s16, 32, 32, 32, 32, (uint32_t)((int16_t)a *(int16_t)b) + c)
 HANDLER3(mad_wide_u32, 64, 32, 32, 64, (uint64_t)a *b + c)
-HANDLER3(mad_wide_s32, 64, 32, 32, 64, (uint64_t)((int64_t)(int32_t)a * (int32_t)b) + c)
+HANDLER3(mad_wide_s32, 64, 32, 32, 64, (uint64_t)((int64_t)(int32_t)a *(int32_t)b) + c)
 static const Execute mad_wide_table[INTEGER_TYPES] = {mad_wide_u16, mad_wide_s16, mad_wide_u32,
                                                       mad_wide_s32};
 
 static Type twice_as_wide(Type type) {
   switch (type) {
-    case TYPE_U16: return TYPE_U32;
-    case TYPE_S16: return TYPE_S32;
-    case TYPE_U32: return TYPE_U64;
-    case TYPE_S32: return TYPE_S64;
-    default: return TYPE_NONE;
+    case TYPE_U16:
+      return TYPE_U32;
+    case TYPE_S16:
+      return TYPE_S32;
+    case TYPE_U32:
+      return TYPE_U64;
+    case TYPE_S32:
+      return TYPE_S64;
+    default:
+      return TYPE_NONE;
   }
 }
 
@@ -271,24 +282,24 @@ bool decode_mul24(Decoder *decoder, const PtxStatement *statement, Instruction *
   return form_end(&form, sign ? mul24_lo_s : mul24_lo_u);
 }
 
-/* ---- div, rem: what the chip answers for a zero divisor, and for the smallest by -1 ------------ */
-#define DIVIDE(type, bits)                                                                        \
-  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {              \
-    return b == 0 ? (uint##bits##_t)-1 : a / b;                                                   \
-  }                                                                                               \
-  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) {             \
-    return b == 0 ? (uint##bits##_t)-1 : a % b;                                                                    \
+/* ---- div, rem: what the chip answers for a zero divisor, and for the smallest by -1 ---- */
+#define DIVIDE(type, bits)                                                            \
+  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
+    return b == 0 ? (uint##bits##_t) - 1 : a / b;                                     \
+  }                                                                                   \
+  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) { \
+    return b == 0 ? (uint##bits##_t) - 1 : a % b;                                     \
   }
-#define DIVIDE_SIGNED(type, bits)                                                                 \
-  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {              \
-    if (b == 0) return (uint##bits##_t)-1;                                                        \
-    if (b == (uint##bits##_t)-1) return (uint##bits##_t)0 - a;                                    \
-    return (uint##bits##_t)((int##bits##_t)a / (int##bits##_t)b);                                 \
-  }                                                                                               \
-  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) {             \
-    if (b == 0) return (uint##bits##_t)-1;                                                        \
-    if (b == (uint##bits##_t)-1) return 0;                                                        \
-    return (uint##bits##_t)((int##bits##_t)a % (int##bits##_t)b);                                 \
+#define DIVIDE_SIGNED(type, bits)                                                     \
+  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
+    if (b == 0) return (uint##bits##_t) - 1;                                          \
+    if (b == (uint##bits##_t) - 1) return (uint##bits##_t)0 - a;                      \
+    return (uint##bits##_t)((int##bits##_t)a / (int##bits##_t)b);                     \
+  }                                                                                   \
+  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) { \
+    if (b == 0) return (uint##bits##_t) - 1;                                          \
+    if (b == (uint##bits##_t) - 1) return 0;                                          \
+    return (uint##bits##_t)((int##bits##_t)a % (int##bits##_t)b);                     \
   }
 DIVIDE(u16, 16)
 DIVIDE(u32, 32)
@@ -296,7 +307,7 @@ DIVIDE(u64, 64)
 DIVIDE_SIGNED(s16, 16)
 DIVIDE_SIGNED(s32, 32)
 DIVIDE_SIGNED(s64, 64)
-#define CUT16(function, a, b) (uint16_t)function((uint16_t)(a), (uint16_t)(b))
+#define CUT16(function, a, b) (uint16_t) function((uint16_t)(a), (uint16_t)(b))
 HANDLER2(div_u16, 32, 32, 32, CUT16(quotient_u16, a, b))
 HANDLER2(div_s16, 32, 32, 32, CUT16(quotient_s16, a, b))
 HANDLER2(div_u32, 32, 32, 32, quotient_u32(a, b))
@@ -314,7 +325,7 @@ TABLE_OF_SIX(rem_table, rem)
 bool integer_div(Form *form, Type type) { return table_decode(form, type, div_table, 2); }
 bool integer_rem(Form *form, Type type) { return table_decode(form, type, rem_table, 2); }
 
-/* ---- abs, neg, min, max ----------------------------------------------------------------------- */
+/* ---- abs, neg, min, max ---- */
 HANDLER1(abs_s16, 32, 32, (uint16_t)((int16_t)a < 0 ? 0u - a : a))
 HANDLER1(abs_s32, 32, 32, (int32_t)a < 0 ? 0u - a : a)
 HANDLER1(abs_s64, 64, 64, (int64_t)a < 0 ? 0u - a : a)
@@ -329,36 +340,36 @@ bool integer_neg(Form *form, Type type) { return table_decode(form, type, neg_ta
 #define LESS(type, a, b) ((type)(a) < (type)(b) ? (a) : (b))
 #define MORE(type, a, b) ((type)(a) > (type)(b) ? (a) : (b))
 #define RELU(type, a) ((type)(a) > 0 ? (a) : 0)
-#define BOTH_HALVES(operation, type, a, b)                                                        \
-  ((operation(type, (a) & 0xffffu, (b) & 0xffffu) & 0xffffu) |                                    \
+#define BOTH_HALVES(operation, type, a, b)                 \
+  ((operation(type, (a)&0xffffu, (b)&0xffffu) & 0xffffu) | \
    (operation(type, (a) >> 16, (b) >> 16) << 16))
-#define RELU_HALVES(a) ((RELU(int16_t, (a) & 0xffffu)) | (RELU(int16_t, (a) >> 16) << 16))
-#define EXTREMES(name, operation)                                                                 \
-  HANDLER2(name##_u16, 32, 32, 32, operation(uint16_t, a, b) & 0xffffu)                           \
-  HANDLER2(name##_s16, 32, 32, 32, operation(int16_t, a, b) & 0xffffu)                            \
-  HANDLER2(name##_u32, 32, 32, 32, operation(uint32_t, a, b))                                     \
-  HANDLER2(name##_s32, 32, 32, 32, operation(int32_t, a, b))                                      \
-  HANDLER2(name##_u64, 64, 64, 64, operation(uint64_t, a, b))                                     \
-  HANDLER2(name##_s64, 64, 64, 64, operation(int64_t, a, b))                                      \
-  HANDLER2(name##_u16x2, 32, 32, 32, BOTH_HALVES(operation, uint16_t, a, b))                      \
-  HANDLER2(name##_s16x2, 32, 32, 32, BOTH_HALVES(operation, int16_t, a, b))                       \
-  HANDLER2(name##_s32_relu, 32, 32, 32, RELU(int32_t, operation(int32_t, a, b)))                  \
-  HANDLER2(name##_s16x2_relu, 32, 32, 32, RELU_HALVES(BOTH_HALVES(operation, int16_t, a, b)))     \
-  TABLE_OF_SIX(name##_table, name)                                                                \
-  bool integer_##name(Form *form, Type type) {                                                    \
-    bool relu = form_take(form, "relu");                                                          \
-    if (relu && type != TYPE_S32 && type != TYPE_S16X2)                                           \
-      return form_fail(form, ".relu of integers goes with s32 and s16x2");                        \
-    if (!relu && type != TYPE_U16X2 && type != TYPE_S16X2)                                        \
-      return table_decode(form, type, name##_table, 2);                                           \
-    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;                           \
-    if (relu) return form_end(form, type == TYPE_S32 ? name##_s32_relu : name##_s16x2_relu);      \
-    return form_end(form, type == TYPE_U16X2 ? name##_u16x2 : name##_s16x2);                      \
+#define RELU_HALVES(a) ((RELU(int16_t, (a)&0xffffu)) | (RELU(int16_t, (a) >> 16) << 16))
+#define EXTREMES(name, operation)                                                             \
+  HANDLER2(name##_u16, 32, 32, 32, operation(uint16_t, a, b) & 0xffffu)                       \
+  HANDLER2(name##_s16, 32, 32, 32, operation(int16_t, a, b) & 0xffffu)                        \
+  HANDLER2(name##_u32, 32, 32, 32, operation(uint32_t, a, b))                                 \
+  HANDLER2(name##_s32, 32, 32, 32, operation(int32_t, a, b))                                  \
+  HANDLER2(name##_u64, 64, 64, 64, operation(uint64_t, a, b))                                 \
+  HANDLER2(name##_s64, 64, 64, 64, operation(int64_t, a, b))                                  \
+  HANDLER2(name##_u16x2, 32, 32, 32, BOTH_HALVES(operation, uint16_t, a, b))                  \
+  HANDLER2(name##_s16x2, 32, 32, 32, BOTH_HALVES(operation, int16_t, a, b))                   \
+  HANDLER2(name##_s32_relu, 32, 32, 32, RELU(int32_t, operation(int32_t, a, b)))              \
+  HANDLER2(name##_s16x2_relu, 32, 32, 32, RELU_HALVES(BOTH_HALVES(operation, int16_t, a, b))) \
+  TABLE_OF_SIX(name##_table, name)                                                            \
+  bool integer_##name(Form *form, Type type) {                                                \
+    bool relu = form_take(form, "relu");                                                      \
+    if (relu && type != TYPE_S32 && type != TYPE_S16X2)                                       \
+      return form_fail(form, ".relu of integers goes with s32 and s16x2");                    \
+    if (!relu && type != TYPE_U16X2 && type != TYPE_S16X2)                                    \
+      return table_decode(form, type, name##_table, 2);                                       \
+    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;                       \
+    if (relu) return form_end(form, type == TYPE_S32 ? name##_s32_relu : name##_s16x2_relu);  \
+    return form_end(form, type == TYPE_U16X2 ? name##_u16x2 : name##_s16x2);                  \
   }
 EXTREMES(min, LESS)
 EXTREMES(max, MORE)
 
-/* ---- sad: c + |a - b| ------------------------------------------------------------------------- */
+/* ---- sad: c + |a - b| ---- */
 #define DISTANCE(type, a, b) ((type)(a) < (type)(b) ? (b) - (a) : (a) - (b))
 HANDLER3(sad_u16, 32, 32, 32, 32, (c + DISTANCE(uint16_t, a, b)) & 0xffffu)
 HANDLER3(sad_s16, 32, 32, 32, 32, (c + DISTANCE(int16_t, a, b)) & 0xffffu)
@@ -372,7 +383,7 @@ bool decode_sad(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return table_decode(&form, form_type(&form), sad_table, 3);
 }
 
-/* ---- dp4a, dp2a: dot products of bytes, and of halves with bytes ------------------------------- */
+/* ---- dp4a, dp2a: dot products of bytes, and of halves with bytes ---- */
 static inline uint32_t byte_of(uint32_t value, int index, bool sign) {
   uint32_t byte = (value >> (8 * index)) & 0xffu;
   return sign ? (uint32_t)(int32_t)(int8_t)byte : byte;
@@ -390,9 +401,9 @@ static inline uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, int first, bool 
   for (int i = 0; i < 2; i++) c += half_of(a, i, sign_a) * byte_of(b, first + i, sign_b);
   return c;
 }
-#define DOTS(suffix, sign_a, sign_b)                                                              \
-  HANDLER3(dp4a_##suffix, 32, 32, 32, 32, dot4(a, b, c, sign_a, sign_b))                          \
-  HANDLER3(dp2a_lo_##suffix, 32, 32, 32, 32, dot2(a, b, c, 0, sign_a, sign_b))                    \
+#define DOTS(suffix, sign_a, sign_b)                                           \
+  HANDLER3(dp4a_##suffix, 32, 32, 32, 32, dot4(a, b, c, sign_a, sign_b))       \
+  HANDLER3(dp2a_lo_##suffix, 32, 32, 32, 32, dot2(a, b, c, 0, sign_a, sign_b)) \
   HANDLER3(dp2a_hi_##suffix, 32, 32, 32, 32, dot2(a, b, c, 2, sign_a, sign_b))
 DOTS(uu, false, false)
 DOTS(us, false, true)

@@ -1,18 +1,18 @@
 /* alu_special.c: rcp sqrt rsqrt sin cos lg2 ex2 tanh, and the approximate divisions.
  *
- * The rounded forms are exact. The .approx forms come from tables of the chip that nobody published;
- * here they are the right answer, rounded, with what is known of the chip's way: special values,
- * flushes, the argument of ex2 cut to 23 fraction bits, that of sin and cos turned into turns, the
- * halves of ex2 and tanh cut off instead of rounded. Against an H200 (all significands tried, f32):
- * rcp, sqrt, ex2 and lg2 (arguments from 2 to 4) differ by at most 1 unit in the last place and mostly
- * not at all, rsqrt by at most 2, tanh by at most 114, sin and cos by 3.3e-7 in the value, lg2
- * near 1 by about 1e-7 in the value. */
+ * The rounded forms are exact. The .approx forms come from tables of the chip that nobody
+ * published; here they are the right answer, rounded, with what is known of the chip's way: special
+ * values, flushes, the argument of ex2 cut to 23 fraction bits, that of sin and cos turned into
+ * turns, the halves of ex2 and tanh cut off instead of rounded. Against an H200 (all significands
+ * tried, f32): rcp, sqrt, ex2 and lg2 (arguments from 2 to 4) differ by at most 1 unit in the last
+ * place and mostly not at all, rsqrt by at most 2, tanh by at most 114, sin and cos by 3.3e-7 in
+ * the value, lg2 near 1 by about 1e-7 in the value. */
 #include <math.h>
 
 #include "alu_float.h"
 #include "half.h"
 
-/* ---- The approximations, f32 ------------------------------------------------------------------ */
+/* ---- The approximations, f32 ---- */
 static float approximate_rcp(float x) { return (float)(1.0 / (double)x); }
 static float approximate_sqrt(float x) { return __builtin_sqrtf(x); }
 static float approximate_rsqrt(float x) {
@@ -38,12 +38,10 @@ static float approximate_ex2(float x) {
   double fixed = fabsf(x) < 1.0f ? trunc((double)x * 0x1p23) * 0x1p-23 : (double)x;
   return (float)exp2(fixed);
 }
-static float approximate_tanh(float x) {
-  return fabsf(x) < 0x1p-8f ? x : (float)tanh((double)x);
-}
+static float approximate_tanh(float x) { return fabsf(x) < 0x1p-8f ? x : (float)tanh((double)x); }
 
-#define SPECIAL(name)                                                                             \
-  HANDLER1(name##_f32, 32, 32, float_result(approximate_##name(float_of(a))))                     \
+#define SPECIAL(name)                                                         \
+  HANDLER1(name##_f32, 32, 32, float_result(approximate_##name(float_of(a)))) \
   HANDLER1(name##_f32_ftz, 32, 32, flush(float_result(approximate_##name(flushed(a)))))
 SPECIAL(rcp)
 SPECIAL(sqrt)
@@ -69,9 +67,10 @@ uint32_t divide_fully(uint32_t a, uint32_t b, bool flush_inputs) {
   return flush_inputs ? flush(result) : result;
 }
 
-/* ---- f64: the approximations answer with the upper 32 bits only ------------------------------- */
+/* ---- f64: the approximations answer with the upper 32 bits only ---- */
 static inline uint64_t upper_word(double value) {
-  return value != value ? 0x7fffffff00000000ull : (bits_of_double(value) + 0x80000000u) & 0xffffffff00000000ull;
+  return value != value ? 0x7fffffff00000000ull
+                        : (bits_of_double(value) + 0x80000000u) & 0xffffffff00000000ull;
 }
 static inline uint64_t flush_f64(uint64_t bits) {
   return (bits & 0x7ff0000000000000ull) == 0 ? bits & (1ull << 63) : bits;
@@ -86,7 +85,8 @@ HANDLER1(rsqrt_approx_f64, 64, 64,
          flush_f64(upper_word(rsqrt_double(double_of(flush_f64(a) & 0xffffffff00000000ull)))))
 HANDLER1(rsqrt_f64, 64, 64, double_result1(rsqrt_double(double_of(a)), a))
 HANDLER1(rcp_rn_f32, 32, 32, float_result(1.0f / float_of(a)))
-HANDLER1(rcp_rn_f32_ftz, 32, 32, flush_result(float_result(1.0f / flushed(a)), 1.0 / (double)flushed(a)))
+HANDLER1(rcp_rn_f32_ftz, 32, 32,
+         flush_result(float_result(1.0f / flushed(a)), 1.0 / (double)flushed(a)))
 HANDLER1(rcp_rn_f64, 64, 64, double_result1(1.0 / double_of(a), a))
 HANDLER1(sqrt_rn_f32, 32, 32, float_result(__builtin_sqrtf(float_of(a))))
 HANDLER1(sqrt_rn_f32_ftz, 32, 32, flush(float_result(__builtin_sqrtf(flushed(a)))))
@@ -101,8 +101,7 @@ static bool rounded_or_approximate(Form *form, Type type, FloatOperation operati
   if (type != TYPE_F32 && type != TYPE_F64) return form_fail(form, "the type is f32 or f64");
   if (!approx && rounding == ROUND_NONE)
     return form_fail(form, "the instruction is .approx or names its rounding");
-  if (type == TYPE_F64 && flush_ != approx)
-    return form_fail(form, "f64 is .approx.ftz or rounded");
+  if (type == TYPE_F64 && flush_ != approx) return form_fail(form, "f64 is .approx.ftz or rounded");
   if (!form_columns(form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   if (approx) return form_end(form, type == TYPE_F64 ? approximate_f64 : approximate[flush_]);
   if (rounding == ROUND_RN) return form_end(form, type == TYPE_F64 ? nearest_f64 : nearest[flush_]);
@@ -159,7 +158,7 @@ bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   return approximate_f32(decoder, statement, out, lg2_f32, lg2_f32_ftz);
 }
 
-/* ---- ex2 and tanh of halves ------------------------------------------------------------------- */
+/* ---- ex2 and tanh of halves ---- */
 /* These cut the f32 answer off, toward zero. */
 static inline uint32_t half_cut(float value) {
   uint32_t half = half_of_float(value);
@@ -183,8 +182,8 @@ static inline uint32_t bfloat_ex2(uint32_t bfloat) {
 static inline uint32_t bfloat_tanh(uint32_t bfloat) {
   return bfloat_cut(approximate_tanh(float_of_bfloat((uint16_t)bfloat)));
 }
-#define OF_HALVES(name)                                                                           \
-  HANDLER1(name##_one, 32, 32, name(a & 0xffffu))                                                 \
+#define OF_HALVES(name)                           \
+  HANDLER1(name##_one, 32, 32, name(a & 0xffffu)) \
   HANDLER1(name##_two, 32, 32, name(a & 0xffffu) | name(a >> 16) << 16)
 OF_HALVES(half_ex2)
 OF_HALVES(half_tanh)
@@ -198,12 +197,18 @@ bool decode_ex2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   if (!approx) return form_fail(&form, "ex2 is .approx");
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   switch (type) {
-    case TYPE_F32: return form_end(&form, flush_ ? ex2_f32_ftz : ex2_f32);
-    case TYPE_F16: return form_end(&form, flush_ ? NULL : half_ex2_one);
-    case TYPE_F16X2: return form_end(&form, flush_ ? NULL : half_ex2_two);
-    case TYPE_BF16: return form_end(&form, flush_ ? bfloat_ex2_one : NULL);
-    case TYPE_BF16X2: return form_end(&form, flush_ ? bfloat_ex2_two : NULL);
-    default: return form_end(&form, NULL);
+    case TYPE_F32:
+      return form_end(&form, flush_ ? ex2_f32_ftz : ex2_f32);
+    case TYPE_F16:
+      return form_end(&form, flush_ ? NULL : half_ex2_one);
+    case TYPE_F16X2:
+      return form_end(&form, flush_ ? NULL : half_ex2_two);
+    case TYPE_BF16:
+      return form_end(&form, flush_ ? bfloat_ex2_one : NULL);
+    case TYPE_BF16X2:
+      return form_end(&form, flush_ ? bfloat_ex2_two : NULL);
+    default:
+      return form_end(&form, NULL);
   }
 }
 bool decode_tanh(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -213,11 +218,17 @@ bool decode_tanh(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (!approx) return form_fail(&form, "tanh is .approx");
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   switch (type) {
-    case TYPE_F32: return form_end(&form, tanh_f32);
-    case TYPE_F16: return form_end(&form, half_tanh_one);
-    case TYPE_F16X2: return form_end(&form, half_tanh_two);
-    case TYPE_BF16: return form_end(&form, bfloat_tanh_one);
-    case TYPE_BF16X2: return form_end(&form, bfloat_tanh_two);
-    default: return form_end(&form, NULL);
+    case TYPE_F32:
+      return form_end(&form, tanh_f32);
+    case TYPE_F16:
+      return form_end(&form, half_tanh_one);
+    case TYPE_F16X2:
+      return form_end(&form, half_tanh_two);
+    case TYPE_BF16:
+      return form_end(&form, bfloat_tanh_one);
+    case TYPE_BF16X2:
+      return form_end(&form, bfloat_tanh_two);
+    default:
+      return form_end(&form, NULL);
   }
 }

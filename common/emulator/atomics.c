@@ -8,8 +8,16 @@
 #include "loadstore.h"
 
 typedef enum {
-  ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, ATOMIC_EXCH, ATOMIC_CAS, ATOMIC_ADD, ATOMIC_INC, ATOMIC_DEC,
-  ATOMIC_MIN, ATOMIC_MAX
+  ATOMIC_AND,
+  ATOMIC_OR,
+  ATOMIC_XOR,
+  ATOMIC_EXCH,
+  ATOMIC_CAS,
+  ATOMIC_ADD,
+  ATOMIC_INC,
+  ATOMIC_DEC,
+  ATOMIC_MIN,
+  ATOMIC_MAX
 } AtomicOperation;
 
 typedef struct {
@@ -41,8 +49,7 @@ static uint32_t extreme_half(uint32_t a, uint32_t b, bool bfloat, bool larger) {
 }
 static uint32_t combine_half(AtomicOperation operation, uint32_t a, uint32_t b, bool bfloat) {
   if (operation != ATOMIC_ADD) return extreme_half(a, b, bfloat, operation == ATOMIC_MAX);
-  if (bfloat)
-    return bfloat_of_float(float_of_bfloat((uint16_t)a) + float_of_bfloat((uint16_t)b));
+  if (bfloat) return bfloat_of_float(float_of_bfloat((uint16_t)a) + float_of_bfloat((uint16_t)b));
   return half_of_float(float_of_half((uint16_t)a) + float_of_half((uint16_t)b));
 }
 
@@ -51,17 +58,26 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
   Type type = atomic->transfer.type;
   bool wide = type_bytes(type) == 8;
   switch (atomic->operation) {
-    case ATOMIC_AND: return old & b;
-    case ATOMIC_OR: return old | b;
-    case ATOMIC_XOR: return old ^ b;
-    case ATOMIC_EXCH: return b;
-    case ATOMIC_CAS: return old == b ? c : old;
-    case ATOMIC_INC: return old >= b ? 0 : old + 1;
-    case ATOMIC_DEC: return old == 0 || old > b ? b : old - 1;
-    default: break;
+    case ATOMIC_AND:
+      return old & b;
+    case ATOMIC_OR:
+      return old | b;
+    case ATOMIC_XOR:
+      return old ^ b;
+    case ATOMIC_EXCH:
+      return b;
+    case ATOMIC_CAS:
+      return old == b ? c : old;
+    case ATOMIC_INC:
+      return old >= b ? 0 : old + 1;
+    case ATOMIC_DEC:
+      return old == 0 || old > b ? b : old - 1;
+    default:
+      break;
   }
   switch (type) {
-    case TYPE_F32: return add_float((uint32_t)old, (uint32_t)b, global);
+    case TYPE_F32:
+      return add_float((uint32_t)old, (uint32_t)b, global);
     case TYPE_F64: {
       double sum = double_of(old) + double_of(b);
       if (!global) return double_result2(sum, b, old);
@@ -69,35 +85,37 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
       if (nan_f64(old)) return old;
       return sum != sum ? 0x7ff8000000000000ull : bits_of_double(sum);
     }
-    case TYPE_F16: return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, false);
-    case TYPE_BF16: return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, true);
+    case TYPE_F16:
+      return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, false);
+    case TYPE_BF16:
+      return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, true);
     case TYPE_F16X2:
     case TYPE_BF16X2: {
       bool bfloat = type == TYPE_BF16X2;
-      uint32_t low = combine_half(atomic->operation, (uint32_t)old & 0xffffu,
-                                  (uint32_t)b & 0xffffu, bfloat);
-      uint32_t high = combine_half(atomic->operation, (uint32_t)old >> 16, (uint32_t)b >> 16,
-                                   bfloat);
+      uint32_t low =
+          combine_half(atomic->operation, (uint32_t)old & 0xffffu, (uint32_t)b & 0xffffu, bfloat);
+      uint32_t high =
+          combine_half(atomic->operation, (uint32_t)old >> 16, (uint32_t)b >> 16, bfloat);
       return low | high << 16;
     }
-    default: break;
+    default:
+      break;
   }
   if (atomic->operation == ATOMIC_ADD) return wide ? old + b : (uint32_t)(old + b);
   bool less = wide ? (type_signed(type) ? (int64_t)old < (int64_t)b : old < b)
-                   : (type_signed(type) ? (int32_t)old < (int32_t)b
-                                        : (uint32_t)old < (uint32_t)b);
+                   : (type_signed(type) ? (int32_t)old < (int32_t)b : (uint32_t)old < (uint32_t)b);
   return less == (atomic->operation == ATOMIC_MIN) ? old : b;
 }
 
-#define SWAP_LOOP(width)                                                                          \
-  {                                                                                               \
-    uint##width##_t *word = (uint##width##_t *)(void *)at;                                        \
-    uint##width##_t old = __atomic_load_n(word, __ATOMIC_RELAXED), next;                          \
-    do {                                                                                          \
-      next = (uint##width##_t)combine(atomic, old, b, c, global);                                 \
-    } while (!__atomic_compare_exchange_n(word, &old, next, true, __ATOMIC_SEQ_CST,               \
-                                          __ATOMIC_SEQ_CST));                                     \
-    return old;                                                                                   \
+#define SWAP_LOOP(width)                                                                           \
+  {                                                                                                \
+    uint##width##_t *word = (uint##width##_t *)(void *)at;                                         \
+    uint##width##_t old = __atomic_load_n(word, __ATOMIC_RELAXED), next;                           \
+    do {                                                                                           \
+      next = (uint##width##_t)combine(atomic, old, b, c, global);                                  \
+    } while (                                                                                      \
+        !__atomic_compare_exchange_n(word, &old, next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    return old;                                                                                    \
   }
 static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t c, bool global) {
   uint32_t bytes = atomic->transfer.element_bytes;
@@ -109,9 +127,12 @@ static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t 
     return old;
   }
   switch (bytes) {
-    case 2: SWAP_LOOP(16)
-    case 4: SWAP_LOOP(32)
-    default: SWAP_LOOP(64)
+    case 2:
+      SWAP_LOOP(16)
+    case 4:
+      SWAP_LOOP(32)
+    default:
+      SWAP_LOOP(64)
   }
 }
 
@@ -144,9 +165,9 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    bool global = transfer->space == SPACE_GLOBAL ||
-                  (transfer->space == SPACE_GENERIC &&
-                   (places.address[lane] & GENERIC_TAG_MASK) == 0);
+    bool global =
+        transfer->space == SPACE_GLOBAL ||
+        (transfer->space == SPACE_GENERIC && (places.address[lane] & GENERIC_TAG_MASK) == 0);
     if (transfer->element_bytes == 16) {
       perform_128(warp, atomic, lane, places.at[lane]);
       continue;
@@ -158,8 +179,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
                                          : column_u32(warp, atomic->swap)[lane];
         if (transfer->element_bytes == 2) c &= 0xffffu;
       }
-      uint64_t old =
-          perform(atomic, places.at[lane] + i * transfer->element_bytes, b, c, global);
+      uint64_t old = perform(atomic, places.at[lane] + i * transfer->element_bytes, b, c, global);
       if (!atomic->returns || !transfer->element[i].wanted) continue;
       if (transfer->element[i].column_bytes == 8)
         column_u64(warp, transfer->element[i].slot)[lane] = old;
@@ -171,20 +191,23 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }
 
-/* ---- Decoding --------------------------------------------------------------------------------- */
+/* ---- Decoding ---- */
 static bool half_type(Type type) { return type >= TYPE_F16 && type <= TYPE_BF16X2; }
 
 static bool operation_has_type(AtomicOperation operation, Type type, bool vector, bool returns) {
   switch (operation) {
     case ATOMIC_AND:
     case ATOMIC_OR:
-    case ATOMIC_XOR: return type == TYPE_B32 || type == TYPE_B64;
-    case ATOMIC_EXCH: return returns && (type == TYPE_B32 || type == TYPE_B64 || type == TYPE_B128);
+    case ATOMIC_XOR:
+      return type == TYPE_B32 || type == TYPE_B64;
+    case ATOMIC_EXCH:
+      return returns && (type == TYPE_B32 || type == TYPE_B64 || type == TYPE_B128);
     case ATOMIC_CAS:
-      return returns && (type == TYPE_B16 || type == TYPE_B32 || type == TYPE_B64 ||
-                         type == TYPE_B128);
+      return returns &&
+             (type == TYPE_B16 || type == TYPE_B32 || type == TYPE_B64 || type == TYPE_B128);
     case ATOMIC_INC:
-    case ATOMIC_DEC: return type == TYPE_U32;
+    case ATOMIC_DEC:
+      return type == TYPE_U32;
     case ATOMIC_ADD:
       if (vector) return type == TYPE_F32 || half_type(type);
       return type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 || type == TYPE_F32 ||
@@ -222,8 +245,9 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
     return form_fail(&form, "this operation does not exist for this type");
   if (noftz != half_type(type) || (vector >= 0 && transfer->space == SPACE_SHARED) ||
       transfer->element_bytes * transfer->element_count > 16)
-    return form_fail(&form, ".noftz belongs to the 16-bit types; vectors are global, 16 bytes long "
-                            "at most");
+    return form_fail(&form,
+                     ".noftz belongs to the 16-bit types; vectors are global, 16 bytes long "
+                     "at most");
   int swap = atomic->operation == ATOMIC_CAS;
   form_cache_hints(&form, 2 + returns + swap);
   if (form.failed) return false;

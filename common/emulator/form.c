@@ -8,14 +8,14 @@ static const struct {
   Type type;
   uint8_t bytes;
 } types[] = {
-    {"b8", TYPE_B8, 1},           {"b16", TYPE_B16, 2},       {"b32", TYPE_B32, 4},
-    {"b64", TYPE_B64, 8},         {"b128", TYPE_B128, 16},    {"u8", TYPE_U8, 1},
-    {"u16", TYPE_U16, 2},         {"u32", TYPE_U32, 4},       {"u64", TYPE_U64, 8},
-    {"s8", TYPE_S8, 1},           {"s16", TYPE_S16, 2},       {"s32", TYPE_S32, 4},
-    {"s64", TYPE_S64, 8},         {"u16x2", TYPE_U16X2, 4},   {"s16x2", TYPE_S16X2, 4},
-    {"f16", TYPE_F16, 2},         {"f16x2", TYPE_F16X2, 4},   {"bf16", TYPE_BF16, 2},
-    {"bf16x2", TYPE_BF16X2, 4},   {"f32", TYPE_F32, 4},       {"f64", TYPE_F64, 8},
-    {"tf32", TYPE_TF32, 4},       {"e4m3x2", TYPE_E4M3X2, 2}, {"e5m2x2", TYPE_E5M2X2, 2},
+    {"b8", TYPE_B8, 1},          {"b16", TYPE_B16, 2},       {"b32", TYPE_B32, 4},
+    {"b64", TYPE_B64, 8},        {"b128", TYPE_B128, 16},    {"u8", TYPE_U8, 1},
+    {"u16", TYPE_U16, 2},        {"u32", TYPE_U32, 4},       {"u64", TYPE_U64, 8},
+    {"s8", TYPE_S8, 1},          {"s16", TYPE_S16, 2},       {"s32", TYPE_S32, 4},
+    {"s64", TYPE_S64, 8},        {"u16x2", TYPE_U16X2, 4},   {"s16x2", TYPE_S16X2, 4},
+    {"f16", TYPE_F16, 2},        {"f16x2", TYPE_F16X2, 4},   {"bf16", TYPE_BF16, 2},
+    {"bf16x2", TYPE_BF16X2, 4},  {"f32", TYPE_F32, 4},       {"f64", TYPE_F64, 8},
+    {"tf32", TYPE_TF32, 4},      {"e4m3x2", TYPE_E4M3X2, 2}, {"e5m2x2", TYPE_E5M2X2, 2},
     {"pred", TYPE_PREDICATE, 0},
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
@@ -126,10 +126,14 @@ static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
   if (operand->floating && column_bytes(type_bytes(type)) != operand->bytes)
     form_fail(form, "a floating literal of another width than the instruction's type");
   switch (type_bytes(type)) {
-    case 1: return bits & 0xff;
-    case 2: return bits & 0xffff;
-    case 4: return bits & 0xffffffffu;
-    default: return bits;
+    case 1:
+      return bits & 0xff;
+    case 2:
+      return bits & 0xffff;
+    case 4:
+      return bits & 0xffffffffu;
+    default:
+      return bits;
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-/* ---- Where the bytes are ---------------------------------------------------------------------- */
+/* ---- Where the bytes are ---- */
 
 static void compute_addresses(const Warp *warp, const Operand *operand, uint64_t *address) {
   uint64_t offset = (uint64_t)operand->offset;
@@ -36,8 +36,7 @@ static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, ui
     }
     range.run = different == 0;
   } else {
-    for (int lane = 0; lane < LANES; lane++)
-      low_bits |= ((mask >> lane) & 1u) ? address[lane] : 0;
+    for (int lane = 0; lane < LANES; lane++) low_bits |= ((mask >> lane) & 1u) ? address[lane] : 0;
   }
   range.aligned = (low_bits & (alignment - 1)) == 0;
   if (range.run) {
@@ -130,19 +129,23 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;
   compute_addresses(warp, transfer->address, places->address);
-  Range range = transfer->address->bytes == 4
-                    ? range_of_short(places->address, mask, bytes, bytes)
-                    : range_of(places->address, mask, bytes, bytes);
+  Range range = transfer->address->bytes == 4 ? range_of_short(places->address, mask, bytes, bytes)
+                                              : range_of(places->address, mask, bytes, bytes);
   Space space = transfer->space;
   uint64_t base = 0;
   places->run = range.run;
   places->in_order = false;
-  if (space == SPACE_GENERIC && (range.least & GENERIC_TAG_MASK) == (range.most & GENERIC_TAG_MASK)) {
+  if (space == SPACE_GENERIC &&
+      (range.least & GENERIC_TAG_MASK) == (range.most & GENERIC_TAG_MASK)) {
     uint64_t tag = range.least & GENERIC_TAG_MASK;
-    if (tag == GENERIC_SHARED && !((range.most & ~tag) >> 32)) space = SPACE_SHARED, base = tag;
-    else if (tag == GENERIC_LOCAL) space = SPACE_LOCAL, base = tag;
-    else if (tag == GENERIC_PARAM) space = SPACE_PARAM, base = tag;
-    else space = SPACE_GLOBAL;
+    if (tag == GENERIC_SHARED && !((range.most & ~tag) >> 32))
+      space = SPACE_SHARED, base = tag;
+    else if (tag == GENERIC_LOCAL)
+      space = SPACE_LOCAL, base = tag;
+    else if (tag == GENERIC_PARAM)
+      space = SPACE_PARAM, base = tag;
+    else
+      space = SPACE_GLOBAL;
   }
   bool good = range.aligned;
   uint8_t *host = NULL;
@@ -170,8 +173,8 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
       places->in_order = space == SPACE_GLOBAL;
       break;
     case SPACE_LOCAL:
-      good = range.most - base < warp->local_bytes &&
-             warp->local_bytes - (range.most - base) >= bytes;
+      good =
+          range.most - base < warp->local_bytes && warp->local_bytes - (range.most - base) >= bytes;
       host = warp->local;
       stride = warp->local_bytes;
       places->run = false;
@@ -183,7 +186,8 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
       host = (uint8_t *)(uintptr_t)launch->parameters;
       break;
     }
-    default: good = false;
+    default:
+      good = false;
   }
   if (good) {
     uint64_t zero = (uint64_t)(uintptr_t)host - subtract;
@@ -202,7 +206,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   return true;
 }
 
-/* ---- Moving them ------------------------------------------------------------------------------ */
+/* ---- Moving them ---- */
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
 
@@ -275,7 +279,7 @@ static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, i
     FOR_LANES(mask) memcpy(at[first_lane(left)] + offset, column + first_lane(left) * 8, 8);
   } else {
     FOR_LANES(mask)
-      memcpy(at[first_lane(left)] + offset, column + (size_t)first_lane(left) * width, bytes);
+    memcpy(at[first_lane(left)] + offset, column + (size_t)first_lane(left) * width, bytes);
   }
 }
 
@@ -312,16 +316,16 @@ static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-/* ---- Decoding --------------------------------------------------------------------------------- */
+/* ---- Decoding ---- */
 Space form_space(Form *form) {
   static const struct {
     const char *name;
     Space space;
   } spaces[] = {
-      {"global", SPACE_GLOBAL},          {"shared", SPACE_SHARED},
-      {"shared::cta", SPACE_SHARED},     {"shared::cluster", SPACE_SHARED},
-      {"const", SPACE_CONST},            {"local", SPACE_LOCAL},
-      {"param", SPACE_PARAM},            {"param::entry", SPACE_PARAM},
+      {"global", SPACE_GLOBAL},      {"shared", SPACE_SHARED},
+      {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED},
+      {"const", SPACE_CONST},        {"local", SPACE_LOCAL},
+      {"param", SPACE_PARAM},        {"param::entry", SPACE_PARAM},
       {"param::func", SPACE_LOCAL},
   };
   for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
@@ -330,10 +334,25 @@ Space form_space(Form *form) {
 }
 
 void form_cache_hints(Form *form, int first_extra_operand) {
-  static const char *const known[] = {
-      "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged",
-      "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_normal",
-      "L2::evict_first", "L2::evict_last", "L2::64B", "L2::128B", "L2::256B", NULL};
+  static const char *const known[] = {"ca",
+                                      "cg",
+                                      "cs",
+                                      "lu",
+                                      "cv",
+                                      "wb",
+                                      "wt",
+                                      "L1::evict_normal",
+                                      "L1::evict_unchanged",
+                                      "L1::evict_first",
+                                      "L1::evict_last",
+                                      "L1::no_allocate",
+                                      "L2::evict_normal",
+                                      "L2::evict_first",
+                                      "L2::evict_last",
+                                      "L2::64B",
+                                      "L2::128B",
+                                      "L2::256B",
+                                      NULL};
   while (form_choose(form, known) >= 0) continue;
   int extra = form_take(form, "L2::cache_hint") ? 1 : 0;
   if (!form_operands(form, first_extra_operand, first_extra_operand + extra)) return;
@@ -418,8 +437,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->element_count = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   transfer->type = form_type(&form);
   transfer->element_bytes = (uint8_t)type_bytes(transfer->type);
-  if (!memory_type(transfer->type))
-    return form_fail(&form, "no such type for loads and stores");
+  if (!memory_type(transfer->type)) return form_fail(&form, "no such type for loads and stores");
   if (transfer->element_bytes * transfer->element_count > 16)
     return form_fail(&form, "a thread moves at most 16 bytes on sm_90");
   if (is_load && transfer->release) return form_fail(&form, "a load cannot release");
@@ -439,7 +457,7 @@ static bool decode_st(Decoder *decoder, const PtxStatement *statement, Instructi
   return decode_transfer(decoder, statement, out, false);
 }
 
-/* ---- Addresses: cvta isspacep mapa getctarank -------------------------------------------------- */
+/* ---- Addresses: cvta isspacep mapa getctarank ---- */
 HANDLER1(cvta_same, 64, 64, a)
 HANDLER1(cvta_shared, 64, 64, GENERIC_SHARED | (uint32_t)a)
 /* A .local symbol of a function: its frame's address, plus where the symbol stands in it. */
@@ -457,15 +475,27 @@ static bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruc
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   switch (space) {
     case SPACE_GLOBAL:
-    case SPACE_CONST: return form_end(&form, cvta_same);
-    case SPACE_SHARED: return form_end(&form, to ? cvta_to_shared : cvta_shared);
-    case SPACE_LOCAL: return form_end(&form, to ? cvta_to_tagged : cvta_local);
-    case SPACE_PARAM: return form_end(&form, to ? cvta_to_tagged : cvta_param);
-    default: return form_fail(&form, "cvta names a space");
+    case SPACE_CONST:
+      return form_end(&form, cvta_same);
+    case SPACE_SHARED:
+      return form_end(&form, to ? cvta_to_shared : cvta_shared);
+    case SPACE_LOCAL:
+      return form_end(&form, to ? cvta_to_tagged : cvta_local);
+    case SPACE_PARAM:
+      return form_end(&form, to ? cvta_to_tagged : cvta_param);
+    default:
+      return form_fail(&form, "cvta names a space");
   }
 }
 
-typedef enum { IN_GLOBAL, IN_CONST, IN_SHARED_CTA, IN_SHARED_CLUSTER, IN_LOCAL, IN_PARAM } SpaceQuery;
+typedef enum {
+  IN_GLOBAL,
+  IN_CONST,
+  IN_SHARED_CTA,
+  IN_SHARED_CLUSTER,
+  IN_LOCAL,
+  IN_PARAM
+} SpaceQuery;
 static bool address_is_in(const Warp *warp, uint64_t address, SpaceQuery query) {
   uint64_t tag = address & GENERIC_TAG_MASK;
   const Allocation *found = NULL;
@@ -474,9 +504,12 @@ static bool address_is_in(const Warp *warp, uint64_t address, SpaceQuery query) 
       return tag == GENERIC_SHARED && (address & ~tag) >> 24 == warp->cta->rank;
     case IN_SHARED_CLUSTER:
       return tag == GENERIC_SHARED && (address & ~tag) >> 24 < warp->cta->cluster->cta_count;
-    case IN_LOCAL: return tag == GENERIC_LOCAL;
-    case IN_PARAM: return tag == GENERIC_PARAM;
-    default: break;
+    case IN_LOCAL:
+      return tag == GENERIC_LOCAL;
+    case IN_PARAM:
+      return tag == GENERIC_PARAM;
+    default:
+      break;
   }
   if (tag != 0) return false;
   found = memory_find(address);
@@ -539,14 +572,14 @@ static bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruc
   return form_end(&form, shared ? mapa_shared_u64 : mapa_generic_u64);
 }
 
-/* ---- Hints ------------------------------------------------------------------------------------ */
+/* ---- Hints ---- */
 static StepResult no_effect(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)warp, (void)in, (void)mask;
   return STEP_NEXT;
 }
 
 static bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  static const char *const levels[] = {"L1", "L2", "L2::evict_last", "L2::evict_normal",
+  static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
                                        "tensormap", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   form_space(&form);
@@ -561,8 +594,7 @@ static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   FOR_LANES(mask) {
     int lane = first_lane(left);
     uint64_t address = lane_address(warp, &in->operand[0], lane);
-    uint8_t *bytes =
-        generic_bytes_at(warp, in, lane, address, 128, 128, ACCESS_WRITE, NULL, NULL);
+    uint8_t *bytes = generic_bytes_at(warp, in, lane, address, 128, 128, ACCESS_WRITE, NULL, NULL);
     if (!bytes) return STEP_FAULT;
     memset(bytes, 0xff, 128);
   }
@@ -582,8 +614,8 @@ static bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, In
   return form_end(&form, is_discard ? discard : no_effect);
 }
 
-/* A cache policy is opaque to programs and nothing here reads it. The fractional form's bits are the
- * chip's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
+/* A cache policy is opaque to programs and nothing here reads it. The fractional form's bits are
+ * the chip's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
 static uint64_t policy_bits(int primary, int secondary, const Operand *fraction) {
   double share = 1.0;
   uint32_t narrow_bits = fraction ? (uint32_t)fraction->constant_value : 0;

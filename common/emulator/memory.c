@@ -65,7 +65,7 @@ static bool insert(Allocation place, bool ours) {
   return true;
 }
 
-static bool delete(uint64_t first, bool ours, Allocation *place) {
+static bool delete (uint64_t first, bool ours, Allocation *place) {
   size_t at = upper_bound(first);
   if (at == 0 || entries[at - 1].place.first != first || entries[at - 1].ours != ours) return false;
   *place = entries[at - 1].place;
@@ -79,8 +79,7 @@ static bool delete(uint64_t first, bool ours, Allocation *place) {
 static bool reserve(void) {
   if (reserve_first) return true;
   for (size_t bytes = RESERVED_BYTES; bytes >= LEAST_RESERVED_BYTES; bytes /= 2) {
-    void *found =
-        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *found = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (found == MAP_FAILED) continue;
     reserve_first = reserve_next = (uint64_t)(uintptr_t)found;
     reserve_end = reserve_first + bytes;
@@ -131,7 +130,7 @@ uint64_t memory_allocate(size_t bytes) {
 bool memory_free(uint64_t address) {
   Allocation place;
   pthread_mutex_lock(&lock);
-  bool found = delete(address, true, &place);
+  bool found = delete (address, true, &place);
   if (found) {
     in_use -= place.end - place.first;
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
@@ -155,7 +154,7 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
 bool memory_unregister(void *host) {
   Allocation place;
   pthread_mutex_lock(&lock);
-  bool found = delete((uint64_t)(uintptr_t)host, false, &place);
+  bool found = delete ((uint64_t)(uintptr_t)host, false, &place);
   pthread_mutex_unlock(&lock);
   return found;
 }

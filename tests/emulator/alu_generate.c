@@ -16,24 +16,42 @@ static size_t table_used;
 
 static const char *constraint(char letter) {
   switch (letter) {
-    case 'h': case 'x': case 'y': case 'e': return "h";
-    case 'l': return "l";
-    case 'f': return "f";
-    case 'd': return "d";
-    case 'm': return "l";
-    default: return "r";
+    case 'h':
+    case 'x':
+    case 'y':
+    case 'e':
+      return "h";
+    case 'l':
+      return "l";
+    case 'f':
+      return "f";
+    case 'd':
+      return "d";
+    case 'm':
+      return "l";
+    default:
+      return "r";
   }
 }
 
 /* How an operand comes out of the 64 bits of its input. */
 static const char *input(char letter) {
   switch (letter) {
-    case 'h': case 'x': case 'y': case 'e': return "(unsigned short)";
-    case 'l': return "";
-    case 'f': return "__int_as_float((int)";
-    case 'd': return "__longlong_as_double((long long)";
-    case 'p': return "1u & (unsigned)";
-    default: return "(unsigned)";
+    case 'h':
+    case 'x':
+    case 'y':
+    case 'e':
+      return "(unsigned short)";
+    case 'l':
+      return "";
+    case 'f':
+      return "__int_as_float((int)";
+    case 'd':
+      return "__longlong_as_double((long long)";
+    case 'p':
+      return "1u & (unsigned)";
+    default:
+      return "(unsigned)";
   }
 }
 
@@ -82,23 +100,24 @@ static void emit(long long tolerance, char result, const char *operands, const c
                      : result == 'f'       ? "float"
                      : result == 'd'       ? "double"
                                            : "unsigned";
-  printf("__global__ void case_%d(Inputs in, unsigned long long *out) {\n"
-         "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n%s  %s r;\n  asm volatile(\"%s\"\n"
-         "               : \"=%s\"(r)\n               : ",
-         case_count, strchr(operands, 's') ? own_shared : "", type, text, constraint(result));
+  printf(
+      "__global__ void case_%d(Inputs in, unsigned long long *out) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n%s  %s r;\n  asm volatile(\"%s\"\n"
+      "               : \"=%s\"(r)\n               : ",
+      case_count, strchr(operands, 's') ? own_shared : "", type, text, constraint(result));
   for (int i = 0; operands[i]; i++) {
     if (operands[i] == 'm' || operands[i] == 's') {
-      printf("%s%s", i ? ", " : "", operands[i] == 'm' ? "\"l\"(out + COUNT + 2 * i)" : "\"r\"(shared)");
+      printf("%s%s", i ? ", " : "",
+             operands[i] == 'm' ? "\"l\"(out + COUNT + 2 * i)" : "\"r\"(shared)");
       continue;
     }
     bool call = operands[i] == 'f' || operands[i] == 'd';
     printf("%s\"%s\"(%s(in.value[%d][i])%s)", i ? ", " : "", constraint(operands[i]),
            input(operands[i]), i, call ? ")" : "");
   }
-  printf(");\n  out[i] = %s;\n}\n",
-         result == 'f'   ? "(unsigned)__float_as_int(r)"
-         : result == 'd' ? "(unsigned long long)__double_as_longlong(r)"
-                         : "r");
+  printf(");\n  out[i] = %s;\n}\n", result == 'f'   ? "(unsigned)__float_as_int(r)"
+                                    : result == 'd' ? "(unsigned long long)__double_as_longlong(r)"
+                                                    : "r");
   table_used += (size_t)snprintf(table + table_used, sizeof table - table_used,
                                  "    {case_%d, \"%s\", '%c', \"%s\", %lld},\n", case_count,
                                  instruction, result, operands, tolerance);
@@ -153,9 +172,10 @@ int main(int argc, char **argv) {
     expand(tolerance, result, operands, at + length + 1);
   }
   fclose(cases);
-  printf("static const Case cases[] = {\n%s};\n"
-         "int main(int argc, char **argv) {\n"
-         "  return run_cases(argc, argv, cases, %d);\n}\n",
-         table, case_count);
+  printf(
+      "static const Case cases[] = {\n%s};\n"
+      "int main(int argc, char **argv) {\n"
+      "  return run_cases(argc, argv, cases, %d);\n}\n",
+      table, case_count);
   return 0;
 }

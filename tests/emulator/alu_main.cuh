@@ -26,16 +26,16 @@ typedef struct {
   long long tolerance; /* units in the last place; -1: 2^-21 */
 } Case;
 
-#define CHECK(call)                                                                               \
-  do {                                                                                            \
-    cudaError_t error = (call);                                                                   \
-    if (error != cudaSuccess) {                                                                   \
-      printf("FAIL alu_cases: %s: %s\n", #call, cudaGetErrorString(error));                       \
-      exit(1);                                                                                    \
-    }                                                                                             \
+#define CHECK(call)                                                         \
+  do {                                                                      \
+    cudaError_t error = (call);                                             \
+    if (error != cudaSuccess) {                                             \
+      printf("FAIL alu_cases: %s: %s\n", #call, cudaGetErrorString(error)); \
+      exit(1);                                                              \
+    }                                                                       \
   } while (0)
 
-/* ---- Inputs: edge values first, in all pairs, then mixtures and random bits --------------------- */
+/* ---- Inputs: edge values first, in all pairs, then mixtures and random bits ---- */
 static uint64_t random_state;
 static uint64_t random_bits(void) { /* splitmix64 */
   uint64_t z = random_state += 0x9e3779b97f4a7c15ull;
@@ -44,13 +44,45 @@ static uint64_t random_bits(void) { /* splitmix64 */
   return z ^ (z >> 31);
 }
 
-static const uint64_t edges_integer[] = {
-    0, 1, ~0ull, 2, 0x7fff, 0x8000, 0x7fffffff, 0x80000000, 0x7fffffffffffffff, 0x8000000000000000,
-    0xffff, 0xffffffff, 0x80008000, 0x7fff7fff, 0x0001ffff, 0xfffffffe, 3, 7, 31, 32, 33, 63, 64,
-    255, 256, 0x10000, 0x100000000, 0xffffffff00000000, 0x55555555aaaaaaaa, 0x123456789abcdef,
-    127, 128, 0xffffffffffffff80, 0xffffff80, 0x00ff00ff, 0x80000001, 0x8000000000000001};
-static const uint64_t edges_small[] = {0,  1,  2,  7,  8,   15,  16,  17,  31,   32,  33,
-                                       47, 48, 62, 63, 64,  65,  127, 128, 255,  256, 257,
+static const uint64_t edges_integer[] = {0,
+                                         1,
+                                         ~0ull,
+                                         2,
+                                         0x7fff,
+                                         0x8000,
+                                         0x7fffffff,
+                                         0x80000000,
+                                         0x7fffffffffffffff,
+                                         0x8000000000000000,
+                                         0xffff,
+                                         0xffffffff,
+                                         0x80008000,
+                                         0x7fff7fff,
+                                         0x0001ffff,
+                                         0xfffffffe,
+                                         3,
+                                         7,
+                                         31,
+                                         32,
+                                         33,
+                                         63,
+                                         64,
+                                         255,
+                                         256,
+                                         0x10000,
+                                         0x100000000,
+                                         0xffffffff00000000,
+                                         0x55555555aaaaaaaa,
+                                         0x123456789abcdef,
+                                         127,
+                                         128,
+                                         0xffffffffffffff80,
+                                         0xffffff80,
+                                         0x00ff00ff,
+                                         0x80000001,
+                                         0x8000000000000001};
+static const uint64_t edges_small[] = {0,  1,  2,  7,  8,   15,  16,  17,  31,    32,   33,
+                                       47, 48, 62, 63, 64,  65,  127, 128, 255,   256,  257,
                                        30, 5,  24, 23, 100, 512, 300, 3,   0x1f0, 65535};
 static const uint64_t edges_float[] = {
     0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001,
@@ -74,10 +106,10 @@ static const uint64_t edges_double[] = {
     0x380fffffffffffff, 0x36a0000000000000, 0x3690000000000000, 0x3690000000000001,
     0x47efffffe0000000, 0x47effffff0000000, 0x47efffffefffffff, 0x3ff0000010000000,
     0x3ff0000030000000, 0x3e70000000000000, 0x3e60000000000000, 0x0020000000000000};
-static const uint64_t edges_half[] = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0xfe01,
-                                      0x7c01, 0x0001, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x7fff,
-                                      0xffff, 0x3800, 0x4000, 0x3bff, 0x3c01, 0x4200, 0x3e00, 0x4100,
-                                      0x6400, 0x6401, 0x7800, 0x1400, 0x0800, 0xbbff, 0x5bf8, 0x5c00};
+static const uint64_t edges_half[] = {
+    0x0000, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 0x0001, 0x8001,
+    0x03ff, 0x0400, 0x7bff, 0xfbff, 0x7fff, 0xffff, 0x3800, 0x4000, 0x3bff, 0x3c01, 0x4200,
+    0x3e00, 0x4100, 0x6400, 0x6401, 0x7800, 0x1400, 0x0800, 0xbbff, 0x5bf8, 0x5c00};
 static const uint64_t edges_bfloat[] = {
     0x0000, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0xffc1, 0x7f81, 0x0001, 0x8001,
     0x007f, 0x0080, 0x7f7f, 0xff7f, 0x7fff, 0xffff, 0x3f00, 0x4000, 0x3f7f, 0x3f81, 0x4040,
@@ -86,17 +118,29 @@ static const uint64_t edges_bfloat[] = {
 #define EDGE(table, i) table[(i) % (sizeof table / sizeof table[0])]
 static uint64_t edge(char letter, uint64_t i) {
   switch (letter) {
-    case 'b': return EDGE(edges_small, i);
-    case 'f': return EDGE(edges_float, i);
-    case 'd': return EDGE(edges_double, i);
-    case 'x': return EDGE(edges_half, i);
-    case 'y': return EDGE(edges_bfloat, i);
-    case 'X': return EDGE(edges_half, i) | EDGE(edges_half, i * 7 + 3) << 16;
-    case 'Y': return EDGE(edges_bfloat, i) | EDGE(edges_bfloat, i * 7 + 3) << 16;
-    case 'p': return i;
-    case 'e': return i * 0x0101;
-    case 'm': case 's': return 0;
-    default: return EDGE(edges_integer, i);
+    case 'b':
+      return EDGE(edges_small, i);
+    case 'f':
+      return EDGE(edges_float, i);
+    case 'd':
+      return EDGE(edges_double, i);
+    case 'x':
+      return EDGE(edges_half, i);
+    case 'y':
+      return EDGE(edges_bfloat, i);
+    case 'X':
+      return EDGE(edges_half, i) | EDGE(edges_half, i * 7 + 3) << 16;
+    case 'Y':
+      return EDGE(edges_bfloat, i) | EDGE(edges_bfloat, i * 7 + 3) << 16;
+    case 'p':
+      return i;
+    case 'e':
+      return i * 0x0101;
+    case 'm':
+    case 's':
+      return 0;
+    default:
+      return EDGE(edges_integer, i);
   }
 }
 /* Floats of random bits are mostly huge or tiny; every other one lies near 1. */
@@ -105,14 +149,22 @@ static uint64_t mixed(char letter) {
   if (choice < 3) return edge(letter, bits);
   if (choice < 5) return bits;
   switch (letter) {
-    case 'f': return (bits & 0x80ffffff) + 0x3f000000 - (bits >> 60 << 23) + (bits >> 56 & 15) * 0x800000;
-    case 'd': return (bits & 0x801fffffffffffff) + 0x3fc0000000000000;
-    case 'x': return (bits & 0x87ff) + 0x3800;
-    case 'y': return (bits & 0x81ff) + 0x3f00;
-    case 'X': return (bits & 0x87ff07ff) + 0x38003800;
-    case 'Y': return (bits & 0x81ff01ff) + 0x3f003f00;
-    case 'b': return bits % 80;
-    default: return bits >> (bits % 48);
+    case 'f':
+      return (bits & 0x80ffffff) + 0x3f000000 - (bits >> 60 << 23) + (bits >> 56 & 15) * 0x800000;
+    case 'd':
+      return (bits & 0x801fffffffffffff) + 0x3fc0000000000000;
+    case 'x':
+      return (bits & 0x87ff) + 0x3800;
+    case 'y':
+      return (bits & 0x81ff) + 0x3f00;
+    case 'X':
+      return (bits & 0x87ff07ff) + 0x38003800;
+    case 'Y':
+      return (bits & 0x81ff01ff) + 0x3f003f00;
+    case 'b':
+      return bits % 80;
+    default:
+      return bits >> (bits % 48);
   }
 }
 /* The first 256 of one-operand cases are edges; of two operands 16 x 16 pairs of them. */
@@ -124,19 +176,26 @@ static uint64_t input_value(char letter, int operand, int operand_count, int i) 
   return other;
 }
 
-/* ---- Running and comparing ---------------------------------------------------------------------- */
+/* ---- Running and comparing ---- */
 static uint64_t hash_bytes(const void *bytes, size_t count) { /* FNV-1a */
   uint64_t hash = 0xcbf29ce484222325ull;
-  for (size_t i = 0; i < count; i++)
-    hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ull;
+  for (size_t i = 0; i < count; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ull;
   return hash;
 }
 static size_t result_bytes(char letter) {
   switch (letter) {
-    case 'p': case 'P': return 1;
-    case 'h': case 'x': case 'y': return 2;
-    case 'l': case 'd': return 8;
-    default: return 4;
+    case 'p':
+    case 'P':
+      return 1;
+    case 'h':
+    case 'x':
+    case 'y':
+      return 2;
+    case 'l':
+    case 'd':
+      return 8;
+    default:
+      return 4;
   }
 }
 static int64_t ordered(uint64_t bits, size_t bytes) { /* floats as integers, in order */
@@ -210,7 +269,8 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
     if (!check) continue;
     uint32_t recorded_name;
     uint64_t recorded_all;
-    if (fread(&recorded_name, sizeof name, 1, file) != 1 || fread(expected, bytes, KEPT, file) != KEPT ||
+    if (fread(&recorded_name, sizeof name, 1, file) != 1 ||
+        fread(expected, bytes, KEPT, file) != KEPT ||
         fread(&recorded_all, sizeof all, 1, file) != 1 || recorded_name != name) {
       printf("FAIL alu_cases: the recording is not of these cases (at %s)\n", one->name);
       return 1;
