@@ -28,6 +28,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   barrier->result_contributed = barrier->contributed;
   barrier->expected = barrier->arrived = barrier->live_arrived = 0;
   barrier->count_of_true = barrier->contributed = 0;
+  memset(barrier->warp_arrived, 0, sizeof barrier->warp_arrived);
   barriers->busy &= ~(1u << number);
   cluster_changed(cta->cluster);
   if (settings()->check) check_barrier_complete(cta, number);
@@ -37,10 +38,13 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
 static void arrive(Warp *warp, uint32_t number, uint32_t expected, LaneMask mask) {
   struct CtaBarriers *barriers = warp->cta->barriers;
   NamedBarrier *barrier = &barriers->barriers[number];
+  LaneMask *known = &barrier->warp_arrived[warp->index];
   LaneMask live = live_lanes(warp);
   barrier->live_arrived += ones(mask);
   barrier->arrived += ones(mask);
-  if (mask & live & -live) barrier->arrived += LANES - ones(live);
+  bool first = *known == 0 || (*known & mask & live & -live);
+  if (first) barrier->arrived += LANES - ones(live);
+  *known |= mask;
   if (expected) barrier->expected = expected;
   barriers->busy |= 1u << number;
 }
@@ -230,7 +234,11 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
     if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation)
       flow->barrier_arrived--;
   warp->flow->cluster_arrived &= ~exiting;
-  for (uint32_t busy = cta->barriers->busy; busy; busy &= busy - 1)
+  for (uint32_t busy = cta->barriers->busy; busy; busy &= busy - 1) {
+    NamedBarrier *barrier = &cta->barriers->barriers[__builtin_ctz(busy)];
+    LaneMask known = barrier->warp_arrived[warp->index];
+    if (known) barrier->arrived += ones(exiting & ~known); /* their warp has arrived without them */
     complete_if_full(cta, (uint32_t)__builtin_ctz(busy));
+  }
   cluster_complete_if_full(cluster);
 }

@@ -61,6 +61,7 @@ typedef struct {
   uint32_t live_arrived;    /* threads as they are */
   uint32_t count_of_true, result_count; /* bar.red: of the running round, of the last one */
   uint32_t contributed, result_contributed; /* threads that took part in it */
+  LaneMask warp_arrived[32]; /* in the running round, by warp */
 } NamedBarrier;
 struct CtaBarriers {
   NamedBarrier barriers[BARRIERS];
