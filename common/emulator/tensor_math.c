@@ -197,6 +197,7 @@ static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packe
 #pragma GCC diagnostic ignored "-Wpsabi"
 typedef int32_t Ints __attribute__((vector_size(32)));
 typedef uint32_t Unsigneds __attribute__((vector_size(32)));
+typedef int16_t Shorts __attribute__((vector_size(32)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
@@ -215,6 +216,9 @@ static inline Ints choose(Ints condition, Ints yes, Ints no) {
 
 #ifdef __AVX2__
 static inline Ints larger(Ints a, Ints b) { return (Ints)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  return (Shorts)_mm256_max_epi16((__m256i)a, (__m256i)b);
+}
 static inline Ints magnitude_of(Ints a) { return (Ints)_mm256_abs_epi32((__m256i)a); }
 static inline Ints with_sign(Ints a, Ints sign) {
   return (Ints)_mm256_sign_epi32((__m256i)a, (__m256i)sign);
@@ -222,20 +226,24 @@ static inline Ints with_sign(Ints a, Ints sign) {
 static inline Ints shifted_right(Ints a, Ints by) { /* by 32 and more: 0 */
   return (Ints)_mm256_srlv_epi32((__m256i)a, (__m256i)by);
 }
-/* Lower half times lower half; `lower` has nothing in its upper half. */
-static inline Ints product(Ints packed, Ints lower) {
-  return (Ints)_mm256_madd_epi16((__m256i)packed, (__m256i)lower);
+/* Lower half times lower half plus upper half times upper half. */
+static inline Ints product(Ints a, Ints b) {
+  return (Ints)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 }
 static inline bool any(Ints condition) { return _mm256_movemask_epi8((__m256i)condition) != 0; }
 #else
 static inline Ints larger(Ints a, Ints b) { return choose(a > b, a, b); }
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  const Shorts first = a > b;
+  return (first & a) | (~first & b);
+}
 static inline Ints magnitude_of(Ints a) { return choose(a < 0, -a, a); }
 static inline Ints with_sign(Ints a, Ints sign) { return choose(sign < 0, -a, a); }
 static inline Ints shifted_right(Ints a, Ints by) {
   return choose(by > 31, all(0), (Ints)((Unsigneds)a >> (Unsigneds)(by & 31)));
 }
-static inline Ints product(Ints packed, Ints lower) {
-  return ((packed << 16) >> 16) * ((lower << 16) >> 16);
+static inline Ints product(Ints a, Ints b) {
+  return ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
 }
 static inline bool any(Ints condition) {
   int32_t found = 0;
@@ -288,12 +296,6 @@ static inline Doubles rounded_to_half(Doubles value) {
   return (value + magic) - magic;
 }
 
-static inline Ints aligned_product(Ints b, Packed a_lower, Packed a_upper, Ints largest) {
-  const Ints term = product(b, all(a_lower));
-  const Ints by = (Ints)((Unsigneds)(largest - (b + a_upper)) >> 16);
-  return with_sign(shifted_right(magnitude_of(term), by), term);
-}
-
 /* Adds the accumulators and rounds; false: add_products must do it. `of_products` is the largest
  * exponent of the products alone. */
 static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, bool half,
@@ -335,36 +337,51 @@ static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, 
   return true;
 }
 
-/* One row's next `step` products for `width` (1 or 2) times eight columns; `done` has a bit for each
- * eight, not set when add_products must do them. */
-static inline __attribute__((always_inline)) void add_products_wide(
-    const FloatRule *rule, bool half, int step, int width, const Packed *a_lower,
-    const Packed *a_upper, const Packed *b, uint32_t *results, bool *done) {
-  Accumulators c[2];
-  Ints largest[2], even[2], odd[2];
-  for (int w = 0; w < width; w++) {
-    c[w] = read_accumulators(half, load(results + WIDTH * w));
-    largest[w] = all(INT32_MIN);
-    even[w] = odd[w] = all(0);
-  }
+/* B's numbers of one depth in sixteen columns: column i in the lower half of int i, column 8 + i in
+ * the upper half. The exponents of both are added, compared and subtracted in one go, and a product
+ * picks its half by where A's significand stands. */
+typedef struct {
+  Ints significands;
+  Shorts exponents;
+} PairsOfB;
+typedef struct {
+  int32_t lower, upper; /* the significand, in the lower or in the upper half */
+  int32_t exponent;     /* in both halves */
+} NumberOfA;
+
+/* One row's next `step` products for sixteen columns; `done` has a flag for each eight, false when
+ * add_products must do them. With width 1 only the first eight are wanted. */
+static inline __attribute__((always_inline)) void add_products_wide(const FloatRule *rule, bool half,
+                                                                    int step, int width,
+                                                                    const NumberOfA *a,
+                                                                    const PairsOfB *b,
+                                                                    uint32_t *results, bool *done) {
+  Shorts largest = (Shorts)all((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
-    for (int w = 0; w < width; w++)
-      largest[w] = larger(largest[w], load(b + (2 * k + w) * WIDTH) + a_upper[k]);
-  Ints of_products[2], top[2];
-  for (int w = 0; w < width; w++) {
-    of_products[w] = largest[w] >> 16;
+    largest = larger_shorts(largest, b[k].exponents + (Shorts)all(a[k].exponent));
+  const Ints of_products[2] = {((Ints)largest << 16) >> 16, (Ints)largest >> 16};
+  Accumulators c[2];
+  Ints top[2];
+  for (int w = 0; w < 2; w++) {
+    c[w] = read_accumulators(half, load(results + (w < width ? WIDTH * w : 0)));
     top[w] = larger(of_products[w], c[w].exponent);
-    largest[w] = (top[w] << 16) | 0xffff; /* a difference of upper halves never borrows */
   }
+  const Shorts tops = (Shorts)((top[0] & 0xffff) | (top[1] << 16));
+  Ints sums[2][2] = {{all(0), all(0)}, {all(0), all(0)}};
   for (int k = 0; k < step; k += 2)
-    for (int w = 0; w < width; w++) {
-      const Packed *at = b + (2 * k + w) * WIDTH;
-      even[w] += aligned_product(load(at), a_lower[k], a_upper[k], largest[w]);
-      odd[w] += aligned_product(load(at + 2 * WIDTH), a_lower[k + 1], a_upper[k + 1], largest[w]);
+    for (int odd = 0; odd < 2; odd++) {
+      const PairsOfB *pairs = &b[k + odd];
+      const NumberOfA *number = &a[k + odd];
+      const Ints by = (Ints)(tops - (pairs->exponents + (Shorts)all(number->exponent)));
+      const Ints first = product(pairs->significands, all(number->lower));
+      const Ints second = product(pairs->significands, all(number->upper));
+      sums[0][odd] += with_sign(shifted_right(magnitude_of(first), by & 0xffff), first);
+      sums[1][odd] +=
+          with_sign(shifted_right(magnitude_of(second), (Ints)((Unsigneds)by >> 16)), second);
     }
-  for (int w = 0; w < width; w++) {
-    done[w] = finish(rule, half, c[w], of_products[w], top[w], even[w], odd[w], results + WIDTH * w);
-  }
+  for (int w = 0; w < width; w++)
+    done[w] = finish(rule, half, c[w], of_products[w], top[w], sums[w][0], sums[w][1],
+                     results + WIDTH * w);
 }
 
 static inline __attribute__((always_inline)) void multiply_step(
@@ -372,36 +389,38 @@ static inline __attribute__((always_inline)) void multiply_step(
     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
     size_t accumulator_pitch) {
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
-  Packed lower[MOST_ROWS * MOST_STEP], upper[MOST_ROWS * MOST_STEP];
-  Packed block[MOST_STEP * 2 * WIDTH] __attribute__((aligned(64)));
+  NumberOfA left[MOST_ROWS * MOST_STEP];
+  PairsOfB right[MOST_STEP];
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
-        const Packed number = a[(size_t)row * a_pitch + (size_t)(first + k)];
-        lower[row * step + k] = number & 0xffff;
-        upper[row * step + k] = (Packed)((uint32_t)number & 0xffff0000u);
+        const uint32_t number = (uint32_t)a[(size_t)row * a_pitch + (size_t)(first + k)];
+        left[row * step + k] =
+            (NumberOfA){(int32_t)(number & 0xffffu), (int32_t)(number << 16),
+                        (int32_t)(number >> 16 | (number & 0xffff0000u))};
       }
-    for (int column = 0; column < columns;) {
-      const int width = columns - column >= 2 * WIDTH ? 2 : 1;
-      /* Side by side, so that places in it are constants of the code. */
-      for (int k = 0; k < step; k++)
-        memcpy(block + k * 2 * WIDTH, b + (size_t)(first + k) * b_pitch + column,
-               (size_t)(width * WIDTH) * sizeof(Packed));
+    for (int column = 0; column < columns; column += 2 * WIDTH) {
+      const int width = columns - column > WIDTH ? 2 : 1;
+      const Packed *block = b + (size_t)first * b_pitch + column;
+      for (int k = 0; k < step; k++) {
+        const Ints low = load(block + (size_t)k * b_pitch);
+        const Ints high = width == 2 ? load(block + (size_t)k * b_pitch + WIDTH) : all(absent_number);
+        right[k].significands = (low & 0xffff) | (high << 16);
+        right[k].exponents =
+            (Shorts)((Ints)((Unsigneds)low >> 16) | (high & (int32_t)0xffff0000u));
+      }
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        bool done[2];
+        bool done[2] = {true, true};
         if (width == 2)
-          add_products_wide(rule, half, step, 2, lower + row * step, upper + row * step, block,
-                            results, done);
+          add_products_wide(rule, half, step, 2, left + row * step, right, results, done);
         else
-          add_products_wide(rule, half, step, 1, lower + row * step, upper + row * step, block,
-                            results, done);
+          add_products_wide(rule, half, step, 1, left + row * step, right, results, done);
         for (int i = 0; i < WIDTH * width; i++)
           if (!done[i / WIDTH])
-            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, 2 * WIDTH,
+            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
                                       results[i]);
       }
-      column += WIDTH * width;
     }
   }
 }
