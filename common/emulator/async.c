@@ -23,6 +23,11 @@ void *async_allocate(size_t bytes) {
   exit(2);
 }
 
+uint8_t *async_staging(size_t bytes) {
+  uint8_t *memory = malloc(bytes ? bytes : 1);
+  return memory ? memory : async_allocate(bytes); /* which says so and ends */
+}
+
 void async_cluster_begin(Cluster *cluster) {
   cluster->async = async_allocate(sizeof *cluster->async);
   for (uint32_t i = 0; i < cluster->cta_count; i++)

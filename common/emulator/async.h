@@ -95,6 +95,7 @@ static inline uint8_t *shared_pointer(const Cluster *cluster, uint32_t address) 
   return cluster->ctas[SHARED_RANK(address)].shared + SHARED_OFFSET(address);
 }
 void *async_allocate(size_t bytes); /* ends the program when memory is out */
+uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* A warp's list of cp.async lets go of it. */
 void async_unlist(AsyncOperation *operation);
 /* The CTAs that a multicast names; false after a fault. */

@@ -260,7 +260,7 @@ static void land_bulk_load(AsyncOperation *operation) {
 static void read_bulk_source(AsyncOperation *operation) {
   uint32_t from = operation->kind == ASYNC_CTA_TO_CTA ? operation->shared_source
                                                       : operation->shared;
-  operation->staging = async_allocate(operation->bytes);
+  operation->staging = async_staging(operation->bytes);
   memcpy(operation->staging, shared_pointer(operation->warp->cta->cluster, from),
          operation->bytes);
 }

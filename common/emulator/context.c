@@ -299,8 +299,8 @@ void context_end(Context *context) {
     while (flow->count) drop_group(flow, 0); /* after a fault: their call stacks */
     tensor_warp_end(&context->warps[i]);
   }
+  async_cluster_end(cluster); /* releases what the checker knows of its operations: first */
   if (settings()->check) check_cluster_end(cluster);
-  async_cluster_end(cluster);
 }
 
 uint64_t cluster_random(Cluster *cluster) {

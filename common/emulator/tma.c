@@ -76,7 +76,7 @@ static void read_tensor_source(AsyncOperation *operation) {
   uint32_t offset = SHARED_OFFSET(operation->shared);
   TmaWalk walk;
   tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
-  operation->staging = async_allocate((size_t)walk.rows * walk.row_bytes);
+  operation->staging = async_staging((size_t)walk.rows * walk.row_bytes);
   for (uint32_t i = 0; i < walk.rows; i++)
     take_row(cta, offset + i * walk.pitch, operation->tensor.map.swizzle_span,
              operation->staging + (size_t)i * walk.row_bytes, walk.row_bytes);
@@ -234,14 +234,8 @@ static bool check_global(Warp *warp, const Instruction *in, int lane, const TmaM
                          const TmaPlace *place, Access access) {
   TmaWalk walk;
   TmaRow row;
-  uint64_t first = UINT64_MAX, end = 0;
-  tma_walk_begin(&walk, map, place);
-  while (tma_walk_next(&walk, &row)) {
-    if (!row.bytes) continue;
-    if (row.global < first) first = row.global;
-    if (row.global + row.bytes > end) end = row.global + row.bytes;
-  }
-  if (end == 0) return true;
+  uint64_t first, end;
+  if (!tma_range(map, place, &first, &end)) return true;
   const Allocation *allocation = memory_find(first);
   if (allocation && allocation->end >= end && !(allocation->read_only && access != ACCESS_READ))
     return true;

@@ -112,6 +112,29 @@ uint32_t tma_copy_bytes(const TmaMap *map) {
   return bytes;
 }
 
+/* The part of a row that begins at `first` in dimension 0 and lies inside the tensor. */
+static void clip_row(const TmaWalk *walk, TmaRow *row, int64_t first) {
+  int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
+  if (end > (int64_t)walk->map->dimension[0]) end = (int64_t)walk->map->dimension[0];
+  if (begin >= end) return;
+  row->left = (uint32_t)(begin - first) * walk->map->unit_bytes;
+  row->bytes = (uint32_t)(end - begin) * walk->map->unit_bytes;
+  row->global += (uint64_t)begin * walk->map->unit_bytes;
+}
+
+/* What dimensions 2 and up say stays the same for all rows of dimension 1. */
+static void outer_begin(TmaWalk *walk) {
+  const TmaMap *map = walk->map;
+  walk->outer_inside = true;
+  walk->outer_offset = 0;
+  for (int i = 2; i < map->rank; i++) {
+    int64_t at = (int64_t)walk->place->coordinate[i] +
+                 (int64_t)walk->position[i] * map->element_stride[i];
+    if (at < 0 || (uint64_t)at >= map->dimension[i]) walk->outer_inside = false;
+    walk->outer_offset += (uint64_t)at * map->stride[i];
+  }
+}
+
 void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
   *walk = (TmaWalk){.map = map, .place = place, .rows = 1};
   /* A strided dimension 0 (interleaved maps only) makes a row of every slice. */
@@ -130,16 +153,9 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
     walk->count[i] = positions(map, i);
     walk->rows *= walk->count[i];
   }
-}
-
-/* The part of a row that begins at `first` in dimension 0 and lies inside the tensor. */
-static void clip_row(const TmaWalk *walk, TmaRow *row, int64_t first) {
-  int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
-  if (end > (int64_t)walk->map->dimension[0]) end = (int64_t)walk->map->dimension[0];
-  if (begin >= end) return;
-  row->left = (uint32_t)(begin - first) * walk->map->unit_bytes;
-  row->bytes = (uint32_t)(end - begin) * walk->map->unit_bytes;
-  row->global += (uint64_t)begin * walk->map->unit_bytes;
+  walk->whole = (TmaRow){.global = map->address};
+  clip_row(walk, &walk->whole, place->coordinate[0]);
+  outer_begin(walk);
 }
 
 /* A column of pixels: through the box of pixels, w first, from image to image. */
@@ -168,25 +184,59 @@ bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
   if (walk->next >= walk->rows) return false;
   const TmaMap *map = walk->map;
   const TmaPlace *place = walk->place;
-  row->offset = walk->next++ * walk->pitch;
-  row->left = row->bytes = 0;
-  row->global = map->address;
+  uint32_t offset = walk->next++ * walk->pitch;
   if (map->im2col) {
+    *row = (TmaRow){.offset = offset, .global = map->address};
     im2col_row(walk, row);
     return true;
   }
-  bool inside = true;
-  for (int i = 1; i < map->rank; i++) {
-    int64_t at = (int64_t)place->coordinate[i] + (int64_t)walk->position[i] * map->element_stride[i];
-    if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
-    row->global += (uint64_t)at * map->stride[i];
-  }
-  if (inside)
+  int64_t at = map->rank > 1 ? (int64_t)place->coordinate[1] +
+                                   (int64_t)walk->position[1] * map->element_stride[1]
+                             : 0;
+  bool inside = walk->outer_inside && at >= 0 && (uint64_t)at < map->dimension[1];
+  *row = (TmaRow){.offset = offset, .global = map->address};
+  if (inside && walk->first_counted == 1)
+    *row = (TmaRow){offset, walk->whole.left, walk->whole.bytes, walk->whole.global};
+  else if (inside)
     clip_row(walk, row,
              place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
+  row->global += walk->outer_offset + (uint64_t)at * map->stride[1];
   for (int i = walk->first_counted; i < 5; i++) {
-    if (++walk->position[i] < walk->count[i]) break;
+    if (++walk->position[i] < walk->count[i]) {
+      if (i > 1) outer_begin(walk);
+      break;
+    }
     walk->position[i] = 0;
+  }
+  return true;
+}
+
+bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end) {
+  TmaWalk walk;
+  TmaRow row;
+  *first = UINT64_MAX;
+  *end = 0;
+  tma_walk_begin(&walk, map, place);
+  if (map->im2col || map->interleave) {
+    while (tma_walk_next(&walk, &row)) {
+      if (!row.bytes) continue;
+      if (row.global < *first) *first = row.global;
+      if (row.global + row.bytes > *end) *end = row.global + row.bytes;
+    }
+    return *end != 0;
+  }
+  if (!walk.whole.bytes) return false;
+  *first = walk.whole.global;
+  *end = walk.whole.global + walk.whole.bytes;
+  for (int i = 1; i < map->rank; i++) {
+    int64_t step = map->element_stride[i], low = place->coordinate[i];
+    int64_t high = low + (int64_t)(walk.count[i] - 1) * step;
+    int64_t last = (int64_t)map->dimension[i] - 1;
+    if (low < 0) low += (-low + step - 1) / step * step;
+    if (high > last) high -= (high - last + step - 1) / step * step;
+    if (low > high) return false;
+    *first += (uint64_t)low * map->stride[i];
+    *end += (uint64_t)high * map->stride[i];
   }
   return true;
 }

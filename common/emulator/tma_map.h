@@ -48,21 +48,26 @@ typedef struct {
 /* The rows of a copy, in the order of shared memory. A row is `left` bytes of fill, `bytes` bytes
  * at `global`, then fill to `row_bytes`. */
 typedef struct {
+  uint32_t offset; /* of the row from the start of the box in shared memory, before swizzling */
+  uint32_t left, bytes;
+  uint64_t global;
+} TmaRow;
+typedef struct {
   const TmaMap *map;
   const TmaPlace *place;
   uint32_t rows, row_bytes, pitch; /* pitch: from row to row in shared memory */
   uint32_t next, row_units;
   int first_counted; /* dimension in which rows begin to count */
   uint32_t count[5], position[5];
+  TmaRow whole;          /* how dimension 0 clips a row */
+  bool outer_inside;     /* dimensions 2 and up */
+  uint64_t outer_offset;
   int64_t pixel[5]; /* im2col */
 } TmaWalk;
-typedef struct {
-  uint32_t offset; /* of the row from the start of the box in shared memory, before swizzling */
-  uint32_t left, bytes;
-  uint64_t global;
-} TmaRow;
 void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place);
 bool tma_walk_next(TmaWalk *walk, TmaRow *row);
+/* The global addresses between which all rows lie; false when nothing is inside the tensor. */
+bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end);
 /* The bytes that a copy tells its barrier. */
 uint32_t tma_copy_bytes(const TmaMap *map);
 /* Swizzling moves 16-byte chunks: the same function of an address there and back. */
