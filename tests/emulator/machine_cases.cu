@@ -1,7 +1,7 @@
-/* machine_cases.cu: how warps, blocks and shared memory behave, printed so that it can be compared
- * with what an H200 printed (recorded/machine_cases.txt): where shared variables lie, what shuffles,
- * votes and barriers answer at their edges; and what must hold anywhere: calls, recursion, function
- * pointers, switches, grid barriers, locks, order of printf. */
+/* machine_cases.cu: how warps, blocks and shared memory behave, to be compared with
+ * recorded/machine_cases.txt. Up to barrier_in_both_arms the record is what an H200 answered: where
+ * shared variables lie, what shuffles, votes and barriers do at their edges. From calls on it is what
+ * arithmetic says: calls, recursion, function pointers, switches, grid barriers, chains, locks. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# The emulator's front end and machine: PTX as it may be written, what is refused and how, warps and
+# blocks as an H200 runs them, and results that do not depend on host threads.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  run_ptx=build/tests/emulator/run_ptx
+}
+
+# A text on stdin is refused, with the line and the reason.
+refused() {
+  cat >"$BATS_TEST_TMPDIR/damaged.ptx"
+  run "$run_ptx" "$BATS_TEST_TMPDIR/damaged.ptx"
+  echo "$output"
+  [ "$status" -eq 1 ] && [[ $output == refused:*"$1"* ]]
+}
+
+@test "scopes, expressions, initialisers, branch tables, prototypes" {
+  run "$run_ptx" tests/emulator/ptx/scopes.ptx scopes 1 8:64 buffer:u32:16
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 1010 4017 2011 4017 3012 4017 4013 4017 1014 4017 2015 4017 3016 4017 4017 4017" ]
+}
+
+@test "warps, blocks and shared memory as recorded" {
+  for threads in 1 2 5; do
+    EMULATOR_THREADS=$threads common/emulator/emulate build/tests/emulator/machine_cases \
+      >"$BATS_TEST_TMPDIR/$threads" || true
+    diff "$BATS_TEST_TMPDIR/$threads" tests/emulator/recorded/machine_cases.txt
+  done
+}
+
+@test "no header: refused" {
+  refused "begins with .version" <<'EOF'
+.entry kernel() { ret; }
+EOF
+}
+
+@test "an unknown instruction: its line and its text" {
+  refused "frobnicate" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel() {
+  .reg .b32 %r<3>;
+  frobnicate.u32 %r1, %r2;
+  ret;
+}
+EOF
+  [[ $output == *"kernel: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
+}
+
+@test "an undeclared register, a missing label, a text cut short" {
+  refused "nothing here is named %r9" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel() { .reg .b32 %r<3>; mov.u32 %r1, %r9; ret; }
+EOF
+  refused "nothing here is named NOWHERE" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel() { bra NOWHERE; }
+EOF
+  refused "the text ends inside a function" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel() { .reg .b32 %r<3>;
+EOF
+}
+
+@test "a kernel that hangs says who waits and ends" {
+  cat >"$BATS_TEST_TMPDIR/hang.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry hang() {
+  .reg .pred %p<2>; .reg .b32 %r<2>;
+  mov.u32 %r1, %tid.x;
+  setp.lt.u32 %p1, %r1, 48;
+  @!%p1 bar.sync 1, 96;
+  bar.sync 0;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/hang.ptx" hang 1 64
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"error 702"* ]]
+  [[ $output == *"barrier 1: 16 of 96 threads have arrived"* ]]
+  [[ $output == *"barrier 0: 48 of 64 threads have arrived"* ]]
+}
+
+@test "a kernel that spins ends after EMULATOR_STEPS" {
+  cat >"$BATS_TEST_TMPDIR/spin.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry spin() {
+FOREVER:
+  bra FOREVER;
+}
+EOF
+  EMULATOR_STEPS=100000 run "$run_ptx" "$BATS_TEST_TMPDIR/spin.ptx" spin 4 64
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"error 702"* ]]
+  [[ $output == *"runs, but in circles"* ]]
+}
+
+@test "no text cut off anywhere brings it down" {
+  size=$(stat -c %s tests/emulator/ptx/scopes.ptx)
+  for ((at = 0; at < size; at += 37)); do
+    head -c $at tests/emulator/ptx/scopes.ptx >"$BATS_TEST_TMPDIR/cut"
+    run "$run_ptx" "$BATS_TEST_TMPDIR/cut"
+    [ "$status" -eq 1 ] || [ "$status" -eq 0 ] || { echo "cut at $at: $status $output"; return 1; }
+  done
+}
