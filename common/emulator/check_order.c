@@ -338,7 +338,8 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   MbarrierCheck *barrier = order_find_barrier(check, address);
   uint32_t agent = agent_of(warp);
   /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
-  if (in->text && strstr(in->text, "cp.async.mbarrier")) {
+  bool of_copies = in->text && strstr(in->text, "cp.async.mbarrier");
+  if (of_copies) {
     for (AsyncCheck *copy = check->of_warp[agent]; copy; copy = copy->next_of_warp) {
       if (copy->kind == ASYNC_CP_ASYNC && copy->lane == lane && copy->landed &&
           !copy->waited_clock) {
@@ -348,9 +349,10 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
     release = true;
   }
   if (!barrier || !release) return;
-  /* The lanes of one instruction arrive one by one and release the same: once is enough. */
-  if (barrier->last_arrive == in && barrier->last_agent == agent && lane > barrier->last_lane &&
-      barrier->last_clock == clock_of(check, agent) && barrier->arriving.seen &&
+  /* The lanes of one instruction arrive one by one and release the same: once is enough. Not so for
+   * cp.async, whose copies each lane has found landed for itself. */
+  if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
+      lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) && barrier->arriving.seen &&
       barrier->arriving.seen[agent] + 1 == barrier->last_clock) {
     barrier->last_lane = lane;
     return;
