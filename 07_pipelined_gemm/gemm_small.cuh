@@ -77,7 +77,12 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
     grid_launch_dependents();
   }
   if (GEMM_CLUSTER > 1) {
-    cluster_sync();
+    if (threadIdx.x == 128 * CONSUMERS) {
+      cluster_arrive_release(); /* the barriers; the others have written nothing yet */
+    } else {
+      cluster_arrive_relaxed();
+    }
+    cluster_wait_acquire();
   } else {
     __syncthreads();
   }

@@ -13,6 +13,7 @@
 //   - A full-barrier still counts a whole tile of B: it all lands here, whoever sent it.
 //   - A load now overwrites a stage in both CTAs: both CTAs' consumers must have freed it. Each
 //     warp arrives on its own CTA's empty-barrier and on the peer's: sixteen arrivals.
+//   - Neighbours in time better share A now (tile_order.cuh): B has its sharers already.
 //   - No CTA may end while the peer may still write to it or arrive in it: a cluster barrier last.
 #include <cuda.h>
 #include <stdint.h>
@@ -36,8 +37,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
-  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
+  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -108,14 +109,16 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     wgmma_wait_all();
     store_accumulator(c, d, TILE_N / 8, row + warpgroup * 64 + thread / 32 * 16, column, m, n);
   }
-  cluster_sync();
+  cluster_arrive_relaxed();
+  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M * CLUSTER);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 1;
   return order;
 }
 

@@ -39,8 +39,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
-  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
+  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   HALF_N = TILE_N / 2,
   BOX_N = 64,  // of a store: 16 rows of 128 bytes
   BOXES = HALF_N / BOX_N,
@@ -208,14 +208,16 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     }
     if (lane == 0) bulk_wait_group_read(0);  // shared memory must outlive the last stores
   }
-  cluster_sync();
+  cluster_arrive_relaxed();
+  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M * CLUSTER);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 1;
   return order;
 }
 

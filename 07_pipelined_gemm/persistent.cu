@@ -30,8 +30,8 @@ enum {
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
   CLUSTER = 2,
-  SLICE = TILE_N / CLUSTER,             // columns of B that a CTA loads for both
-  BAND_ROWS = 2048 / TILE_M / CLUSTER,  // of clusters: tile_order.cuh
+  SLICE = TILE_N / CLUSTER,  // columns of B that a CTA loads for both
+  BAND = 2048 / TILE_N,      // of columns: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -114,14 +114,16 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       store_accumulator(c, d, TILE_N / 8, row, place.column * TILE_N, m, n);
     }
   }
-  cluster_sync();
+  cluster_arrive_relaxed();
+  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M * CLUSTER);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 1;
   return order;
 }
 

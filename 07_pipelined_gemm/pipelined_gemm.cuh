@@ -112,32 +112,33 @@
 #include "gemm_small.cuh"
 
 /* Which configuration for which product: the first row all of whose conditions hold. Measured on an
- * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest, and
- * splitting k pays only once each part has 16 steps of 64 or more. */
+ * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest; a
+ * cluster had better share A where C is narrow and B where it is wide; and splitting k pays only
+ * once each part has 16 steps of 64 or more. */
 typedef struct {
   const GemmConfiguration *configuration;
-  int least_blocks; /* CTAs that the product must give */
-  int most_m;       /* 0: any m */
+  int least_blocks;   /* CTAs that the product must give */
+  int most_m, most_n; /* GEMM_ANY: no limit */
   int least_k;
 } GemmChoice;
 
 enum { GEMM_ENOUGH_BLOCKS = 112, GEMM_ANY = 0 };
 
 static const GemmChoice gemm_choices[] = {
-    /* configuration                    CTAs                most m    least k */
-    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, 128, 65},
-    {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 65},
-    {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 0},
-    {&small_64x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, 128, 2048},
-    {&small_128x64_2x1_configuration, GEMM_ENOUGH_BLOCKS, 512, 2048},
-    {&small_64x128_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 0},
-    {&small_128x128_split_2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 2048},
-    {&small_64x64_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 0},
-    {&small_64x64_split_2_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 2048},
-    {&small_64x64_split_4_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, 4096},
-    {&small_64x128_split_8_configuration, 0, GEMM_ANY, 8192},
-    {&small_64x64_split_4_configuration, 0, GEMM_ANY, 4096},
-    {&small_64x64_configuration, 0, GEMM_ANY, 0},
+    /*                              CTAs at least, m at most, n at most, k at least */
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 4096, 65},
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, 128, GEMM_ANY, 65},
+    {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 65},
+    {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 0},
+    {&small_64x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, 512, GEMM_ANY, 2048},
+    {&small_64x128_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 0},
+    {&small_128x128_split_2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 2048},
+    {&small_64x64_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 0},
+    {&small_64x64_split_2_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 2048},
+    {&small_64x64_split_4_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 4096},
+    {&small_64x128_split_8_configuration, 0, GEMM_ANY, GEMM_ANY, 8192},
+    {&small_64x64_split_4_configuration, 0, GEMM_ANY, GEMM_ANY, 4096},
+    {&small_64x64_configuration, 0, GEMM_ANY, GEMM_ANY, 0},
 };
 enum { GEMM_CHOICES = sizeof(gemm_choices) / sizeof(gemm_choices[0]) };
 
@@ -148,13 +149,17 @@ typedef struct {
   int blocks;
 } PipelinedGemm;
 
+/* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
+ * B walks by columns, so that its followers share A (tile_order.cuh). */
 static inline TileOrder pipelined_gemm_order(const GemmConfiguration *configuration, int m, int n) {
-  enum { BAND = 2048 }; /* rows of C in a band */
-  TileOrder order;
+  enum { BAND_ELEMENTS = 2048 };
   int cluster_rows = configuration->tile_m * configuration->cluster_m;
+  int cluster_columns = configuration->tile_n * configuration->cluster_n;
+  TileOrder order;
   order.rows = divide_up(m, cluster_rows);
-  order.columns = divide_up(n, configuration->tile_n * configuration->cluster_n);
-  order.band_rows = BAND / cluster_rows;
+  order.columns = divide_up(n, cluster_columns);
+  order.by_columns = configuration->cluster_m > 1;
+  order.band = BAND_ELEMENTS / (order.by_columns ? cluster_columns : cluster_rows);
   return order;
 }
 
@@ -165,6 +170,7 @@ static inline const GemmConfiguration *pipelined_gemm_choose(int m, int n, int k
     long tiles = (long)divide_up(m, c->tile_m) * divide_up(n, c->tile_n);
     if (tiles * c->split_k < choice->least_blocks) continue;
     if (choice->most_m != GEMM_ANY && m > choice->most_m) continue;
+    if (choice->most_n != GEMM_ANY && n > choice->most_n) continue;
     if (k < choice->least_k) continue;
     return c;
   }

@@ -28,7 +28,7 @@ enum {
   STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
   THREADS = 128,
   STAGES = 4,
-  BAND_ROWS = 2048 / TILE_M,  // of tiles: tile_order.cuh
+  BAND = 2048 / TILE_M,  // of rows: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -94,7 +94,8 @@ static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 0;
   return order;
 }
 

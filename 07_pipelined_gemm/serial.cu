@@ -29,7 +29,7 @@ enum {
   TILE_N = 256,
   STEP_K = 64,  // a row of 64 bf16 is 128 bytes: one swizzle span, one line of a WGMMA tile
   THREADS = 128,
-  BAND_ROWS = 2048 / TILE_M,  // of tiles: tile_order.cuh
+  BAND = 2048 / TILE_M,  // of rows: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -82,7 +82,8 @@ static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 0;
   return order;
 }
 

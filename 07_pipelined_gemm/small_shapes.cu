@@ -66,7 +66,7 @@ static void gemm_launch(const GemmPlan *plan) {
   GemmWork work = {};
   work.order.rows = divide_up(p->m, current->tile_m);
   work.order.columns = divide_up(p->n, current->tile_n);
-  work.order.band_rows = work.order.rows;
+  work.order.band = work.order.rows;
   work.steps = divide_up(p->k, GEMM_STEP_K);
   work.m = p->m;
   work.n = p->n;

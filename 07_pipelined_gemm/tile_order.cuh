@@ -2,19 +2,23 @@
  *
  * All SMs together work on a window of consecutive tiles. The window reads one strip of A for each
  * of its rows and one strip of B for each of its columns; a square window reads the fewest. Hence
- * bands of `band_rows` rows of tiles, walked column by column, every second band backwards, so
- * that the next band begins with the columns of B that were used last:
+ * bands of `band` rows of tiles, walked column by column, every second band backwards, so that the
+ * next band begins with the columns of B that were used last:
  *
- *     band 0    0  2  4  6        (band_rows = 2)
+ *     band 0    0  2  4  6        (band = 2)
  *               1  3  5  7
  *     band 1   14 12 10  8
- *              15 13 11  9 */
+ *              15 13 11  9
+ *
+ * Tiles that follow each other share a column, and with it B. Where a cluster's CTAs already share
+ * B by multicast it is better that followers share A: by_columns turns the picture on its side. */
 #ifndef PIPELINED_GEMM_TILE_ORDER_CUH
 #define PIPELINED_GEMM_TILE_ORDER_CUH
 
 typedef struct {
   int rows, columns; /* of tiles; with clusters, of the clusters' tiles */
-  int band_rows;
+  int band;          /* rows of a band, or columns if by_columns */
+  int by_columns;
 } TileOrder;
 
 typedef struct {
@@ -22,16 +26,17 @@ typedef struct {
 } TilePlace;
 
 static inline __host__ __device__ TilePlace tile_place(TileOrder order, int index) {
-  int band_tiles = order.band_rows * order.columns;
-  int band = index / band_tiles;
-  int first_row = band * order.band_rows;
-  int rows_left = order.rows - first_row;
-  int rows = rows_left < order.band_rows ? rows_left : order.band_rows;
-  int in_band = index - band * band_tiles;
+  int across = order.by_columns ? order.columns : order.rows; /* what is cut into bands */
+  int along = order.by_columns ? order.rows : order.columns;
+  int band = index / (order.band * along);
+  int first = band * order.band;
+  int thickness = across - first < order.band ? across - first : order.band;
+  int in_band = index - first * along;
+  int step = in_band / thickness;
+  if (band % 2 == 1) step = along - 1 - step;
   TilePlace place;
-  place.row = first_row + in_band % rows;
-  place.column = in_band / rows;
-  if (band % 2 == 1) place.column = order.columns - 1 - place.column;
+  place.row = order.by_columns ? step : first + in_band % thickness;
+  place.column = order.by_columns ? first + in_band % thickness : step;
   return place;
 }
 

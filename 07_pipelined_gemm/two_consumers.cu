@@ -33,7 +33,7 @@ enum {
   CONSUMER_WARPS = CONSUMERS * 4,
   THREADS = 384,  // the consumers' two warpgroups, then the producer's
   STAGES = 4,
-  BAND_ROWS = 2048 / TILE_M,  // of tiles: tile_order.cuh
+  BAND = 2048 / TILE_M,  // of rows: tile_order.cuh
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
@@ -102,7 +102,8 @@ static TileOrder tile_order(const GemmProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M);
   order.columns = divide_up(p->n, TILE_N);
-  order.band_rows = BAND_ROWS;
+  order.band = BAND;
+  order.by_columns = 0;
   return order;
 }
 

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# Chapter 07: every rung gives the H200's bits (the recorded output holds checksums of C), bad
+# arguments are refused with a sentence, and the trace is a trace.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  chapter=07_pipelined_gemm
+}
+
+# Everything but the first line, which names the device, is equal to what was recorded on an H200.
+prints_what_was_recorded() {
+  local name=$1
+  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
+  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+}
+
+refused() {
+  run common/run-program build/07_pipelined_gemm/pipelined_gemm "$@"
+  echo "$output"
+  [ "$status" -eq 2 ]
+}
+
+@test "serial gives the recorded bits" { prints_what_was_recorded serial; }
+@test "ring gives the recorded bits" { prints_what_was_recorded ring; }
+@test "producer_consumer gives the recorded bits" { prints_what_was_recorded producer_consumer; }
+@test "two_consumers gives the recorded bits" { prints_what_was_recorded two_consumers; }
+@test "multicast gives the recorded bits" { prints_what_was_recorded multicast; }
+@test "persistent gives the recorded bits" { prints_what_was_recorded persistent; }
+@test "overlapped_epilogue gives the recorded bits" { prints_what_was_recorded overlapped_epilogue; }
+@test "small_shapes gives the recorded bits" { prints_what_was_recorded small_shapes; }
+@test "pipelined_gemm gives the recorded bits" { prints_what_was_recorded pipelined_gemm; }
+@test "fragment_layout prints what was recorded" { prints_what_was_recorded fragment_layout; }
+
+@test "all rungs that sum unsplit in one order have the same bits" {
+  local bits
+  bits=$(cat tests/recorded/$chapter/{serial,ring,producer_consumer,two_consumers,multicast}.txt \
+    tests/recorded/$chapter/{persistent,overlapped_epilogue}.txt | grep normal | sort -u | wc -l)
+  [ "$bits" -eq 1 ]
+}
+
+@test "swizzle_mismatch prints what was recorded, and the emulator names the mistake" {
+  run common/run-program build/$chapter/swizzle_mismatch
+  if [[ $output == *"Emulated"* ]]; then
+    [ "$status" -eq 3 ]
+    [[ $output == *"swizzle-mismatch"* ]]
+  else
+    [ "$status" -eq 0 ]
+  fi
+  common/run-program build/$chapter/swizzle_mismatch 2>/dev/null |
+    tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
+}
+
+@test "a product of any size, and random ones" {
+  run common/run-program build/$chapter/pipelined_gemm --m 130 --n 77 --k 200 --check 130
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS pipelined_gemm: 130 rows of 130 x 77 x 200"* ]]
+  run common/run-program build/$chapter/pipelined_gemm --runs 2 --seed 3
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "k that is no multiple of 8 is refused with the rule and a mend" {
+  refused --m 16 --n 16 --k 20
+  [[ $output == *"k is 20, but must be a multiple of 8"* ]]
+  [[ $output == *"pad with zeros to 24"* ]]
+}
+
+@test "zero, too large, no number, no file, unknown: exit 2" {
+  refused --m 0
+  refused --n 99999999999
+  refused --k many
+  refused --trace
+  refused --no-such-option
+  [[ $output == *"usage: pipelined_gemm"* ]]
+}
+
+@test "the trace is JSON with every stage and both consumers, and becomes a picture" {
+  local trace=$BATS_TEST_TMPDIR/trace.json
+  run common/run-program build/$chapter/pipelined_gemm --trace "$trace" --m 256 --n 512 --k 512
+  echo "$output"
+  [ "$status" -eq 0 ]
+  python3 - "$trace" <<'PYTHON'
+import json, sys
+events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
+assert {e["tid"] for e in events} == set(range(8)), sorted({e["tid"] for e in events})
+assert all(e["dur"] >= 0 for e in events)
+PYTHON
+  python3 07_pipelined_gemm/timeline.py "$trace" "$BATS_TEST_TMPDIR/timeline.svg"
+  grep -q '<svg' "$BATS_TEST_TMPDIR/timeline.svg"
+}
+
+@test "a trace that cannot be written is said" {
+  run common/run-program build/$chapter/pipelined_gemm --trace /no/such/folder/trace --m 256 --n 256
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"cannot write /no/such/folder/trace"* ]]
+}
