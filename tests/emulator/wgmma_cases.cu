@@ -123,7 +123,7 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
     BEGIN(R, A, B, C, TRANS_A, TRANS_B, 1)                                                        \
     PREPARE_##SOURCE(A, TRANS_A)                                                                  \
     const uint32_t meta =                                                                         \
-        random_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode);              \
+        input_register(INPUT_##META, INPUT_HASH(POSITION_META + threadIdx.x), mode);              \
     ISSUE_SPARSE_##SOURCE(R, OPCODE, TAIL);                                                       \
     END(R)                                                                                        \
   }
