@@ -154,10 +154,9 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
                   const SharedPiece *writes, int write_count) {
   Cluster *cluster = operation->warp->cta->cluster;
   if (settings()->check && operation->kind != ASYNC_CP_ASYNC)
-    operation->check =
-        check_async_issue(operation->warp, operation->in, operation->lane,
-                          (AsyncKind)operation->kind, reads, read_count, writes, write_count,
-                          operation->barrier);
+    operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
+                                         (AsyncKind)operation->kind, reads, read_count, writes,
+                                         write_count, operation->barrier);
   /* A reduce keeps what is at its destination. */
   if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)
@@ -193,7 +192,8 @@ static void tell_landed(Cluster *cluster, const AsyncOperation *operation) {
     return;
   }
   for (int lane = 0; lane < LANES; lane++)
-    if ((operation->copy.lanes >> lane) & 1u) check_async_landed(cluster, operation->copy.check[lane]);
+    if ((operation->copy.lanes >> lane) & 1u)
+      check_async_landed(cluster, operation->copy.check[lane]);
 }
 
 bool async_land_next(Cluster *cluster) {
@@ -214,8 +214,8 @@ bool async_land_next(Cluster *cluster) {
     if (settings()->check) tell_landed(cluster, operation);
     if (operation->barrier)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
-        mbarrier_complete_tx(operation, (uint32_t)__builtin_ctz(left) << 24 |
-                                            SHARED_OFFSET(operation->barrier));
+        mbarrier_complete_tx(
+            operation, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->barrier));
   }
   operation->source_read = operation->landed = true;
   release_if_done(operation);
@@ -339,15 +339,24 @@ void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
 static const char *kind_name(const AsyncOperation *operation) {
   if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
   switch ((AsyncKind)operation->kind) {
-    case ASYNC_TENSOR_LOAD: return "tensor load";
-    case ASYNC_BULK_LOAD: return "bulk load";
-    case ASYNC_TENSOR_STORE: return "tensor store";
-    case ASYNC_BULK_STORE: return "bulk store";
-    case ASYNC_TENSOR_REDUCE: return "tensor reduce";
-    case ASYNC_BULK_REDUCE: return "bulk reduce";
-    case ASYNC_CTA_TO_CTA: return "copy between CTAs";
-    case ASYNC_CP_ASYNC: return "cp.async";
-    case ASYNC_WGMMA: return "wgmma";
+    case ASYNC_TENSOR_LOAD:
+      return "tensor load";
+    case ASYNC_BULK_LOAD:
+      return "bulk load";
+    case ASYNC_TENSOR_STORE:
+      return "tensor store";
+    case ASYNC_BULK_STORE:
+      return "bulk store";
+    case ASYNC_TENSOR_REDUCE:
+      return "tensor reduce";
+    case ASYNC_BULK_REDUCE:
+      return "bulk reduce";
+    case ASYNC_CTA_TO_CTA:
+      return "copy between CTAs";
+    case ASYNC_CP_ASYNC:
+      return "cp.async";
+    case ASYNC_WGMMA:
+      return "wgmma";
   }
   return "operation";
 }
@@ -358,8 +367,7 @@ void async_describe(Cluster *cluster, FILE *out) {
        operation = operation->newer) {
     const Cta *cta = operation->warp->cta;
     fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u", kind_name(operation),
-            cta->index.x, cta->index.y, cta->index.z,
-            thread_of(operation->warp, operation->lane));
+            cta->index.x, cta->index.y, cta->index.z, thread_of(operation->warp, operation->lane));
     if (operation->in->source_line)
       fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
     fprintf(out, " (PTX line %u)", operation->in->line);

@@ -14,9 +14,9 @@
 
 /* How an operand names shared memory. */
 typedef enum {
-  WINDOW_GENERIC,    /* a generic address that must lead to shared memory */
-  WINDOW_CTA,        /* .shared, .shared::cta: the executing CTA's own */
-  WINDOW_CLUSTER     /* .shared::cluster: any CTA of the cluster */
+  WINDOW_GENERIC, /* a generic address that must lead to shared memory */
+  WINDOW_CTA,     /* .shared, .shared::cta: the executing CTA's own */
+  WINDOW_CLUSTER  /* .shared::cluster: any CTA of the cluster */
 } Window;
 /* The shared address behind an operand; false after a fault. */
 bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
@@ -24,7 +24,14 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
 
 typedef enum {
   REDUCE_NONE,
-  REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_INC, REDUCE_DEC, REDUCE_AND, REDUCE_OR, REDUCE_XOR
+  REDUCE_ADD,
+  REDUCE_MIN,
+  REDUCE_MAX,
+  REDUCE_INC,
+  REDUCE_DEC,
+  REDUCE_AND,
+  REDUCE_OR,
+  REDUCE_XOR
 } ReduceOp;
 extern const char *const reduce_names[]; /* add min max inc dec and or xor NULL */
 
@@ -38,20 +45,20 @@ struct AsyncOperation {
   /* The first step, NULL when there is no source in shared memory, and the last one. */
   void (*read_source)(AsyncOperation *operation);
   void (*write)(AsyncOperation *operation);
-  uint64_t group;    /* number of its bulk group */
-  uint32_t barrier;  /* shared address; 0: it belongs to a group */
-  uint32_t cta_mask; /* CTAs that receive it and whose barriers, at one offset, it completes */
-  uint32_t shared;   /* shared address of its end in shared memory */
+  uint64_t group;         /* number of its bulk group */
+  uint32_t barrier;       /* shared address; 0: it belongs to a group */
+  uint32_t cta_mask;      /* CTAs that receive it and whose barriers, at one offset, it completes */
+  uint32_t shared;        /* shared address of its end in shared memory */
   uint32_t shared_source; /* from shared to shared: where it reads */
-  uint32_t bytes;    /* what it tells the barrier */
+  uint32_t bytes;         /* what it tells the barrier */
   uint8_t lane;
-  uint8_t kind;      /* AsyncKind */
+  uint8_t kind; /* AsyncKind */
   bool source_read, landed, listed;
-  bool arrives;      /* cp.async.mbarrier.arrive: an arrival, not a copy */
-  uint8_t reduce;    /* ReduceOp */
-  uint8_t type;      /* TensorType, of a reduce */
-  uint8_t *staging;  /* the source's bytes, once read */
-  uint8_t *global;   /* bulk copies: the other end */
+  bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
+  uint8_t reduce;   /* ReduceOp */
+  uint8_t type;     /* TensorType, of a reduce */
+  uint8_t *staging; /* the source's bytes, once read */
+  uint8_t *global;  /* bulk copies: the other end */
   union {
     struct {
       TmaMap map;
@@ -94,7 +101,7 @@ struct WarpAsync *warp_async(Warp *warp);
 static inline uint8_t *shared_pointer(const Cluster *cluster, uint32_t address) {
   return cluster->ctas[SHARED_RANK(address)].shared + SHARED_OFFSET(address);
 }
-void *async_allocate(size_t bytes); /* ends the program when memory is out */
+void *async_allocate(size_t bytes);   /* ends the program when memory is out */
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */
 /* A warp's list of cp.async lets go of it. */
 void async_unlist(AsyncOperation *operation);
@@ -124,19 +131,20 @@ void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t
                      const uint8_t *source, size_t bytes);
 
 /* The decoders of async_rows, by file. */
-bool decode_copy(Decoder *, const PtxStatement *, Instruction *);              /* async_copy.c */
+bool decode_copy(Decoder *, const PtxStatement *, Instruction *); /* async_copy.c */
 bool decode_copy_group(Decoder *, const PtxStatement *, Instruction *);
 bool decode_copy_arrive(Decoder *, const PtxStatement *, Instruction *);
 bool decode_bulk(Decoder *, const PtxStatement *, Instruction *);
 bool decode_bulk_prefetch(Decoder *, const PtxStatement *, Instruction *);
 bool decode_bulk_reduce(Decoder *, const PtxStatement *, Instruction *);
-bool decode_bulk_group(Decoder *, const PtxStatement *, Instruction *);        /* async.c */
-bool decode_tensor(Decoder *, const PtxStatement *, Instruction *);            /* tma.c */
+bool decode_bulk_group(Decoder *, const PtxStatement *, Instruction *); /* async.c */
+bool decode_tensor(Decoder *, const PtxStatement *, Instruction *);     /* tma.c */
 bool decode_tensor_prefetch(Decoder *, const PtxStatement *, Instruction *);
 bool decode_tensor_reduce(Decoder *, const PtxStatement *, Instruction *);
-bool decode_fence(Decoder *, const PtxStatement *, Instruction *);             /* fence.c */
+bool decode_fence(Decoder *, const PtxStatement *, Instruction *); /* fence.c */
 bool decode_membar(Decoder *, const PtxStatement *, Instruction *);
 bool decode_cp_fenceproxy(Decoder *, const PtxStatement *, Instruction *);
-bool decode_tensormap_replace(Decoder *, const PtxStatement *, Instruction *); /* tensormap_replace.c */
+bool decode_tensormap_replace(Decoder *, const PtxStatement *,
+                              Instruction *); /* tensormap_replace.c */
 
 #endif

@@ -64,9 +64,9 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->copy.group[lane] = async->copy_committed[lane];
     writes[count++] = (SharedPiece){to, form->bytes};
     operation->copy.check[lane] =
-        settings()->check ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0,
-                                              &writes[count - 1], 1, 0)
-                          : NULL;
+        settings()->check
+            ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &writes[count - 1], 1, 0)
+            : NULL;
   }
   copy_list_prune(async);
   operation->write = land_copy;
@@ -159,8 +159,7 @@ bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *o
   CopyForm *made = decoder_allocate(decoder, sizeof *made);
   *made = (CopyForm){.source_bytes = -1, .ignore_source = -1};
   bool through_l1 = form_take(&form, "ca"), policy;
-  if (!through_l1 && !form_take(&form, "cg"))
-    return form_fail(&form, "cp.async is .ca or .cg");
+  if (!through_l1 && !form_take(&form, "cg")) return form_fail(&form, "cp.async is .ca or .cg");
   made->window = WINDOW_CTA;
   if (!form_take(&form, "shared") && !form_take(&form, "shared::cta"))
     return form_fail(&form, "cp.async writes .shared");
@@ -173,8 +172,7 @@ bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *o
   const Operand *operand = out->operand;
   if (operand[0].kind != OPERAND_ADDRESS || operand[1].kind != OPERAND_ADDRESS)
     return form_fail(&form, "cp.async takes [destination], [source]");
-  if (!operand[2].constant)
-    return form_fail(&form, "the size of a cp.async must be a constant");
+  if (!operand[2].constant) return form_fail(&form, "the size of a cp.async must be a constant");
   uint64_t bytes = operand[2].constant_value;
   if (bytes != 16 && !(through_l1 && (bytes == 4 || bytes == 8)))
     return form_fail(&form, "the size of a cp.async is 4, 8 or 16 bytes, with .cg only 16");
@@ -189,7 +187,8 @@ bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, run_copy);
 }
 
-/* ---- cp.async.mbarrier.arrive: arrives once the thread's copies have landed ------------------- */
+/* ---- cp.async.mbarrier.arrive: arrives once the thread's copies have landed -------------------
+ */
 typedef struct {
   uint8_t window;
   bool no_increment;
@@ -220,8 +219,8 @@ bool decode_copy_arrive(Decoder *decoder, const PtxStatement *statement, Instruc
   Form form = form_begin(decoder, statement, out, 4);
   CopyArriveForm *made = decoder_allocate(decoder, sizeof *made);
   made->no_increment = form_take(&form, "noinc");
-  made->window = form_take(&form, "shared") || form_take(&form, "shared::cta") ? WINDOW_CTA
-                                                                              : WINDOW_GENERIC;
+  made->window =
+      form_take(&form, "shared") || form_take(&form, "shared::cta") ? WINDOW_CTA : WINDOW_GENERIC;
   if (!form_take(&form, "b64")) return form_fail(&form, "cp.async.mbarrier.arrive is of .b64");
   if (!form_operands(&form, 1, 1)) return false;
   if (out->operand[0].kind != OPERAND_ADDRESS)
@@ -230,7 +229,8 @@ bool decode_copy_arrive(Decoder *decoder, const PtxStatement *statement, Instruc
   return form_end(&form, run_copy_arrive);
 }
 
-/* ---- cp.async.bulk and cp.reduce.async.bulk --------------------------------------------------- */
+/* ---- cp.async.bulk and cp.reduce.async.bulk ---------------------------------------------------
+ */
 typedef enum { BULK_LOAD, BULK_STORE, BULK_BETWEEN } BulkWay;
 typedef struct {
   uint8_t way;
@@ -252,17 +252,16 @@ static uint32_t whole_bytes(Warp *warp, const Instruction *in, int lane, uint32_
 static void land_bulk_load(AsyncOperation *operation) {
   Cluster *cluster = operation->warp->cta->cluster;
   for (uint32_t left = operation->cta_mask; left; left &= left - 1)
-    memcpy(shared_pointer(cluster, (uint32_t)__builtin_ctz(left) << 24 |
-                                       SHARED_OFFSET(operation->shared)),
+    memcpy(shared_pointer(cluster,
+                          (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->shared)),
            operation->global, operation->bytes);
 }
 
 static void read_bulk_source(AsyncOperation *operation) {
-  uint32_t from = operation->kind == ASYNC_CTA_TO_CTA ? operation->shared_source
-                                                      : operation->shared;
+  uint32_t from =
+      operation->kind == ASYNC_CTA_TO_CTA ? operation->shared_source : operation->shared;
   operation->staging = async_staging(operation->bytes);
-  memcpy(operation->staging, shared_pointer(operation->warp->cta->cluster, from),
-         operation->bytes);
+  memcpy(operation->staging, shared_pointer(operation->warp->cta->cluster, from), operation->bytes);
 }
 
 static void land_bulk_write(AsyncOperation *operation) {
@@ -307,8 +306,7 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
     if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &mask)) return false;
     for (uint32_t left = mask; left; left &= left - 1) {
       uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
-      if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(barrier)))
-        return false;
+      if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(barrier))) return false;
       if (!shared_bytes_at(warp, in, lane, rank | SHARED_OFFSET(to), bytes, 16, ACCESS_WRITE))
         return false;
     }
@@ -389,7 +387,8 @@ static bool finish_bulk(Form *form, BulkForm *made, bool policy, bool multicast)
 
 /* Takes the two spaces and the completion, which must fit each other. */
 static bool take_ways(Form *form, BulkForm *made) {
-  const char *destination = form->statement->modifier_count > 3 ? form->statement->modifiers[3] : "";
+  const char *destination =
+      form->statement->modifier_count > 3 ? form->statement->modifiers[3] : "";
   bool to_global = strcmp(destination, "global") == 0;
   if (to_global) {
     form_take(form, "global");
@@ -408,8 +407,9 @@ static bool take_ways(Form *form, BulkForm *made) {
   if (made->way == BULK_LOAD && !form_take(form, "global"))
     return form_fail(form, "a bulk copy comes from .global or .shared::cta");
   if (!form_take(form, "mbarrier::complete_tx::bytes"))
-    return form_fail(form, "a bulk copy to shared memory completes by "
-                           ".mbarrier::complete_tx::bytes");
+    return form_fail(form,
+                     "a bulk copy to shared memory completes by "
+                     ".mbarrier::complete_tx::bytes");
   return true;
 }
 
@@ -426,9 +426,9 @@ bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruc
   static const struct {
     const char *name;
     TensorType type;
-  } types[] = {{"u32", TENSOR_U32}, {"s32", TENSOR_S32}, {"u64", TENSOR_U64}, {"s64", TENSOR_S64},
-               {"f16", TENSOR_F16}, {"bf16", TENSOR_BF16}, {"f32", TENSOR_F32},
-               {"f64", TENSOR_F64}, {"b32", TENSOR_U32},  {"b64", TENSOR_U64}};
+  } types[] = {{"u32", TENSOR_U32}, {"s32", TENSOR_S32},   {"u64", TENSOR_U64}, {"s64", TENSOR_S64},
+               {"f16", TENSOR_F16}, {"bf16", TENSOR_BF16}, {"f32", TENSOR_F32}, {"f64", TENSOR_F64},
+               {"b32", TENSOR_U32}, {"b64", TENSOR_U64}};
   enum { TYPE_COUNT = sizeof types / sizeof types[0] };
   Form form = form_begin(decoder, statement, out, 4);
   BulkForm *made = decoder_allocate(decoder, sizeof *made);
@@ -443,8 +443,9 @@ bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruc
     made->window = WINDOW_CLUSTER;
     if (!form_take(&form, "shared::cluster") || !form_take(&form, "shared::cta") ||
         !form_take(&form, "mbarrier::complete_tx::bytes"))
-      return form_fail(&form, "a reduce to shared memory is .shared::cluster.shared::cta."
-                              "mbarrier::complete_tx::bytes");
+      return form_fail(&form,
+                       "a reduce to shared memory is .shared::cluster.shared::cta."
+                       "mbarrier::complete_tx::bytes");
   }
   bool policy = to_global && form_take(&form, "L2::cache_hint");
   made->reduce = (uint8_t)(form_choose(&form, reduce_names) + 1);
@@ -474,7 +475,8 @@ bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish_bulk(&form, made, policy, false);
 }
 
-/* ---- cp.async.bulk.prefetch.L2: changes nothing, but its address must be good ----------------- */
+/* ---- cp.async.bulk.prefetch.L2: changes nothing, but its address must be good -----------------
+ */
 static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask mask) {
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);

@@ -13,13 +13,17 @@ bool reduce_supported(ReduceOp op, TensorType type) {
     case REDUCE_ADD:
       return integer || half || type == TENSOR_F32 || type == TENSOR_F32_FTZ || type == TENSOR_F64;
     case REDUCE_MIN:
-    case REDUCE_MAX: return integer || half || type == TENSOR_S64;
+    case REDUCE_MAX:
+      return integer || half || type == TENSOR_S64;
     case REDUCE_INC:
-    case REDUCE_DEC: return type == TENSOR_U32;
+    case REDUCE_DEC:
+      return type == TENSOR_U32;
     case REDUCE_AND:
     case REDUCE_OR:
-    case REDUCE_XOR: return integer;
-    case REDUCE_NONE: break;
+    case REDUCE_XOR:
+      return integer;
+    case REDUCE_NONE:
+      break;
   }
   return false;
 }
@@ -68,41 +72,50 @@ static uint16_t reduce_16(ReduceOp op, bool bfloat, uint16_t old, uint16_t value
   return bfloat ? bfloat_of_float(result) : half_of_float(result);
 }
 
-#define REDUCE_INTEGERS(name, unsigned_type, signed_type)                                        \
+#define REDUCE_INTEGERS(name, unsigned_type, signed_type)                                          \
   static unsigned_type name(ReduceOp op, bool is_signed, unsigned_type old, unsigned_type value) { \
-    bool less = is_signed ? (signed_type)value < (signed_type)old : value < old;                  \
-    switch (op) {                                                                                 \
-      case REDUCE_ADD: return old + value;                                                        \
-      case REDUCE_MIN: return less ? value : old;                                                 \
-      case REDUCE_MAX: return less ? old : value;                                                 \
-      case REDUCE_INC: return old >= value ? 0 : old + 1;                                         \
-      case REDUCE_DEC: return old == 0 || old > value ? value : old - 1;                          \
-      case REDUCE_AND: return old & value;                                                        \
-      case REDUCE_OR: return old | value;                                                         \
-      case REDUCE_XOR: return old ^ value;                                                        \
-      case REDUCE_NONE: break;                                                                    \
-    }                                                                                             \
-    return old;                                                                                   \
+    bool less = is_signed ? (signed_type)value < (signed_type)old : value < old;                   \
+    switch (op) {                                                                                  \
+      case REDUCE_ADD:                                                                             \
+        return old + value;                                                                        \
+      case REDUCE_MIN:                                                                             \
+        return less ? value : old;                                                                 \
+      case REDUCE_MAX:                                                                             \
+        return less ? old : value;                                                                 \
+      case REDUCE_INC:                                                                             \
+        return old >= value ? 0 : old + 1;                                                         \
+      case REDUCE_DEC:                                                                             \
+        return old == 0 || old > value ? value : old - 1;                                          \
+      case REDUCE_AND:                                                                             \
+        return old & value;                                                                        \
+      case REDUCE_OR:                                                                              \
+        return old | value;                                                                        \
+      case REDUCE_XOR:                                                                             \
+        return old ^ value;                                                                        \
+      case REDUCE_NONE:                                                                            \
+        break;                                                                                     \
+    }                                                                                              \
+    return old;                                                                                    \
   }
 REDUCE_INTEGERS(reduce_u32, uint32_t, int32_t)
 REDUCE_INTEGERS(reduce_u64, uint64_t, int64_t)
 
 /* Other clusters may reduce into the same words at the same time, on other host threads. */
-#define EXCHANGE(type, expression)                                                     \
-  for (size_t i = 0; i < count; i++) {                                                 \
-    type *place = (type *)(void *)destination + i;                                     \
-    type value, old = __atomic_load_n(place, __ATOMIC_RELAXED), result;                \
-    memcpy(&value, source + i * sizeof value, sizeof value);                           \
-    do result = (expression);                                                          \
-    while (!__atomic_compare_exchange_n(place, &old, result, true, __ATOMIC_RELAXED,   \
-                                        __ATOMIC_RELAXED));                            \
+#define EXCHANGE(type, expression)                                                   \
+  for (size_t i = 0; i < count; i++) {                                               \
+    type *place = (type *)(void *)destination + i;                                   \
+    type value, old = __atomic_load_n(place, __ATOMIC_RELAXED), result;              \
+    memcpy(&value, source + i * sizeof value, sizeof value);                         \
+    do result = (expression);                                                        \
+    while (!__atomic_compare_exchange_n(place, &old, result, true, __ATOMIC_RELAXED, \
+                                        __ATOMIC_RELAXED));                          \
   }
-#define PLAINLY(type, expression)                            \
-  for (size_t i = 0; i < count; i++) {                       \
-    type value, old, result;                                 \
-    memcpy(&value, source + i * sizeof value, sizeof value); \
-    memcpy(&old, destination + i * sizeof old, sizeof old);  \
-    result = (expression);                                   \
+#define PLAINLY(type, expression)                                    \
+  for (size_t i = 0; i < count; i++) {                               \
+    type value, old, result;                                         \
+    memcpy(&value, source + i * sizeof value, sizeof value);         \
+    memcpy(&old, destination + i * sizeof old, sizeof old);          \
+    result = (expression);                                           \
     memcpy(destination + i * sizeof result, &result, sizeof result); \
   }
 
@@ -123,13 +136,20 @@ void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t
         EXCHANGE(uint32_t, reduce_u32(op, is_signed, old, value))
       break;
     case TENSOR_U64:
-    case TENSOR_S64: EXCHANGE(uint64_t, reduce_u64(op, is_signed, old, value)) break;
+    case TENSOR_S64:
+      EXCHANGE(uint64_t, reduce_u64(op, is_signed, old, value)) break;
     /* Floats have their turn (reduce_needs_turn): nobody is beside them. */
-    case TENSOR_F16: PLAINLY(uint16_t, reduce_16(op, false, old, value)) break;
-    case TENSOR_BF16: PLAINLY(uint16_t, reduce_16(op, true, old, value)) break;
-    case TENSOR_F32: PLAINLY(float, sum_f32(old, value, false)) break;
-    case TENSOR_F32_FTZ: PLAINLY(float, sum_f32(old, value, true)) break;
-    case TENSOR_F64: PLAINLY(double, sum_f64(old, value)) break;
-    default: break;
+    case TENSOR_F16:
+      PLAINLY(uint16_t, reduce_16(op, false, old, value)) break;
+    case TENSOR_BF16:
+      PLAINLY(uint16_t, reduce_16(op, true, old, value)) break;
+    case TENSOR_F32:
+      PLAINLY(float, sum_f32(old, value, false)) break;
+    case TENSOR_F32_FTZ:
+      PLAINLY(float, sum_f32(old, value, true)) break;
+    case TENSOR_F64:
+      PLAINLY(double, sum_f64(old, value)) break;
+    default:
+      break;
   }
 }

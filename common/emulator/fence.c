@@ -111,12 +111,12 @@ bool decode_fence(Decoder *decoder, const PtxStatement *statement, Instruction *
   FenceForm *made = decoder_allocate(decoder, sizeof *made);
   int semantic = form_choose(&form, semantics);
   const char *restricted = form_prefixed(&form, "sync_restrict::");
-  if (restricted &&
-      strcmp(restricted, semantic == 2   ? "sync_restrict::shared::cluster"
-                         : semantic == 3 ? "sync_restrict::shared::cta"
-                                         : "") != 0)
-    return form_fail(&form, "the forms are fence.acquire.sync_restrict::shared::cluster.cluster "
-                            "and fence.release.sync_restrict::shared::cta.cluster");
+  if (restricted && strcmp(restricted, semantic == 2   ? "sync_restrict::shared::cluster"
+                                       : semantic == 3 ? "sync_restrict::shared::cta"
+                                                       : "") != 0)
+    return form_fail(&form,
+                     "the forms are fence.acquire.sync_restrict::shared::cluster.cluster "
+                     "and fence.release.sync_restrict::shared::cta.cluster");
   made->scope = (uint8_t)take_scope(&form);
   out->decoded = made;
   return form_end(&form, run_fence);
@@ -168,12 +168,13 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
 
 bool decode_cp_fenceproxy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
-  static const char *const words[] = {"global", "shared::cta", "tensormap::generic",
-                                      "release", "sync", "aligned"};
+  static const char *const words[] = {"global",  "shared::cta", "tensormap::generic",
+                                      "release", "sync",        "aligned"};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
     if (!form_take(&form, words[i]))
-      return form_fail(&form, "the form is tensormap.cp_fenceproxy.global.shared::cta."
-                              "tensormap::generic.release.<scope>.sync.aligned");
+      return form_fail(&form,
+                       "the form is tensormap.cp_fenceproxy.global.shared::cta."
+                       "tensormap::generic.release.<scope>.sync.aligned");
   take_scope(&form);
   if (!form_operands(&form, 3, 3)) return false;
   if (out->operand[0].kind != OPERAND_ADDRESS || out->operand[1].kind != OPERAND_ADDRESS ||

@@ -27,7 +27,7 @@ typedef struct {
   uint32_t phase;    /* parity of the running phase */
   uint32_t expected; /* arrivals of the next phase */
   uint32_t pending;  /* arrivals that are missing in this one */
-  int32_t tx;        /* bytes expected and not yet brought; negative: brought and not yet expected */
+  int32_t tx; /* bytes expected and not yet brought; negative: brought and not yet expected */
 } Barrier;
 
 static Barrier barrier_unpack(uint64_t word) {
@@ -47,8 +47,8 @@ static uint64_t barrier_pack(Barrier barrier) {
 /* ---- The table ------------------------------------------------------------------------------- */
 enum { NOTES_FIRST = 64 };
 typedef struct {
-  uint32_t key; /* address | 1 (addresses are multiples of 8); 0: free */
-  uint32_t phases;  /* that are over: the word knows only the last bit of it */
+  uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
+  uint32_t phases; /* that are over: the word knows only the last bit of it */
   uint64_t word;
   bool alive, ended;
 } Note;
@@ -156,11 +156,11 @@ static bool settle(Who who, uint32_t address, Barrier barrier) {
 
 static bool take_arrivals(Who who, uint32_t address, Barrier *barrier, uint32_t count, bool drop) {
   if (count > barrier->pending)
-    return refuse(who, "too-many-arrivals", address, "more arrivals than are pending in this phase", count,
-                  barrier->pending);
+    return refuse(who, "too-many-arrivals", address, "more arrivals than are pending in this phase",
+                  count, barrier->pending);
   if (drop && count > barrier->expected)
-    return refuse(who, "too-many-arrivals", address, "more arrivals are dropped than are expected", count,
-                  barrier->expected);
+    return refuse(who, "too-many-arrivals", address, "more arrivals are dropped than are expected",
+                  count, barrier->expected);
   barrier->pending -= count;
   if (drop) barrier->expected -= count;
   return true;
@@ -257,7 +257,7 @@ static bool lane_barrier(Warp *warp, const Instruction *in, int lane, uint32_t *
          barrier_place(warp, in, lane, *address);
 }
 
-#define FOR_LANES(mask, lane) \
+#define FOR_LANES(mask, lane)                                                      \
   for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
     for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
 
@@ -308,8 +308,7 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     uint32_t bytes = operand_u32(warp, in, form->count, lane);
-    if (settings()->check && !form->complete)
-      check_mbarrier_expect(warp, in, lane, address, bytes);
+    if (settings()->check && !form->complete) check_mbarrier_expect(warp, in, lane, address, bytes);
     Barrier barrier = barrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
@@ -377,19 +376,18 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
   if (!complete && form->potentially_blocking && !cluster->waits_expire) return STEP_BLOCKED;
-  if (settings()->check)
-    FOR_LANES(complete, lane)
-      check_mbarrier_observed(warp, in, lane, addresses[lane],
-                              note_of(cluster, addresses[lane])->phases - 1, form->acquire);
+  if (settings()->check) FOR_LANES(complete, lane)
+  check_mbarrier_observed(warp, in, lane, addresses[lane],
+                          note_of(cluster, addresses[lane])->phases - 1, form->acquire);
   FOR_LANES(mask, lane)
-    set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
+  set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
   return complete == mask ? STEP_NEXT : STEP_YIELD;
 }
 
 static StepResult run_pending_count(Warp *warp, const Instruction *in, LaneMask mask) {
   FOR_LANES(mask, lane)
-    set_lane_value(warp, &in->operand[0], lane,
-                   barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
+  set_lane_value(warp, &in->operand[0], lane,
+                 barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
   return STEP_NEXT;
 }
 
@@ -589,6 +587,12 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
 }
 
+bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
+  Wait wait;
+  return wait_of(warp, in, lane, &wait) && wait.barrier.pending > 0 &&
+         wait.barrier.pending < wait.barrier.expected;
+}
+
 static const char *cause_of(const char *rule) {
   static const char *const causes[][2] = {
       {"hang-bytes-on-another-barrier",
@@ -604,11 +608,11 @@ static const char *cause_of(const char *rule) {
        "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
        "phase"},
       {"phase-missed",
-       "this warp comes too late: a whole phase went by between the one it asks for and the one that "
+       "this warp comes too late: a whole phase went by between the one it asks for and the one "
+       "that "
        "is running, and parity cannot tell them apart. Let nobody begin the next phase before all "
        "have seen this one over, or use a barrier for each copy"},
-      {"hang-arrivals-missing",
-       "somebody has not arrived, or mbarrier.init's count is too high"},
+      {"hang-arrivals-missing", "somebody has not arrived, or mbarrier.init's count is too high"},
   };
   for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
     if (strcmp(causes[i][0], rule) == 0) return causes[i][1];

@@ -5,12 +5,21 @@
 #include "async.h"
 
 typedef enum {
-  FIELD_ADDRESS, FIELD_RANK, FIELD_BOX, FIELD_DIMENSION, FIELD_STRIDE, FIELD_ELEMENT_STRIDE,
-  FIELD_TYPE, FIELD_INTERLEAVE, FIELD_SWIZZLE, FIELD_FILL
+  FIELD_ADDRESS,
+  FIELD_RANK,
+  FIELD_BOX,
+  FIELD_DIMENSION,
+  FIELD_STRIDE,
+  FIELD_ELEMENT_STRIDE,
+  FIELD_TYPE,
+  FIELD_INTERLEAVE,
+  FIELD_SWIZZLE,
+  FIELD_FILL
 } Field;
 static const char *const field_names[] = {
-    "global_address", "rank",     "box_dim",           "global_dim",   "global_stride",
-    "element_stride", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode", NULL};
+    "global_address", "rank",           "box_dim",  "global_dim",
+    "global_stride",  "element_stride", "elemtype", "interleave_layout",
+    "swizzle_mode",   "fill_mode",      NULL};
 
 typedef struct {
   uint8_t field, space; /* Space */
@@ -26,24 +35,32 @@ static void set_bits(uint64_t words[16], int word, int first, int bits, uint64_t
 static void replace(uint64_t words[16], const ReplaceForm *form, uint64_t value) {
   static const struct {
     uint8_t word, first;
-  } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}}, dimensions[5] = {{4, 0}, {4, 32}, {5, 0},
-                                                                      {5, 32}, {6, 0}};
+  } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}},
+    dimensions[5] = {{4, 0}, {4, 32}, {5, 0}, {5, 32}, {6, 0}};
   int i = form->ordinal;
   switch ((Field)form->field) {
-    case FIELD_ADDRESS: set_bits(words, 0, 0, 64, value); break;
-    case FIELD_RANK: set_bits(words, 1, 4, 3, value); break;
+    case FIELD_ADDRESS:
+      set_bits(words, 0, 0, 64, value);
+      break;
+    case FIELD_RANK:
+      set_bits(words, 1, 4, 3, value);
+      break;
     case FIELD_BOX:
       if (i == 0)
         set_bits(words, 6, 56, 8, value - 1);
       else
         set_bits(words, 7, 8 * (i - 1), 8, value - 1);
       break;
-    case FIELD_DIMENSION: set_bits(words, dimensions[i].word, dimensions[i].first, 32, value - 1); break;
+    case FIELD_DIMENSION:
+      set_bits(words, dimensions[i].word, dimensions[i].first, 32, value - 1);
+      break;
     case FIELD_STRIDE:
       set_bits(words, strides[i].word, strides[i].first, 32, value >> 4);
       set_bits(words, 3, 32 + 4 * i, 4, value >> 36);
       break;
-    case FIELD_ELEMENT_STRIDE: set_bits(words, 6, 32 + 3 * i, 3, value - 1); break;
+    case FIELD_ELEMENT_STRIDE:
+      set_bits(words, 6, 32 + 3 * i, 3, value - 1);
+      break;
     case FIELD_TYPE: {
       /* The instruction numbers f32.ftz 8, f64 9, bf16 10, tf32 11, tf32.ftz 12. */
       bool tf32 = value >= 11;
@@ -51,12 +68,16 @@ static void replace(uint64_t words[16], const ReplaceForm *form, uint64_t value)
       if (tf32) set_bits(words, 1, 16, 1, 1); /* no other type takes it away */
       break;
     }
-    case FIELD_INTERLEAVE: set_bits(words, 1, 11, 2, value); break;
+    case FIELD_INTERLEAVE:
+      set_bits(words, 1, 11, 2, value);
+      break;
     case FIELD_SWIZZLE:
       set_bits(words, 1, 13, 2, value);
       set_bits(words, 1, 22, 1, 0);
       break;
-    case FIELD_FILL: set_bits(words, 1, 15, 1, value); break;
+    case FIELD_FILL:
+      set_bits(words, 1, 15, 1, value);
+      break;
   }
 }
 
@@ -117,8 +138,9 @@ bool decode_tensormap_replace(Decoder *decoder, const PtxStatement *statement, I
     return form_fail(&form, "the operands are [map], (ordinal,) new value");
   if (ordinal) {
     if (!operand[1].constant || operand[1].constant_value > (field == FIELD_STRIDE ? 3 : 4))
-      return form_fail(&form, "the ordinal must be a constant: a dimension, 0 to 4 (of a stride, "
-                              "0 to 3)");
+      return form_fail(&form,
+                       "the ordinal must be a constant: a dimension, 0 to 4 (of a stride, "
+                       "0 to 3)");
     made->ordinal = (uint8_t)operand[1].constant_value;
   }
   if (literal) {

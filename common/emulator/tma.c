@@ -34,8 +34,7 @@ static void put_row(uint8_t *cta, uint32_t offset, uint32_t span, const uint8_t 
     memcpy(cta + offset, row, bytes);
     return;
   }
-  for (uint32_t i = 0; i < bytes; i += 16)
-    memcpy(cta + tma_swizzle(span, offset + i), row + i, 16);
+  for (uint32_t i = 0; i < bytes; i += 16) memcpy(cta + tma_swizzle(span, offset + i), row + i, 16);
 }
 static void take_row(const uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
                      uint32_t bytes) {
@@ -43,8 +42,7 @@ static void take_row(const uint8_t *cta, uint32_t offset, uint32_t span, uint8_t
     memcpy(row, cta + offset, bytes);
     return;
   }
-  for (uint32_t i = 0; i < bytes; i += 16)
-    memcpy(row + i, cta + tma_swizzle(span, offset + i), 16);
+  for (uint32_t i = 0; i < bytes; i += 16) memcpy(row + i, cta + tma_swizzle(span, offset + i), 16);
 }
 
 static void land_load(AsyncOperation *operation) {
@@ -82,8 +80,9 @@ static void read_tensor_source(AsyncOperation *operation) {
              operation->staging + (size_t)i * walk.row_bytes, walk.row_bytes);
 }
 
-/* The engine clips a row's end in whole 16 bytes: behind a dimension 0 that is no multiple of them it
- * overwrites up to 15 bytes. Not beyond the end of an allocation, which the chip's is only in name. */
+/* The engine clips a row's end in whole 16 bytes: behind a dimension 0 that is no multiple of them
+ * it overwrites up to 15 bytes. Not beyond the end of an allocation, which the chip's is only in
+ * name. */
 static uint32_t stored_bytes(const TmaRow *row, uint32_t row_bytes) {
   uint32_t bytes = (row->bytes + 15) / 16 * 16;
   if (row->left + bytes > row_bytes) bytes = row_bytes - row->left;
@@ -203,8 +202,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
     place->coordinate[i] = (int32_t)lane_value(warp, &coordinates->elements[i], lane);
   if (form->offsets >= 0)
     for (int i = 0; i < form->dimensions - 2; i++)
-      place->offset[i] = (uint16_t)lane_value(
-          warp, &in->operand[form->offsets].elements[i], lane);
+      place->offset[i] = (uint16_t)lane_value(warp, &in->operand[form->offsets].elements[i], lane);
   int64_t inner = (int64_t)place->coordinate[0] * map->element_bytes;
   if (inner % 16 && map->interleave == INTERLEAVE_NONE) {
     int64_t step = 16 / map->element_bytes;
@@ -312,8 +310,8 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
       writes[write_count++] = (SharedPiece){rank | pieces[i].address, pieces[i].bytes};
   }
   for (uint32_t left = operation->cta_mask; left && good; left &= left - 1)
-    good = mbarrier_check_target(
-        warp, in, lane, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(barrier));
+    good = mbarrier_check_target(warp, in, lane,
+                                 (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(barrier));
   if (good) {
     operation->write = land_load;
     operation->shared = shared;
@@ -467,8 +465,9 @@ bool decode_tensor(Decoder *decoder, const PtxStatement *statement, Instruction 
   if (made->window == WINDOW_CTA && !form_take(&form, "shared::cta"))
     return form_fail(&form, "a tensor load goes to .shared::cluster or .shared::cta");
   if (!form_take(&form, "global") || !form_take(&form, "mbarrier::complete_tx::bytes"))
-    return form_fail(&form, "a tensor load is from .global and completes by "
-                            ".mbarrier::complete_tx::bytes");
+    return form_fail(&form,
+                     "a tensor load is from .global and completes by "
+                     ".mbarrier::complete_tx::bytes");
   take_load_mode(&form, made);
   bool multicast = made->window == WINDOW_CLUSTER && form_take(&form, "multicast::cluster");
   return finish_tensor(&form, made, made->im2col, multicast, form_take(&form, "L2::cache_hint"));

@@ -23,7 +23,7 @@ uint32_t tensor_type_bytes(TensorType type) {
 }
 
 const char *tensor_type_name(TensorType type) {
-  static const char *const names[TENSOR_TYPES] = {"u8",  "u16", "u32", "s32",     "u64", "s64",
+  static const char *const names[TENSOR_TYPES] = {"u8",  "u16", "u32",     "s32", "u64", "s64",
                                                   "f16", "f32", "f32 ftz", "f64", "bf16"};
   return type < TENSOR_TYPES ? names[type] : "unknown";
 }
@@ -55,8 +55,8 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
   map->element_bytes = (uint8_t)tensor_type_bytes((TensorType)map->type);
   static const struct {
     uint8_t word, first;
-  } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}}, dimensions[5] = {{4, 0}, {4, 32}, {5, 0},
-                                                                      {5, 32}, {6, 0}};
+  } strides[4] = {{1, 32}, {2, 0}, {2, 32}, {3, 0}},
+    dimensions[5] = {{4, 0}, {4, 32}, {5, 0}, {5, 32}, {6, 0}};
   map->unit_bytes = map->interleave ? 16 * map->interleave : map->element_bytes;
   map->stride[0] = map->unit_bytes;
   for (int i = 0; i < 5; i++) {
@@ -87,8 +87,8 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
 }
 
 /* Positions that a copy takes in a dimension: every n-th of the box. The engine ignores the stride
- * of dimension 0, unless that counts slices; and of interleaved slices of channels, the last but one
- * dimension, it takes one. */
+ * of dimension 0, unless that counts slices; and of interleaved slices of channels, the last but
+ * one dimension, it takes one. */
 static uint32_t positions(const TmaMap *map, int i) {
   if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
   if (i == map->rank - 2 && map->interleave != INTERLEAVE_NONE) return 1;
@@ -100,7 +100,8 @@ static const char *box_problem(const TmaMap *map) {
   uint64_t row = (uint64_t)map->box[0] * map->unit_bytes;
   if (row % 16) return "its rows in shared memory are no multiple of 16 bytes";
   if (!map->interleave && row < map->swizzle_span) row = map->swizzle_span;
-  if (map->im2col) return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;
+  if (map->im2col)
+    return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;
   for (int i = 1; i < map->rank; i++) row *= positions(map, i);
   return row > MOST_BYTES ? "its box is larger than shared memory" : NULL;
 }
@@ -128,8 +129,8 @@ static void outer_begin(TmaWalk *walk) {
   walk->outer_inside = true;
   walk->outer_offset = 0;
   for (int i = 2; i < map->rank; i++) {
-    int64_t at = (int64_t)walk->place->coordinate[i] +
-                 (int64_t)walk->position[i] * map->element_stride[i];
+    int64_t at =
+        (int64_t)walk->place->coordinate[i] + (int64_t)walk->position[i] * map->element_stride[i];
     if (at < 0 || (uint64_t)at >= map->dimension[i]) walk->outer_inside = false;
     walk->outer_offset += (uint64_t)at * map->stride[i];
   }
@@ -164,7 +165,8 @@ static void im2col_row(TmaWalk *walk, TmaRow *row) {
   bool inside = true;
   for (int i = 1; i < map->rank; i++) {
     bool spatial = i < map->rank - 1;
-    int64_t at = walk->pixel[i] + (spatial && !walk->place->no_offsets ? walk->place->offset[i - 1] : 0);
+    int64_t at =
+        walk->pixel[i] + (spatial && !walk->place->no_offsets ? walk->place->offset[i - 1] : 0);
     if (at < 0 || (uint64_t)at >= map->dimension[i]) inside = false;
     row->global += (uint64_t)at * map->stride[i];
   }
@@ -198,8 +200,7 @@ bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
   if (inside && walk->first_counted == 1)
     *row = (TmaRow){offset, walk->whole.left, walk->whole.bytes, walk->whole.global};
   else if (inside)
-    clip_row(walk, row,
-             place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
+    clip_row(walk, row, place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
   row->global += walk->outer_offset + (uint64_t)at * map->stride[1];
   for (int i = walk->first_counted; i < 5; i++) {
     if (++walk->position[i] < walk->count[i]) {

@@ -11,8 +11,18 @@
 
 /* The engine's own numbers for element types. */
 typedef enum {
-  TENSOR_U8, TENSOR_U16, TENSOR_U32, TENSOR_S32, TENSOR_U64, TENSOR_S64, TENSOR_F16, TENSOR_F32,
-  TENSOR_F32_FTZ, TENSOR_F64, TENSOR_BF16, TENSOR_TYPES
+  TENSOR_U8,
+  TENSOR_U16,
+  TENSOR_U32,
+  TENSOR_S32,
+  TENSOR_U64,
+  TENSOR_S64,
+  TENSOR_F16,
+  TENSOR_F32,
+  TENSOR_F32_FTZ,
+  TENSOR_F64,
+  TENSOR_BF16,
+  TENSOR_TYPES
 } TensorType;
 uint32_t tensor_type_bytes(TensorType type);
 const char *tensor_type_name(TensorType type);
@@ -22,14 +32,14 @@ typedef enum { INTERLEAVE_NONE, INTERLEAVE_16B, INTERLEAVE_32B } Interleave;
 typedef struct {
   uint64_t address;
   uint64_t dimension[5];
-  uint64_t stride[5];        /* bytes between neighbours; [0] is the element (or slice) itself */
+  uint64_t stride[5]; /* bytes between neighbours; [0] is the element (or slice) itself */
   uint32_t box[5];
   uint32_t element_stride[5];
   int32_t lower[3], upper[3]; /* im2col: corners of the box of pixels, w, h, d */
   uint32_t pixels;            /* im2col: per column; box[0] is the channels of each */
   uint8_t rank, type, element_bytes, interleave;
-  uint8_t unit_bytes;        /* of one step in dimension 0: an element, or an interleaved slice */
-  uint8_t swizzle_span;      /* 0, 32, 64, 128 */
+  uint8_t unit_bytes;   /* of one step in dimension 0: an element, or an interleaved slice */
+  uint8_t swizzle_span; /* 0, 32, 64, 128 */
   bool fill_nan, tf32, im2col;
   bool converts; /* what arrives is not what was read: tma_convert */
 } TmaMap;
@@ -59,8 +69,8 @@ typedef struct {
   uint32_t next, row_units;
   int first_counted; /* dimension in which rows begin to count */
   uint32_t count[5], position[5];
-  TmaRow whole;          /* how dimension 0 clips a row */
-  bool outer_inside;     /* dimensions 2 and up */
+  TmaRow whole;      /* how dimension 0 clips a row */
+  bool outer_inside; /* dimensions 2 and up */
   uint64_t outer_offset;
   int64_t pixel[5]; /* im2col */
 } TmaWalk;

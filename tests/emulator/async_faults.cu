@@ -15,12 +15,45 @@
 
 typedef enum {
   REDUCE, /* value: operation * 13 + type */
-  LOAD_AT, BARRIER_AT, MAP_AT, LOAD_1D_OF_2D, LOAD_2D_OF_1D, TILE_OF_IM2COL, IM2COL_OF_TILE,
-  ZERO_MAP, RANDOM_MAP, MASK, MASK_ZERO, LOCAL_MAP, SHARED_MAP, COORDINATE, STORE_COORDINATE,
-  STORE_NEGATIVE, STORE_AT, PAST_SHARED, REMOTE_LOAD, BULK_SIZE, BULK_TO, BULK_FROM, BULK_STORE_TO,
-  BULK_STORE_FROM, BULK_STORE_SIZE, BULK_ZERO, PREFETCH_COORDINATE, REDUCE_NEGATIVE,
-  WORD_ARRIVE, WORD_EXPECT, WORD_COMPLETE, WORD_TEST, OVER_ARRIVE, OVER_EXPECT, OVER_COMPLETE,
-  INIT_COUNT, BARRIER_GLOBAL, CP_ASYNC_AT, REMOTE_BARRIER_LOAD
+  LOAD_AT,
+  BARRIER_AT,
+  MAP_AT,
+  LOAD_1D_OF_2D,
+  LOAD_2D_OF_1D,
+  TILE_OF_IM2COL,
+  IM2COL_OF_TILE,
+  ZERO_MAP,
+  RANDOM_MAP,
+  MASK,
+  MASK_ZERO,
+  LOCAL_MAP,
+  SHARED_MAP,
+  COORDINATE,
+  STORE_COORDINATE,
+  STORE_NEGATIVE,
+  STORE_AT,
+  PAST_SHARED,
+  REMOTE_LOAD,
+  BULK_SIZE,
+  BULK_TO,
+  BULK_FROM,
+  BULK_STORE_TO,
+  BULK_STORE_FROM,
+  BULK_STORE_SIZE,
+  BULK_ZERO,
+  PREFETCH_COORDINATE,
+  REDUCE_NEGATIVE,
+  WORD_ARRIVE,
+  WORD_EXPECT,
+  WORD_COMPLETE,
+  WORD_TEST,
+  OVER_ARRIVE,
+  OVER_EXPECT,
+  OVER_COMPLETE,
+  INIT_COUNT,
+  BARRIER_GLOBAL,
+  CP_ASYNC_AT,
+  REMOTE_BARRIER_LOAD
 } What;
 typedef struct {
   const char *name;
@@ -28,8 +61,9 @@ typedef struct {
   int value;
 } Case;
 
-static const char *const type_names[13] = {"u8",  "u16", "u32", "s32",  "u64",     "s64", "f16",
-                                           "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz"};
+static const char *const type_names[13] = {"u8",      "u16",  "u32",     "s32", "u64",
+                                           "s64",     "f16",  "f32",     "f64", "bf16",
+                                           "f32.ftz", "tf32", "tf32.ftz"};
 static const char *const op_names[8] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
 enum { REDUCES = 8 * 13 };
 
@@ -100,25 +134,28 @@ static __device__ void cluster_sync(void) {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
-#define LOAD_2D(map, to, x, y, bar)                                                            \
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"  \
-               "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),                                  \
-               "l"(map), "r"(x), "r"(y), "r"(bar)                                              \
-               : "memory")
-#define MULTICAST_2D(map, to, bar, mask)                                                       \
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"  \
-               "bytes.multicast::cluster [%0], [%1, {0, 0}], [%2], %3;" ::"r"(to),             \
-               "l"(map), "r"(bar), "h"((unsigned short)(mask))                                 \
-               : "memory")
-#define STORE_2D(map, from, x, y)                                                              \
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], "   \
-               "[%3];" ::"l"(map),                                                             \
-               "r"(x), "r"(y), "r"(from)                                                       \
-               : "memory")
-#define REDUCE_2D(op, map, from)                                                               \
-  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op                         \
-               ".tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(map),                              \
-               "r"(from)                                                                       \
+#define LOAD_2D(map, to, x, y, bar)                                                 \
+  asm volatile(                                                                     \
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::" \
+      "bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),                                \
+      "l"(map), "r"(x), "r"(y), "r"(bar)                                            \
+      : "memory")
+#define MULTICAST_2D(map, to, bar, mask)                                            \
+  asm volatile(                                                                     \
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::" \
+      "bytes.multicast::cluster [%0], [%1, {0, 0}], [%2], %3;" ::"r"(to),           \
+      "l"(map), "r"(bar), "h"((unsigned short)(mask))                               \
+      : "memory")
+#define STORE_2D(map, from, x, y)                                                   \
+  asm volatile(                                                                     \
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], " \
+      "[%3];" ::"l"(map),                                                           \
+      "r"(x), "r"(y), "r"(from)                                                     \
+      : "memory")
+#define REDUCE_2D(op, map, from)                                       \
+  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta." op \
+               ".tile.bulk_group [%0, {0, 0}], [%1];" ::"l"(map),      \
+               "r"(from)                                               \
                : "memory")
 extern "C" __global__ void run(int what, int value, const __grid_constant__ CUtensorMap map,
                                const uint8_t *global_maps, uint8_t *global,
@@ -132,9 +169,7 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
   for (unsigned i = threadIdx.x; i < sizeof tile / 4; i += 32)
     ((uint32_t *)tile)[i] = 0x3c003f80u + (i % 32u) * 0x00110003u;
   bool uses_word = what >= WORD_ARRIVE && what <= WORD_TEST;
-  unsigned long long word = value == 0   ? 0
-                            : value == 1 ? ~0ull
-                                         : 0x123456789abcdef0ull;
+  unsigned long long word = value == 0 ? 0 : value == 1 ? ~0ull : 0x123456789abcdef0ull;
   unsigned expected = what == BULK_ZERO ? 0 : what == BULK_SIZE ? 8 : 1024;
   if (threadIdx.x == 0) {
     barriers[0] = uses_word ? word : 0;
@@ -150,31 +185,56 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
   cluster_sync();
   CUtensorMap local = map;
   uint64_t kept = (uint64_t)&local;
-  bool loads = (what >= LOAD_AT && what <= COORDINATE) || (what >= PAST_SHARED && what <= BULK_FROM) ||
-               what == BULK_ZERO || what == REMOTE_BARRIER_LOAD;
+  bool loads = (what >= LOAD_AT && what <= COORDINATE) ||
+               (what >= PAST_SHARED && what <= BULK_FROM) || what == BULK_ZERO ||
+               what == REMOTE_BARRIER_LOAD;
   if (threadIdx.x == 0 && rank == 0) {
     if (loads && what != MASK_ZERO && what != BARRIER_AT)
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(expected)
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar),
+                   "r"(expected)
                    : "memory");
     switch (what) {
       case REDUCE:
         switch (value / 13) {
-          case 0: REDUCE_2D("add", &map, at); break;
-          case 1: REDUCE_2D("min", &map, at); break;
-          case 2: REDUCE_2D("max", &map, at); break;
-          case 3: REDUCE_2D("inc", &map, at); break;
-          case 4: REDUCE_2D("dec", &map, at); break;
-          case 5: REDUCE_2D("and", &map, at); break;
-          case 6: REDUCE_2D("or", &map, at); break;
-          case 7: REDUCE_2D("xor", &map, at); break;
+          case 0:
+            REDUCE_2D("add", &map, at);
+            break;
+          case 1:
+            REDUCE_2D("min", &map, at);
+            break;
+          case 2:
+            REDUCE_2D("max", &map, at);
+            break;
+          case 3:
+            REDUCE_2D("inc", &map, at);
+            break;
+          case 4:
+            REDUCE_2D("dec", &map, at);
+            break;
+          case 5:
+            REDUCE_2D("and", &map, at);
+            break;
+          case 6:
+            REDUCE_2D("or", &map, at);
+            break;
+          case 7:
+            REDUCE_2D("xor", &map, at);
+            break;
         }
         break;
-      case LOAD_AT: LOAD_2D(&map, at + (unsigned)value, 0, 0, bar); break;
-      case BARRIER_AT: LOAD_2D(&map, at, 0, 0, bar + (unsigned)value); break;
-      case MAP_AT: LOAD_2D(global_maps + 1024 + value, at, 0, 0, bar); break;
+      case LOAD_AT:
+        LOAD_2D(&map, at + (unsigned)value, 0, 0, bar);
+        break;
+      case BARRIER_AT:
+        LOAD_2D(&map, at, 0, 0, bar + (unsigned)value);
+        break;
+      case MAP_AT:
+        LOAD_2D(global_maps + 1024 + value, at, 0, 0, bar);
+        break;
       case LOAD_1D_OF_2D:
         asm volatile(
-            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[%0], "
             "[%1, {0}], [%2];" ::"r"(at),
             "l"(&map), "r"(bar)
             : "memory");
@@ -185,7 +245,8 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
       case RANDOM_MAP:
         if (what == TILE_OF_IM2COL)
           asm volatile(
-              "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+              "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+              "[%0], "
               "[%1, {0, 0, 0}], [%2];" ::"r"(at),
               "l"(&map), "r"(bar)
               : "memory");
@@ -194,44 +255,66 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
         break;
       case IM2COL_OF_TILE:
         asm volatile(
-            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+            "[%0], "
             "[%1, {0, 0, 0}], [%2], {%3};" ::"r"(at),
             "l"(&map), "r"(bar), "h"((unsigned short)0)
             : "memory");
         break;
-      case MASK: MULTICAST_2D(&map, at, bar, value); break;
-      case MASK_ZERO: MULTICAST_2D(&map, at, bar, 0); break;
-      case LOCAL_MAP: LOAD_2D(kept, at, 0, 0, bar); break;
+      case MASK:
+        MULTICAST_2D(&map, at, bar, value);
+        break;
+      case MASK_ZERO:
+        MULTICAST_2D(&map, at, bar, 0);
+        break;
+      case LOCAL_MAP:
+        LOAD_2D(kept, at, 0, 0, bar);
+        break;
       case SHARED_MAP:
         memcpy(tile + 4096, &map, 128);
         asm volatile("fence.proxy.async;" ::: "memory");
         LOAD_2D(tile + 4096, at, 0, 0, bar);
         break;
-      case COORDINATE: LOAD_2D(&map, at, value, 0, bar); break;
+      case COORDINATE:
+        LOAD_2D(&map, at, value, 0, bar);
+        break;
       case PREFETCH_COORDINATE:
         asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, 0}];" ::"l"(&map),
                      "r"(value)
                      : "memory");
         break;
-      case STORE_COORDINATE: STORE_2D(&map, at, value, 0); break;
-      case STORE_NEGATIVE: STORE_2D(&map, at, value ? 0 : -4, value ? -1 : 0); break;
-      case REDUCE_NEGATIVE:
-        asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
-                     "[%0, {0, -1}], [%1];" ::"l"(&map),
-                     "r"(at)
-                     : "memory");
+      case STORE_COORDINATE:
+        STORE_2D(&map, at, value, 0);
         break;
-      case STORE_AT: STORE_2D(&map, at + (unsigned)value, 0, 0); break;
-      case PAST_SHARED: LOAD_2D(&map, 227 * 1024, 0, 0, bar); break;
-      case REMOTE_LOAD: LOAD_2D(&map, remote, 0, 0, remote_bar); break;
-      case REMOTE_BARRIER_LOAD: LOAD_2D(&map, at, 0, 0, remote_bar); break;
+      case STORE_NEGATIVE:
+        STORE_2D(&map, at, value ? 0 : -4, value ? -1 : 0);
+        break;
+      case REDUCE_NEGATIVE:
+        asm volatile(
+            "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
+            "[%0, {0, -1}], [%1];" ::"l"(&map),
+            "r"(at)
+            : "memory");
+        break;
+      case STORE_AT:
+        STORE_2D(&map, at + (unsigned)value, 0, 0);
+        break;
+      case PAST_SHARED:
+        LOAD_2D(&map, 227 * 1024, 0, 0, bar);
+        break;
+      case REMOTE_LOAD:
+        LOAD_2D(&map, remote, 0, 0, remote_bar);
+        break;
+      case REMOTE_BARRIER_LOAD:
+        LOAD_2D(&map, at, 0, 0, remote_bar);
+        break;
       case BULK_SIZE:
       case BULK_ZERO:
       case BULK_TO:
       case BULK_FROM:
         asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-                "r"(at + (what == BULK_TO ? (unsigned)value : 0)),
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+            "[%3];" ::"r"(at + (what == BULK_TO ? (unsigned)value : 0)),
             "l"(global + (what == BULK_FROM ? value : 0)), "r"(expected), "r"(bar)
             : "memory");
         break;
@@ -244,12 +327,16 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
                      "r"(what == BULK_STORE_SIZE ? value : 1024)
                      : "memory");
         break;
-      case WORD_ARRIVE: asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory"); break;
+      case WORD_ARRIVE:
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+        break;
       case WORD_EXPECT:
-        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
+        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
+                     : "memory");
         break;
       case WORD_COMPLETE:
-        asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
+        asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
+                     : "memory");
         break;
       case WORD_TEST: {
         unsigned done;
@@ -263,9 +350,12 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
         break;
       }
       case OVER_ARRIVE:
-        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar) : "memory");
-        if (value == 1) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(value) : "memory");
+        asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(bar)
+                     : "memory");
+        if (value == 1)
+          asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar) : "memory");
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(value)
+                     : "memory");
         break;
       case OVER_EXPECT:
         for (int i = 0; i < 2; i++)
@@ -280,7 +370,9 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
       case INIT_COUNT:
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(value) : "memory");
         break;
-      case BARRIER_GLOBAL: asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory"); break;
+      case BARRIER_GLOBAL:
+        asm volatile("mbarrier.arrive.b64 _, [%0];" ::"l"(global) : "memory");
+        break;
       case CP_ASYNC_AT:
         asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at + (unsigned)value),
                      "l"(global)
@@ -306,7 +398,8 @@ extern "C" __global__ void run(int what, int value, const __grid_constant__ CUte
     /* A living barrier cannot be looked at; inval writes its state into memory. */
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(bar) : "memory");
     uint64_t hash = 0;
-    for (unsigned i = 0; i < 1024; i++) hash = hash * 6364136223846793005ull + ((uint64_t *)tile)[i];
+    for (unsigned i = 0; i < 1024; i++)
+      hash = hash * 6364136223846793005ull + ((uint64_t *)tile)[i];
     result[4 + 4 * rank] = hash;
     result[5 + 4 * rank] = *(volatile unsigned long long *)&barriers[0];
     if (rank == 0) result[0] = 1;
@@ -341,8 +434,10 @@ static void *driver_function(const char *name) {
 /* 64 rows of 64 elements (or of 1,024 bytes / 64), tiles of 1,024 bytes. */
 static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
   static const uint8_t bytes[13] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-  int type = c->what == REDUCE ? c->value % 13 : c->what == COORDINATE || c->what == STORE_COORDINATE ||
-             c->what == PREFETCH_COORDINATE ? 0 : 2;
+  int type =
+      c->what == REDUCE ? c->value % 13
+      : c->what == COORDINATE || c->what == STORE_COORDINATE || c->what == PREFETCH_COORDINATE ? 0
+                                                                                               : 2;
   cuuint64_t size[3] = {512u / bytes[type], 8, 4}, stride[2] = {512, 4096};
   cuuint32_t box[3] = {128u / bytes[type], 8, 1}, ones[3] = {1, 1, 1};
   int corner[1] = {0};
@@ -354,7 +449,10 @@ static void encode(const Case *c, uint8_t *global, CUtensorMap *map) {
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   else
     result = ((EncodeTiled)driver_function("cuTensorMapEncodeTiled"))(
-        map, (CUtensorMapDataType)type, c->what == LOAD_2D_OF_1D ? 1 : c->what == IM2COL_OF_TILE ? 3 : 2,
+        map, (CUtensorMapDataType)type,
+        c->what == LOAD_2D_OF_1D    ? 1
+        : c->what == IM2COL_OF_TILE ? 3
+                                    : 2,
         global, size, stride, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
@@ -417,9 +515,10 @@ static void run_one(int number) {
     memcpy(&word, host_global + i, 8);
     hash = hash * 6364136223846793005ull + word;
   }
-  printf("%s: ends, answer %llu, global %016llx, shared %016llx %016llx, barriers %016llx %016llx\n",
-         c->name, host_result[1], (unsigned long long)hash, host_result[4], host_result[8],
-         host_result[5], host_result[9]);
+  printf(
+      "%s: ends, answer %llu, global %016llx, shared %016llx %016llx, barriers %016llx %016llx\n",
+      c->name, host_result[1], (unsigned long long)hash, host_result[4], host_result[8],
+      host_result[5], host_result[9]);
 }
 
 int main(int argc, char **argv) {

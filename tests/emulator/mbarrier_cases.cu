@@ -14,10 +14,32 @@
 enum { LIVES = 600, STEPS = 96 };
 
 typedef enum {
-  INIT, INVAL, ARRIVE, ARRIVE_COUNT, ARRIVE_RELAXED_CLUSTER, ARRIVE_EXPECT, ARRIVE_SINK, EXPECT,
-  COMPLETE, DROP, DROP_COUNT, DROP_EXPECT, NO_COMPLETE, DROP_NO_COMPLETE, TEST_PARITY, TEST_TOKEN,
-  TRY_PARITY, TRY_TOKEN, TRY_PARITY_HINT, PENDING_COUNT, REMOTE_ARRIVE, REMOTE_ARRIVE_EXPECT,
-  REMOTE_EXPECT, REMOTE_COMPLETE, REMOTE_DROP, KINDS
+  INIT,
+  INVAL,
+  ARRIVE,
+  ARRIVE_COUNT,
+  ARRIVE_RELAXED_CLUSTER,
+  ARRIVE_EXPECT,
+  ARRIVE_SINK,
+  EXPECT,
+  COMPLETE,
+  DROP,
+  DROP_COUNT,
+  DROP_EXPECT,
+  NO_COMPLETE,
+  DROP_NO_COMPLETE,
+  TEST_PARITY,
+  TEST_TOKEN,
+  TRY_PARITY,
+  TRY_TOKEN,
+  TRY_PARITY_HINT,
+  PENDING_COUNT,
+  REMOTE_ARRIVE,
+  REMOTE_ARRIVE_EXPECT,
+  REMOTE_EXPECT,
+  REMOTE_COMPLETE,
+  REMOTE_DROP,
+  KINDS
 } StepKind;
 typedef struct {
   int kind;
@@ -25,13 +47,31 @@ typedef struct {
   int token; /* the step whose token is used */
 } Step;
 
-static const char *const names[KINDS] = {
-    "init", "inval", "arrive", "arrive count", "arrive relaxed.cluster", "arrive.expect_tx",
-    "arrive to _", "expect_tx", "complete_tx", "arrive_drop", "arrive_drop count",
-    "arrive_drop.expect_tx", "arrive.noComplete", "arrive_drop.noComplete", "test_wait.parity",
-    "test_wait", "try_wait.parity", "try_wait", "try_wait.parity hint", "pending_count",
-    "remote arrive", "remote arrive.expect_tx", "remote expect_tx", "remote complete_tx",
-    "remote arrive_drop"};
+static const char *const names[KINDS] = {"init",
+                                         "inval",
+                                         "arrive",
+                                         "arrive count",
+                                         "arrive relaxed.cluster",
+                                         "arrive.expect_tx",
+                                         "arrive to _",
+                                         "expect_tx",
+                                         "complete_tx",
+                                         "arrive_drop",
+                                         "arrive_drop count",
+                                         "arrive_drop.expect_tx",
+                                         "arrive.noComplete",
+                                         "arrive_drop.noComplete",
+                                         "test_wait.parity",
+                                         "test_wait",
+                                         "try_wait.parity",
+                                         "try_wait",
+                                         "try_wait.parity hint",
+                                         "pending_count",
+                                         "remote arrive",
+                                         "remote arrive.expect_tx",
+                                         "remote expect_tx",
+                                         "remote complete_tx",
+                                         "remote arrive_drop"};
 
 static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
   return (unsigned)__cvta_generic_to_shared(pointer);
@@ -39,10 +79,10 @@ static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 
 #define TO_TOKEN(text, ...) asm volatile(text : "=l"(answer) : __VA_ARGS__ : "memory")
 #define TO_NOTHING(text, ...) asm volatile(text ::__VA_ARGS__ : "memory")
-#define TO_PREDICATE(text, ...)                                                        \
-  asm volatile("{\n .reg .pred p;\n " text "\n selp.u64 %0, 1, 0, p;\n}"               \
-               : "=l"(answer)                                                          \
-               : __VA_ARGS__                                                           \
+#define TO_PREDICATE(text, ...)                                          \
+  asm volatile("{\n .reg .pred p;\n " text "\n selp.u64 %0, 1, 0, p;\n}" \
+               : "=l"(answer)                                            \
+               : __VA_ARGS__                                             \
                : "memory")
 
 static __device__ void cluster_sync(void) {
@@ -66,11 +106,18 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
       unsigned long long token = steps[i].token >= 0 ? answers[2 * steps[i].token] : 0;
       unsigned count;
       switch (steps[i].kind) {
-        case INIT: TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value)); break;
-        case INVAL: TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at)); break;
-        case ARRIVE: TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at)); break;
+        case INIT:
+          TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
+          break;
+        case INVAL:
+          TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at));
+          break;
+        case ARRIVE:
+          TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at));
+          break;
         case ARRIVE_COUNT:
-          TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+          TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at),
+                   "r"(value));
           break;
         case ARRIVE_RELAXED_CLUSTER:
           TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at));
@@ -78,16 +125,20 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
         case ARRIVE_EXPECT:
           TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
           break;
-        case ARRIVE_SINK: TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at)); break;
+        case ARRIVE_SINK:
+          TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at));
+          break;
         case EXPECT:
           TO_NOTHING("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at),
                      "r"(value));
           break;
         case COMPLETE:
-          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                     "r"(value));
+          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
+                     "r"(remote), "r"(value));
           break;
-        case DROP: TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at)); break;
+        case DROP:
+          TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at));
+          break;
         case DROP_COUNT:
           TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
           break;
@@ -103,7 +154,8 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
                    "r"(value));
           break;
         case TEST_PARITY:
-          TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at), "r"(value));
+          TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at),
+                       "r"(value));
           break;
         case TEST_TOKEN:
           TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token));
@@ -125,20 +177,20 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
           answer = count;
           break;
         case REMOTE_ARRIVE:
-          TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),
-                     "r"(value));
+          TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;",
+                     "r"(remote), "r"(value));
           break;
         case REMOTE_ARRIVE_EXPECT:
           TO_NOTHING("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",
                      "r"(remote), "r"(value));
           break;
         case REMOTE_EXPECT:
-          TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                     "r"(value));
+          TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
+                     "r"(remote), "r"(value));
           break;
         case REMOTE_COMPLETE:
-          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
-                     "r"(value));
+          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
+                     "r"(remote), "r"(value));
           break;
         case REMOTE_DROP:
           TO_NOTHING("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;",
@@ -223,8 +275,7 @@ static void make_steps(int life, Step *steps) {
         unsigned count = 1;
         bool drops = kind == DROP || kind == DROP_COUNT || kind == DROP_EXPECT ||
                      kind == DROP_NO_COMPLETE || kind == REMOTE_DROP;
-        bool expects =
-            kind == ARRIVE_EXPECT || kind == DROP_EXPECT || kind == REMOTE_ARRIVE_EXPECT;
+        bool expects = kind == ARRIVE_EXPECT || kind == DROP_EXPECT || kind == REMOTE_ARRIVE_EXPECT;
         bool no_complete = kind == NO_COMPLETE || kind == DROP_NO_COMPLETE;
         if (drops && range(random, 0, 2)) continue;
         if (expects) value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);

@@ -6,86 +6,180 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPLACE32(field)                                                                      \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], %1;" ::"r"(at),  \
-               "r"((uint32_t)value)                                                           \
+#define REPLACE32(field)                                                                     \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], %1;" ::"r"(at), \
+               "r"((uint32_t)value)                                                          \
                : "memory")
-#define REPLACE32_AT(field, ordinal)                                                          \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #ordinal ", %1;" ::"r"( \
-                   at),                                                                       \
-               "r"((uint32_t)value)                                                           \
+#define REPLACE32_AT(field, ordinal)                                                    \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #ordinal \
+               ", %1;" ::"r"(at),                                                       \
+               "r"((uint32_t)value)                                                     \
                : "memory")
-#define REPLACE64_AT(field, ordinal)                                                          \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], " #ordinal ", %1;" ::"r"( \
-                   at),                                                                       \
-               "l"(value)                                                                     \
+#define REPLACE64_AT(field, ordinal)                                                    \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], " #ordinal \
+               ", %1;" ::"r"(at),                                                       \
+               "l"(value)                                                               \
                : "memory")
-#define REPLACE64(field)                                                                      \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], %1;" ::"r"(at),  \
-               "l"(value)                                                                     \
+#define REPLACE64(field)                                                                     \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b64 [%0], %1;" ::"r"(at), \
+               "l"(value)                                                                    \
                : "memory")
-#define REPLACE_LITERAL(field, literal)                                                       \
-  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #literal ";" ::"r"(at) \
+#define REPLACE_LITERAL(field, literal)                                                 \
+  asm volatile("tensormap.replace.tile." field ".shared::cta.b1024.b32 [%0], " #literal \
+               ";" ::"r"(at)                                                            \
                : "memory")
 
 enum { FIELDS = 21, LITERALS = 22 };
-static const char *const field_names[FIELDS] = {
-    "global_address", "rank", "box_dim 0", "box_dim 1", "box_dim 2", "box_dim 3", "box_dim 4",
-    "global_dim 0", "global_dim 1", "global_dim 2", "global_dim 3", "global_dim 4",
-    "global_stride 0", "global_stride 1", "global_stride 2", "global_stride 3", "element_stride 0",
-    "element_stride 1", "element_stride 2", "element_stride 3", "element_stride 4"};
+static const char *const field_names[FIELDS] = {"global_address",   "rank",
+                                                "box_dim 0",        "box_dim 1",
+                                                "box_dim 2",        "box_dim 3",
+                                                "box_dim 4",        "global_dim 0",
+                                                "global_dim 1",     "global_dim 2",
+                                                "global_dim 3",     "global_dim 4",
+                                                "global_stride 0",  "global_stride 1",
+                                                "global_stride 2",  "global_stride 3",
+                                                "element_stride 0", "element_stride 1",
+                                                "element_stride 2", "element_stride 3",
+                                                "element_stride 4"};
 static const char *const literal_names[LITERALS] = {
-    "elemtype 0", "elemtype 1", "elemtype 2", "elemtype 3", "elemtype 4", "elemtype 5",
-    "elemtype 6", "elemtype 7", "elemtype 8", "elemtype 9", "elemtype 10", "elemtype 11",
-    "elemtype 12", "interleave_layout 0", "interleave_layout 1", "interleave_layout 2",
-    "swizzle_mode 0", "swizzle_mode 1", "swizzle_mode 2", "swizzle_mode 3", "fill_mode 0",
-    "fill_mode 1"};
+    "elemtype 0",     "elemtype 1",          "elemtype 2",          "elemtype 3",
+    "elemtype 4",     "elemtype 5",          "elemtype 6",          "elemtype 7",
+    "elemtype 8",     "elemtype 9",          "elemtype 10",         "elemtype 11",
+    "elemtype 12",    "interleave_layout 0", "interleave_layout 1", "interleave_layout 2",
+    "swizzle_mode 0", "swizzle_mode 1",      "swizzle_mode 2",      "swizzle_mode 3",
+    "fill_mode 0",    "fill_mode 1"};
 
 static __device__ void replace(unsigned at, int which, uint64_t value) {
   switch (which) {
-    case 0: REPLACE64("global_address"); break;
-    case 1: REPLACE32("rank"); break;
-    case 2: REPLACE32_AT("box_dim", 0); break;
-    case 3: REPLACE32_AT("box_dim", 1); break;
-    case 4: REPLACE32_AT("box_dim", 2); break;
-    case 5: REPLACE32_AT("box_dim", 3); break;
-    case 6: REPLACE32_AT("box_dim", 4); break;
-    case 7: REPLACE32_AT("global_dim", 0); break;
-    case 8: REPLACE32_AT("global_dim", 1); break;
-    case 9: REPLACE32_AT("global_dim", 2); break;
-    case 10: REPLACE32_AT("global_dim", 3); break;
-    case 11: REPLACE32_AT("global_dim", 4); break;
-    case 12: REPLACE64_AT("global_stride", 0); break;
-    case 13: REPLACE64_AT("global_stride", 1); break;
-    case 14: REPLACE64_AT("global_stride", 2); break;
-    case 15: REPLACE64_AT("global_stride", 3); break;
-    case 16: REPLACE32_AT("element_stride", 0); break;
-    case 17: REPLACE32_AT("element_stride", 1); break;
-    case 18: REPLACE32_AT("element_stride", 2); break;
-    case 19: REPLACE32_AT("element_stride", 3); break;
-    case 20: REPLACE32_AT("element_stride", 4); break;
-    case 21: REPLACE_LITERAL("elemtype", 0); break;
-    case 22: REPLACE_LITERAL("elemtype", 1); break;
-    case 23: REPLACE_LITERAL("elemtype", 2); break;
-    case 24: REPLACE_LITERAL("elemtype", 3); break;
-    case 25: REPLACE_LITERAL("elemtype", 4); break;
-    case 26: REPLACE_LITERAL("elemtype", 5); break;
-    case 27: REPLACE_LITERAL("elemtype", 6); break;
-    case 28: REPLACE_LITERAL("elemtype", 7); break;
-    case 29: REPLACE_LITERAL("elemtype", 8); break;
-    case 30: REPLACE_LITERAL("elemtype", 9); break;
-    case 31: REPLACE_LITERAL("elemtype", 10); break;
-    case 32: REPLACE_LITERAL("elemtype", 11); break;
-    case 33: REPLACE_LITERAL("elemtype", 12); break;
-    case 34: REPLACE_LITERAL("interleave_layout", 0); break;
-    case 35: REPLACE_LITERAL("interleave_layout", 1); break;
-    case 36: REPLACE_LITERAL("interleave_layout", 2); break;
-    case 37: REPLACE_LITERAL("swizzle_mode", 0); break;
-    case 38: REPLACE_LITERAL("swizzle_mode", 1); break;
-    case 39: REPLACE_LITERAL("swizzle_mode", 2); break;
-    case 40: REPLACE_LITERAL("swizzle_mode", 3); break;
-    case 41: REPLACE_LITERAL("fill_mode", 0); break;
-    case 42: REPLACE_LITERAL("fill_mode", 1); break;
+    case 0:
+      REPLACE64("global_address");
+      break;
+    case 1:
+      REPLACE32("rank");
+      break;
+    case 2:
+      REPLACE32_AT("box_dim", 0);
+      break;
+    case 3:
+      REPLACE32_AT("box_dim", 1);
+      break;
+    case 4:
+      REPLACE32_AT("box_dim", 2);
+      break;
+    case 5:
+      REPLACE32_AT("box_dim", 3);
+      break;
+    case 6:
+      REPLACE32_AT("box_dim", 4);
+      break;
+    case 7:
+      REPLACE32_AT("global_dim", 0);
+      break;
+    case 8:
+      REPLACE32_AT("global_dim", 1);
+      break;
+    case 9:
+      REPLACE32_AT("global_dim", 2);
+      break;
+    case 10:
+      REPLACE32_AT("global_dim", 3);
+      break;
+    case 11:
+      REPLACE32_AT("global_dim", 4);
+      break;
+    case 12:
+      REPLACE64_AT("global_stride", 0);
+      break;
+    case 13:
+      REPLACE64_AT("global_stride", 1);
+      break;
+    case 14:
+      REPLACE64_AT("global_stride", 2);
+      break;
+    case 15:
+      REPLACE64_AT("global_stride", 3);
+      break;
+    case 16:
+      REPLACE32_AT("element_stride", 0);
+      break;
+    case 17:
+      REPLACE32_AT("element_stride", 1);
+      break;
+    case 18:
+      REPLACE32_AT("element_stride", 2);
+      break;
+    case 19:
+      REPLACE32_AT("element_stride", 3);
+      break;
+    case 20:
+      REPLACE32_AT("element_stride", 4);
+      break;
+    case 21:
+      REPLACE_LITERAL("elemtype", 0);
+      break;
+    case 22:
+      REPLACE_LITERAL("elemtype", 1);
+      break;
+    case 23:
+      REPLACE_LITERAL("elemtype", 2);
+      break;
+    case 24:
+      REPLACE_LITERAL("elemtype", 3);
+      break;
+    case 25:
+      REPLACE_LITERAL("elemtype", 4);
+      break;
+    case 26:
+      REPLACE_LITERAL("elemtype", 5);
+      break;
+    case 27:
+      REPLACE_LITERAL("elemtype", 6);
+      break;
+    case 28:
+      REPLACE_LITERAL("elemtype", 7);
+      break;
+    case 29:
+      REPLACE_LITERAL("elemtype", 8);
+      break;
+    case 30:
+      REPLACE_LITERAL("elemtype", 9);
+      break;
+    case 31:
+      REPLACE_LITERAL("elemtype", 10);
+      break;
+    case 32:
+      REPLACE_LITERAL("elemtype", 11);
+      break;
+    case 33:
+      REPLACE_LITERAL("elemtype", 12);
+      break;
+    case 34:
+      REPLACE_LITERAL("interleave_layout", 0);
+      break;
+    case 35:
+      REPLACE_LITERAL("interleave_layout", 1);
+      break;
+    case 36:
+      REPLACE_LITERAL("interleave_layout", 2);
+      break;
+    case 37:
+      REPLACE_LITERAL("swizzle_mode", 0);
+      break;
+    case 38:
+      REPLACE_LITERAL("swizzle_mode", 1);
+      break;
+    case 39:
+      REPLACE_LITERAL("swizzle_mode", 2);
+      break;
+    case 40:
+      REPLACE_LITERAL("swizzle_mode", 3);
+      break;
+    case 41:
+      REPLACE_LITERAL("fill_mode", 0);
+      break;
+    case 42:
+      REPLACE_LITERAL("fill_mode", 1);
+      break;
   }
 }
 
@@ -117,8 +211,18 @@ static void one(uint64_t *words, int which, uint64_t value, const char *name) {
 }
 
 int main(void) {
-  static const uint64_t values[] = {0,    1,      2,          3,           5,           16,
-                                    48,   256,    257,        0x12345670u, 0xffffffffu, 0x123456789a0ull,
+  static const uint64_t values[] = {0,
+                                    1,
+                                    2,
+                                    3,
+                                    5,
+                                    16,
+                                    48,
+                                    256,
+                                    257,
+                                    0x12345670u,
+                                    0xffffffffu,
+                                    0x123456789a0ull,
                                     0xfedcba9876543210ull};
   uint64_t *words;
   need(cudaMalloc((void **)&words, 128), "cudaMalloc");

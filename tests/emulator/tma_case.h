@@ -51,9 +51,7 @@ static uint64_t case_random(uint64_t *state) { return case_mix(*state += 0x9e377
 static int case_range(uint64_t *state, int first, int last) {
   return first + (int)(case_random(state) % (uint64_t)(last - first + 1));
 }
-static bool case_chance(uint64_t *state, int percent) {
-  return case_range(state, 0, 99) < percent;
-}
+static bool case_chance(uint64_t *state, int percent) { return case_range(state, 0, 99) < percent; }
 
 /* Word number `index` of global memory (which 0) or of the tile (which 1). */
 static uint32_t case_word(const TmaCase *c, int which, uint32_t index) {
@@ -93,8 +91,8 @@ static void case_tile_map(TmaCase *c, uint64_t *random) {
   } else {
     uint32_t most = 256 / unit; /* a box has at most 256 elements in a dimension */
     if (units > most) units = most;
-    c->box[0] = unit * (uint32_t)(case_chance(random, 40) ? (int)units
-                                                          : case_range(random, 1, (int)units));
+    c->box[0] =
+        unit * (uint32_t)(case_chance(random, 40) ? (int)units : case_range(random, 1, (int)units));
   }
   uint32_t row = c->box[0] * bytes;
   if (c->interleave) row = c->box[0] * 16u * (uint32_t)c->interleave;
@@ -122,12 +120,12 @@ static void case_im2col_map(TmaCase *c, uint64_t *random) {
     c->channels = unit * (uint32_t)case_range(random, 1, (int)units);
     if (c->channels > 256) c->channels = 256;
   }
-  c->pixels = (uint32_t)case_range(random, 1, (TILE_BYTES - 2048) / (int)pitch > 160
-                                                   ? 160
-                                                   : (TILE_BYTES - 2048) / (int)pitch);
+  c->pixels = (uint32_t)case_range(
+      random, 1, (TILE_BYTES - 2048) / (int)pitch > 160 ? 160 : (TILE_BYTES - 2048) / (int)pitch);
   for (int i = 0; i < c->rank; i++)
-    c->element_stride[i] =
-        i > 0 && i < c->rank - 1 && case_chance(random, 30) ? (uint32_t)case_range(random, 1, 3) : 1;
+    c->element_stride[i] = i > 0 && i < c->rank - 1 && case_chance(random, 30)
+                               ? (uint32_t)case_range(random, 1, 3)
+                               : 1;
   for (int i = 0; i < c->rank - 2; i++) {
     c->lower[i] = case_range(random, -3, 2);
     c->upper[i] = case_range(random, -3, 2);
@@ -155,12 +153,11 @@ static void case_make(int index, TmaCase *c) {
   if (c->kind == CASE_REDUCE) {
     /* Pairs that an H200 executes; types by the driver's numbers. */
     static const uint8_t pairs[][2] = {
-        {OP_ADD, 2}, {OP_ADD, 3}, {OP_ADD, 4}, {OP_ADD, 6},  {OP_ADD, 9},  {OP_ADD, 7},
-        {OP_ADD, 10}, {OP_MIN, 2}, {OP_MIN, 3}, {OP_MIN, 4}, {OP_MIN, 5},  {OP_MIN, 9},
-        {OP_MAX, 2}, {OP_MAX, 3}, {OP_MAX, 4}, {OP_MAX, 5},  {OP_MAX, 9},  {OP_INC, 2},
-        {OP_DEC, 2}, {OP_AND, 2}, {OP_AND, 3}, {OP_AND, 4},  {OP_OR, 2},   {OP_OR, 3},
-        {OP_OR, 4},  {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4},  {OP_ADD, 8},  {OP_MIN, 6},
-        {OP_MAX, 6}, {OP_ADD, 11}, {OP_ADD, 12}};
+        {OP_ADD, 2}, {OP_ADD, 3}, {OP_ADD, 4}, {OP_ADD, 6},  {OP_ADD, 9}, {OP_ADD, 7}, {OP_ADD, 10},
+        {OP_MIN, 2}, {OP_MIN, 3}, {OP_MIN, 4}, {OP_MIN, 5},  {OP_MIN, 9}, {OP_MAX, 2}, {OP_MAX, 3},
+        {OP_MAX, 4}, {OP_MAX, 5}, {OP_MAX, 9}, {OP_INC, 2},  {OP_DEC, 2}, {OP_AND, 2}, {OP_AND, 3},
+        {OP_AND, 4}, {OP_OR, 2},  {OP_OR, 3},  {OP_OR, 4},   {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4},
+        {OP_ADD, 8}, {OP_MIN, 6}, {OP_MAX, 6}, {OP_ADD, 11}, {OP_ADD, 12}};
     int pair = case_range(random, 0, (int)(sizeof pairs / sizeof pairs[0]) - 1);
     c->op = (CaseOp)pairs[pair][0];
     c->type = pairs[pair][1];
@@ -196,7 +193,8 @@ static void case_make(int index, TmaCase *c) {
     int high = (int)c->size[i] + 2;
     if (i == 0) {
       int most = high / (int)unit + 1;
-      c->coordinate[0] = (int)unit * case_coordinate(random, negative ? -(int)(reach / unit) : 0, most);
+      c->coordinate[0] =
+          (int)unit * case_coordinate(random, negative ? -(int)(reach / unit) : 0, most);
       if (case_chance(random, 1)) c->coordinate[0] += 1;
     } else if (c->im2col && i < c->rank - 1) {
       c->coordinate[i] = case_chance(random, 85)

@@ -32,33 +32,42 @@ static __device__ __forceinline__ unsigned shared_address(const void *pointer) {
 #define C3 C2, "r"(a->coordinate[2])
 #define C4 C3, "r"(a->coordinate[3])
 #define C5 C4, "r"(a->coordinate[4])
-#define LOAD(n, coordinates, values)                                                            \
-  asm volatile("cp.async.bulk.tensor." #n "d.shared::cta.global.tile"                          \
-               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];" ::"r"(tile),  \
-               MAP, "r"(barrier), values                                                        \
+#define LOAD(n, coordinates, values)                                                           \
+  asm volatile("cp.async.bulk.tensor." #n                                                      \
+               "d.shared::cta.global.tile"                                                     \
+               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];" ::"r"(tile), \
+               MAP, "r"(barrier), values                                                       \
                : "memory")
 #define MULTICAST(n, coordinates, values)                                                       \
-  asm volatile("cp.async.bulk.tensor." #n "d.shared::cluster.global.tile"                      \
-               ".mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], [%1, "   \
-               coordinates "], [%2], %3, %4;" ::"r"(tile),                                      \
-               MAP, "r"(barrier), "h"((unsigned short)a->mask), "l"(policy), values             \
+  asm volatile(                                                                                 \
+      "cp.async.bulk.tensor." #n                                                                \
+      "d.shared::cluster.global.tile"                                                           \
+      ".mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], [%1, " coordinates \
+      "], [%2], %3, %4;" ::"r"(tile),                                                           \
+      MAP, "r"(barrier), "h"((unsigned short)a->mask), "l"(policy), values                      \
+      : "memory")
+#define STORE(n, coordinates, values)                                                              \
+  asm volatile("cp.async.bulk.tensor." #n "d.global.shared::cta.tile.bulk_group [%1, " coordinates \
+               "], [%0];" ::"r"(tile),                                                             \
+               MAP, values                                                                         \
                : "memory")
-#define STORE(n, coordinates, values)                                                           \
-  asm volatile("cp.async.bulk.tensor." #n "d.global.shared::cta.tile.bulk_group [%1, "         \
-               coordinates "], [%0];" ::"r"(tile), MAP, values                                  \
+#define REDUCE(n, op, coordinates, values)                                   \
+  asm volatile("cp.reduce.async.bulk.tensor." #n "d.global.shared::cta." #op \
+               ".tile.bulk_group [%1, " coordinates "], [%0];" ::"r"(tile),  \
+               MAP, values                                                   \
                : "memory")
-#define REDUCE(n, op, coordinates, values)                                                      \
-  asm volatile("cp.reduce.async.bulk.tensor." #n "d.global.shared::cta." #op                   \
-               ".tile.bulk_group [%1, " coordinates "], [%0];" ::"r"(tile), MAP, values         \
+#define IM2COL(n, coordinates, offsets, ...)                                               \
+  asm volatile("cp.async.bulk.tensor." #n                                                  \
+               "d.shared::cluster.global.im2col"                                           \
+               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2], " offsets \
+               ";" ::"r"(tile),                                                            \
+               MAP, "r"(barrier), __VA_ARGS__                                              \
                : "memory")
-#define IM2COL(n, coordinates, offsets, ...)                                                    \
-  asm volatile("cp.async.bulk.tensor." #n "d.shared::cluster.global.im2col"                    \
-               ".mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2], " offsets      \
-               ";" ::"r"(tile), MAP, "r"(barrier), __VA_ARGS__                                  \
-               : "memory")
-#define IM2COL_STORE(n, coordinates, values)                                                    \
-  asm volatile("cp.async.bulk.tensor." #n "d.global.shared::cta.im2col_no_offs.bulk_group "    \
-               "[%1, " coordinates "], [%0];" ::"r"(tile), MAP, values                          \
+#define IM2COL_STORE(n, coordinates, values)                     \
+  asm volatile("cp.async.bulk.tensor." #n                        \
+               "d.global.shared::cta.im2col_no_offs.bulk_group " \
+               "[%1, " coordinates "], [%0];" ::"r"(tile),       \
+               MAP, values                                       \
                : "memory")
 #define O1 "h"((unsigned short)a->offset[0])
 #define O2 O1, "h"((unsigned short)a->offset[1])
@@ -89,11 +98,11 @@ static __device__ void load(const CUtensorMap *map, const CaseArguments *a, unsi
   if (a->rank == 5) LOAD(5, "{%3, %4, %5, %6, %7}", C5);
 }
 
-#define REDUCE_RANKS(op)                                           \
-  if (a->rank == 1) REDUCE(1, op, "{%2}", C1);                     \
-  if (a->rank == 2) REDUCE(2, op, "{%2, %3}", C2);                 \
-  if (a->rank == 3) REDUCE(3, op, "{%2, %3, %4}", C3);             \
-  if (a->rank == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4);         \
+#define REDUCE_RANKS(op)                                   \
+  if (a->rank == 1) REDUCE(1, op, "{%2}", C1);             \
+  if (a->rank == 2) REDUCE(2, op, "{%2, %3}", C2);         \
+  if (a->rank == 3) REDUCE(3, op, "{%2, %3, %4}", C3);     \
+  if (a->rank == 4) REDUCE(4, op, "{%2, %3, %4, %5}", C4); \
   if (a->rank == 5) REDUCE(5, op, "{%2, %3, %4, %5, %6}", C5)
 
 static __device__ void store(const CUtensorMap *map, const CaseArguments *a, unsigned tile) {
@@ -111,14 +120,30 @@ static __device__ void store(const CUtensorMap *map, const CaseArguments *a, uns
       if (a->rank == 4) STORE(4, "{%2, %3, %4, %5}", C4);
       if (a->rank == 5) STORE(5, "{%2, %3, %4, %5, %6}", C5);
       break;
-    case OP_ADD: REDUCE_RANKS(add); break;
-    case OP_MIN: REDUCE_RANKS(min); break;
-    case OP_MAX: REDUCE_RANKS(max); break;
-    case OP_INC: REDUCE_RANKS(inc); break;
-    case OP_DEC: REDUCE_RANKS(dec); break;
-    case OP_AND: REDUCE_RANKS(and); break;
-    case OP_OR: REDUCE_RANKS(or); break;
-    case OP_XOR: REDUCE_RANKS(xor); break;
+    case OP_ADD:
+      REDUCE_RANKS(add);
+      break;
+    case OP_MIN:
+      REDUCE_RANKS(min);
+      break;
+    case OP_MAX:
+      REDUCE_RANKS(max);
+      break;
+    case OP_INC:
+      REDUCE_RANKS(inc);
+      break;
+    case OP_DEC:
+      REDUCE_RANKS(dec);
+      break;
+    case OP_AND:
+      REDUCE_RANKS(and);
+      break;
+    case OP_OR:
+      REDUCE_RANKS(or);
+      break;
+    case OP_XOR:
+      REDUCE_RANKS(xor);
+      break;
   }
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -129,21 +154,21 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
-/* out: for each CTA the tile's memory; status: for each CTA the barrier's last word. A living barrier
- * cannot be looked at: mbarrier.inval writes its state into memory. */
+/* out: for each CTA the tile's memory; status: for each CTA the barrier's last word. A living
+ * barrier cannot be looked at: mbarrier.inval writes its state into memory. */
 extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, CaseArguments a,
                                     const uint32_t *words, uint32_t *out,
                                     unsigned long long *status) {
   extern __shared__ uint8_t dynamic[];
   __shared__ unsigned long long barrier;
-  uint8_t *aligned =
-      dynamic + ((1024u - shared_address(dynamic) % 1024u) % 1024u);
+  uint8_t *aligned = dynamic + ((1024u - shared_address(dynamic) % 1024u) % 1024u);
   uint32_t *tile = (uint32_t *)aligned;
   unsigned rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   for (unsigned i = threadIdx.x; i < TILE_BYTES / 4; i += CASE_THREADS) tile[i] = words[i];
   if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier))
+                 : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   asm volatile("fence.proxy.async;" ::: "memory");
@@ -153,10 +178,10 @@ extern "C" __global__ void run_case(const __grid_constant__ CUtensorMap map, Cas
   if (threadIdx.x == 0 && a.kind == CASE_LOAD) {
     bool receives = a.multicast ? (a.mask >> rank) & 1u : rank == (unsigned)a.issuer;
     if (receives)
-      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                       shared_address(&barrier)),
-                   "r"(a.expected_bytes)
-                   : "memory");
+      asm volatile(
+          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+          "r"(a.expected_bytes)
+          : "memory");
     if (rank == (unsigned)a.issuer) load(&map, &a, at, shared_address(&barrier));
     long long start = clock64();
     unsigned done = !receives;
