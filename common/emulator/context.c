@@ -1,5 +1,5 @@
-/* context.c: the memory of a cluster while it runs (warps, registers, shared and local memory), made
- * once and reused for cluster after cluster of a launch. */
+/* context.c: the memory of a cluster while it runs (warps, registers, shared and local memory),
+ * made once and reused for cluster after cluster of a launch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,15 +43,24 @@ static uint32_t lane_special(const Warp *warp, unsigned special, uint32_t lane) 
   uint32_t thread = warp->index * LANES + lane;
   uint32_t bit = 1u << lane;
   switch (special) {
-    case SPECIAL_TID_X: return thread % launch->block.x;
-    case SPECIAL_TID_Y: return thread / launch->block.x % launch->block.y;
-    case SPECIAL_TID_Z: return thread / launch->block.x / launch->block.y;
-    case SPECIAL_LANEID: return lane;
-    case SPECIAL_LANEMASK_EQ: return bit;
-    case SPECIAL_LANEMASK_LT: return bit - 1;
-    case SPECIAL_LANEMASK_LE: return bit | (bit - 1);
-    case SPECIAL_LANEMASK_GT: return ~(bit | (bit - 1));
-    default: return ~(bit - 1); /* SPECIAL_LANEMASK_GE */
+    case SPECIAL_TID_X:
+      return thread % launch->block.x;
+    case SPECIAL_TID_Y:
+      return thread / launch->block.x % launch->block.y;
+    case SPECIAL_TID_Z:
+      return thread / launch->block.x / launch->block.y;
+    case SPECIAL_LANEID:
+      return lane;
+    case SPECIAL_LANEMASK_EQ:
+      return bit;
+    case SPECIAL_LANEMASK_LT:
+      return bit - 1;
+    case SPECIAL_LANEMASK_LE:
+      return bit | (bit - 1);
+    case SPECIAL_LANEMASK_GT:
+      return ~(bit | (bit - 1));
+    default:
+      return ~(bit - 1); /* SPECIAL_LANEMASK_GE */
   }
 }
 
@@ -72,45 +81,72 @@ static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number
   Index3 in_cluster = {cta->rank % size.x, cta->rank / size.x % size.y,
                        cta->rank / size.x / size.y};
   switch (special) {
-    case SPECIAL_NTID_X: return launch->block.x;
-    case SPECIAL_NTID_Y: return launch->block.y;
-    case SPECIAL_NTID_Z: return launch->block.z;
-    case SPECIAL_CTAID_X: return cta->index.x;
-    case SPECIAL_CTAID_Y: return cta->index.y;
-    case SPECIAL_CTAID_Z: return cta->index.z;
-    case SPECIAL_NCTAID_X: return launch->grid.x;
-    case SPECIAL_NCTAID_Y: return launch->grid.y;
-    case SPECIAL_NCTAID_Z: return launch->grid.z;
-    case SPECIAL_WARPID: return warp->index;
-    case SPECIAL_NWARPID: return 64;
+    case SPECIAL_NTID_X:
+      return launch->block.x;
+    case SPECIAL_NTID_Y:
+      return launch->block.y;
+    case SPECIAL_NTID_Z:
+      return launch->block.z;
+    case SPECIAL_CTAID_X:
+      return cta->index.x;
+    case SPECIAL_CTAID_Y:
+      return cta->index.y;
+    case SPECIAL_CTAID_Z:
+      return cta->index.z;
+    case SPECIAL_NCTAID_X:
+      return launch->grid.x;
+    case SPECIAL_NCTAID_Y:
+      return launch->grid.y;
+    case SPECIAL_NCTAID_Z:
+      return launch->grid.z;
+    case SPECIAL_WARPID:
+      return warp->index;
+    case SPECIAL_NWARPID:
+      return 64;
     case SPECIAL_SMID:
       return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % MULTIPROCESSORS;
-    case SPECIAL_NSMID: return MULTIPROCESSORS;
-    case SPECIAL_GRIDID: return 1;
-    case SPECIAL_CLUSTERID_X: return cta->index.x / size.x;
-    case SPECIAL_CLUSTERID_Y: return cta->index.y / size.y;
-    case SPECIAL_CLUSTERID_Z: return cta->index.z / size.z;
+    case SPECIAL_NSMID:
+      return MULTIPROCESSORS;
+    case SPECIAL_GRIDID:
+      return 1;
+    case SPECIAL_CLUSTERID_X:
+      return cta->index.x / size.x;
+    case SPECIAL_CLUSTERID_Y:
+      return cta->index.y / size.y;
+    case SPECIAL_CLUSTERID_Z:
+      return cta->index.z / size.z;
     case SPECIAL_NCLUSTERID_X:
     case SPECIAL_NCLUSTERID_Y:
     case SPECIAL_NCLUSTERID_Z:
       return cluster_count(launch, (int)(special - SPECIAL_NCLUSTERID_X));
     case SPECIAL_CLUSTER_CTAID_X:
     case SPECIAL_CLUSTER_CTAID_Y:
-    case SPECIAL_CLUSTER_CTAID_Z: return axis_of(in_cluster, special - SPECIAL_CLUSTER_CTAID_X);
+    case SPECIAL_CLUSTER_CTAID_Z:
+      return axis_of(in_cluster, special - SPECIAL_CLUSTER_CTAID_X);
     case SPECIAL_CLUSTER_NCTAID_X:
     case SPECIAL_CLUSTER_NCTAID_Y:
-    case SPECIAL_CLUSTER_NCTAID_Z: return axis_of(size, special - SPECIAL_CLUSTER_NCTAID_X);
-    case SPECIAL_CLUSTER_CTARANK: return cta->rank;
-    case SPECIAL_CLUSTER_NCTARANK: return cta->cluster->cta_count;
-    case SPECIAL_IS_EXPLICIT_CLUSTER: return cta->cluster->cta_count > 1;
-    case SPECIAL_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared_bytes;
-    case SPECIAL_TOTAL_SMEM_SIZE: return shared_size(launch) - launch->dynamic_shared_bytes;
-    case SPECIAL_AGGR_SMEM_SIZE: return shared_size(launch);
-    case SPECIAL_RESERVED_SMEM_END: return 288; /* as an H200 says */
-    case SPECIAL_RESERVED_SMEM_CAP: return SHARED_RESERVED_BYTES;
+    case SPECIAL_CLUSTER_NCTAID_Z:
+      return axis_of(size, special - SPECIAL_CLUSTER_NCTAID_X);
+    case SPECIAL_CLUSTER_CTARANK:
+      return cta->rank;
+    case SPECIAL_CLUSTER_NCTARANK:
+      return cta->cluster->cta_count;
+    case SPECIAL_IS_EXPLICIT_CLUSTER:
+      return cta->cluster->cta_count > 1;
+    case SPECIAL_DYNAMIC_SMEM_SIZE:
+      return launch->dynamic_shared_bytes;
+    case SPECIAL_TOTAL_SMEM_SIZE:
+      return shared_size(launch) - launch->dynamic_shared_bytes;
+    case SPECIAL_AGGR_SMEM_SIZE:
+      return shared_size(launch);
+    case SPECIAL_RESERVED_SMEM_END:
+      return 288; /* as an H200 says */
+    case SPECIAL_RESERVED_SMEM_CAP:
+      return SHARED_RESERVED_BYTES;
     case SPECIAL_ENVREG: /* where cooperative groups look for the grid's barrier */
       return number == 1 ? launch->workspace >> 32 : number == 2 ? (uint32_t)launch->workspace : 0;
-    default: return 0; /* %pm, the first reserved byte; clocks are read when used */
+    default:
+      return 0; /* %pm, the first reserved byte; clocks are read when used */
   }
 }
 
@@ -120,8 +156,7 @@ static void fill_special(Warp *warp, const Column *column) {
                  (special >= SPECIAL_LANEMASK_EQ && special <= SPECIAL_LANEMASK_GT);
   if (by_lane) {
     uint32_t *values = column_u32(warp, column->slot);
-    for (uint32_t lane = 0; lane < LANES; lane++)
-      values[lane] = lane_special(warp, special, lane);
+    for (uint32_t lane = 0; lane < LANES; lane++) values[lane] = lane_special(warp, special, lane);
   } else if (column->bytes == 8) {
     fill_u64(warp, column->slot, warp_special(warp, special, column->value));
   } else {
@@ -149,16 +184,19 @@ static void fill_columns(Warp *warp) {
         }
         break;
       case COLUMN_SHARED_SYMBOL: {
-        uint32_t address =
-            warp->cta->rank << 24 | kernel->shared_offsets[column->symbol->number];
+        uint32_t address = warp->cta->rank << 24 | kernel->shared_offsets[column->symbol->number];
         if (column->bytes == 8)
           fill_u64(warp, column->slot, address);
         else
           fill_u32(warp, column->slot, address);
         break;
       }
-      case COLUMN_FRAME: fill_u64(warp, column->slot, 0); break;
-      case COLUMN_SPECIAL: fill_special(warp, column); break;
+      case COLUMN_FRAME:
+        fill_u64(warp, column->slot, 0);
+        break;
+      case COLUMN_SPECIAL:
+        fill_special(warp, column);
+        break;
     }
   }
 }
@@ -260,9 +298,9 @@ void context_begin(Context *context, uint32_t number) {
   context->suspended = false;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &context->ctas[rank];
-    cta->index = (Index3){place.x * size.x + rank % size.x,
-                          place.y * size.y + rank / size.x % size.y,
-                          place.z * size.z + rank / size.x / size.y};
+    cta->index =
+        (Index3){place.x * size.x + rank % size.x, place.y * size.y + rank / size.x % size.y,
+                 place.z * size.z + rank / size.x / size.y};
     cta->running_warps = cta->warp_count;
     memset(cta->barriers, 0, sizeof *cta->barriers);
     cta->barriers->live_threads = threads;

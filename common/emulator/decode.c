@@ -1,6 +1,7 @@
-/* decode.c: from drafts to Instructions. First all functions get their registers (registers.c); then
- * the call graph says which functions' frames may stand on top of each other; then every operand gets
- * its slot, and each statement's row of the instruction table makes the Instruction. */
+/* decode.c: from drafts to Instructions. First all functions get their registers (registers.c);
+ * then the call graph says which functions' frames may stand on top of each other; then every
+ * operand gets its slot, and each statement's row of the instruction table makes the Instruction.
+ */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ typedef struct {
   uint32_t stack_count, next_index, next_component;
   struct {
     uint32_t function, edge;
-  } *walk; /* instead of recursion: damaged input may nest as deep as it likes */
+  } * walk; /* instead of recursion: damaged input may nest as deep as it likes */
 } CallGraph;
 
 static void find_edges(CallGraph *graph) {
@@ -100,7 +101,8 @@ static void find_components(CallGraph *graph) {
 enum { RECURSION_BYTES = 32 << 10 }; /* of .local memory, for functions that call each other */
 
 /* Frames: a callee's stands behind all its callers'; functions that call each other stand side by
- * side. Walks components from callers to callees. Also the .local memory from each function down. */
+ * side. Walks components from callers to callees. Also the .local memory from each function down.
+ */
 static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
   Module *module = graph->module;
   uint32_t count = module->function_count;
@@ -118,12 +120,12 @@ static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
   for (uint32_t c = components; c-- > 0;) {
     uint32_t base[CLASS_COUNT] = {0};
     for (uint32_t m = first[c]; m < first[c + 1]; m++)
-      for (int class = 0; class < CLASS_COUNT; class++)
+      for (int class = 0; class < CLASS_COUNT; class ++)
         if (module->functions[members[m]]->base[class] > base[class])
           base[class] = module->functions[members[m]]->base[class];
     for (uint32_t m = first[c]; m < first[c + 1]; m++) {
       Function *function = module->functions[members[m]];
-      for (int class = 0; class < CLASS_COUNT; class++) {
+      for (int class = 0; class < CLASS_COUNT; class ++) {
         function->base[class] = base[class];
         base[class] += function->frame[class];
         if (base[class] > module->region_size[class]) module->region_size[class] = base[class];
@@ -134,7 +136,7 @@ static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
       for (uint32_t k = 0; k < edges->count; k++) {
         Function *callee = module->functions[edges->items[k]];
         if (callee->component == c) continue;
-        for (int class = 0; class < CLASS_COUNT; class++)
+        for (int class = 0; class < CLASS_COUNT; class ++)
           if (callee->base[class] < base[class]) callee->base[class] = base[class];
       }
     }
@@ -155,8 +157,7 @@ static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
     }
     uint64_t total = deepest + own + (recursive ? RECURSION_BYTES : 0);
     if (total > 512u << 10) parse_fail(graph->decoder, "more than 512 KiB of local memory");
-    for (uint32_t m = first[c]; m < first[c + 1]; m++)
-      local_bytes[members[m]] = (uint32_t)total;
+    for (uint32_t m = first[c]; m < first[c + 1]; m++) local_bytes[members[m]] = (uint32_t)total;
   }
 }
 
@@ -165,8 +166,9 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
   return alignment > 1 ? (value + alignment - 1) & ~(alignment - 1) : value;
 }
 
-/* Static variables in the order of appearance. The whole is rounded up to the largest alignment of any
- * dynamic array of the module, even when the kernel uses none; behind it begins the dynamic part. */
+/* Static variables in the order of appearance. The whole is rounded up to the largest alignment of
+ * any dynamic array of the module, even when the kernel uses none; behind it begins the dynamic
+ * part. */
 static void place_shared(Decoder *decoder, Function *entry, const bool *needed) {
   Module *module = decoder->module;
   entry->shared_offsets =
@@ -205,7 +207,8 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   for (uint32_t i = 0; i < count; i++) {
     const Function *function = module->functions[queue[i]];
     for (uint32_t k = 0; k < function->shared.count; k++) needed[function->shared.items[k]] = true;
-    for (uint32_t k = 0; k < function->columns.count; k++) column[function->columns.items[k]] = true;
+    for (uint32_t k = 0; k < function->columns.count; k++)
+      column[function->columns.items[k]] = true;
     for (uint32_t k = 0; k < graph->edges[queue[i]].count; k++) {
       uint32_t callee = graph->edges[queue[i]].items[k];
       if (!seen[callee]) queue[count++] = callee;
@@ -216,8 +219,8 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   NumberList columns = {0};
   for (uint32_t i = 0; i < module->column_count; i++) {
     if (!column[i]) continue;
-    columns.items = grow(decoder, columns.items, columns.count, &columns.capacity,
-                         sizeof *columns.items);
+    columns.items =
+        grow(decoder, columns.items, columns.count, &columns.capacity, sizeof *columns.items);
     columns.items[columns.count++] = i;
   }
   entry->columns = columns;
@@ -290,15 +293,22 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->inner_line = draft->inner_line;
   out->inner_file = draft->inner_file;
   switch (draft->wanted) {
-    case 1: out->execute = flow_converge; return true;
-    case 2: out->execute = flow_read_clock; return true;
-    case 3: out->execute = flow_land; return true;
+    case 1:
+      out->execute = flow_converge;
+      return true;
+    case 2:
+      out->execute = flow_read_clock;
+      return true;
+    case 3:
+      out->execute = flow_land;
+      return true;
   }
   if (draft->call) return decode_call(decoder, draft, out);
   bool is_async;
   const InstructionRow *row = instruction_row(&draft->statement, &is_async);
   if (!row || !row->decode)
-    return decoder_error(decoder, &draft->statement, "the emulator does not know the instruction %s",
+    return decoder_error(decoder, &draft->statement,
+                         "the emulator does not know the instruction %s",
                          draft->statement.modifiers[0]);
   if (draft->targets) out->decoded = draft->targets;
   if (!row->decode(decoder, &draft->statement, out)) return false;
@@ -343,7 +353,7 @@ void decode_module(Decoder *decoder) {
   place_frames(&graph, local_bytes);
 
   uint64_t slots = 0;
-  for (int class = CLASS_32; class < CLASS_COUNT; class++) {
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
     module->region_first[class] = (uint32_t)slots;
     slots += (uint64_t)module->region_size[class] * class_slots[class];
   }

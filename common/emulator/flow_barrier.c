@@ -115,14 +115,22 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   const char *type = NULL;
   for (int i = 1; i < statement->modifier_count; i++) {
     const char *name = statement->modifiers[i];
-    if (strcmp(name, "sync") == 0) sync = true;
-    else if (strcmp(name, "arrive") == 0) arrives = true;
-    else if (strcmp(name, "red") == 0) reduces = true;
-    else if (strcmp(name, "popc") == 0) operation = REDUCE_POPC;
-    else if (strcmp(name, "and") == 0) operation = REDUCE_AND;
-    else if (strcmp(name, "or") == 0) operation = REDUCE_OR;
-    else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0) type = name;
-    else if (strcmp(name, "cta") != 0 && strcmp(name, "aligned") != 0) known = false;
+    if (strcmp(name, "sync") == 0)
+      sync = true;
+    else if (strcmp(name, "arrive") == 0)
+      arrives = true;
+    else if (strcmp(name, "red") == 0)
+      reduces = true;
+    else if (strcmp(name, "popc") == 0)
+      operation = REDUCE_POPC;
+    else if (strcmp(name, "and") == 0)
+      operation = REDUCE_AND;
+    else if (strcmp(name, "or") == 0)
+      operation = REDUCE_OR;
+    else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0)
+      type = name;
+    else if (strcmp(name, "cta") != 0 && strcmp(name, "aligned") != 0)
+      known = false;
   }
   const Operand *operand = out->operand;
   uint32_t count = out->operand_count;
@@ -194,12 +202,10 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
     return fault(warp, in, early, 719, "cluster-barrier",
                  "barrier.cluster.wait without a barrier.cluster.arrive before it");
   for (int lane = 0; lane < LANES; lane++)
-    if ((mask >> lane & 1) &&
-        flow->cluster_generation[lane] == cluster->flow->barrier_generation)
+    if ((mask >> lane & 1) && flow->cluster_generation[lane] == cluster->flow->barrier_generation)
       return STEP_BLOCKED;
   flow->cluster_arrived &= ~mask;
-  if (settings()->check)
-    check_cluster_wait(warp, in, flow->cluster_generation[first_lane(mask)]);
+  if (settings()->check) check_cluster_wait(warp, in, flow->cluster_generation[first_lane(mask)]);
   return STEP_NEXT;
 }
 

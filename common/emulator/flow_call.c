@@ -1,6 +1,6 @@
-/* flow_call.c: calls of device functions, direct and through pointers, and of those that the runtime
- * provides (vprintf, __assertfail). Arguments and results are bytes of the caller's and the callee's
- * .local frames; a call copies them. */
+/* flow_call.c: calls of device functions, direct and through pointers, and of those that the
+ * runtime provides (vprintf, __assertfail). Arguments and results are bytes of the caller's and the
+ * callee's .local frames; a call copies them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,14 +26,16 @@ static uint64_t *frame_column(const Warp *warp) {
   return column_u64(warp, module->columns[module->frame_column].slot);
 }
 
-static uint32_t frame_size(const Function *function) { return (function->frame_bytes + 15u) & ~15u; }
+static uint32_t frame_size(const Function *function) {
+  return (function->frame_bytes + 15u) & ~15u;
+}
 
 /* ---- A recursive call keeps the caller's registers ---- */
 static const uint8_t class_slots[CLASS_COUNT] = {0, 1, 2, 4};
 
 static size_t registers_bytes(const Function *function) {
   size_t slots = 0;
-  for (int class = CLASS_32; class < CLASS_COUNT; class++)
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++)
     slots += function->frame[class] * class_slots[class];
   return slots * SLOT_BYTES;
 }
@@ -45,7 +47,7 @@ static bool save_registers(Warp *warp, Frame *frame) {
   frame->saved_predicates = malloc((function->frame[CLASS_PREDICATE] + 1u) * sizeof(uint32_t));
   if (!frame->saved || !frame->saved_predicates) return false;
   uint8_t *to = frame->saved;
-  for (int class = CLASS_32; class < CLASS_COUNT; class++) {
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
     size_t first = module->region_first[class] + function->base[class] * class_slots[class];
     size_t bytes = (size_t)function->frame[class] * class_slots[class] * SLOT_BYTES;
     memcpy(to, warp->registers + first * SLOT_BYTES, bytes);
@@ -60,7 +62,7 @@ static void restore_registers(Warp *warp, const Frame *frame, LaneMask mask) {
   const Function *function = frame->caller;
   const Module *module = function->module;
   const uint8_t *from = frame->saved;
-  for (int class = CLASS_32; class < CLASS_COUNT; class++) {
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
     unsigned lane_bytes = class_slots[class] * 4u;
     size_t first = module->region_first[class] + function->base[class] * class_slots[class];
     for (uint32_t i = 0; i < function->frame[class]; i++) {
@@ -94,12 +96,11 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   Group *group = current_group(warp);
   const Function *caller = group->function;
   uint32_t place = (uint32_t)(in - caller->code);
-  if (callee->parameter_count != call->argument_count ||
-      callee->result_count != call->result_count)
+  if (callee->parameter_count != call->argument_count || callee->result_count != call->result_count)
     return fault(warp, in, mask, 719, "call",
                  "%s takes %u arguments and gives %u results, but the call passes %u and takes %u",
-                 callee->name, callee->parameter_count, callee->result_count,
-                 call->argument_count, call->result_count);
+                 callee->name, callee->parameter_count, callee->result_count, call->argument_count,
+                 call->result_count);
   uint32_t depth = group->frame ? group->frame->depth + 1 : 1;
   uint64_t *frames = frame_column(warp);
   uint32_t size = frame_size(caller);
@@ -113,8 +114,8 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
     for (uint32_t i = 0; i < call->argument_count; i++) {
       uint32_t bytes = callee->parameters[i].bytes;
       if (bytes > call->arguments[i].bytes) bytes = call->arguments[i].bytes;
-      copy_bytes(warp, lane, fresh + callee->parameters[i].offset,
-                 old + call->arguments[i].offset, bytes);
+      copy_bytes(warp, lane, fresh + callee->parameters[i].offset, old + call->arguments[i].offset,
+                 bytes);
     }
     frames[lane] = fresh;
   }
@@ -247,8 +248,9 @@ static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) 
     } else if (at) {
       const Allocation *allocation = memory_find(at);
       source = (const uint8_t *)(uintptr_t)at;
-      if (!allocation) return fault(warp, in, 1u << lane, 700, "printf",
-                                    "the arguments of a printf are not in device memory");
+      if (!allocation)
+        return fault(warp, in, 1u << lane, 700, "printf",
+                     "the arguments of a printf are not in device memory");
       if (bytes > allocation->end - at) bytes = allocation->end - at;
     }
     memcpy(arguments, source, bytes);

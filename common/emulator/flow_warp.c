@@ -1,18 +1,18 @@
 /* flow_warp.c: instructions in which the lanes of a warp work together: votes, shuffles, matches,
- * reductions, elections, and the warp's own barrier. Each names its lanes in a mask; it happens when
- * all of those that have not exited stand at it. */
+ * reductions, elections, and the warp's own barrier. Each names its lanes in a mask; it happens
+ * when all of those that have not exited stand at it. */
 #include <string.h>
 
 #include "checker.h"
 #include "form.h"
 #include "machine.h"
 
-#define FOR_EACH_LANE(mask, lane)                                                     \
-  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1)    \
+#define FOR_EACH_LANE(mask, lane)                                                  \
+  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
     for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
 
 typedef struct {
-  const Operand *d, *p;      /* results; NULL or a sink: not wanted */
+  const Operand *d, *p; /* results; NULL or a sink: not wanted */
   const Operand *a, *b, *c;
   const Operand *members;
   void (*act)(Warp *warp, const Instruction *in, LaneMask lanes);
@@ -40,13 +40,14 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     members = value_u32(warp, together->members, first);
     LaneMask same = 0;
     FOR_EACH_LANE(left, lane)
-      if (value_u32(warp, together->members, lane) == members) same |= 1u << lane;
+    if (value_u32(warp, together->members, lane) == members) same |= 1u << lane;
     left &= ~same;
     if (same & ~members) {
-      finding(warp, in, same & ~members, "membermask",
-              "a thread executes this with the member mask 0x%08x, which does not name it: name all "
-              "threads that execute it together, and no others",
-              members);
+      finding(
+          warp, in, same & ~members, "membermask",
+          "a thread executes this with the member mask 0x%08x, which does not name it: name all "
+          "threads that execute it together, and no others",
+          members);
       members |= same;
     }
     if ((members & live) != same) continue;
@@ -90,15 +91,13 @@ static bool wants(Decoder *decoder, const PtxStatement *statement, bool fine, co
 
 static bool is_value(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
 static bool is_result(const Operand *operand) {
-  return (operand->kind == OPERAND_REGISTER && !operand->constant) ||
-         operand->kind == OPERAND_SINK;
+  return (operand->kind == OPERAND_REGISTER && !operand->constant) || operand->kind == OPERAND_SINK;
 }
 static bool is_predicate(const Operand *operand) {
   return operand->kind == OPERAND_PREDICATE || (is_value(operand) && operand->constant);
 }
 static bool is_predicate_result(const Operand *operand) {
-  return (operand->kind == OPERAND_PREDICATE && !operand->negated) ||
-         operand->kind == OPERAND_SINK;
+  return (operand->kind == OPERAND_PREDICATE && !operand->negated) || operand->kind == OPERAND_SINK;
 }
 
 static LaneMask predicate_of(const Warp *warp, const Operand *operand) {
@@ -125,10 +124,18 @@ static void act_vote(Warp *warp, const Instruction *in, LaneMask lanes) {
   const Together *vote = in->decoded;
   LaneMask yes = predicate_of(warp, vote->a) & lanes;
   switch (vote->kind) {
-    case VOTE_ALL: set_predicates(warp, vote->d, lanes, yes == lanes ? ~0u : 0u); break;
-    case VOTE_ANY: set_predicates(warp, vote->d, lanes, yes ? ~0u : 0u); break;
-    case VOTE_UNI: set_predicates(warp, vote->d, lanes, yes == lanes || !yes ? ~0u : 0u); break;
-    default: set_values(warp, vote->d, lanes, yes); break;
+    case VOTE_ALL:
+      set_predicates(warp, vote->d, lanes, yes == lanes ? ~0u : 0u);
+      break;
+    case VOTE_ANY:
+      set_predicates(warp, vote->d, lanes, yes ? ~0u : 0u);
+      break;
+    case VOTE_UNI:
+      set_predicates(warp, vote->d, lanes, yes == lanes || !yes ? ~0u : 0u);
+      break;
+    default:
+      set_values(warp, vote->d, lanes, yes);
+      break;
   }
 }
 
@@ -142,8 +149,9 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
   const char *type = kind == VOTE_BALLOT ? "b32" : "pred";
   bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && kind >= 0 &&
               has_modifier(statement, type) && out->operand_count == 3;
-  fine = fine && is_predicate(&out->operand[1]) &&
-         (kind == VOTE_BALLOT ? is_result(&out->operand[0]) : is_predicate_result(&out->operand[0]));
+  fine =
+      fine && is_predicate(&out->operand[1]) &&
+      (kind == VOTE_BALLOT ? is_result(&out->operand[0]) : is_predicate_result(&out->operand[0]));
   vote->kind = (uint8_t)kind;
   vote->d = &out->operand[0];
   vote->a = &out->operand[1];
@@ -169,10 +177,18 @@ static void act_shuffle(Warp *warp, const Instruction *in, LaneMask lanes) {
     int from;
     bool inside;
     switch (shuffle->kind) {
-      case SHUFFLE_UP: from = lane - b, inside = from >= last; break;
-      case SHUFFLE_DOWN: from = lane + b, inside = from <= last; break;
-      case SHUFFLE_BUTTERFLY: from = lane ^ b, inside = from <= last; break;
-      default: from = first | (b & ~segment), inside = from <= last; break;
+      case SHUFFLE_UP:
+        from = lane - b, inside = from >= last;
+        break;
+      case SHUFFLE_DOWN:
+        from = lane + b, inside = from <= last;
+        break;
+      case SHUFFLE_BUTTERFLY:
+        from = lane ^ b, inside = from <= last;
+        break;
+      default:
+        from = first | (b & ~segment), inside = from <= last;
+        break;
     }
     if (!inside) from = lane;
     if (inside) valid |= 1u << lane;
@@ -232,7 +248,7 @@ static void act_match(Warp *warp, const Instruction *in, LaneMask lanes) {
     uint64_t value = lane_value(warp, match->a, first_lane(left)) & cut;
     LaneMask same = 0;
     FOR_EACH_LANE(left, lane)
-      if ((lane_value(warp, match->a, lane) & cut) == value) same |= 1u << lane;
+    if ((lane_value(warp, match->a, lane) & cut) == value) same |= 1u << lane;
     FOR_EACH_LANE(same, lane) result[lane] = same;
     left &= ~same;
   }
@@ -272,12 +288,24 @@ static void act_redux(Warp *warp, const Instruction *in, LaneMask lanes) {
     uint32_t value = value_u32(warp, redux->a, lane);
     bool less = redux->is_signed ? (int32_t)value < (int32_t)sum : value < sum;
     switch (redux->kind) {
-      case REDUX_ADD: sum += value; break;
-      case REDUX_MIN: sum = less ? value : sum; break;
-      case REDUX_MAX: sum = less ? sum : value; break;
-      case REDUX_AND: sum &= value; break;
-      case REDUX_OR: sum |= value; break;
-      default: sum ^= value; break;
+      case REDUX_ADD:
+        sum += value;
+        break;
+      case REDUX_MIN:
+        sum = less ? value : sum;
+        break;
+      case REDUX_MAX:
+        sum = less ? sum : value;
+        break;
+      case REDUX_AND:
+        sum &= value;
+        break;
+      case REDUX_OR:
+        sum |= value;
+        break;
+      default:
+        sum ^= value;
+        break;
     }
   }
   set_values(warp, redux->d, lanes, sum);
@@ -342,10 +370,11 @@ static StepResult run_warp_barrier(Warp *warp, const Instruction *in, LaneMask m
   LaneMask members = value_u32(warp, &in->operand[0], first_lane(mask));
   LaneMask missing = members & live & ~mask;
   if (mask & ~members)
-    finding(warp, in, mask & ~members, "membermask",
-            "a thread executes bar.warp.sync (__syncwarp) with the mask 0x%08x, which does not name "
-            "it",
-            members);
+    finding(
+        warp, in, mask & ~members, "membermask",
+        "a thread executes bar.warp.sync (__syncwarp) with the mask 0x%08x, which does not name "
+        "it",
+        members);
   if (missing) { /* they may wait at another bar.warp.sync */
     struct WarpFlow *flow = warp->flow;
     LaneMask found = 0;
@@ -371,8 +400,8 @@ static StepResult run_warp_barrier(Warp *warp, const Instruction *in, LaneMask m
 
 bool decode_warp_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   out->execute = run_warp_barrier;
-  return wants(decoder, statement,
-               statement->modifier_count == 3 && out->operand_count == 1 &&
-                   is_value(&out->operand[0]),
-               "bar.warp.sync mask");
+  return wants(
+      decoder, statement,
+      statement->modifier_count == 3 && out->operand_count == 1 && is_value(&out->operand[0]),
+      "bar.warp.sync mask");
 }

@@ -8,7 +8,7 @@
 static const struct {
   const InstructionRow *rows;
   bool is_async;
-} rooms[] = {{alu_rows, false},   {memory_rows, false}, {flow_rows, false},
+} rooms[] = {{alu_rows, false},      {memory_rows, false}, {flow_rows, false},
              {mbarrier_rows, false}, {async_rows, true},   {tensor_core_rows, true}};
 enum { ROOM_COUNT = sizeof rooms / sizeof rooms[0], BUCKETS = 256, MAX_ROWS = 2048 };
 

@@ -82,9 +82,8 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
   for (uint32_t i = 0; i < flow->count; i++)
     if (flow->groups[i].state == GROUP_YIELDED) flow->groups[i].state = GROUP_READY;
   for (;;) {
-    int picked = flow->count == 1 && may_run(&flow->groups[0], cluster)
-                     ? 0
-                     : pick_group(flow, cluster);
+    int picked =
+        flow->count == 1 && may_run(&flow->groups[0], cluster) ? 0 : pick_group(flow, cluster);
     if (expire) { /* one wait of each warp is told that its time is over */
       expire = false;
       if (picked < 0 && flow->count) picked = (int)(cluster->flow->expirations % flow->count);
@@ -217,15 +216,22 @@ static void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, R
   SliceEnd end = warp_run(warp, steps, expire);
   round->ran = true;
   switch (end) {
-    case SLICE_FAULT: round->fault = true; break;
-    case SLICE_YIELDED: round->yielded = true; break;
+    case SLICE_FAULT:
+      round->fault = true;
+      break;
+    case SLICE_YIELDED:
+      round->yielded = true;
+      break;
     case SLICE_DONE:
       flow->running_warps--;
       if (--warp->cta->running_warps == 0 && settings()->check) check_cta_exit(warp->cta);
       round->worked = true;
       break;
-    case SLICE_USED_UP: round->worked = true; break;
-    case SLICE_BLOCKED: break;
+    case SLICE_USED_UP:
+      round->worked = true;
+      break;
+    case SLICE_BLOCKED:
+      break;
   }
   if (flow->steps - before > POLL_STEPS || changes != context->cluster.changes)
     round->worked = true;
@@ -300,8 +306,9 @@ ClusterEnd cluster_run(Context *context) {
     if (flow->running_warps == 0) break;
     bool too_long = spins_too_long(context);
     if (too_long)
-      return hang(context, "it has run EMULATOR_STEPS instructions without any barrier, exit or "
-                           "asynchronous operation making progress: it spins");
+      return hang(context,
+                  "it has run EMULATOR_STEPS instructions without any barrier, exit or "
+                  "asynchronous operation making progress: it spins");
     if (round.worked) {
       polls = 0;
       continue;
@@ -367,12 +374,21 @@ StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask) {
   uint64_t value = 0;
   switch ((Special)in->operand[0].constant_value) {
     case SPECIAL_CLOCK:
-    case SPECIAL_CLOCK64: value = clock; break;
-    case SPECIAL_CLOCK_HI: value = clock >> 32; break;
+    case SPECIAL_CLOCK64:
+      value = clock;
+      break;
+    case SPECIAL_CLOCK_HI:
+      value = clock >> 32;
+      break;
     case SPECIAL_GLOBALTIMER:
-    case SPECIAL_GLOBALTIMER_LO: value = time; break;
-    case SPECIAL_GLOBALTIMER_HI: value = time >> 32; break;
-    default: break;
+    case SPECIAL_GLOBALTIMER_LO:
+      value = time;
+      break;
+    case SPECIAL_GLOBALTIMER_HI:
+      value = time >> 32;
+      break;
+    default:
+      break;
   }
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, value);

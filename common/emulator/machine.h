@@ -1,8 +1,9 @@
 /* machine.h: what machine.c, context.c, scheduler.c, hang.c and the flow_*.c rooms share.
  *
- * A warp is divided into groups of lanes that stand at one place with one call stack; one group runs
- * at a time. The group with the deepest stack, then the lowest place, goes first, for compilers put
- * the place where ways meet again behind all of them. Groups that meet at a leader become one. */
+ * A warp is divided into groups of lanes that stand at one place with one call stack; one group
+ * runs at a time. The group with the deepest stack, then the lowest place, goes first, for
+ * compilers put the place where ways meet again behind all of them. Groups that meet at a leader
+ * become one. */
 #ifndef EMULATOR_MACHINE_H
 #define EMULATOR_MACHINE_H
 
@@ -20,9 +21,9 @@ struct Frame {
   uint32_t return_place;
   uint32_t references;
   uint32_t depth;
-  uint32_t frame_bytes;    /* by which the caller's .local frame moved */
+  uint32_t frame_bytes; /* by which the caller's .local frame moved */
   const Function *callee;
-  uint8_t *saved;          /* a recursive call: the caller's registers, NULL otherwise */
+  uint8_t *saved; /* a recursive call: the caller's registers, NULL otherwise */
   uint32_t *saved_predicates;
 };
 
@@ -38,30 +39,30 @@ typedef struct {
   const Function *function;
   Frame *frame;
   uint64_t seen;
-  uint32_t generation;  /* of the barrier at which it has arrived */
+  uint32_t generation; /* of the barrier at which it has arrived */
   uint8_t state;
-  bool arrived;         /* at the named or cluster barrier where it stands: it only waits now */
+  bool arrived; /* at the named or cluster barrier where it stands: it only waits now */
 } Group;
 
 struct WarpFlow {
   Group groups[LANES];
   uint32_t count, current;
-  uint32_t backward_jumps;   /* of the running group while others waited */
-  uint32_t cluster_arrived;  /* lanes that have arrived at the cluster barrier and not waited */
+  uint32_t backward_jumps;  /* of the running group while others waited */
+  uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier and not waited */
   uint32_t cluster_generation[LANES]; /* which round of it each lane arrived in */
-  uint32_t register_limit;   /* setmaxnreg; 0: never executed */
+  uint32_t register_limit;            /* setmaxnreg; 0: never executed */
 };
 
 /* Named barriers of a CTA. */
 enum { BARRIERS = 16 };
 typedef struct {
-  uint32_t generation;      /* completed rounds */
-  uint32_t expected;        /* threads; 0: all that have not exited */
-  uint32_t arrived;         /* threads, warps with missing lanes counted whole when `expected` */
-  uint32_t live_arrived;    /* threads as they are */
-  uint32_t count_of_true, result_count; /* bar.red: of the running round, of the last one */
+  uint32_t generation;   /* completed rounds */
+  uint32_t expected;     /* threads; 0: all that have not exited */
+  uint32_t arrived;      /* threads, warps with missing lanes counted whole when `expected` */
+  uint32_t live_arrived; /* threads as they are */
+  uint32_t count_of_true, result_count;     /* bar.red: of the running round, of the last one */
   uint32_t contributed, result_contributed; /* threads that took part in it */
-  LaneMask warp_arrived[32]; /* in the running round, by warp */
+  LaneMask warp_arrived[32];                /* in the running round, by warp */
 } NamedBarrier;
 struct CtaBarriers {
   NamedBarrier barriers[BARRIERS];
@@ -70,16 +71,16 @@ struct CtaBarriers {
 };
 
 struct ClusterFlow {
-  uint64_t steps;         /* warp instructions executed: the cluster's clock */
-  uint64_t extra_time;    /* of nanosleep and expired waits, in clocks */
-  uint64_t quiet_steps;   /* since changes last moved */
+  uint64_t steps;       /* warp instructions executed: the cluster's clock */
+  uint64_t extra_time;  /* of nanosleep and expired waits, in clocks */
+  uint64_t quiet_steps; /* since changes last moved */
   uint64_t seen_changes;
   bool has_turn, wants_turn;
   uint32_t barrier_arrived, barrier_generation; /* barrier.cluster: threads */
   uint32_t live_threads;
   uint32_t running_warps;
   uint32_t expirations;
-  char *output;           /* of printf */
+  char *output; /* of printf */
   size_t output_used, output_size;
 };
 
@@ -90,9 +91,9 @@ struct Context {
   struct ClusterFlow flow;
   Cta ctas[MAX_CLUSTER_CTAS];
   struct CtaBarriers barriers[MAX_CLUSTER_CTAS];
-  Warp *warps;            /* of all CTAs */
+  Warp *warps; /* of all CTAs */
   struct WarpFlow *warp_flows;
-  uint32_t warp_count;    /* of all CTAs */
+  uint32_t warp_count; /* of all CTAs */
   uint8_t *registers, *local, *shared;
   uint32_t *predicates;
   bool suspended;
@@ -113,9 +114,7 @@ typedef enum {
   CLUSTER_FAULT
 } ClusterEnd;
 ClusterEnd cluster_run(Context *context);
-static inline Group *current_group(Warp *warp) {
-  return &warp->flow->groups[warp->flow->current];
-}
+static inline Group *current_group(Warp *warp) { return &warp->flow->groups[warp->flow->current]; }
 static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp->exited; }
 Group *split_group(struct WarpFlow *flow, LaneMask mask); /* takes lanes out of the current one */
 void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target);

@@ -1,4 +1,5 @@
-/* module.c: a PTX text as the runtime sees it: loaded or refused, its entries and variables by name. */
+/* module.c: a PTX text as the runtime sees it: loaded or refused, its entries and variables by
+ * name. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 #include "memory.h"
 #include "program.h"
 
-/* Each variable is device memory of its own, at its own host address, so an index that runs past its
- * end is found. */
+/* Each variable is device memory of its own, at its own host address, so an index that runs past
+ * its end is found. */
 void allocate_variable(Decoder *decoder, Symbol *symbol) {
   if (symbol->memory) return;
   size_t alignment = symbol->alignment > 256 ? symbol->alignment : 256;
@@ -66,8 +67,8 @@ static bool load(Decoder *decoder, const char *ptx, size_t bytes, const char *na
   module->bucket_count = 256;
   while (module->bucket_count < length / 256 && module->bucket_count < 1u << 16)
     module->bucket_count *= 2;
-  module->buckets = need(decoder, arena_allocate(&module->arena, module->bucket_count *
-                                                                     sizeof *module->buckets));
+  module->buckets =
+      need(decoder, arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets));
   decoder->at = module->text;
   parse_module(decoder);
   fill_variables(decoder);

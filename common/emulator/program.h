@@ -1,5 +1,5 @@
-/* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share about
- * a loaded PTX text. The other rooms see only ptx.h and module.h.
+/* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share
+ * about a loaded PTX text. The other rooms see only ptx.h and module.h.
  *
  *   parse.c      text -> symbols, and for each function its statements with operands by name
  *   registers.c  which registers live at the same time -> slots
@@ -27,9 +27,9 @@ typedef enum { CLASS_PREDICATE, CLASS_32, CLASS_64, CLASS_128, CLASS_COUNT } Reg
 typedef struct {
   uint8_t class;
   uint8_t bytes;
-  bool stable;         /* an asynchronous instruction writes it: it shares its slot with nobody */
+  bool stable;          /* an asynchronous instruction writes it: it shares its slot with nobody */
   uint32_t first, last; /* instructions between which it is alive */
-  uint32_t slot;       /* within its class and function */
+  uint32_t slot;        /* within its class and function */
 } Register;
 
 /* Columns that the machine fills: literals and symbols (once), special registers (by block or when
@@ -41,24 +41,59 @@ typedef enum {
   COLUMN_SPECIAL
 } ColumnKind;
 typedef enum {
-  SPECIAL_TID_X, SPECIAL_TID_Y, SPECIAL_TID_Z,
-  SPECIAL_NTID_X, SPECIAL_NTID_Y, SPECIAL_NTID_Z,
-  SPECIAL_CTAID_X, SPECIAL_CTAID_Y, SPECIAL_CTAID_Z,
-  SPECIAL_NCTAID_X, SPECIAL_NCTAID_Y, SPECIAL_NCTAID_Z,
-  SPECIAL_LANEID, SPECIAL_WARPID, SPECIAL_NWARPID, SPECIAL_SMID, SPECIAL_NSMID, SPECIAL_GRIDID,
-  SPECIAL_CLUSTERID_X, SPECIAL_CLUSTERID_Y, SPECIAL_CLUSTERID_Z,
-  SPECIAL_NCLUSTERID_X, SPECIAL_NCLUSTERID_Y, SPECIAL_NCLUSTERID_Z,
-  SPECIAL_CLUSTER_CTAID_X, SPECIAL_CLUSTER_CTAID_Y, SPECIAL_CLUSTER_CTAID_Z,
-  SPECIAL_CLUSTER_NCTAID_X, SPECIAL_CLUSTER_NCTAID_Y, SPECIAL_CLUSTER_NCTAID_Z,
-  SPECIAL_CLUSTER_CTARANK, SPECIAL_CLUSTER_NCTARANK, SPECIAL_IS_EXPLICIT_CLUSTER,
-  SPECIAL_LANEMASK_EQ, SPECIAL_LANEMASK_LE, SPECIAL_LANEMASK_LT, SPECIAL_LANEMASK_GE,
+  SPECIAL_TID_X,
+  SPECIAL_TID_Y,
+  SPECIAL_TID_Z,
+  SPECIAL_NTID_X,
+  SPECIAL_NTID_Y,
+  SPECIAL_NTID_Z,
+  SPECIAL_CTAID_X,
+  SPECIAL_CTAID_Y,
+  SPECIAL_CTAID_Z,
+  SPECIAL_NCTAID_X,
+  SPECIAL_NCTAID_Y,
+  SPECIAL_NCTAID_Z,
+  SPECIAL_LANEID,
+  SPECIAL_WARPID,
+  SPECIAL_NWARPID,
+  SPECIAL_SMID,
+  SPECIAL_NSMID,
+  SPECIAL_GRIDID,
+  SPECIAL_CLUSTERID_X,
+  SPECIAL_CLUSTERID_Y,
+  SPECIAL_CLUSTERID_Z,
+  SPECIAL_NCLUSTERID_X,
+  SPECIAL_NCLUSTERID_Y,
+  SPECIAL_NCLUSTERID_Z,
+  SPECIAL_CLUSTER_CTAID_X,
+  SPECIAL_CLUSTER_CTAID_Y,
+  SPECIAL_CLUSTER_CTAID_Z,
+  SPECIAL_CLUSTER_NCTAID_X,
+  SPECIAL_CLUSTER_NCTAID_Y,
+  SPECIAL_CLUSTER_NCTAID_Z,
+  SPECIAL_CLUSTER_CTARANK,
+  SPECIAL_CLUSTER_NCTARANK,
+  SPECIAL_IS_EXPLICIT_CLUSTER,
+  SPECIAL_LANEMASK_EQ,
+  SPECIAL_LANEMASK_LE,
+  SPECIAL_LANEMASK_LT,
+  SPECIAL_LANEMASK_GE,
   SPECIAL_LANEMASK_GT,
-  SPECIAL_DYNAMIC_SMEM_SIZE, SPECIAL_TOTAL_SMEM_SIZE, SPECIAL_AGGR_SMEM_SIZE,
-  SPECIAL_RESERVED_SMEM_BEGIN, SPECIAL_RESERVED_SMEM_END, SPECIAL_RESERVED_SMEM_CAP,
-  SPECIAL_ENVREG, /* %envreg0 to 31, by the column's value */
+  SPECIAL_DYNAMIC_SMEM_SIZE,
+  SPECIAL_TOTAL_SMEM_SIZE,
+  SPECIAL_AGGR_SMEM_SIZE,
+  SPECIAL_RESERVED_SMEM_BEGIN,
+  SPECIAL_RESERVED_SMEM_END,
+  SPECIAL_RESERVED_SMEM_CAP,
+  SPECIAL_ENVREG,      /* %envreg0 to 31, by the column's value */
   SPECIAL_FIRST_CLOCK, /* these are read anew at every use */
-  SPECIAL_CLOCK = SPECIAL_FIRST_CLOCK, SPECIAL_CLOCK_HI, SPECIAL_CLOCK64, SPECIAL_GLOBALTIMER,
-  SPECIAL_GLOBALTIMER_LO, SPECIAL_GLOBALTIMER_HI, SPECIAL_PM
+  SPECIAL_CLOCK = SPECIAL_FIRST_CLOCK,
+  SPECIAL_CLOCK_HI,
+  SPECIAL_CLOCK64,
+  SPECIAL_GLOBALTIMER,
+  SPECIAL_GLOBALTIMER_LO,
+  SPECIAL_GLOBALTIMER_HI,
+  SPECIAL_PM
 } Special;
 typedef struct Symbol Symbol;
 typedef struct {
@@ -72,35 +107,35 @@ typedef struct {
 
 /* ---- Symbols ---- */
 typedef enum {
-  SYMBOL_VARIABLE,       /* .global and .const */
+  SYMBOL_VARIABLE, /* .global and .const */
   SYMBOL_SHARED,
-  SYMBOL_LOCAL,          /* .local, and .param inside functions: offset in the frame */
+  SYMBOL_LOCAL, /* .local, and .param inside functions: offset in the frame */
   SYMBOL_ENTRY_PARAMETER,
   SYMBOL_REGISTER,
-  SYMBOL_REGISTERS,      /* a range %r<100> */
+  SYMBOL_REGISTERS, /* a range %r<100> */
   SYMBOL_FUNCTION,
   SYMBOL_PROTOTYPE,
-  SYMBOL_TARGETS         /* .branchtargets */
+  SYMBOL_TARGETS /* .branchtargets */
 } SymbolKind;
 typedef struct Initialiser Initialiser;
 struct Symbol {
   const char *name;
-  Symbol *next;          /* in its hash bucket */
+  Symbol *next; /* in its hash bucket */
   uint32_t hash;
   uint8_t kind;
   uint8_t element_bytes;
   uint8_t class;
   bool constant_space, external, weak, parameter;
   uint32_t alignment;
-  uint64_t bytes;        /* 0 for "extern .shared x[]" */
-  uint64_t offset;       /* LOCAL, ENTRY_PARAMETER */
-  uint8_t *memory;       /* VARIABLE: its bytes, registered as device memory */
-  uint8_t *block;        /* what to free */
+  uint64_t bytes;  /* 0 for "extern .shared x[]" */
+  uint64_t offset; /* LOCAL, ENTRY_PARAMETER */
+  uint8_t *memory; /* VARIABLE: its bytes, registered as device memory */
+  uint8_t *block;  /* what to free */
   Initialiser *initialisers;
   uint32_t first_register, range_count; /* REGISTER: its number; REGISTERS: the range's number */
-  uint32_t number;       /* SHARED: index in Module.shared */
+  uint32_t number;                      /* SHARED: index in Module.shared */
   Function *function;
-  uint32_t *labels;      /* TARGETS: uses of labels, then instructions */
+  uint32_t *labels; /* TARGETS: uses of labels, then instructions */
   uint32_t label_count;
   uint32_t line;
 };
@@ -129,8 +164,8 @@ typedef struct {
   uint32_t inner_line; /* inside a wrapper that was inlined there; 0: not */
   const char *inner_file;
   struct CallSite *call;
-  const Symbol *targets;  /* brx.idx */
-  uint8_t wanted;         /* pseudo-instructions of the machine, see decode.c */
+  const Symbol *targets; /* brx.idx */
+  uint8_t wanted;        /* pseudo-instructions of the machine, see decode.c */
 } Draft;
 enum { NO_REGISTER = 0xffffffffu };
 
@@ -138,12 +173,12 @@ enum { NO_REGISTER = 0xffffffffu };
 typedef enum { REFER_REGISTER = 1, REFER_COLUMN, REFER_LABEL } Reference;
 
 typedef struct CallSite {
-  Function *callee;           /* NULL: through the register in operand[0] */
-  const Function *prototype;  /* indirect calls */
-  ParameterPlace *arguments;  /* in the caller's frame */
+  Function *callee;          /* NULL: through the register in operand[0] */
+  const Function *prototype; /* indirect calls */
+  ParameterPlace *arguments; /* in the caller's frame */
   ParameterPlace *results;
   uint32_t argument_count, result_count;
-  bool recursive;             /* caller and callee may call each other: registers are saved */
+  bool recursive; /* caller and callee may call each other: registers are saved */
 } CallSite;
 
 struct Function {
@@ -151,8 +186,8 @@ struct Function {
   Module *module;
   const char *name;
   bool entry, defined, prototype, address_taken, has_indirect_calls;
-  uint32_t number;       /* in Module.functions */
-  uint64_t address;      /* what a pointer to it holds */
+  uint32_t number;  /* in Module.functions */
+  uint64_t address; /* what a pointer to it holds */
   ParameterPlace *parameters, *results;
   uint32_t parameter_count, result_count;
 
@@ -166,20 +201,20 @@ struct Function {
   uint32_t count;
   uint32_t frame[CLASS_COUNT]; /* how many of each class */
   uint32_t base[CLASS_COUNT];
-  uint32_t component;          /* of the call graph: functions that may call each other */
-  uint32_t frame_bytes;        /* .local memory of one call */
+  uint32_t component;   /* of the call graph: functions that may call each other */
+  uint32_t frame_bytes; /* .local memory of one call */
   bool uses_dynamic_shared;
-  NumberList callees;          /* numbers of functions */
-  NumberList shared;           /* numbers of .shared variables that it names */
+  NumberList callees; /* numbers of functions */
+  NumberList shared;  /* numbers of .shared variables that it names */
 
   /* of entries, with all that they may call */
-  uint32_t *shared_offsets;    /* by number of the .shared variable */
-  NumberList columns;          /* which columns it needs filled */
+  uint32_t *shared_offsets; /* by number of the .shared variable */
+  NumberList columns;       /* which columns it needs filled */
   uint32_t local_bytes;
   uint32_t max_threads_z;
   uint32_t minimum_ctas;
-  bool needs_cluster;          /* .explicitcluster */
-  bool many_clusters;          /* executed order-sensitive instructions before: start serially */
+  bool needs_cluster; /* .explicitcluster */
+  bool many_clusters; /* executed order-sensitive instructions before: start serially */
 };
 
 struct Module {
@@ -200,12 +235,12 @@ struct Module {
   uint32_t column_table_size;
   const char **files;
   uint32_t file_count;
-  uint32_t slots;         /* of a warp, all in all */
+  uint32_t slots; /* of a warp, all in all */
   uint32_t predicates;
-  uint32_t frame_column;  /* the COLUMN_FRAME column */
+  uint32_t frame_column;              /* the COLUMN_FRAME column */
   uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
   uint32_t region_size[CLASS_COUNT];
-  bool columns_final;     /* columns have slots; new ones get theirs at once */
+  bool columns_final; /* columns have slots; new ones get theirs at once */
 };
 
 /* ---- Where inlined functions were called ---- */
@@ -226,9 +261,9 @@ struct Decoder {
 
   const char *at;
   uint32_t line;
-  int depth;              /* nesting of expressions and braces, bounded */
+  int depth; /* nesting of expressions and braces, bounded */
 
-  Function *function;     /* being parsed or decoded */
+  Function *function; /* being parsed or decoded */
   uint32_t source_line;
   const char *source_file;
   uint32_t inner_line;
@@ -236,20 +271,20 @@ struct Decoder {
   Inlining inlinings[MAX_INLININGS];
   uint32_t inlining_count;
 
-  Symbol **undo;          /* symbols of the open scopes, innermost last */
+  Symbol **undo; /* symbols of the open scopes, innermost last */
   uint32_t undo_count, undo_capacity;
   uint32_t *scope_parent; /* of each scope of the function */
   uint32_t scope_count, scope_capacity;
-  uint32_t scope;         /* the open one */
+  uint32_t scope; /* the open one */
 
-  struct Label *labels;   /* of the function */
+  struct Label *labels; /* of the function */
   uint32_t label_count, label_capacity;
   struct LabelUse *label_uses;
   uint32_t label_use_count, label_use_capacity;
   struct RangeRegister *range_registers; /* hash: which register is number n of range r */
   uint32_t range_register_count, range_register_size;
   uint32_t range_count;
-  uint64_t frame_cursor;  /* .local bytes in use by the open scopes */
+  uint64_t frame_cursor; /* .local bytes in use by the open scopes */
 };
 
 /* ptx.c: lexer */
@@ -262,14 +297,14 @@ void skip_space(Decoder *decoder);
 bool accept_char(Decoder *decoder, char c);
 void expect_char(Decoder *decoder, char c);
 bool at_identifier(const Decoder *decoder);
-const char *parse_identifier(Decoder *decoder);      /* fails when there is none */
-const char *accept_directive(Decoder *decoder);      /* ".name" without the dot, or NULL */
+const char *parse_identifier(Decoder *decoder); /* fails when there is none */
+const char *accept_directive(Decoder *decoder); /* ".name" without the dot, or NULL */
 typedef struct {
   uint64_t value;
   bool floating;
   uint8_t bytes; /* 8, or 4 for 0f... */
 } Literal;
-Literal parse_literal(Decoder *decoder);             /* a constant expression */
+Literal parse_literal(Decoder *decoder); /* a constant expression */
 uint64_t parse_integer(Decoder *decoder);
 uint64_t parse_count(Decoder *decoder);
 const char *parse_string(Decoder *decoder);
@@ -301,10 +336,10 @@ struct Initialiser {
   Initialiser *next;
   uint64_t offset;
   uint8_t bytes;
-  uint8_t shift;          /* "0xff00(symbol)": which byte */
+  uint8_t shift; /* "0xff00(symbol)": which byte */
   uint8_t masked;
   int64_t addend;
-  const char *symbol;     /* NULL: addend is the value */
+  const char *symbol; /* NULL: addend is the value */
   uint32_t line;
 };
 

@@ -146,7 +146,8 @@ void expect_char(Decoder *decoder, char c) {
   if (accept_char(decoder, c)) return;
   char found[8] = "the end";
   if (*decoder->at)
-    snprintf(found, sizeof found, "'%c'", isprint((unsigned char)*decoder->at) ? *decoder->at : '?');
+    snprintf(found, sizeof found, "'%c'",
+             isprint((unsigned char)*decoder->at) ? *decoder->at : '?');
   parse_fail(decoder, "expected '%c' but found %s", c, found);
 }
 
@@ -169,8 +170,8 @@ const char *parse_identifier(Decoder *decoder) {
   }
   at++;
   while (continues_name(*at)) at++;
-  if (*first == '%' && at[0] == '.' && (at[1] == 'x' || at[1] == 'y' || at[1] == 'z' ||
-                                        at[1] == 'w') && !continues_name(at[2]))
+  if (*first == '%' && at[0] == '.' &&
+      (at[1] == 'x' || at[1] == 'y' || at[1] == 'z' || at[1] == 'w') && !continues_name(at[2]))
     at += 2;
   decoder->at = at;
   return copy_text(decoder, first, (size_t)(at - first));
@@ -315,20 +316,28 @@ static const struct {
 
 static uint64_t apply(Decoder *decoder, const char *operator, uint64_t a, uint64_t b) {
   switch (operator[0]) {
-    case '|': return operator[1] ? a || b : a | b;
-    case '&': return operator[1] ? a && b : a & b;
-    case '^': return a ^ b;
-    case '=': return a == b;
-    case '!': return a != b;
+    case '|':
+      return operator[1] ? a || b : a | b;
+    case '&':
+      return operator[1] ? a && b : a & b;
+    case '^':
+      return a ^ b;
+    case '=':
+      return a == b;
+    case '!':
+      return a != b;
     case '<':
       if (operator[1] == '<') return b > 63 ? 0 : a << b;
       return operator[1] ? (int64_t)a <= (int64_t)b : (int64_t)a < (int64_t)b;
     case '>':
       if (operator[1] == '>') return b > 63 ? 0 : (uint64_t)((int64_t)a >> b);
       return operator[1] ? (int64_t)a >= (int64_t)b : (int64_t)a > (int64_t)b;
-    case '+': return a + b;
-    case '-': return a - b;
-    case '*': return a * b;
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
   }
   if (b == 0) parse_fail(decoder, "a division by zero");
   if (b == UINT64_MAX) return operator[0] == '/' ? -a : 0; /* -1: INT64_MIN / -1 would trap */

@@ -1,7 +1,7 @@
 /* registers.c: gives the registers of a function their slots. A register is alive from where it may
  * be written to where it may last be read; two registers of one width that are never alive together
- * share a slot. A slot is a column of 32 lanes and every lane is a thread with a life of its own, so
- * what holds for one thread's control flow holds for the column, whatever the other lanes do;
+ * share a slot. A slot is a column of 32 lanes and every lane is a thread with a life of its own,
+ * so what holds for one thread's control flow holds for the column, whatever the other lanes do;
  * registers of different width never share, for their lanes lie elsewhere. */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,13 @@
 
 /* The first operand of these is read (or also read); that of all others is only written. */
 bool writes_first_operand(const PtxStatement *statement) {
-  static const char *const readers[] = {"st",     "red",       "bar",      "barrier",  "bra",
-                                        "brx",    "call",      "ret",      "exit",     "trap",
-                                        "wgmma",  "nanosleep", "prefetch", "prefetchu", "cp",
-                                        "fence",  "membar",    "setmaxnreg", "discard", "brkpt",
-                                        "pmevent", "applypriority", "stackrestore", "tensormap",
-                                        "multimem", "st.async", "griddepcontrol"};
+  static const char *const readers[] = {
+      "st",       "red",           "bar",          "barrier",   "bra",
+      "brx",      "call",          "ret",          "exit",      "trap",
+      "wgmma",    "nanosleep",     "prefetch",     "prefetchu", "cp",
+      "fence",    "membar",        "setmaxnreg",   "discard",   "brkpt",
+      "pmevent",  "applypriority", "stackrestore", "tensormap", "multimem",
+      "st.async", "griddepcontrol"};
   if (has_modifier(statement, "red") && strncmp(statement->modifiers[0], "bar", 3) == 0)
     return true; /* bar.red: a value comes back */
   for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
@@ -24,9 +25,9 @@ bool writes_first_operand(const PtxStatement *statement) {
 }
 
 typedef struct {
-  uint32_t first, last;         /* instructions */
-  uint32_t successors[2];       /* blocks; NO_REGISTER: none */
-  const Symbol *targets;        /* brx.idx */
+  uint32_t first, last;   /* instructions */
+  uint32_t successors[2]; /* blocks; NO_REGISTER: none */
+  const Symbol *targets;  /* brx.idx */
 } Block;
 
 typedef struct {
@@ -95,9 +96,9 @@ static void mention(Liveness *live, uint32_t place, uint32_t number, bool writes
 
 static bool ends_block(const Draft *draft) {
   const char *opcode = draft->statement.modifiers[0];
-  return draft->wanted == 0 && (strcmp(opcode, "bra") == 0 || strcmp(opcode, "brx") == 0 ||
-                                strcmp(opcode, "ret") == 0 || strcmp(opcode, "exit") == 0 ||
-                                strcmp(opcode, "trap") == 0);
+  return draft->wanted == 0 &&
+         (strcmp(opcode, "bra") == 0 || strcmp(opcode, "brx") == 0 || strcmp(opcode, "ret") == 0 ||
+          strcmp(opcode, "exit") == 0 || strcmp(opcode, "trap") == 0);
 }
 
 static void find_blocks(Decoder *decoder, Liveness *live) {
@@ -183,7 +184,7 @@ static void assign_slots(Decoder *decoder, Function *function) {
   Register **starts = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *starts));
   Register **ends = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *ends));
   uint32_t *spare = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *spare));
-  for (unsigned class = 0; class < CLASS_COUNT; class++) {
+  for (unsigned class = 0; class < CLASS_COUNT; class ++) {
     uint32_t used = 0, spare_count = 0, ended = 0;
     for (uint32_t i = 0; i < count; i++) {
       Register *one = &function->registers[i];
@@ -217,8 +218,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
   for (uint32_t i = 0; i < function->draft_count; i++) {
     const Draft *draft = &function->drafts[i];
     if (draft->operand_count > 0 && strcmp(draft->statement.modifiers[0], "wgmma") == 0)
-      for (uint32_t k = 0; k < draft->operand_count; k++)
-        mark_stable(function, &draft->operand[k]);
+      for (uint32_t k = 0; k < draft->operand_count; k++) mark_stable(function, &draft->operand[k]);
   }
   size_t total = live.words * live.block_count;
   Arena scratch = {0};
@@ -242,7 +242,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
   for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, mention);
   (void)arena;
   assign_slots(decoder, function);
-  uint32_t words = function->frame[CLASS_32] + 2 * function->frame[CLASS_64] +
-                   4 * function->frame[CLASS_128];
+  uint32_t words =
+      function->frame[CLASS_32] + 2 * function->frame[CLASS_64] + 4 * function->frame[CLASS_128];
   function->traits.registers = words + 16 > 255 ? 255 : words + 16 < 24 ? 24 : words + 16;
 }

@@ -1,7 +1,7 @@
 /* scheduler.c: runs a grid: clusters on host threads, and whose turn it is when order matters.
  *
- * Clusters run at the same time on as many host threads as there are, each until it ends or comes to
- * something whose order the others could see (an atomic that returns a value, a poll of global
+ * Clusters run at the same time on as many host threads as there are, each until it ends or comes
+ * to something whose order the others could see (an atomic that returns a value, a poll of global
  * memory). There it is set aside until it holds the turn. The turn goes from cluster to cluster in
  * the order of their numbers; who holds it runs until it ends or only polls. As many clusters take
  * part as a chip of 132 multiprocessors holds at once; when all of those poll, the turn goes round
@@ -28,20 +28,20 @@ struct LaunchFlow {
   pthread_cond_t changed;
   Launch *launch;
   uint32_t total, finished, running;
-  uint32_t next;             /* first cluster that was never started */
-  uint8_t *state;            /* ClusterState of each; COUNTED: the turn has seen that it finished */
-  uint32_t turn;             /* who holds it, or will when it stops */
+  uint32_t next;  /* first cluster that was never started */
+  uint8_t *state; /* ClusterState of each; COUNTED: the turn has seen that it finished */
+  uint32_t turn;  /* who holds it, or will when it stops */
   uint32_t ring_first, ring_end, ring_counted; /* clusters that the turn has reached so far */
   uint32_t resident;
-  uint32_t early;            /* contexts for clusters that run ahead of the turn */
+  uint32_t early; /* contexts for clusters that run ahead of the turn */
   uint32_t contexts_in_use;
-  uint64_t polled_steps;     /* in turns, one after the other, that only polled */
+  uint64_t polled_steps; /* in turns, one after the other, that only polled */
   Context *spare;
-  Context *suspended;        /* linked by next */
-  char **outputs;            /* of printf, by cluster, until those before have ended */
+  Context *suspended; /* linked by next */
+  char **outputs;     /* of printf, by cluster, until those before have ended */
   size_t *output_bytes;
   uint32_t printed;
-  bool failed;               /* no memory, or a fault: everybody stops */
+  bool failed; /* no memory, or a fault: everybody stops */
 };
 
 /* ---- The turn ---- */
@@ -232,9 +232,9 @@ static struct {
   pthread_mutex_t lock;
   pthread_cond_t start, done;
   struct LaunchFlow *job;
-  uint64_t round;  /* launches so far */
-  int count;       /* threads there are */
-  int wanted;      /* of them for this launch */
+  uint64_t round; /* launches so far */
+  int count;      /* threads there are */
+  int wanted;     /* of them for this launch */
   int working;
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .start = PTHREAD_COND_INITIALIZER,
@@ -288,8 +288,8 @@ static uint32_t resident_clusters(const Launch *launch) {
   const FunctionTraits *traits = function_traits(launch->kernel);
   uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
   uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
-  uint32_t shared = SHARED_RESERVED_BYTES + traits->static_shared_bytes +
-                    launch->dynamic_shared_bytes;
+  uint32_t shared =
+      SHARED_RESERVED_BYTES + traits->static_shared_bytes + launch->dynamic_shared_bytes;
   uint32_t on_one = 32;
   if (2048 / threads < on_one) on_one = 2048 / threads;
   if (233472 / shared < on_one) on_one = 233472 / shared;

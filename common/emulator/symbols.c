@@ -49,12 +49,11 @@ void forget_symbols(Decoder *decoder, uint32_t down_to) {
 /* ---- Registers ---- */
 uint32_t new_register(Decoder *decoder, unsigned class, unsigned bytes) {
   Function *function = decoder->function;
-  if (function->register_count >= 1u << 20)
-    parse_fail(decoder, "more than a million registers");
+  if (function->register_count >= 1u << 20) parse_fail(decoder, "more than a million registers");
   function->registers = grow(decoder, function->registers, function->register_count,
                              &function->register_capacity, sizeof *function->registers);
   function->registers[function->register_count] =
-      (Register){.class = (uint8_t)class, .bytes = (uint8_t)bytes, .first = UINT32_MAX};
+      (Register){.class = (uint8_t) class, .bytes = (uint8_t)bytes, .first = UINT32_MAX};
   return function->register_count++;
 }
 
@@ -126,7 +125,9 @@ uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, ui
     if (column->kind == COLUMN_SPECIAL && column->special == special && column->value == value)
       return note_column(decoder, i);
   }
-  Column column = {.kind = COLUMN_SPECIAL, .bytes = (uint8_t)bytes, .special = (uint16_t)special,
+  Column column = {.kind = COLUMN_SPECIAL,
+                   .bytes = (uint8_t)bytes,
+                   .special = (uint16_t)special,
                    .value = value};
   return note_column(decoder, new_column(decoder, column));
 }
@@ -292,11 +293,12 @@ struct LabelUse {
 enum { LABEL_BUCKETS = 1024 };
 
 void define_label(Decoder *decoder, const char *name) {
-  decoder->labels = grow(decoder, decoder->labels, decoder->label_count,
-                         &decoder->label_capacity, sizeof *decoder->labels);
-  decoder->labels[decoder->label_count++] = (struct Label){
-      .name = name, .hash = hash_text(name), .scope = decoder->scope,
-      .place = decoder->function->draft_count};
+  decoder->labels = grow(decoder, decoder->labels, decoder->label_count, &decoder->label_capacity,
+                         sizeof *decoder->labels);
+  decoder->labels[decoder->label_count++] = (struct Label){.name = name,
+                                                           .hash = hash_text(name),
+                                                           .scope = decoder->scope,
+                                                           .place = decoder->function->draft_count};
 }
 
 uint32_t use_label(Decoder *decoder, const char *name) {
@@ -322,8 +324,9 @@ uint32_t *resolve_labels(Decoder *decoder) {
     *bucket = i + 1;
     if (label->place < function->draft_count) function->drafts[label->place].leader = true;
   }
-  uint32_t *places = need(decoder, arena_allocate(&decoder->module->arena,
-                                                  (decoder->label_use_count + 1u) * sizeof *places));
+  uint32_t *places = need(
+      decoder,
+      arena_allocate(&decoder->module->arena, (decoder->label_use_count + 1u) * sizeof *places));
   for (uint32_t i = 0; i < decoder->label_use_count; i++) {
     const struct LabelUse *use = &decoder->label_uses[i];
     uint32_t found = 0;

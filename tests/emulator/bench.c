@@ -1,5 +1,6 @@
 /* bench.c: how fast the emulator runs, in million thread-instructions a second, for three kernels:
- * integer arithmetic, shared memory, and branches that split warps; on one host thread and on all. */
+ * integer arithmetic, shared memory, and branches that split warps; on one host thread and on all.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
-/* fuzz_ptx.c: damaged PTX must be refused with a reason, or loaded and run to an end; never a crash.
+/* fuzz_ptx.c: damaged PTX must be refused with a reason, or loaded and run to an end; never a
+ * crash.
  *
- * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources with
- * clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of PTX files. What loads
- * also runs: each entry, one small block, buffers for all 8-byte parameters, few steps. */
+ * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
+ * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of PTX files. What
+ * loads also runs: each entry, one small block, buffers for all 8-byte parameters, few steps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-/* run_ptx.c: runs one entry of a PTX file without the CUDA runtime, for tests of the front end and the
- * machine.
+/* run_ptx.c: runs one entry of a PTX file without the CUDA runtime, for tests of the front end and
+ * the machine.
  *
  *   run_ptx FILE ENTRY GRID BLOCK [ARGUMENT...]
  *
- * GRID and BLOCK are X or X,Y,Z; GRID:C sets a cluster of C blocks in x; BLOCK:N asks for N bytes of
- * dynamic shared memory. ARGUMENT is a number, f:NUMBER (a float), or buffer:TYPE:COUNT[:zero|:index],
- * TYPE one of u32, s32, f32, u64: a buffer that is printed afterwards.
- * "run_ptx FILE" alone loads the module and lists its entries and their traits. */
+ * GRID and BLOCK are X or X,Y,Z; GRID:C sets a cluster of C blocks in x; BLOCK:N asks for N bytes
+ * of dynamic shared memory. ARGUMENT is a number, f:NUMBER (a float), or
+ * buffer:TYPE:COUNT[:zero|:index], TYPE one of u32, s32, f32, u64: a buffer that is printed
+ * afterwards. "run_ptx FILE" alone loads the module and lists its entries and their traits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +95,12 @@ static void list_entries(const Module *module) {
   for (uint32_t i = 0; i < module->function_count; i++) {
     const Function *function = module->functions[i];
     if (!function->defined) continue;
-    printf("%s %s: %u instructions, %u parameters of %u bytes, %u registers, %u bytes shared, %u "
-           "local\n",
-           function->entry ? "entry" : "function", function->name, function->count,
-           function->parameter_count, function->traits.parameter_bytes,
-           function->traits.registers, function->traits.static_shared_bytes,
-           function->traits.local_bytes);
+    printf(
+        "%s %s: %u instructions, %u parameters of %u bytes, %u registers, %u bytes shared, %u "
+        "local\n",
+        function->entry ? "entry" : "function", function->name, function->count,
+        function->parameter_count, function->traits.parameter_bytes, function->traits.registers,
+        function->traits.static_shared_bytes, function->traits.local_bytes);
   }
   printf("%u slots, %u predicates, %u columns\n", module->slots, module->predicates,
          module->column_count);
