@@ -1,6 +1,6 @@
-/* parse.c: from text to symbols and drafts: declarations, scopes, and the statements of functions with
- * their operands looked up by name. Nothing here knows what an instruction does, but for the few that
- * name labels and functions (bra, brx, call). */
+/* parse.c: from text to symbols and drafts: declarations, scopes, and the statements of functions
+ * with their operands looked up by name. Nothing here knows what an instruction does, but for the
+ * few that name labels and functions (bra, brx, call). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,8 +160,7 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
     }
     item->symbol = name;
     skip_space(decoder);
-    if (*decoder->at == '+' || *decoder->at == '-')
-      item->addend = (int64_t)parse_integer(decoder);
+    if (*decoder->at == '+' || *decoder->at == '-') item->addend = (int64_t)parse_integer(decoder);
     if (item->masked) expect_char(decoder, ')');
   }
   *state->tail = item;
@@ -363,7 +362,8 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
       out->callee = symbol->function;
       return;
     case SYMBOL_PROTOTYPE:
-    case SYMBOL_TARGETS: break;
+    case SYMBOL_TARGETS:
+      break;
   }
   parse_fail(decoder, "%s cannot be an operand here", name);
 }
@@ -373,8 +373,7 @@ static void name_space(Decoder *decoder, PtxStatement *statement, const char *sp
   char opcode[512] = "";
   size_t length = 0;
   for (int i = 0; i < statement->modifier_count; i++) {
-    if (i > 0 && strncmp(statement->modifiers[i], "param", 5) == 0)
-      statement->modifiers[i] = space;
+    if (i > 0 && strncmp(statement->modifiers[i], "param", 5) == 0) statement->modifiers[i] = space;
     int added = snprintf(opcode + length, sizeof opcode - length, "%s%s", i ? "." : "",
                          statement->modifiers[i]);
     if (added < 0 || (size_t)added >= sizeof opcode - length)
@@ -568,7 +567,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
 
 /* Instructions that a whole warp executes together: .aligned ones other than barriers. */
 static bool wants_whole_warp(const PtxStatement *statement) {
-  static const char *const opcodes[] = {"wgmma", "ldmatrix", "stmatrix", "mma",
+  static const char *const opcodes[] = {"wgmma", "ldmatrix",  "stmatrix",  "mma",
                                         "wmma",  "movmatrix", "setmaxnreg"};
   if (!has_modifier(statement, "aligned")) return false;
   for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
@@ -658,8 +657,10 @@ static void parse_instruction(Decoder *decoder) {
     read->guard_negated = draft.guard_negated;
     read->wanted = 2;
     read->operand = need(decoder, arena_allocate(&module->arena, sizeof *read->operand));
-    read->operand[0] = (Operand){.kind = OPERAND_REGISTER, .bytes = module->columns[column].bytes,
-                                 .slot = REFER_COLUMN, .target = column,
+    read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
+                                 .bytes = module->columns[column].bytes,
+                                 .slot = REFER_COLUMN,
+                                 .target = column,
                                  .constant_value = module->columns[column].special};
     read->operand_count = 1;
   }
@@ -705,7 +706,8 @@ static void note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer
 }
 
 /* .loc file line column [, function_name ..., inlined_at file line column]. A reader looks for the
- * line of the kernel that called the wrapper, so that is source_line; inner_line is the wrapper's. */
+ * line of the kernel that called the wrapper, so that is source_line; inner_line is the wrapper's.
+ */
 static void parse_loc(Decoder *decoder) {
   SourcePlace inner = {.file = (uint32_t)parse_integer(decoder)};
   inner.line = (uint32_t)parse_integer(decoder);
@@ -784,8 +786,8 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     uint64_t bytes = elements * type.bytes * type.vector;
     if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
     *places = grow(decoder, *places, *count, &capacity, sizeof **places);
-    Symbol *symbol = new_symbol(decoder, name,
-                                function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL);
+    Symbol *symbol =
+        new_symbol(decoder, name, function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL);
     symbol->bytes = bytes;
     symbol->parameter = true;
     symbol->alignment = type.alignment;
@@ -893,8 +895,8 @@ static void parse_branch_targets(Decoder *decoder, const char *name) {
   Symbol *symbol = new_symbol(decoder, name, SYMBOL_TARGETS);
   uint32_t capacity = 0;
   do {
-    symbol->labels = grow(decoder, symbol->labels, symbol->label_count, &capacity,
-                          sizeof *symbol->labels);
+    symbol->labels =
+        grow(decoder, symbol->labels, symbol->label_count, &capacity, sizeof *symbol->labels);
     symbol->labels[symbol->label_count++] = use_label(decoder, parse_identifier(decoder));
   } while (accept_char(decoder, ','));
   expect_char(decoder, ';');
@@ -1007,7 +1009,8 @@ static void parse_body(Decoder *decoder, int depth) {
 
 /* Lanes gather at these, and leave barriers at the same time: groups may merge there. */
 static void mark_leaders(Function *function) {
-  static const char *const opcodes[] = {"vote", "shfl", "match", "redux", "elect", "bar", "barrier"};
+  static const char *const opcodes[] = {"vote",  "shfl", "match",  "redux",
+                                        "elect", "bar",  "barrier"};
   for (uint32_t i = 0; i + 1 < function->draft_count; i++)
     for (size_t k = 0; k < sizeof opcodes / sizeof opcodes[0]; k++)
       if (strcmp(function->drafts[i].statement.modifiers[0], opcodes[k]) == 0) {
@@ -1036,8 +1039,8 @@ static void finish_function(Decoder *decoder) {
     if (draft->targets) { /* a list may serve several branches: its own copy, resolved, for each */
       Symbol *own = need(decoder, arena_allocate(&decoder->module->arena, sizeof *own));
       *own = *draft->targets;
-      own->labels = need(decoder, arena_allocate(&decoder->module->arena,
-                                                 own->label_count * sizeof *own->labels));
+      own->labels = need(
+          decoder, arena_allocate(&decoder->module->arena, own->label_count * sizeof *own->labels));
       for (uint32_t k = 0; k < own->label_count; k++)
         own->labels[k] = places[draft->targets->labels[k]];
       draft->targets = own;
@@ -1075,8 +1078,7 @@ static void parse_function(Decoder *decoder, bool entry, bool external, bool wea
 
   /* A declaration before the definition: both are one function, known by the first symbol. */
   Symbol *symbol = find_symbol(module, name);
-  if (symbol && symbol->kind != SYMBOL_FUNCTION)
-    parse_fail(decoder, "%s is declared twice", name);
+  if (symbol && symbol->kind != SYMBOL_FUNCTION) parse_fail(decoder, "%s is declared twice", name);
   skip_space(decoder);
   bool body = *decoder->at == '{';
   if (symbol && symbol->function->defined && body && !weak)
