@@ -91,9 +91,12 @@ void order_begin(ClusterCheck *check) {
     check->wgmma_group[agent] = 1;
   }
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
+  memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
+  memset(check->leaving_seen, 0, sizeof check->leaving_seen);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     free(check->barriers[i]->answers);
+    free(check->barriers[i]->remote);
     free(check->barriers[i]);
   }
   check->barrier_count = check->barrier_places = 0;
@@ -163,7 +166,9 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
   if (check->cluster_round[round & 1] != round) {
     check->cluster_round[round & 1] = round;
     forget(clock, check->width);
+    forget(&check->cluster_leaving[round & 1], check->width);
   }
+  order_release(check, agent_of(warp), &check->cluster_leaving[round & 1]);
   if (release) order_release(check, agent_of(warp), clock);
 }
 
@@ -171,6 +176,9 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
   (void)in;
   ClusterCheck *check = check_of(warp);
   if (check->cluster_round[round & 1] != round) return;
+  Clock *learnt = &check->leaving_seen[warp->cta->rank];
+  if (!learnt->seen) *learnt = order_new_clock(check);
+  join(learnt->seen, check->cluster_leaving[round & 1].seen, check->width);
   order_acquire(check, agent_of(warp), &check->cluster_arriving[round & 1]);
 }
 
@@ -239,6 +247,9 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
   forget(&barrier->arriving, check->width);
   memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
+  free(barrier->remote);
+  barrier->remote = NULL;
+  barrier->armed = 0;
   /* Whoever knew phases of its former life knows none of the new one. */
   if (barrier->place != UINT32_MAX) {
     for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
@@ -271,6 +282,21 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             SHARED_OFFSET(address), rank);
     return true; /* the emulator keeps the memory: go on and see what else is wrong */
   }
+  bool of_peer = rank != warp->cta->rank;
+  if (of_peer && (!barrier || !barrier->valid ||
+                  !has_seen(check, agent, barrier->init_agent, barrier->init_clock))) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
+    bool ready = barrier && barrier->valid;
+    finding(warp, in, 1u << lane, "peer-barrier-not-ready",
+            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, %s.\n"
+            "Put barrier.cluster.arrive.release and .wait.acquire behind mbarrier.init and "
+            "fence.mbarrier_init, in all CTAs (__syncthreads() knows one CTA only).",
+            SHARED_OFFSET(address), rank,
+            ready ? "which has initialised it by luck: nothing orders that before this use"
+                  : "which has not initialised it yet");
+    if (ready) barrier->init_clock = 0; /* said once */
+    return ready;
+  }
   if (!barrier || !barrier->valid) {
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
     finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
@@ -284,14 +310,11 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     return false;
   }
   if (!has_seen(check, agent, barrier->init_agent, barrier->init_clock)) {
-    bool remote = barrier->init_agent / check->warps_per_cta != warp->cta->rank;
     finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
-            "the barrier at shared-memory offset 0x%x was initialised by another %s (line %u of "
-            "the source), and nothing orders that before this use.\n%s",
-            SHARED_OFFSET(address), remote ? "CTA" : "warp",
-            barrier->init_in ? barrier->init_in->source_line : 0,
-            remote ? "Put barrier.cluster.arrive.release and .wait.acquire behind the init."
-                   : "Put __syncthreads() behind the init.");
+            "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
+            "the source), and nothing orders that before this use.\n"
+            "Put __syncthreads() behind the init.",
+            SHARED_OFFSET(address), barrier->init_in ? barrier->init_in->source_line : 0);
     barrier->init_clock = 0; /* said once */
   } else if (!barrier->fenced && is_asynchronous(in) &&
              check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
@@ -348,6 +371,9 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
     }
     release = true;
   }
+  if (barrier && SHARED_RANK(address) != warp->cta->rank) {
+    exit_note_remote_arrive(check, barrier, agent, lane, in);
+  }
   if (!barrier || !release) return;
   /* The lanes of one instruction arrive one by one and release the same: once is enough. Not so for
    * cp.async, whose copies each lane has found landed for itself. */
@@ -367,7 +393,36 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
 
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            uint32_t bytes) {
-  (void)warp, (void)in, (void)lane, (void)address, (void)bytes;
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || !bytes || !in->text || !strstr(in->text, "arrive")) return;
+  uint32_t agent = agent_of(warp);
+  const Answer *answer = &barrier->answers[agent];
+  uint64_t knowing = 0;
+  for (uint32_t i = 0; i < check->width; i++) {
+    if (i != agent) knowing += check->clocks[agent].seen[i];
+  }
+  /* Armed twice in one phase, or in the next one by luck: who arms a phase must know that the bytes
+   * of the phase before have come. Only whoever has waited for nothing at all is told here; a wait
+   * that is not enough is another mistake. */
+  bool by_same = barrier->armed_agent == agent && barrier->armed_lane == lane;
+  bool twice = barrier->armed == barrier->phase + 1 && barrier->count == 1;
+  bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
+                 barrier->place != UINT32_MAX && !(answer->next > barrier->phase) &&
+                 check->clocks[agent].seen[barrier->place] < barrier->phase;
+  bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
+  if (by_same && (twice || by_luck) && !waited) {
+    finding(warp, in, 1u << lane, "stage-reused-too-early",
+            "announces bytes on the barrier at shared-memory offset 0x%x for another copy, and has not "
+            "waited for anything that tells that phase %u, with the bytes of the last one, is over%s.\n"
+            "Wait before a stage is filled again until its readers have said that they are done: "
+            "arrivals on a barrier that this thread waits for, or __syncthreads.",
+            SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
+  }
+  barrier->armed = barrier->phase + 1;
+  barrier->armed_agent = agent;
+  barrier->armed_lane = lane;
+  barrier->armed_knowing = knowing;
 }
 
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t finished_phase) {

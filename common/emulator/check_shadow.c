@@ -384,6 +384,17 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
                    : barrier               ? barrier->phase
                                            : 0;
   uint32_t next;
+  /* It was issued in an earlier phase, or counts in one that nobody has announced bytes for. */
+  if (barrier && (past->issue_phase[now->rank] < phase ||
+                  (phase > 0 && barrier->armed && barrier->armed <= phase))) {
+    REPORT(now, "too-few-bytes-expected",
+           "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+           "Announce in a phase all bytes that arrive in this CTA's shared memory in that phase, from "
+           "every copy%s (mbarrier.arrive.expect_tx).",
+           verb_now, place, what, landed, phase - 1,
+           check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
+    return;
+  }
   if (reading && order_answered_stale(barrier, now->agent, phase, &next)) {
     char over[64];
     if (next)
@@ -407,6 +418,16 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
            "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
            "for, or __syncthreads) before the next copy is issued.",
            verb_now, place, what);
+    return;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && barrier && past->agent == now->agent &&
+      past->lane == now->lane) {
+    REPORT(now, "stage-reused-too-early",
+           "%s %s, where %s %s.\n"
+           "Wait before the next copy is issued until the readers have said that they are done with "
+           "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads.",
+           verb_now, place, what, landed,
+           check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
     return;
   }
   REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
@@ -679,10 +700,11 @@ static uint32_t next_state(const AccessNow *now, uint32_t number) {
  * serves it; false: look at each word. */
 static bool touch_alike(AccessNow *now, const uint32_t *addresses, uint32_t words) {
   ClusterCheck *check = now->check;
-  uint32_t least = addresses[0], most = addresses[0];
-  for (int lane = 1; lane < LANES; lane++) {
+  uint32_t least = addresses[0], most = addresses[0], out_of_line = 0;
+  for (uint32_t lane = 0; lane < LANES; lane++) {
     least = addresses[lane] < least ? addresses[lane] : least;
     most = addresses[lane] > most ? addresses[lane] : most;
+    out_of_line |= addresses[lane] ^ (addresses[0] + lane * words * 4);
   }
   uint32_t rank = SHARED_RANK(least), first = SHARED_OFFSET(least) / 4;
   if (most - least > ALIKE_BYTES_MOST || rank != now->warp->cta->rank || ((least | most) & 3)) {
@@ -699,17 +721,28 @@ static bool touch_alike(AccessNow *now, const uint32_t *addresses, uint32_t word
   now->lane = 0;
   now->mask = FULL_WORD;
   uint32_t next = next_state(now, state);
-  if (next != state) {
+  if (next != state && !out_of_line) {
+    for (uint32_t i = 0; i < count; i++) states[i] = next;
+  } else if (next != state) {
     for (int lane = 0; lane < LANES; lane++) {
-      uint32_t *at = notes->states + SHARED_OFFSET(addresses[lane]) / 4;
-      for (uint32_t k = 0; k < words; k++) at[k] = next;
+      uint32_t *at = states + (addresses[lane] - least) / 4;
+      at[0] = next;
+      for (uint32_t k = 1; k < words; k++) at[k] = next;
     }
   }
   if (now->kind == ENTRY_WRITE) {
-    for (int lane = 0; lane < LANES; lane++) {
-      memset(notes->last_lane + SHARED_OFFSET(addresses[lane]) / 4, lane, words);
+    uint8_t *lanes = notes->last_lane + first;
+    if (!out_of_line && words == 1) {
+      for (int lane = 0; lane < LANES; lane++) lanes[lane] = (uint8_t)lane;
+    } else {
+      for (int lane = 0; lane < LANES; lane++) {
+        uint8_t *at = lanes + (addresses[lane] - least) / 4;
+        at[0] = (uint8_t)lane;
+        for (uint32_t k = 1; k < words; k++) at[k] = (uint8_t)lane;
+      }
     }
-    memset(notes->layouts + first / 32, 0, (first + count - 1) / 32 - first / 32 + 1);
+    notes->layouts[first / 32] = 0;
+    for (uint32_t i = first / 32 + 1; i <= (first + count - 1) / 32; i++) notes->layouts[i] = 0;
   }
   return true;
 }
@@ -836,6 +869,10 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->lane = (uint8_t)lane;
   operation->barrier = barrier;
   operation->issue_clock = clock_of(check, operation->agent);
+  for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
+    const MbarrierCheck *counting = barrier_of(check, operation, rank);
+    operation->issue_phase[rank] = counting ? counting->phase : 0;
+  }
   operation->next_allocated = check->operations;
   check->operations = operation;
   operation->next_of_warp = check->of_warp[operation->agent];
@@ -960,6 +997,7 @@ void check_cta_exit(Cta *cta) {
   if (cta->cluster->launch->error) return;
   check->ctas[cta->rank].exited = true;
   report_unwritten_reads(cta);
+  exit_check(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;
     for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {

@@ -35,6 +35,13 @@ typedef struct Answer {
   int lane;
 } Answer;
 
+/* The last arrival of an agent of another CTA. */
+typedef struct {
+  const Instruction *in; /* NULL: none yet */
+  uint32_t clock, phase;
+  int lane;
+} RemoteArrive;
+
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
@@ -50,7 +57,12 @@ typedef struct MbarrierCheck {
   uint32_t last_agent, last_clock;
   int last_lane;
   uint32_t finished_phase[2];
+  /* The last arrive.expect_tx: its phase plus 1, who, and how much of others' work it had seen. */
+  uint32_t armed, armed_agent;
+  uint64_t armed_knowing;
+  int armed_lane;
   struct Answer *answers; /* of each agent, to its last wait */
+  RemoteArrive *remote;   /* of each agent; NULL: only its own CTA has arrived so far */
 } MbarrierCheck;
 
 /* An asynchronous operation. */
@@ -64,6 +76,7 @@ struct AsyncCheck {
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
   uint32_t issue_clock;
+  uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in the
    * vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
   uint32_t replaced_place, replaced_phase;
@@ -134,6 +147,9 @@ struct ClusterCheck {
   Clock *clocks;             /* of each agent */
   Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
+  /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
+   * knowing that a peer is done, for nothing else. */
+  Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
   uint32_t barrier_count, barrier_places;
   State **states;
@@ -174,6 +190,11 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
  * knew of already? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
                           uint32_t *next);
+
+/* check_exit.c */
+void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
+                             const Instruction *in);
+void exit_check(Cta *cta);
 
 /* check_shadow.c */
 void shadow_begin(Cluster *cluster);

@@ -272,6 +272,7 @@ void async_describe(Cluster *cluster, FILE *out);
 /* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane); /* the cause's name */
+bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane); /* and others have not */
 /* wgmma.c */
 void tensor_warp_begin(Warp *warp);
 void tensor_warp_end(Warp *warp);

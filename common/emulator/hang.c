@@ -177,22 +177,27 @@ static void tell_story(FILE *out, const Story *story) {
 /* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
  * mostly follow from one of these. */
 static const char *const RULES[] = {
-    "hang-bytes-on-another-barrier", "hang-too-many-bytes-expected",
-    "hang-too-few-bytes-expected",   "waited-for-wrong-phase",
+    "hang-bytes-on-another-barrier", "hang-too-few-bytes-expected",
+    "hang-arrivals-missing", /* some have come */
+    "hang-too-many-bytes-expected",  "waited-for-wrong-phase",
     "phase-missed",                  "hang-arrivals-missing",
     "hang-threads-missing",          "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES };
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
   const char *rule = RULES[RULE_COUNT - 1];
   if (group->state == GROUP_BLOCKED && starts(in, "mbarrier.")) {
     rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
+    if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 &&
+        mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
+      return SOME_ARRIVED;
+    }
   } else if (group->state == GROUP_BLOCKED && (starts(in, "bar") || in->execute == flow_converge)) {
     rule = "hang-threads-missing";
   }
-  for (int i = 0; i < RULE_COUNT; i++)
+  for (int i = RULE_COUNT; i-- > 0;)
     if (strcmp(RULES[i], rule) == 0) return i;
   return RULE_COUNT - 1;
 }
