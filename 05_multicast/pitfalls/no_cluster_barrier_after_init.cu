@@ -1,0 +1,82 @@
+// pitfall no_cluster_barrier_after_init: a tile is sent to a peer whose barrier may not exist yet
+//   H200: varying results
+//   report: peer-barrier-not-ready
+//
+// The engine counts what it writes to a peer on the peer's barrier. __syncthreads() says that this
+// CTA's own barrier is initialised; the peer may not even have started. What the engine counts on
+// the barrier before its init is lost, and the peer waits for ever; after the init all is well. So
+// it works until one of the two starts late.
+#include <stdio.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../cluster.cuh"
+#include "../tma_multicast.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum {
+  CTAS = 2,  // of a cluster
+  CLUSTERS = 2,
+  THREADS = 64,
+  TILE_WORDS = 256,
+  TILE_BYTES = TILE_WORDS * 4,
+  SLICE_WORDS = TILE_WORDS / CTAS,
+  SLICE_BYTES = SLICE_WORDS * 4
+};
+
+__global__ void __cluster_dims__(CTAS, 1, 1)
+    share(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
+  __shared__ alignas(128) uint32_t tile[TILE_WORDS];
+  __shared__ uint64_t full;
+  uint32_t rank = cluster_rank();
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+
+  // Each CTA fetches one slice of the tile, for both.
+  if (threadIdx.x == 0) {
+    int first = (blockIdx.x / CTAS) * TILE_WORDS;
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    tma_load_1d_multicast(tile + rank * SLICE_WORDS, &tensor, first + rank * SLICE_WORDS, &full,
+                          cluster_mask_all(CTAS));
+  }
+  __syncwarp();
+  mbarrier_wait_parity(&full, 0);
+  for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
+    result[blockIdx.x * TILE_WORDS + i] = tile[i];
+  }
+  cluster_sync();  // nobody leaves while its peer may still send to it
+}
+
+int main(int argc, char **argv) {
+  program_begin("no_cluster_barrier_after_init", argc, argv, NULL, 0);
+  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][CTAS][TILE_WORDS];
+  uint32_t expected[CLUSTERS][CTAS][TILE_WORDS];
+  for (int cluster = 0; cluster < CLUSTERS; cluster++) {
+    for (int i = 0; i < TILE_WORDS; i++) {
+      host[cluster][i] = (uint32_t)(1000 * (cluster + 1) + i);
+      for (int rank = 0; rank < CTAS; rank++) expected[cluster][rank][i] = host[cluster][i];
+    }
+  }
+  uint32_t *tiles, *result;
+  CUDA_CHECK(cudaMalloc(&tiles, sizeof host));
+  CUDA_CHECK(cudaMalloc(&result, sizeof got));
+  CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(result, 0, sizeof got));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                       .rank = 1,
+                       .address = tiles,
+                       .size = {CLUSTERS * TILE_WORDS},
+                       .box = {SLICE_WORDS}};
+  share<<<CLUSTERS * CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
+  check_tile("the tiles of all CTAs", ELEMENT_U32, got, expected, CLUSTERS * CTAS, TILE_WORDS, 0);
+  CUDA_CHECK(cudaFree(tiles));
+  CUDA_CHECK(cudaFree(result));
+  return program_end("the tile in both CTAs of %d clusters, every word", CLUSTERS);
+}

@@ -1,0 +1,77 @@
+// pitfall peer_barrier_not_armed: the sender arms its own barrier and not the receiver's
+//   H200: hangs
+//   report: hang-too-few-bytes-expected
+//
+// One CTA fetches the tile for both. Its own barrier expects the bytes; nobody has told the peer's.
+// There the bytes are counted all the same, as bytes that came and were not expected, and the
+// arrival that belongs to the phase never comes: the peer waits for ever. Every receiving CTA arms
+// its own barrier.
+#include <stdio.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../cluster.cuh"
+#include "../tma_multicast.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum {
+  CTAS = 2,  // of a cluster
+  CLUSTERS = 2,
+  THREADS = 64,
+  TILE_WORDS = 256,
+  TILE_BYTES = TILE_WORDS * 4
+};
+
+__global__ void __cluster_dims__(CTAS, 1, 1)
+    share(const __grid_constant__ CUtensorMap tensor, uint32_t *result) {
+  __shared__ alignas(128) uint32_t tile[TILE_WORDS];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+
+  if (threadIdx.x == 0 && cluster_rank() == 0) {
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    tma_load_1d_multicast(tile, &tensor, (blockIdx.x / CTAS) * TILE_WORDS, &full,
+                          cluster_mask_all(CTAS));
+  }
+  __syncwarp();
+  mbarrier_wait_parity(&full, 0);
+  for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
+    result[blockIdx.x * TILE_WORDS + i] = tile[i];
+  }
+  cluster_sync();  // nobody leaves while its peer may still send to it
+}
+
+int main(int argc, char **argv) {
+  program_begin("peer_barrier_not_armed", argc, argv, NULL, 0);
+  uint32_t host[CLUSTERS][TILE_WORDS], got[CLUSTERS][CTAS][TILE_WORDS];
+  uint32_t expected[CLUSTERS][CTAS][TILE_WORDS];
+  for (int cluster = 0; cluster < CLUSTERS; cluster++) {
+    for (int i = 0; i < TILE_WORDS; i++) {
+      host[cluster][i] = (uint32_t)(1000 * (cluster + 1) + i);
+      for (int rank = 0; rank < CTAS; rank++) expected[cluster][rank][i] = host[cluster][i];
+    }
+  }
+  uint32_t *tiles, *result;
+  CUDA_CHECK(cudaMalloc(&tiles, sizeof host));
+  CUDA_CHECK(cudaMalloc(&result, sizeof got));
+  CUDA_CHECK(cudaMemcpy(tiles, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(result, 0, sizeof got));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                       .rank = 1,
+                       .address = tiles,
+                       .size = {CLUSTERS * TILE_WORDS},
+                       .box = {TILE_WORDS}};
+  share<<<CLUSTERS * CTAS, THREADS>>>(tensor_map_encode("tiles", &request), result);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
+  check_tile("the tiles of all CTAs", ELEMENT_U32, got, expected, CLUSTERS * CTAS, TILE_WORDS, 0);
+  CUDA_CHECK(cudaFree(tiles));
+  CUDA_CHECK(cudaFree(result));
+  return program_end("the tile in both CTAs of %d clusters, every word", CLUSTERS);
+}
