@@ -75,16 +75,28 @@ static const char *file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* A kernel as its author wrote it: _Z4fill14CUtensorMap_st is fill. Names in namespaces and
- * templates stay as they are, where cu++filt helps. */
+/* A kernel as its author wrote it: _Z4fill14CUtensorMap_st is fill. Of a name in namespaces its path,
+ * of a template its name, for what it was made with would fill the screen: _ZN1a1fILi3EEEvi is
+ * a::f<...>. Anything else stays as it is. */
 static void add_kernel_name(Report *report, const char *name) {
-  char *rest;
-  unsigned long length = strncmp(name, "_Z", 2) ? 0 : strtoul(name + 2, &rest, 10);
-  if (length > 0 && length <= strlen(rest)) {
-    add(report, "%.*s", (int)length, rest);
-  } else {
-    add(report, "%s", name);
-  }
+  const char *at = name + 2;
+  bool nested = !strncmp(name, "_ZN", 3);
+  if (strncmp(name, "_Z", 2)) at = "";
+  if (nested) at++;
+  const char *separator = "";
+  do {
+    char *rest;
+    size_t length = *at >= '0' && *at <= '9' ? strtoul(at, &rest, 10) : 0;
+    if (length == 0 || length > strlen(rest)) {
+      add(report, "%s%s", separator, *separator ? "..." : name);
+      return;
+    }
+    bool unnamed = !strncmp(rest, "_GLOBAL__N_", 11) || !strncmp(rest, "_INTERNAL_", 10);
+    add(report, "%s%.*s", separator, unnamed ? 11 : (int)length, unnamed ? "(anonymous)" : rest);
+    separator = "::";
+    at = rest + length;
+  } while (nested && *at != 'I' && *at != 'E');
+  if (*at == 'I') add(report, "<...>");
 }
 
 static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMask lanes) {
