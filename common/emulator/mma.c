@@ -58,8 +58,11 @@ static bool shape_exists(const MmaForm *form) {
 static FloatRule rule_of(const MmaForm *form) {
   FloatRule rule = {25, 16, form->d == RESULT_F16, false};
   switch (form->a) {
-    case NUMBER_TF32: rule.step = 8; break;
-    default: break;
+    case NUMBER_TF32:
+      rule.step = 8;
+      break;
+    default:
+      break;
   }
   if (form->sparse) rule.step *= 2;
   if (number_bits(form->a) == 8 && form->depth / 2 < rule.step) rule.step = form->depth / 2;
@@ -73,7 +76,8 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
   memset(form, 0, sizeof *form);
   form->sparse = sparse;
   int at = 0;
-  if (at + 2 > count || strcmp(modifiers[at], "sync") != 0 || strcmp(modifiers[at + 1], "aligned") != 0)
+  if (at + 2 > count || strcmp(modifiers[at], "sync") != 0 ||
+      strcmp(modifiers[at + 1], "aligned") != 0)
     return "mma needs .sync.aligned";
   at += 2;
   if (at == count) return "the shape is missing";
@@ -117,7 +121,9 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
   if (is_small_float && form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2)
     return "A and B must both be .e4m3 or .e5m2";
   const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
-  const ResultFormat natural = is_integer ? RESULT_S32 : form->a == NUMBER_F64 ? RESULT_F64 : RESULT_F32;
+  const ResultFormat natural = is_integer              ? RESULT_S32
+                               : form->a == NUMBER_F64 ? RESULT_F64
+                                                       : RESULT_F32;
   if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
     return "this type of D does not go with A and B";
   if (form->c != natural && !(half_allowed && form->c == RESULT_F16))
@@ -127,7 +133,8 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
   if (form->c != form->d && !tiny) return "C and D must have the same type";
   if (tiny && form->d == RESULT_F16 && form->c == RESULT_F32) return "C is wider than D";
   if (!tiny && (form->a_column_major || form->b_row_major)) return "this shape needs .row.col";
-  if (sparse && (form->a == NUMBER_B1 || form->a == NUMBER_F64)) return "no sparse form of this type";
+  if (sparse && (form->a == NUMBER_B1 || form->a == NUMBER_F64))
+    return "no sparse form of this type";
   return finish_form(form);
 }
 
@@ -140,7 +147,8 @@ static const char *finish_form(MmaForm *form) {
     form->d_registers = form->d == RESULT_F16 ? 4 : 8;
   } else {
     const int register_bits = form->a == NUMBER_F64 ? 64 : 32;
-    form->a_registers = form->rows * form->depth * bits / 32 / register_bits / (form->sparse ? 2 : 1);
+    form->a_registers =
+        form->rows * form->depth * bits / 32 / register_bits / (form->sparse ? 2 : 1);
     form->b_registers = form->columns * form->depth * bits / 32 / register_bits;
     form->c_registers = form->rows * 8 / 32 / (form->c == RESULT_F16 ? 2 : 1);
     form->d_registers = form->rows * 8 / 32 / (form->d == RESULT_F16 ? 2 : 1);
@@ -149,9 +157,7 @@ static const char *finish_form(MmaForm *form) {
   return NULL;
 }
 
-static uint32_t canonical(float value) {
-  return value != value ? 0x7fffffffu : half_bits(value);
-}
+static uint32_t canonical(float value) { return value != value ? 0x7fffffffu : half_bits(value); }
 static uint32_t add_floats(uint32_t a, uint32_t b) {
   return canonical(half_float(a) + half_float(b));
 }
@@ -236,16 +242,15 @@ static void multiply_small_floats(const MmaForm *form, const Packed *a, const Pa
   for (int part = 0; part < 2; part++) {
     for (int k = 0; k < half; k++) {
       const int from = k / run * 2 * run + part * run + k % run;
-      for (int row = 0; row < form->rows; row++)
-        some_a[row * half + k] = a[row * depth + from];
+      for (int row = 0; row < form->rows; row++) some_a[row * half + k] = a[row * depth + from];
       for (int column = 0; column < 8; column++) some_b[k * 8 + column] = b[from * 8 + column];
     }
     multiply_floats(&form->rule, form->rows, 8, half, some_a, (size_t)half, some_b, 8, sums, 8);
   }
   for (int i = 0; i < form->rows * 8; i++)
-    c[i] = form->d == RESULT_F16 ? half_of_float(float_of_half((uint16_t)c[i]) +
-                                                 float_of_half((uint16_t)sums[i]))
-                                 : add_floats(c[i], sums[i]);
+    c[i] = form->d == RESULT_F16
+               ? half_of_float(float_of_half((uint16_t)c[i]) + float_of_half((uint16_t)sums[i]))
+               : add_floats(c[i], sums[i]);
 }
 
 static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) {
@@ -274,7 +279,8 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
     memset(a, 0, sizeof a);
     for (int row = 0; row < form->rows; row++)
       for (int k = 0; k < a_depth; k++) {
-        const int to = form->sparse ? sparse_position(metadata, bits, depth, form->selector, row, k) : k;
+        const int to =
+            form->sparse ? sparse_position(metadata, bits, depth, form->selector, row, k) : k;
         a[row * depth + to] = extend_integer(form->a, matrices->a[row * a_depth + k]);
       }
     for (int i = 0; i < depth * 8; i++) b[i] = extend_integer(form->b, matrices->b[i]);
@@ -311,7 +317,8 @@ static void compute_doubles(const MmaForm *form, const void *const *a, const voi
   const int row_step = form->rows == 8 ? 1 : 2;
   for (int lane = 0; lane < LANES; lane++) {
     for (int r = 0; r < form->a_registers; r++)
-      left[lane / 4 + (r % row_step) * 8][r / row_step * 4 + lane % 4] = ((const uint64_t *)a[r])[lane];
+      left[lane / 4 + (r % row_step) * 8][r / row_step * 4 + lane % 4] =
+          ((const uint64_t *)a[r])[lane];
     for (int r = 0; r < form->b_registers; r++)
       right[r * 4 + lane % 4][lane / 4] = ((const uint64_t *)b[r])[lane];
     for (int r = 0; r < form->c_registers; r++)
@@ -320,7 +327,8 @@ static void compute_doubles(const MmaForm *form, const void *const *a, const voi
   for (int row = 0; row < form->rows; row++)
     for (int column = 0; column < 8; column++)
       for (int k = 0; k < form->depth; k++)
-        result[row][column] = multiply_add_double(left[row][k], right[k][column], result[row][column]);
+        result[row][column] =
+            multiply_add_double(left[row][k], right[k][column], result[row][column]);
   for (int lane = 0; lane < LANES; lane++)
     for (int r = 0; r < form->d_registers; r++)
       ((uint64_t *)d[r])[lane] = result[result_row(lane, r)][result_column(lane, r)];
@@ -335,7 +343,8 @@ static void compute_quad_pairs(const MmaForm *form, const void *const *a, const 
     Matrices *part = &parts[lane % 16 / 4];
     const int place = lane % 4, upper = lane / 16 * 4;
     for (int i = 0; i < 4; i++) {
-      const uint32_t x = number_at(a[i / 2], lane, i % 2, 16), y = number_at(b[i / 2], lane, i % 2, 16);
+      const uint32_t x = number_at(a[i / 2], lane, i % 2, 16),
+                     y = number_at(b[i / 2], lane, i % 2, 16);
       if (form->a_column_major)
         part->a[(i + upper) * 4 + place] = x;
       else
@@ -361,7 +370,8 @@ static void compute_quad_pairs(const MmaForm *form, const void *const *a, const 
         y[k] = float_of_half((uint16_t)b_column[k * 8]);
       }
       uint32_t *c_bits = &parts[part].c[i];
-      const float before = form->c == RESULT_F16 ? float_of_half((uint16_t)*c_bits) : half_float(*c_bits);
+      const float before =
+          form->c == RESULT_F16 ? float_of_half((uint16_t)*c_bits) : half_float(*c_bits);
       if (form->d == RESULT_F16) {
         const float first = __builtin_fmaf(x[1], y[1], x[0] * y[0]);
         const float second = __builtin_fmaf(x[3], y[3], x[2] * y[2]);
@@ -397,9 +407,11 @@ void mma_compute(const MmaForm *form, const void *const *a, const void *const *b
   const int results = form->rows * 8 / LANES;
   for (int lane = 0; lane < LANES; lane++)
     for (int i = 0; i < results; i++)
-      matrices.c[result_row(lane, i) * 8 + result_column(lane, i)] = read_result(form->c, c, lane, i);
+      matrices.c[result_row(lane, i) * 8 + result_column(lane, i)] =
+          read_result(form->c, c, lane, i);
   multiply(form, &matrices, metadata);
   for (int lane = 0; lane < LANES; lane++)
     for (int i = 0; i < results; i++)
-      write_result(form->d, d, lane, i, matrices.c[result_row(lane, i) * 8 + result_column(lane, i)]);
+      write_result(form->d, d, lane, i,
+                   matrices.c[result_row(lane, i) * 8 + result_column(lane, i)]);
 }

@@ -24,8 +24,7 @@ bool read_number_format(const char *word, NumberFormat *format); /* "bf16" ... *
 bool read_result_format(const char *word, ResultFormat *format); /* "f32" ... */
 
 /* Reads the modifiers behind "mma" or "mma.sp". NULL: understood; else what is wrong. */
-const char *mma_read_form(const char *const *modifiers, int count, bool sparse,
-                          MmaForm *form);
+const char *mma_read_form(const char *const *modifiers, int count, bool sparse, MmaForm *form);
 
 /* Columns: 32 lanes of uint32_t each (f64: of uint64_t). d may be the same columns as c. */
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,

@@ -22,11 +22,11 @@ static const struct {
   uint8_t bits, exponent_bits, mantissa_bits;
   bool is_signed;
 } formats[] = {
-    [NUMBER_F16] = {16, 5, 10, true}, [NUMBER_BF16] = {16, 8, 7, true},
+    [NUMBER_F16] = {16, 5, 10, true},  [NUMBER_BF16] = {16, 8, 7, true},
     [NUMBER_TF32] = {32, 8, 10, true}, [NUMBER_E4M3] = {8, 4, 3, true},
-    [NUMBER_E5M2] = {8, 5, 2, true},  [NUMBER_S8] = {8, 0, 0, true},
-    [NUMBER_U8] = {8, 0, 0, false},   [NUMBER_S4] = {4, 0, 0, true},
-    [NUMBER_U4] = {4, 0, 0, false},   [NUMBER_B1] = {1, 0, 0, false},
+    [NUMBER_E5M2] = {8, 5, 2, true},   [NUMBER_S8] = {8, 0, 0, true},
+    [NUMBER_U8] = {8, 0, 0, false},    [NUMBER_S4] = {4, 0, 0, true},
+    [NUMBER_U4] = {4, 0, 0, false},    [NUMBER_B1] = {1, 0, 0, false},
     [NUMBER_F64] = {64, 11, 52, true},
 };
 
@@ -49,7 +49,8 @@ static inline __attribute__((always_inline)) void pack_format(
     const uint32_t number = numbers[i] >> spare;
     const uint32_t field = (number >> mantissa_bits) & top;
     const uint32_t mantissa = number & mantissa_mask;
-    const int sign = -(int)(((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u));
+    const int sign =
+        -(int)(((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u));
     const int magnitude = (int)((mantissa | (field != 0 ? mantissa_mask + 1u : 0u)) << shift);
     const int significand = (magnitude ^ sign) - sign;
     int exponent = (field != 0 ? (int)field : 1) - bias;
@@ -58,7 +59,8 @@ static inline __attribute__((always_inline)) void pack_format(
       const int special = mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
       exponent = field == top ? special : exponent;
     } else {
-      exponent = (number & (top << mantissa_bits | mantissa_mask)) == (top << mantissa_bits | mantissa_mask)
+      exponent = (number & (top << mantissa_bits | mantissa_mask)) ==
+                         (top << mantissa_bits | mantissa_mask)
                      ? EXPONENT_NAN
                      : exponent;
     }
@@ -72,11 +74,21 @@ void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool ne
   const int place = side == SIDE_A ? half : rule->fraction_bits - half;
   const int shift = place - formats[format].mantissa_bits;
   switch (format) { /* known numbers of bits make vector code */
-    case NUMBER_F16: pack_format(5, 10, 0, true, shift, negate, numbers, packed, count); break;
-    case NUMBER_BF16: pack_format(8, 7, 0, true, shift, negate, numbers, packed, count); break;
-    case NUMBER_TF32: pack_format(8, 10, 13, true, shift, negate, numbers, packed, count); break;
-    case NUMBER_E4M3: pack_format(4, 3, 0, false, shift, negate, numbers, packed, count); break;
-    default: pack_format(5, 2, 0, true, shift, negate, numbers, packed, count); break;
+    case NUMBER_F16:
+      pack_format(5, 10, 0, true, shift, negate, numbers, packed, count);
+      break;
+    case NUMBER_BF16:
+      pack_format(8, 7, 0, true, shift, negate, numbers, packed, count);
+      break;
+    case NUMBER_TF32:
+      pack_format(8, 10, 13, true, shift, negate, numbers, packed, count);
+      break;
+    case NUMBER_E4M3:
+      pack_format(4, 3, 0, false, shift, negate, numbers, packed, count);
+      break;
+    default:
+      pack_format(5, 2, 0, true, shift, negate, numbers, packed, count);
+      break;
   }
 }
 
@@ -198,6 +210,7 @@ static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packe
 typedef int32_t Ints __attribute__((vector_size(32)));
 typedef uint32_t Unsigneds __attribute__((vector_size(32)));
 typedef int16_t Shorts __attribute__((vector_size(32)));
+typedef uint16_t UnsignedShorts __attribute__((vector_size(32)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
@@ -351,8 +364,8 @@ typedef struct {
 
 /* One row's next `step` products for sixteen columns; `done` has a flag for each eight, false when
  * add_products must do them. With width 1 only the first eight are wanted. */
-static inline __attribute__((always_inline)) void add_products_wide(const FloatRule *rule, bool half,
-                                                                    int step, int width,
+static inline __attribute__((always_inline)) void add_products_wide(const FloatRule *rule,
+                                                                    bool half, int step, int width,
                                                                     const NumberOfA *a,
                                                                     const PairsOfB *b,
                                                                     uint32_t *results, bool *done) {
@@ -372,7 +385,8 @@ static inline __attribute__((always_inline)) void add_products_wide(const FloatR
     for (int odd = 0; odd < 2; odd++) {
       const PairsOfB *pairs = &b[k + odd];
       const NumberOfA *number = &a[k + odd];
-      const Ints by = (Ints)(tops - (pairs->exponents + (Shorts)all(number->exponent)));
+      const Shorts exponents = pairs->exponents + (Shorts)all(number->exponent);
+      const Ints by = (Ints)((UnsignedShorts)tops - (UnsignedShorts)exponents);
       const Ints first = product(pairs->significands, all(number->lower));
       const Ints second = product(pairs->significands, all(number->upper));
       sums[0][odd] += with_sign(shifted_right(magnitude_of(first), by & 0xffff), first);
@@ -395,19 +409,18 @@ static inline __attribute__((always_inline)) void multiply_step(
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
         const uint32_t number = (uint32_t)a[(size_t)row * a_pitch + (size_t)(first + k)];
-        left[row * step + k] =
-            (NumberOfA){(int32_t)(number & 0xffffu), (int32_t)(number << 16),
-                        (int32_t)(number >> 16 | (number & 0xffff0000u))};
+        left[row * step + k] = (NumberOfA){(int32_t)(number & 0xffffu), (int32_t)(number << 16),
+                                           (int32_t)(number >> 16 | (number & 0xffff0000u))};
       }
     for (int column = 0; column < columns; column += 2 * WIDTH) {
       const int width = columns - column > WIDTH ? 2 : 1;
       const Packed *block = b + (size_t)first * b_pitch + column;
       for (int k = 0; k < step; k++) {
         const Ints low = load(block + (size_t)k * b_pitch);
-        const Ints high = width == 2 ? load(block + (size_t)k * b_pitch + WIDTH) : all(absent_number);
+        const Ints high =
+            width == 2 ? load(block + (size_t)k * b_pitch + WIDTH) : all(absent_number);
         right[k].significands = (low & 0xffff) | (high << 16);
-        right[k].exponents =
-            (Shorts)((Ints)((Unsigneds)low >> 16) | (high & (int32_t)0xffff0000u));
+        right[k].exponents = (Shorts)((Ints)((Unsigneds)low >> 16) | (high & (int32_t)0xffff0000u));
       }
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
@@ -428,8 +441,8 @@ static inline __attribute__((always_inline)) void multiply_step(
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
                      size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
                      size_t accumulator_pitch) {
-#define STEP(half, count)                                                                         \
-  multiply_step(rule, half, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators,    \
+#define STEP(half, count)                                                                      \
+  multiply_step(rule, half, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators, \
                 accumulator_pitch)
   if (rule->half_result && rule->step == 16) { /* known counts make better code */
     STEP(true, 16);
@@ -437,10 +450,18 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, co
     STEP(true, rule->step);
   } else {
     switch (rule->step) {
-      case 8: STEP(false, 8); break;
-      case 16: STEP(false, 16); break;
-      case 32: STEP(false, 32); break;
-      default: STEP(false, rule->step); break;
+      case 8:
+        STEP(false, 8);
+        break;
+      case 16:
+        STEP(false, 16);
+        break;
+      case 32:
+        STEP(false, 32);
+        break;
+      default:
+        STEP(false, rule->step);
+        break;
     }
   }
 #undef STEP
@@ -450,10 +471,14 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, co
 
 int16_t extend_integer(NumberFormat format, uint32_t bits) {
   switch (format) {
-    case NUMBER_S8: return (int8_t)bits;
-    case NUMBER_U8: return (int16_t)(bits & 0xffu);
-    case NUMBER_S4: return (int16_t)((int)((bits & 0xfu) ^ 8u) - 8);
-    default: return (int16_t)(bits & 0xfu);
+    case NUMBER_S8:
+      return (int8_t)bits;
+    case NUMBER_U8:
+      return (int16_t)(bits & 0xffu);
+    case NUMBER_S4:
+      return (int16_t)((int)((bits & 0xfu) ^ 8u) - 8);
+    default:
+      return (int16_t)(bits & 0xfu);
   }
 }
 
@@ -507,10 +532,14 @@ uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
 
 static float widen(NumberFormat format, uint32_t bits) {
   switch (format) {
-    case NUMBER_F16: return float_of_half((uint16_t)bits);
-    case NUMBER_BF16: return half_float(bits << 16);
-    case NUMBER_TF32: return half_float(bits & 0xffffe000u);
-    case NUMBER_E5M2: return float_of_half((uint16_t)(bits << 8));
+    case NUMBER_F16:
+      return float_of_half((uint16_t)bits);
+    case NUMBER_BF16:
+      return half_float(bits << 16);
+    case NUMBER_TF32:
+      return half_float(bits & 0xffffe000u);
+    case NUMBER_E5M2:
+      return float_of_half((uint16_t)(bits << 8));
     default: {
       /* e4m3 in f16's places has an exponent 8 too small: 2^8 puts it right, subnormals too. */
       const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;

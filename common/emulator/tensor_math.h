@@ -49,8 +49,8 @@ void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool ne
 /* What stands where a sparse tile holds nothing: it takes no part, not even times infinity. */
 extern const Packed absent_number;
 
-/* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits, or
- * f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
+/* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits,
+ * or f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
                      size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
                      size_t accumulator_pitch);

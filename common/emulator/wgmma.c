@@ -53,9 +53,10 @@ static struct WarpTensorCore *tensor_core(Warp *warp) {
   return warp->tensor;
 }
 
-/* A wgmma is for a whole warpgroup: none of its warps gets past it before all have come to it, and it
- * is over for all of them at once. (One thread of the four warps may so tell the producer that the
- * stage is free.) Warps at the end of a block that make no full group have no peers to wait for. */
+/* A wgmma is for a whole warpgroup: none of its warps gets past it before all have come to it, and
+ * it is over for all of them at once. (One thread of the four warps may so tell the producer that
+ * the stage is free.) Warps at the end of a block that make no full group have no peers to wait
+ * for. */
 enum { WARPS_OF_GROUP = 4 };
 
 static Warp *peer_of(const Warp *warp, uint32_t i) {
@@ -105,13 +106,14 @@ static StepResult land_one(Warp *warp, const Flight *flight) {
   for (int i = 0; i < 4; i++) operands.a_registers[i] = flight->a[i];
   for (int i = 0; i < wgmma->form.d_registers; i++) d[i] = column_u32(warp, wgmma->d[i]);
   if (wgmma_compute(&wgmma->form, &operands, (int)(warp->index % 4), d, &outside)) return STEP_NEXT;
-  return fault(warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
-               "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
-               "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
-               "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
-               outside, warp->cta->shared_bytes, operands.a.start, operands.a.leading,
-               operands.a.stride, operands.a.span == 16 ? 0 : operands.a.span, operands.b.start,
-               operands.b.leading, operands.b.stride, operands.b.span == 16 ? 0 : operands.b.span);
+  return fault(
+      warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
+      "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
+      "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
+      "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
+      outside, warp->cta->shared_bytes, operands.a.start, operands.a.leading, operands.a.stride,
+      operands.a.span == 16 ? 0 : operands.a.span, operands.b.start, operands.b.leading,
+      operands.b.stride, operands.b.span == 16 ? 0 : operands.b.span);
 }
 
 static StepResult land_share(Warp *warp, uint32_t count) {
@@ -168,14 +170,15 @@ static void add_tile(PieceList *list, uint32_t rank_bits, const MatrixDescriptor
   if (matrix->span == 16) {
     for (int chunk = 0; chunk < chunks; chunk++)
       for (int outer = 0; outer < outers; outer++)
-        add_piece(list, rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
+        add_piece(list,
+                  rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
                   16);
     return;
   }
   for (int outer = 0; outer < outers; outer++)
     for (int chunk = 0; chunk < chunks; chunk++)
-      add_piece(list, rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
-                16);
+      add_piece(list,
+                rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk), 16);
 }
 
 static void tell_layout(Warp *warp, const Instruction *in, const MatrixDescriptor *matrix,
@@ -187,8 +190,8 @@ static void tell_layout(Warp *warp, const Instruction *in, const MatrixDescripto
     if (piece->address + piece->bytes > end) end = piece->address + piece->bytes;
   }
   if (end > least)
-    check_tile_layout(warp, in, least, end - least, matrix->span == 16 ? 0 : (int)matrix->span, false,
-                      PROXY_TENSOR_CORE);
+    check_tile_layout(warp, in, least, end - least, matrix->span == 16 ? 0 : (int)matrix->span,
+                      false, PROXY_TENSOR_CORE);
 }
 
 static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
@@ -223,19 +226,23 @@ static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
   const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
   if (bits & unused)
-    finding(warp, in, warp->lanes, "matrix-descriptor-bits",
-            "the matrix descriptor of %s is 0x%016llx: bits 0x%llx mean nothing. Each field takes its "
-            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
-            side, (unsigned long long)bits, (unsigned long long)(bits & unused));
+    finding(
+        warp, in, warp->lanes, "matrix-descriptor-bits",
+        "the matrix descriptor of %s is 0x%016llx: bits 0x%llx mean nothing. Each field takes its "
+        "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+        side, (unsigned long long)bits, (unsigned long long)(bits & unused));
 }
 
 /* ---- The instructions ---- */
 
 static bool issue_must_land(const Warp *warp, const Wgmma *wgmma) {
   switch (settings()->schedule) {
-    case SCHEDULE_EARLY: return true;
-    case SCHEDULE_RANDOM: return !wgmma->watched || cluster_random(warp->cta->cluster) % 2 == 0;
-    default: return !wgmma->watched;
+    case SCHEDULE_EARLY:
+      return true;
+    case SCHEDULE_RANDOM:
+      return !wgmma->watched || cluster_random(warp->cta->cluster) % 2 == 0;
+    default:
+      return !wgmma->watched;
   }
 }
 
@@ -245,10 +252,11 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) return out_of_memory(warp, in);
   if (mask != ~0u)
-    return fault(warp, in, mask, 719, "wgmma-by-part-of-a-warp",
-                 "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
-                 "warp execute it",
-                 __builtin_popcount(mask));
+    return fault(
+        warp, in, mask, 719, "wgmma-by-part-of-a-warp",
+        "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
+        "warp execute it",
+        __builtin_popcount(mask));
   if (!all_have_come(warp, core)) return STEP_BLOCKED;
   if (core->count == core->capacity) {
     const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
@@ -264,8 +272,10 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   flight->descriptor_a = form->a_in_registers ? 0 : column_u64(warp, wgmma->descriptor_a)[0];
   flight->descriptor_b = column_u64(warp, wgmma->descriptor_b)[0];
   if (form->a_in_registers)
-    for (int i = 0; i < 4; i++) memcpy(flight->a[i], column_u32(warp, wgmma->a[i]), sizeof flight->a[i]);
-  if (form->sparse) memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
+    for (int i = 0; i < 4; i++)
+      memcpy(flight->a[i], column_u32(warp, wgmma->a[i]), sizeof flight->a[i]);
+  if (form->sparse)
+    memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
   flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
                         ? lane_predicate(warp, wgmma->scale_d, 0)
                         : wgmma->scale_d->constant_value != 0;
@@ -416,7 +426,8 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
   const struct WarpTensorCore *core = warp->tensor;
   if (core != NULL && core->count > 0) {
     uint32_t count = core->count;
-    while (!watched->all && count > 0 && !flight_touches(&core->flights[count - 1], watched)) count--;
+    while (!watched->all && count > 0 && !flight_touches(&core->flights[count - 1], watched))
+      count--;
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }

@@ -25,8 +25,8 @@ const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse
 /* What the 64 bits of a matrix descriptor say, in bytes. */
 typedef struct {
   uint32_t start, leading, stride;
-  uint32_t base;  /* by how many 128-byte rows the swizzle's pattern is displaced */
-  uint32_t span;  /* of the swizzle: 16 (none), 32, 64 or 128 */
+  uint32_t base; /* by how many 128-byte rows the swizzle's pattern is displaced */
+  uint32_t span; /* of the swizzle: 16 (none), 32, 64 or 128 */
 } MatrixDescriptor;
 MatrixDescriptor matrix_descriptor(uint64_t bits);
 

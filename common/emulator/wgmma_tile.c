@@ -48,7 +48,8 @@ const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse
   if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
   at += 3;
   if (form->a == NUMBER_B1) {
-    if (at + 2 > count || strcmp(modifiers[at], "and") != 0 || strcmp(modifiers[at + 1], "popc") != 0)
+    if (at + 2 > count || strcmp(modifiers[at], "and") != 0 ||
+        strcmp(modifiers[at + 1], "popc") != 0)
       return ".b1 needs .and.popc";
     at += 2;
   }
@@ -67,7 +68,8 @@ const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse
   const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
   if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
     return "this type of D does not go with A and B";
-  if (form->saturate && (!is_integer || form->a == NUMBER_B1)) return ".satfinite is for 8-bit integers";
+  if (form->saturate && (!is_integer || form->a == NUMBER_B1))
+    return ".satfinite is for 8-bit integers";
   if (sparse && form->a == NUMBER_B1) return "no sparse form of .b1";
   const int bits = (int)number_bits(form->a);
   if (form->depth != 256 / bits * (sparse ? 2 : 1)) return "k does not fit the type";
@@ -171,14 +173,14 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
   const int bits = (int)number_bits(form->b);
   const int step = form->b_mn_major ? 1 : form->depth; /* from column to column */
   const uint8_t *from = bytes + (form->b_mn_major ? k * form->columns : k) * (bits / 8);
-#define TAKE(type)                                                                                \
-  for (int first = 0; first < form->columns; first += 8, from += 8 * step * (int)sizeof(type))    \
-    for (int i = 0; i < 4; i++) {                                                                 \
-      type even, odd;                                                                             \
-      memcpy(&even, from + 2 * i * step * (int)sizeof(type), sizeof(type));                       \
-      memcpy(&odd, from + (2 * i + 1) * step * (int)sizeof(type), sizeof(type));                  \
-      row[first + i] = even;                                                                      \
-      row[first + 4 + i] = odd;                                                                   \
+#define TAKE(type)                                                                             \
+  for (int first = 0; first < form->columns; first += 8, from += 8 * step * (int)sizeof(type)) \
+    for (int i = 0; i < 4; i++) {                                                              \
+      type even, odd;                                                                          \
+      memcpy(&even, from + 2 * i * step * (int)sizeof(type), sizeof(type));                    \
+      memcpy(&odd, from + (2 * i + 1) * step * (int)sizeof(type), sizeof(type));               \
+      row[first + i] = even;                                                                   \
+      row[first + 4 + i] = odd;                                                                \
     }
   if (bits == 8) {
     TAKE(uint8_t)
@@ -193,7 +195,8 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
 static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
   uint8_t bytes[MAX_BYTES];
   const ChunkCount count = wgmma_chunks(form, SIDE_B);
-  if (!gather(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks, bytes, outside))
+  if (!gather(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks, bytes,
+              outside))
     return NULL;
   const size_t bytes_count = (size_t)(count.outer * count.chunks) * CHUNK;
   KeptTile *kept = &kept_tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
@@ -250,14 +253,16 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
   }
   uint8_t bytes[WARP_ROWS * 64];
   if (form->a_mn_major) {
-    if (!gather(operands, &operands->a, true, 0, depth, quarter * 2, 2, bytes, outside)) return false;
+    if (!gather(operands, &operands->a, true, 0, depth, quarter * 2, 2, bytes, outside))
+      return false;
     for (int row = 0; row < WARP_ROWS; row++)
       for (int k = 0; k < depth; k++)
         numbers[row * depth + k] = number_in(bytes, k * WARP_ROWS + row, bits);
     return true;
   }
   const int chunks = wgmma_chunks(form, SIDE_A).chunks;
-  if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, chunks, bytes, outside))
+  if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, chunks, bytes,
+              outside))
     return false;
   for (int i = 0; i < WARP_ROWS * depth; i++) numbers[i] = number_in(bytes, i, bits);
   return true;
@@ -272,8 +277,8 @@ static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, 
       for (int lane = 0; lane < LANES; lane++)
         words[lane / 4 + r % 2 * 8][r / 2 * 4 + lane % 4] = operands->a_registers[r][lane];
     memcpy(a, words, sizeof a);
-  } else if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, 2, (uint8_t *)a,
-                     outside)) {
+  } else if (!gather(operands, &operands->a, false, quarter * WARP_ROWS, WARP_ROWS, 0, 2,
+                     (uint8_t *)a, outside)) {
     return false;
   }
   for (int row = 0; row < WARP_ROWS; row++)
@@ -356,8 +361,8 @@ bool wgmma_compute(const WgmmaForm *form, const WgmmaOperands *operands, int qua
       for (int i = 0; i < WARP_ROWS * depth; i++) dense.packed[i] = absent_number;
     for (int row = 0; row < WARP_ROWS; row++)
       for (int k = 0; k < a_depth; k++) {
-        const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a), depth,
-                                                     form->selector, row, k);
+        const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a),
+                                                     depth, form->selector, row, k);
         const int from = row * a_depth + k;
         if (form->d == RESULT_S32)
           dense.integers[to] = a.integers[from];

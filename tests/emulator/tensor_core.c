@@ -38,7 +38,8 @@ static bool find_recorded(const char *recording, const char *name, uint32_t *cou
   bool hit = false;
   while (!hit && fgets(line, sizeof line, file) != NULL) {
     unsigned long long bits;
-    hit = sscanf(line, "%127s %u results %llx", found, count, &bits) == 3 && strcmp(found, name) == 0;
+    hit =
+        sscanf(line, "%127s %u results %llx", found, count, &bits) == 3 && strcmp(found, name) == 0;
     if (hit) *digest = bits;
   }
   fclose(file);
@@ -97,15 +98,15 @@ static void test_mma(const char *name, const char *opcode, bool sparse, int sele
     const void *a_columns[8], *b_columns[4];
     void *d_columns[8];
 #define HASH(operand, i) input_hash(test, iteration, (operand)*1024u + lane * 16u + (i))
-#define FILL(columns, pointers, number, operand, type)                                            \
-  for (uint32_t i = 0; i < (number); i++) {                                                       \
-    pointers[i] = columns[i];                                                                     \
-    for (uint32_t lane = 0; lane < LANES; lane++) {                                               \
-      if (doubles)                                                                                \
-        columns[i][lane] = input_double(HASH(operand, i), mode);                                  \
-      else                                                                                        \
-        ((uint32_t *)columns[i])[lane] = input_register(type, HASH(operand, i), mode);            \
-    }                                                                                             \
+#define FILL(columns, pointers, number, operand, type)                                 \
+  for (uint32_t i = 0; i < (number); i++) {                                            \
+    pointers[i] = columns[i];                                                          \
+    for (uint32_t lane = 0; lane < LANES; lane++) {                                    \
+      if (doubles)                                                                     \
+        columns[i][lane] = input_double(HASH(operand, i), mode);                       \
+      else                                                                             \
+        ((uint32_t *)columns[i])[lane] = input_register(type, HASH(operand, i), mode); \
+    }                                                                                  \
   }
     FILL(a, a_columns, 8, 0u, inputs.a)
     FILL(b, b_columns, 4, 1u, inputs.b)
@@ -115,8 +116,8 @@ static void test_mma(const char *name, const char *opcode, bool sparse, int sele
     mma_compute(&form, a_columns, b_columns, (const void *const *)d_columns, metadata, d_columns);
     for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
       for (uint32_t lane = 0; lane < LANES; lane++)
-        digest += result_mark(doubles ? d[i][lane] : ((uint32_t *)d[i])[lane], iteration,
-                              lane * 8u + i);
+        digest +=
+            result_mark(doubles ? d[i][lane] : ((uint32_t *)d[i])[lane], iteration, lane * 8u + i);
   }
   compare(name, digest, recorded);
 }
@@ -160,11 +161,13 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
   for (uint32_t block = 0; block < blocks; block++) {
     const int mode = (int)(block % MODES);
     for (uint32_t word = 0; word < BYTES_A / 4; word++) {
-      const uint32_t bits = input_register(inputs.a, input_hash(test, block, POSITION_A + word), mode);
+      const uint32_t bits =
+          input_register(inputs.a, input_hash(test, block, POSITION_A + word), mode);
       memcpy(shared + 1024 + REGION_A + 4 * word, &bits, 4);
     }
     for (uint32_t word = 0; word < BYTES_B((uint32_t)form.columns) / 4; word++) {
-      const uint32_t bits = input_register(inputs.b, input_hash(test, block, POSITION_B + word), mode);
+      const uint32_t bits =
+          input_register(inputs.b, input_hash(test, block, POSITION_B + word), mode);
       memcpy(shared + 1024 + REGION_B + 4 * word, &bits, 4);
     }
     for (int step = 0; step < STEPS; step++) {
@@ -198,8 +201,8 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
         }
         for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
           for (uint32_t lane = 0; lane < LANES; lane++)
-            digest += result_mark(d[i][lane], iteration,
-                                  ((uint32_t)quarter * LANES + lane) * 128u + i);
+            digest +=
+                result_mark(d[i][lane], iteration, ((uint32_t)quarter * LANES + lane) * 128u + i);
       }
     }
   }
@@ -237,23 +240,23 @@ int main(int argc, char **argv) {
   }
   if (argc == 2) folder = argv[1];
   test_layouts();
-#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                     \
+#define MMA(NAME, OPCODE, A, B, C, D, AN, BN) \
   test_mma(#NAME, OPCODE, false, 0, (MmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_BITS, D});
-#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR)                              \
-  test_mma(#NAME, OPCODE, true, SELECTOR,                                                         \
+#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR) \
+  test_mma(#NAME, OPCODE, true, SELECTOR,                            \
            (MmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_##META, D});
-#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN)                                                       \
+#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN) \
   test_mma(#NAME, OPCODE, false, 0, (MmaInputs){INPUT_F64, INPUT_F64, INPUT_F64, INPUT_BITS, D});
   MMA_CASES
   MMA_SPARSE_CASES
   MMA_DOUBLE_CASES
-#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL)                           \
-  test_wgmma(#NAME, OPCODE, false,                                                                \
-             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_BITS, R, TRANS_A, TRANS_B,      \
+#define WGMMA(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL)                      \
+  test_wgmma(#NAME, OPCODE, false,                                                           \
+             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_BITS, R, TRANS_A, TRANS_B, \
                            SOURCE, TAIL});
-#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META)              \
-  test_wgmma(#NAME, OPCODE, true,                                                                 \
-             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_##META, R, TRANS_A, TRANS_B,    \
+#define WGMMA_SPARSE(NAME, OPCODE, R, SOURCE, A, B, C, TRANS_A, TRANS_B, TAIL, META)           \
+  test_wgmma(#NAME, OPCODE, true,                                                              \
+             (WgmmaInputs){INPUT_##A, INPUT_##B, INPUT_##C, INPUT_##META, R, TRANS_A, TRANS_B, \
                            SOURCE, TAIL});
   WGMMA_CASES
   WGMMA_SPARSE_CASES
