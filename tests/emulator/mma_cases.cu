@@ -21,7 +21,8 @@ typedef struct {
 } Run;
 
 // Each warp runs MODES iterations, one of each mode.
-#define ITERATION(mode) ((blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * MODES + (uint32_t)(mode))
+#define ITERATION(mode)                                                                           \
+  ((blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * MODES + (uint32_t)(mode))
 #define INPUT(operand, i)                                                                         \
   input_hash(run.test, iteration, (operand)*1024u + (threadIdx.x % 32u) * 16u + (uint32_t)(i))
 

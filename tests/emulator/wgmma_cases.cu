@@ -89,23 +89,25 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
 #define CLOSE                                                                                     \
   ";\n\twgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;\n\t}"
 #define OPEN "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, "
+#define BEHIND                                                                                    \
+  ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async."
 #define FOUR(R) "{" NEXT_##R##_1 "," NEXT_##R##_2 "," NEXT_##R##_3 "," NEXT_##R##_4 "}"
 #define ISSUE_SHARED(R, OPCODE, TAIL)                                                             \
-  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
+  asm volatile(OPEN NEXT_##R##_0 BEHIND "sync.aligned." OPCODE " "                                \
                LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 TAIL CLOSE                           \
                : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b) : "memory")
 #define ISSUE_REGISTERS(R, OPCODE, TAIL)                                                          \
-  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned." OPCODE " "               \
+  asm volatile(OPEN NEXT_##R##_0 BEHIND "sync.aligned." OPCODE " "                                \
                LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 TAIL CLOSE                                \
                : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
                  "l"(descriptor_b) : "memory")
 #define ISSUE_SPARSE_SHARED(R, OPCODE, TAIL)                                                      \
-  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
+  asm volatile(OPEN NEXT_##R##_0 BEHIND "sp.sync.aligned." OPCODE " "                             \
                LIST_##R ", " NEXT_##R##_1 ", " NEXT_##R##_2 ", " NEXT_##R##_3 TAIL CLOSE         \
                : TIED_##R(d) : "r"(scale_d), "l"(descriptor_a), "l"(descriptor_b), "r"(meta)      \
                : "memory")
 #define ISSUE_SPARSE_REGISTERS(R, OPCODE, TAIL)                                                   \
-  asm volatile(OPEN NEXT_##R##_0 ", 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sp.sync.aligned." OPCODE " "            \
+  asm volatile(OPEN NEXT_##R##_0 BEHIND "sp.sync.aligned." OPCODE " "                             \
                LIST_##R ", " FOUR(R) ", " NEXT_##R##_5 ", " NEXT_##R##_6 TAIL CLOSE              \
                : TIED_##R(d) : "r"(scale_d), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),          \
                  "l"(descriptor_b), "r"(meta) : "memory")
@@ -179,8 +181,9 @@ static void run_case(const Case *test, uint32_t results, FILE *raw) {
 
 int main(int argc, char **argv) {
   long all = 0, raw = 0;
-  const Option options[] = {{"--all", "a million results of each case, not an eighth of it", &all, 0, 0},
-                            {"--raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
+  const Option options[] = {
+      {"--all", "a million results of each case, not an eighth of it", &all, 0, 0},
+      {"--raw", "the first results' bits, to wgmma_cases.raw", &raw, 0, 0}};
   program_begin("wgmma_cases", argc, argv, options, 2);
   FILE *raw_file = raw ? fopen("wgmma_cases.raw", "wb") : NULL;
   if (raw && raw_file == NULL) program_fail("cannot write wgmma_cases.raw");
