@@ -94,6 +94,7 @@ void order_begin(ClusterCheck *check) {
   memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
   memset(check->leaving_seen, 0, sizeof check->leaving_seen);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
+  memset(check->cluster_waited, 0, sizeof check->cluster_waited);
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     free(check->barriers[i]->answers);
     free(check->barriers[i]->remote);
@@ -168,8 +169,15 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
     forget(clock, check->width);
     forget(&check->cluster_leaving[round & 1], check->width);
   }
-  order_release(check, agent_of(warp), &check->cluster_leaving[round & 1]);
-  if (release) order_release(check, agent_of(warp), clock);
+  uint32_t agent = agent_of(warp);
+  order_release(check, agent, &check->cluster_leaving[round & 1]);
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    MbarrierCheck *barrier = check->barriers[i];
+    if (barrier->init_released && !barrier->init_round && barrier->init_agent == agent) {
+      barrier->init_round = round + 1;
+    }
+  }
+  if (release) order_release(check, agent, clock);
 }
 
 void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
@@ -179,6 +187,7 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
   Clock *learnt = &check->leaving_seen[warp->cta->rank];
   if (!learnt->seen) *learnt = order_new_clock(check);
   join(learnt->seen, check->cluster_leaving[round & 1].seen, check->width);
+  check->cluster_waited[agent_of(warp)] = round + 1;
   order_acquire(check, agent_of(warp), &check->cluster_arriving[round & 1]);
 }
 
@@ -207,7 +216,11 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
 
 void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)in, (void)mask;
-  fence_barriers_of(check_of(warp), agent_of(warp));
+  ClusterCheck *check = check_of(warp);
+  fence_barriers_of(check, agent_of(warp));
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->init_agent == agent_of(warp)) check->barriers[i]->init_released = true;
+  }
 }
 
 /* ---- mbarriers ---- */
@@ -238,7 +251,8 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     barrier->address = address;
   }
   barrier->valid = true;
-  barrier->fenced = false;
+  barrier->fenced = barrier->init_released = false;
+  barrier->init_round = 0;
   barrier->init_agent = (uint16_t)agent;
   barrier->init_clock = clock_of(check, agent);
   barrier->init_in = in;
@@ -265,6 +279,15 @@ void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t 
   shadow_set_barrier(warp->cta->cluster, address, NULL);
 }
 
+/* "line %u of the %s": where a barrier was initialised. */
+static uint32_t init_line(const MbarrierCheck *barrier) {
+  const Instruction *in = barrier->init_in;
+  return in ? in->source_line ? in->source_line : in->line : 0;
+}
+static const char *init_text(const MbarrierCheck *barrier) {
+  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
+}
+
 static bool is_asynchronous(const Instruction *in) {
   return in->text && (strstr(in->text, "cp.async.bulk") || strstr(in->text, "cp.reduce.async"));
 }
@@ -283,8 +306,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     return true; /* the emulator keeps the memory: go on and see what else is wrong */
   }
   bool of_peer = rank != warp->cta->rank;
-  if (of_peer && (!barrier || !barrier->valid ||
-                  !has_seen(check, agent, barrier->init_agent, barrier->init_clock))) {
+  if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
     bool ready = barrier && barrier->valid;
     finding(warp, in, 1u << lane, "peer-barrier-not-ready",
@@ -309,21 +331,21 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
                       "barrier when other CTAs use it.");
     return false;
   }
-  if (!has_seen(check, agent, barrier->init_agent, barrier->init_clock)) {
+  if (!knows_init(check, agent, barrier)) {
     finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
             "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
-            "the source), and nothing orders that before this use.\n"
+            "the %s), and nothing orders that before this use.\n"
             "Put __syncthreads() behind the init.",
-            SHARED_OFFSET(address), barrier->init_in ? barrier->init_in->source_line : 0);
+            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->init_clock = 0; /* said once */
   } else if (!barrier->fenced && is_asynchronous(in) &&
              check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
     finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
             "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
-            "%u of the source) may not be visible to it yet.\n"
+            "%u of the %s) may not be visible to it yet.\n"
             "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, "
             "in the thread that called it.",
-            SHARED_OFFSET(address), barrier->init_in ? barrier->init_in->source_line : 0);
+            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->fenced = true;
   }
   return true;
@@ -343,14 +365,14 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   }
   for (uint32_t other = 0; other < check->agents; other++) {
     if (has_seen(check, agent, other, before->seen[other])) continue;
-    finding(warp, in, 1u << lane, "too-many-arrivals",
-            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing orders "
-            "that behind the arrivals of phase %u: that phase was over without this one.\n"
-            "mbarrier.init (line %u of the source) asks for %u arrival%s a phase. Count every thread "
-            "that arrives, or let fewer arrive.",
-            SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1,
-            barrier->init_in ? barrier->init_in->source_line : 0, barrier->count,
-            barrier->count == 1 ? "" : "s");
+    finding(
+        warp, in, 1u << lane, "too-many-arrivals",
+        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing orders "
+        "that behind the arrivals of phase %u: that phase was over without this one.\n"
+        "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
+        "that arrives, or let fewer arrive.",
+        SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1, init_line(barrier),
+        init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s");
     return;
   }
 }
@@ -378,8 +400,8 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   /* The lanes of one instruction arrive one by one and release the same: once is enough. Not so for
    * cp.async, whose copies each lane has found landed for itself. */
   if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
-      lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) && barrier->arriving.seen &&
-      barrier->arriving.seen[agent] + 1 == barrier->last_clock) {
+      lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
+      barrier->arriving.seen && barrier->arriving.seen[agent] + 1 == barrier->last_clock) {
     barrier->last_lane = lane;
     return;
   }
@@ -412,12 +434,13 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
                  check->clocks[agent].seen[barrier->place] < barrier->phase;
   bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
   if (by_same && (twice || by_luck) && !waited) {
-    finding(warp, in, 1u << lane, "stage-reused-too-early",
-            "announces bytes on the barrier at shared-memory offset 0x%x for another copy, and has not "
-            "waited for anything that tells that phase %u, with the bytes of the last one, is over%s.\n"
-            "Wait before a stage is filled again until its readers have said that they are done: "
-            "arrivals on a barrier that this thread waits for, or __syncthreads.",
-            SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
+    finding(
+        warp, in, 1u << lane, "stage-reused-too-early",
+        "announces bytes on the barrier at shared-memory offset 0x%x for another copy, and has not "
+        "waited for anything that tells that phase %u, with the bytes of the last one, is over%s.\n"
+        "Wait before a stage is filled again until its readers have said that they are done: "
+        "arrivals on a barrier that this thread waits for, or __syncthreads.",
+        SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
   }
   barrier->armed = barrier->phase + 1;
   barrier->armed_agent = agent;

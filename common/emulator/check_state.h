@@ -45,6 +45,8 @@ typedef struct {
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
+  bool init_released;    /* by fence.mbarrier_init: the next cluster barrier tells of the init */
+  uint32_t init_round;   /* 1 + the round of the cluster barrier that does; 0: none yet */
   uint16_t init_agent;
   uint32_t init_clock;
   uint32_t place; /* in the vectors; UINT32_MAX: none was left */
@@ -159,6 +161,7 @@ struct ClusterCheck {
   Memo *memos;
   AsyncCheck *operations;          /* all of them */
   AsyncCheck **of_warp;            /* of each agent: not yet waited for, newest first */
+  uint32_t cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;           /* of each agent: the open group's number */
   struct LocationClock *locations; /* strong accesses order through the place they name */
   struct AcquiredMap *acquired_maps;
@@ -176,6 +179,14 @@ static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
 static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
                             uint32_t clock) {
   return agent == other || check->clocks[agent].seen[other] >= clock;
+}
+
+/* Is this barrier's init ordered before what the agent does now? Beside the usual ways there is the
+ * one made for it: fence.mbarrier_init and then a barrier.cluster whose arrival may be relaxed. */
+static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
+                              const MbarrierCheck *barrier) {
+  return has_seen(check, agent, barrier->init_agent, barrier->init_clock) ||
+         (barrier->init_round && check->cluster_waited[agent] >= barrier->init_round);
 }
 
 /* check_order.c */
