@@ -78,14 +78,7 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LA
     fence_mbarrier_init();
     grid_launch_dependents();
   }
-  /* A release waits for the thread's memory accesses to be seen everywhere: only the thread that
-   * has made some needs it. */
-  if (threadIdx.x == 0) {
-    cluster_arrive_release();
-  } else {
-    cluster_arrive_relaxed();
-  }
-  cluster_wait_acquire();
+  cluster_sync();
 
   if (warpgroup == 0) {
     setmaxnreg_producer();

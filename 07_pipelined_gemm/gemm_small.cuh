@@ -77,12 +77,7 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
     grid_launch_dependents();
   }
   if (GEMM_CLUSTER > 1) {
-    if (threadIdx.x == 128 * CONSUMERS) {
-      cluster_arrive_release(); /* the barriers; the others have written nothing yet */
-    } else {
-      cluster_arrive_relaxed();
-    }
-    cluster_wait_acquire();
+    cluster_sync();
   } else {
     __syncthreads();
   }

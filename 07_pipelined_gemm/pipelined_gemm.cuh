@@ -113,7 +113,7 @@
 
 /* Which configuration for which product: the first row all of whose conditions hold. Measured on an
  * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest; a
- * cluster had better share A where C is narrow and B where it is wide; and splitting k pays only
+ * cluster had better share A where C is narrow and k long, else B; and splitting k pays only
  * once each part has 16 steps of 64 or more. */
 typedef struct {
   const GemmConfiguration *configuration;
@@ -126,7 +126,7 @@ enum { GEMM_ENOUGH_BLOCKS = 112, GEMM_ANY = 0 };
 
 static const GemmChoice gemm_choices[] = {
     /*                              CTAs at least, m at most, n at most, k at least */
-    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 4096, 65},
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 4096, 4096},
     {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, 128, GEMM_ANY, 65},
     {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 65},
     {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 0},
