@@ -17,20 +17,20 @@ struct LocationClock {
 /* ---- Vectors ---- */
 
 static uint32_t *new_vector(ClusterCheck *check) {
-  if (check->vectors_used + check->width > check->vector_room) {
+  if (check->vectors_used + check->room > check->vector_room) {
     /* Vectors in use keep their place: the old block is kept by the new one's first words. */
-    size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->width) * 2;
+    size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
     uint32_t *block = malloc(sizeof(void *) + room * sizeof *block);
     if (!block) abort();
     memcpy(block, &check->vectors, sizeof(void *));
     check->vectors = block;
     check->vector_room = room;
     check->vectors_used = sizeof(void *) / sizeof *block;
-    if (check->vectors_used + check->width > room) abort();
+    if (check->vectors_used + check->room > room) abort();
   }
   uint32_t *vector = check->vectors + check->vectors_used;
-  check->vectors_used += check->width;
-  memset(vector, 0, check->width * sizeof *vector);
+  check->vectors_used += check->room;
+  memset(vector, 0, check->room * sizeof *vector);
   return vector;
 }
 
@@ -74,6 +74,7 @@ static void swap(Clock *one, Clock *other) {
 }
 
 void order_begin(ClusterCheck *check) {
+  check->width = check->agents;
   /* All blocks but the newest go; it is large enough for a cluster like the last one. */
   void *older = NULL;
   if (check->vectors) memcpy(&older, check->vectors, sizeof older);
@@ -100,7 +101,7 @@ void order_begin(ClusterCheck *check) {
     free(check->barriers[i]->remote);
     free(check->barriers[i]);
   }
-  check->barrier_count = check->barrier_places = 0;
+  check->barrier_count = 0;
   while (check->locations) {
     LocationClock *next = check->locations->next;
     free(check->locations);
@@ -244,9 +245,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     if (!barrier) abort();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
     if (!barrier->answers) abort();
-    barrier->place = check->barrier_places < BARRIER_PLACES
-                         ? check->agents + check->barrier_places++
-                         : UINT32_MAX;
+    barrier->place = check->width < check->room ? check->width++ : UINT32_MAX;
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;
   }

@@ -161,7 +161,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   ClusterCheck *check = calloc(1, sizeof *check);
   if (!check) abort();
   check->agents = agents;
-  check->width = agents + BARRIER_PLACES;
+  check->room = agents + BARRIER_PLACES;
   check->warps_per_cta = cluster->ctas[0].warp_count;
   check->cta_count = cluster->cta_count;
   check->clocks = calloc(agents, sizeof *check->clocks);
@@ -514,6 +514,15 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
   return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
 }
 
+/* Has the reader of these bytes read them before, and then waited for the barrier of the copy that is
+ * issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait for. */
+static bool read_again_unasked(const AccessNow *now, const Entry *entry) {
+  uint32_t next;
+  const MbarrierCheck *barrier = barrier_of(now->check, now->operation, now->rank);
+  return entry->again && barrier &&
+         order_answered_stale(barrier, entry->agent, barrier->phase, &next);
+}
+
 static bool check_after_read(const AccessNow *now, const Entry *entry) {
   const ClusterCheck *check = now->check;
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
@@ -522,7 +531,7 @@ static bool check_after_read(const AccessNow *now, const Entry *entry) {
     if (entry->unwritten) report_unwritten(warp_of(now, entry->agent), entry->in, now->word);
     return !entry->unwritten;
   }
-  if (entry->unwritten && now->kind == ENTRY_ASYNC_WRITE) {
+  if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
     /* The reader came even before the copy was issued: told as if it came right after. */
     AccessNow reader = {.check = now->check,
                         .warp = warp_of(now, entry->agent),
@@ -637,6 +646,7 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
   bool writing = now->kind == ENTRY_WRITE || now->kind == ENTRY_ASYNC_WRITE;
   Entry entries[ENTRIES_MOST + 1];
   unsigned count = 0;
+  bool again = false;
   uint32_t clock = clock_of(check, now->agent);
   for (unsigned i = 0; i < state->count; i++) {
     const Entry *entry = &state->entries[i];
@@ -646,7 +656,10 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
     if (entry->kind == ENTRY_READ && same_actor(entry, now) && entry->clock == clock) {
       return *clean ? number : STATE_UNKNOWN; /* the same again changes nothing */
     }
-    if (same_actor(entry, now)) continue;
+    if (same_actor(entry, now)) {
+      again |= entry->kind == ENTRY_READ;
+      continue;
+    }
     Entry left = *entry;
     /* What a write follows in good order need not be remembered. */
     if (writing && overlaps && entry->kind != ENTRY_BARRIER) left.mask &= (uint8_t)~now->mask;
@@ -659,6 +672,7 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
   own.mask = now->mask;
   own.strong = now->strong;
   own.unwritten = unwritten;
+  own.again = again;
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
   own.agent = (uint16_t)now->agent;
   if (now->operation) {
@@ -824,8 +838,31 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 
 /* ---- Asynchronous operations ---- */
 
+static void touch_part(AccessNow *now, struct CtaCheck *notes, uint32_t word, uint8_t mask) {
+  if (word >= notes->words) return;
+  now->mask = mask & FULL_WORD;
+  now->word = word;
+  notes->states[word] = next_state(now, notes->states[word]);
+}
+
+/* Moves the words from `word` on that are in `state` to `next`; returns the first that is not. */
+static uint32_t fill_run(uint32_t *states, uint32_t word, uint32_t end, uint32_t state,
+                         uint32_t next) {
+  enum { BATCH = 32 };
+  while (end - word >= BATCH) {
+    uint32_t differing = 0;
+    for (uint32_t i = 0; i < BATCH; i++) differing |= states[word + i] ^ state;
+    if (differing) break;
+    for (uint32_t i = 0; i < BATCH; i++) states[word + i] = next;
+    word += BATCH;
+  }
+  while (word < end && states[word] == state) states[word++] = next;
+  return word;
+}
+
 static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
   ClusterCheck *check = now->check;
+  uint32_t last = UINT32_MAX, last_next = 0, last_rank = 0;
   for (int i = 0; i < count; i++) {
     uint32_t rank = SHARED_RANK(pieces[i].address);
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
@@ -839,20 +876,25 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
              "before the end of the kernel.",
              verb(now), rank);
     }
-    uint32_t last = UINT32_MAX, last_next = 0;
-    uint8_t last_mask = 0;
-    for (uint32_t word = offset / 4; word * 4 < end && word < notes->words; word++) {
-      now->mask = FULL_WORD;
-      if (word * 4 < offset) now->mask &= (uint8_t)(FULL_WORD << (offset & 3));
-      if (word * 4 + 4 > end) now->mask &= (uint8_t)(FULL_WORD >> (4 - (end & 3)));
+    uint32_t word = offset / 4, whole_end = end / 4 < notes->words ? end / 4 : notes->words;
+    if (offset & 3) {
+      touch_part(now, notes, word, (uint8_t)(FULL_WORD << (offset & 3)) &
+                                       (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : 15));
+      word++;
+    }
+    now->mask = FULL_WORD;
+    while (word < whole_end) {
       uint32_t state = notes->states[word];
-      if (state != last || now->mask != last_mask) {
+      if (state != last || rank != last_rank) {
         now->word = word;
         last_next = next_state(now, state);
         last = state;
-        last_mask = now->mask;
+        last_rank = rank;
       }
-      notes->states[word] = last_next;
+      word = fill_run(notes->states, word, whole_end, state, last_next);
+    }
+    if (word * 4 < end && word < notes->words) {
+      touch_part(now, notes, word, (uint8_t)((1u << (end & 3)) - 1));
     }
   }
 }

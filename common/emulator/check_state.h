@@ -45,8 +45,8 @@ typedef struct {
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
-  bool init_released;    /* by fence.mbarrier_init: the next cluster barrier tells of the init */
-  uint32_t init_round;   /* 1 + the round of the cluster barrier that does; 0: none yet */
+  bool init_released;  /* by fence.mbarrier_init: the next cluster barrier tells of the init */
+  uint32_t init_round; /* 1 + the round of the cluster barrier that does; 0: none yet */
   uint16_t init_agent;
   uint32_t init_clock;
   uint32_t place; /* in the vectors; UINT32_MAX: none was left */
@@ -79,8 +79,8 @@ struct AsyncCheck {
   bool source_read, landed, released, marked, committed;
   uint32_t issue_clock;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
-  /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in the
-   * vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
+  /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
+   * the vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
   uint32_t replaced_place, replaced_phase;
   uint64_t replaced_readers;
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
@@ -105,6 +105,7 @@ typedef struct {
   uint8_t mask; /* bytes of the word */
   uint8_t strong;
   uint8_t unwritten; /* a read of what nothing had written: wrong, but why shows later */
+  uint8_t again;     /* a read: this agent had read here before, and has released since */
   uint16_t agent;
   uint32_t clock;
   union {
@@ -127,8 +128,8 @@ struct CtaCheck {
   uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
   uint32_t words;
   bool exited;
-  bool unwritten_reads;          /* some entry is unwritten */
-  const Instruction *idle_wait;  /* a thread waited for its bulk groups and had committed none */
+  bool unwritten_reads;         /* some entry is unwritten */
+  const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
   uint32_t idle_thread;
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
 };
@@ -142,8 +143,10 @@ enum { MEMOS = 4096 };
 
 struct ClusterCheck {
   ClusterCheck *next_free;
-  uint32_t warps_per_cta, agents, width; /* width: of a vector */
-  uint32_t *vectors;                     /* all vectors, one block */
+  uint32_t warps_per_cta, agents;
+  uint32_t width;    /* places of a vector in use: agents and mbarriers */
+  uint32_t room;     /* places that each vector has */
+  uint32_t *vectors; /* all vectors, one block */
   size_t vector_room;
   size_t vectors_used;
   Clock *clocks;             /* of each agent */
@@ -153,16 +156,17 @@ struct ClusterCheck {
    * knowing that a peer is done, for nothing else. */
   Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
-  uint32_t barrier_count, barrier_places;
+  uint32_t barrier_count;
   State **states;
   uint32_t state_count, state_room;
   uint32_t *table; /* hash table of state numbers */
   uint32_t table_size;
   Memo *memos;
-  AsyncCheck *operations;          /* all of them */
-  AsyncCheck **of_warp;            /* of each agent: not yet waited for, newest first */
-  uint32_t cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
-  uint64_t *wgmma_group;           /* of each agent: the open group's number */
+  AsyncCheck *operations; /* all of them */
+  AsyncCheck **of_warp;   /* of each agent: not yet waited for, newest first */
+  uint32_t
+      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
+  uint64_t *wgmma_group;                        /* of each agent: the open group's number */
   struct LocationClock *locations; /* strong accesses order through the place they name */
   struct AcquiredMap *acquired_maps;
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
@@ -197,8 +201,8 @@ void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
                     bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* Was this agent's last wait for the barrier answered by the end of a phase before this one, which it
- * knew of already? *next is the phase after that. */
+/* Was this agent's last wait for the barrier answered by the end of a phase before this one, which
+ * it knew of already? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
                           uint32_t *next);
 
