@@ -11,7 +11,8 @@ import sys
 WIDTH, LEFT, ROW, BAR, TOP = 1100, 96, 26, 18, 34
 COLOURS = {"load": "#9ecae1", "consume": "#3182bd", "multiply": "#31a354", "store": "#e6550d"}
 MEANING = {"load": "stage: load on its way", "consume": "stage: held by the consumers",
-           "multiply": "warpgroup: step issued until freed", "store": "warpgroup: writes half a tile"}
+           "multiply": "warpgroup: step issued until freed",
+           "store": "warpgroup: writes half a tile"}
 
 
 def main():
@@ -63,7 +64,8 @@ def main():
     while t <= last:
         x = LEFT + (t - first) * scale
         out.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{y}" stroke="#eeeeee"/>')
-        out.append(f'<text x="{x:.1f}" y="{y + 10}" text-anchor="middle" font-size="10">{t:.0f}</text>')
+        out.append(f'<text x="{x:.1f}" y="{y + 10}" text-anchor="middle" font-size="10">'
+                   f'{t:.0f}</text>')
         t += ticks
     x = LEFT
     for name, colour in COLOURS.items():

@@ -9,7 +9,7 @@
  *   wgmma_fence();                          registers are ready to be accumulated into
  *   wgmma_m64n256k16(d, a, b, accumulate);  as often as needed: they run in order
  *   wgmma_commit();                         the ones so far are one group
- *   wgmma_wait<...>                         until at most so many groups are pending
+ *   wgmma_wait_all();                       or _all_but_one: until so many groups are pending
  *
  * Until the wait the accumulator may not be touched, nor the tiles in shared memory overwritten.
  *
@@ -67,10 +67,7 @@ typedef struct {
 
 /* PTX ISA: "matrix descriptor" of wgmma. */
 static __host__ __device__ __forceinline__ uint64_t wgmma_descriptor(WgmmaTile tile) {
-  enum {
-    ADDRESS_MASK = 0x3FFFF,
-    UNIT_SHIFT = 4
-  }; /* 18 bits of address, stored without the low 4 */
+  enum { ADDRESS_MASK = 0x3FFFF, UNIT_SHIFT = 4 }; /* 18 bits, stored without the low 4 */
   enum { LEADING_BIT = 16, STRIDE_BIT = 32, BASE_OFFSET_BIT = 49, SWIZZLE_BIT = 62 };
   return (uint64_t)((tile.start_bytes & ADDRESS_MASK) >> UNIT_SHIFT) |
          (uint64_t)((tile.leading_bytes & ADDRESS_MASK) >> UNIT_SHIFT) << LEADING_BIT |
@@ -139,20 +136,6 @@ static __device__ __forceinline__ void wgmma_wait_all_but_one(void) {
 
 /* PTX ISA: wgmma.mma_async, bf16 inputs, fp32 accumulator, A and B K-major in shared memory. The
  * numbers after `accumulate`: the signs of A and B (1, 1), then whether A and B are MN-major. */
-static __device__ __forceinline__ void wgmma_m64n32k16(float d[16], uint64_t a, uint64_t b,
-                                                       uint32_t accumulate) {
-  asm volatile(
-      "{\n"
-      "  .reg .pred accumulate;\n"
-      "  setp.ne.b32 accumulate, %18, 0;\n"
-      "  wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16\n"
-      "    {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15},\n"
-      "    %16, %17, accumulate, 1, 1, 0, 0;\n"
-      "}"
-      : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8)
-      : "l"(a), "l"(b), "r"(accumulate));
-}
-
 static __device__ __forceinline__ void wgmma_m64n64k16(float d[32], uint64_t a, uint64_t b,
                                                        uint32_t accumulate) {
   asm volatile(
@@ -165,23 +148,6 @@ static __device__ __forceinline__ void wgmma_m64n64k16(float d[32], uint64_t a, 
       "    %32, %33, accumulate, 1, 1, 0, 0;\n"
       "}"
       : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8), WGMMA_INOUT_8(d, 16), WGMMA_INOUT_8(d, 24)
-      : "l"(a), "l"(b), "r"(accumulate));
-}
-
-static __device__ __forceinline__ void wgmma_m64n96k16(float d[48], uint64_t a, uint64_t b,
-                                                       uint32_t accumulate) {
-  asm volatile(
-      "{\n"
-      "  .reg .pred accumulate;\n"
-      "  setp.ne.b32 accumulate, %50, 0;\n"
-      "  wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16\n"
-      "    {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,\n"
-      "     %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,\n"
-      "     %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47},\n"
-      "    %48, %49, accumulate, 1, 1, 0, 0;\n"
-      "}"
-      : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8), WGMMA_INOUT_8(d, 16), WGMMA_INOUT_8(d, 24),
-        WGMMA_INOUT_8(d, 32), WGMMA_INOUT_8(d, 40)
       : "l"(a), "l"(b), "r"(accumulate));
 }
 
@@ -200,27 +166,6 @@ static __device__ __forceinline__ void wgmma_m64n128k16(float d[64], uint64_t a,
       "}"
       : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8), WGMMA_INOUT_8(d, 16), WGMMA_INOUT_8(d, 24),
         WGMMA_INOUT_8(d, 32), WGMMA_INOUT_8(d, 40), WGMMA_INOUT_8(d, 48), WGMMA_INOUT_8(d, 56)
-      : "l"(a), "l"(b), "r"(accumulate));
-}
-
-static __device__ __forceinline__ void wgmma_m64n192k16(float d[96], uint64_t a, uint64_t b,
-                                                        uint32_t accumulate) {
-  asm volatile(
-      "{\n"
-      "  .reg .pred accumulate;\n"
-      "  setp.ne.b32 accumulate, %98, 0;\n"
-      "  wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16\n"
-      "    {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,\n"
-      "     %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,\n"
-      "     %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,\n"
-      "     %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,\n"
-      "     %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,\n"
-      "     %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95},\n"
-      "    %96, %97, accumulate, 1, 1, 0, 0;\n"
-      "}"
-      : WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8), WGMMA_INOUT_8(d, 16), WGMMA_INOUT_8(d, 24),
-        WGMMA_INOUT_8(d, 32), WGMMA_INOUT_8(d, 40), WGMMA_INOUT_8(d, 48), WGMMA_INOUT_8(d, 56),
-        WGMMA_INOUT_8(d, 64), WGMMA_INOUT_8(d, 72), WGMMA_INOUT_8(d, 80), WGMMA_INOUT_8(d, 88)
       : "l"(a), "l"(b), "r"(accumulate));
 }
 
