@@ -5,7 +5,7 @@
 // wgmma is asynchronous: after the commit its group may take as long as it likes. Only
 // wgmma.wait_group gives the accumulator's registers back to the threads; until then they hold
 // anything between the sum before and the sum after. ptxas notices in a kernel as plain as this
-// one: it puts a wait in and gives up overlapping the wgmmas altogether (its messages C7514, C7517).
+// one: it puts a wait in and gives up overlapping the wgmmas at all (its messages C7514, C7517).
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

@@ -1,0 +1,64 @@
+// pitfall extern_shared_alignment: __align__(1024) on extern shared memory does not align it
+//   H200: cudaErrorMisalignedAddress
+//   report: misaligned-destination
+//
+// Dynamic shared memory begins behind the static variables of the kernel, wherever that is: the
+// attribute on the extern array is a promise to the compiler, nobody keeps it. Here 40 bytes of
+// barriers stand before it, and the tile is not even aligned to 128 bytes. Ask for 1024 bytes more
+// and round the address up in the kernel.
+#include <stdio.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../swizzle.h"
+#include "check.h"
+#include "tensor_map.h"
+
+enum {
+  ROWS = 64,
+  COLUMNS = 32,  // of 4 bytes: one span of the 128-byte swizzle
+  ELEMENTS = ROWS * COLUMNS,
+  TILE_BYTES = ELEMENTS * 4,
+  THREADS = 128
+};
+
+__global__ void take(const __grid_constant__ CUtensorMap map, uint32_t *copy) {
+  extern __shared__ __align__(1024) uint32_t dynamic[];
+  __shared__ uint64_t barriers[5];  // of this kernel; the others are for stages to come
+  uint32_t *tile = dynamic;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barriers[0], 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barriers[0], TILE_BYTES);
+    tma_load_2d(tile, &map, 0, 0, &barriers[0]);
+  }
+  __syncthreads();
+  mbarrier_wait_parity(&barriers[0], 0);
+  for (int i = threadIdx.x; i < ELEMENTS; i += blockDim.x) {
+    copy[i] = tile[swizzle_128b(i * 4) / 4];  // byte i * 4 of the tile
+  }
+}
+
+int main(int argc, char **argv) {
+  program_begin("extern_shared_alignment", argc, argv, NULL, 0);
+  static uint32_t host[ELEMENTS], got[ELEMENTS];
+  for (int i = 0; i < ELEMENTS; i++) host[i] = (uint32_t)i + 1;
+  uint32_t *tensor, *copy;
+  CUDA_CHECK(cudaMalloc(&tensor, sizeof host));
+  CUDA_CHECK(cudaMalloc(&copy, sizeof got));
+  CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(copy, 0, sizeof got));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                       .rank = 2,
+                       .address = tensor,
+                       .size = {COLUMNS, ROWS},
+                       .box = {COLUMNS, ROWS},
+                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+  take<<<1, THREADS, TILE_BYTES + 1024>>>(tensor_map_encode("tensor", &request), copy);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(got, copy, sizeof got, cudaMemcpyDeviceToHost));
+  check_tile("the tile", ELEMENT_U32, got, host, ROWS, COLUMNS, 0);
+  CUDA_CHECK(cudaFree(tensor));
+  CUDA_CHECK(cudaFree(copy));
+  return program_end("every element of a tile");
+}
