@@ -1,5 +1,5 @@
 // pitfall reduce_without_fence: partial sums are added up without a fence between the proxies
-//   H200: right results
+//   H200: not run yet
 //   report: missing-proxy-fence
 //
 // A reduce reads its tile as a store does: through the asynchronous proxy. __syncthreads() orders

@@ -1,5 +1,5 @@
 // pitfall source_changed_during_reduce: the next part is written while the last is still read
-//   H200: varying results
+//   H200: not run yet
 //   report: source-reused-before-read
 //
 // A block adds several parts, one after the other, through one tile. The reduce is asynchronous: it

@@ -1,5 +1,5 @@
 // pitfall buffer_still_read_by_a_peer: the sender waits for its own readers only
-//   H200: varying results
+//   H200: not run yet
 //   report: stage-reused-too-early
 //
 // A multicast overwrites the buffer in every CTA of the mask, so it may be issued only when the

@@ -1,5 +1,5 @@
 // pitfall half_the_bytes: each CTA expects only the half that it fetches itself
-//   H200: hangs
+//   H200: not run yet
 //   report: too-few-bytes-expected
 //
 // Two CTAs fetch one half of a tile each, and each half is written to both of them. What counts on

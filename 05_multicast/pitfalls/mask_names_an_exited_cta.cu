@@ -1,5 +1,5 @@
 // pitfall mask_names_an_exited_cta: a tile is sent to a CTA that has left
-//   H200: right results
+//   H200: not run yet
 //   report: peer-exited
 //
 // The cluster has two tiles to do in the first round and one in the second. The CTA of rank 1 has

@@ -1,5 +1,5 @@
 // pitfall no_cluster_barrier_after_init: a tile is sent to a peer whose barrier may not exist yet
-//   H200: varying results
+//   H200: not run yet
 //   report: peer-barrier-not-ready
 //
 // The engine counts what it writes to a peer on the peer's barrier. __syncthreads() says that this

@@ -1,5 +1,5 @@
 // pitfall peer_barrier_not_armed: the sender arms its own barrier and not the receiver's
-//   H200: hangs
+//   H200: not run yet
 //   report: hang-too-few-bytes-expected
 //
 // One CTA fetches the tile for both. Its own barrier expects the bytes; nobody has told the peer's.

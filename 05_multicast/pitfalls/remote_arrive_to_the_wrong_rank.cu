@@ -1,5 +1,5 @@
 // pitfall remote_arrive_to_the_wrong_rank: "I am done" is said to the peer, not to the sender
-//   H200: hangs
+//   H200: not run yet
 //   report: hang-arrivals-missing
 //
 // The sender waits until both CTAs have released the buffer, at the barrier `empty` of rank 0.

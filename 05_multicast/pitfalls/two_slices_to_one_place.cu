@@ -1,5 +1,5 @@
 // pitfall two_slices_to_one_place: both CTAs send their slice to the same place of the tile
-//   H200: varying results
+//   H200: not run yet
 //   report: overwrite-without-wait
 //
 // A multicast writes to the same offset in every CTA of the mask. Each CTA must therefore give its

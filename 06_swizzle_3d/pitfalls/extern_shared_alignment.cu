@@ -1,11 +1,11 @@
-// pitfall extern_shared_alignment: __align__(1024) on extern shared memory does not align it
+// pitfall extern_shared_alignment: dynamic shared memory does not begin at a multiple of 1024
 //   H200: cudaErrorMisalignedAddress
 //   report: misaligned-destination
 //
-// Dynamic shared memory begins behind the static variables of the kernel, wherever that is: the
-// attribute on the extern array is a promise to the compiler, nobody keeps it. Here 40 bytes of
-// barriers stand before it, and the tile is not even aligned to 128 bytes. Ask for 1024 bytes more
-// and round the address up in the kernel.
+// Dynamic shared memory begins behind the static variables of the kernel, wherever they end: here
+// behind 40 bytes of barriers, so that the tile is not even aligned to 128 bytes. An alignment on
+// the extern array does not help where another file or another kernel declares it otherwise. Ask
+// for 1024 bytes more and round the address up in the kernel.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"
@@ -22,17 +22,17 @@ enum {
 };
 
 __global__ void take(const __grid_constant__ CUtensorMap map, uint32_t *copy) {
-  extern __shared__ __align__(1024) uint32_t dynamic[];
-  __shared__ uint64_t barriers[5];  // of this kernel; the others are for stages to come
+  extern __shared__ uint32_t dynamic[];
+  __shared__ uint64_t full[5];  // the first is used; the others are for stages to come
   uint32_t *tile = dynamic;
   if (threadIdx.x == 0) {
-    mbarrier_init(&barriers[0], 1);
+    mbarrier_init(&full[0], 1);
     fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(&barriers[0], TILE_BYTES);
-    tma_load_2d(tile, &map, 0, 0, &barriers[0]);
+    mbarrier_arrive_expect_tx(&full[0], TILE_BYTES);
+    tma_load_2d(tile, &map, 0, 0, &full[0]);
   }
   __syncthreads();
-  mbarrier_wait_parity(&barriers[0], 0);
+  mbarrier_wait_parity(&full[0], 0);
   for (int i = threadIdx.x; i < ELEMENTS; i += blockDim.x) {
     copy[i] = tile[swizzle_128b(i * 4) / 4];  // byte i * 4 of the tile
   }

@@ -1,5 +1,5 @@
 // pitfall descriptor_in_bytes: the stride of the matrix descriptor is given in bytes
-//   H200: wrong results
+//   H200: not run yet
 //   report: shared-out-of-bounds
 //
 // All fields of the descriptor count units of 16 bytes. A stride offset of 1024, meant as the bytes

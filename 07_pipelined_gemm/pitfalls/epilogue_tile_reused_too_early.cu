@@ -1,5 +1,5 @@
 // pitfall epilogue_tile_reused_too_early: the second result is written over the first one's store
-//   H200: varying results
+//   H200: not run yet
 //   report: source-reused-before-read
 //
 // A persistent kernel computes one tile of D after the other, brings each into shared memory and

@@ -1,5 +1,5 @@
 // pitfall missing_wgmma_fence: the accumulators are set by the threads, then wgmma adds to them
-//   H200: right results
+//   H200: not run yet
 //   report: missing-wgmma-fence
 //
 // A wgmma reads and writes the accumulator's registers on its own time. What the threads did to

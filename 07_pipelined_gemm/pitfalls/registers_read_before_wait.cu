@@ -1,5 +1,5 @@
 // pitfall registers_read_before_wait: the accumulators are stored while the last wgmma still adds
-//   H200: right results
+//   H200: not run yet
 //   report: wgmma-registers-in-flight
 //
 // wgmma is asynchronous: after the commit its group may take as long as it likes. Only

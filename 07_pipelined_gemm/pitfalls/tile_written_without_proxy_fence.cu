@@ -1,5 +1,5 @@
 // pitfall tile_written_without_proxy_fence: threads write a tile that wgmma reads, without a fence
-//   H200: right results
+//   H200: not run yet
 //   report: missing-proxy-fence
 //
 // B comes by TMA, A is computed by the threads on its way (here: doubled) and written to shared
