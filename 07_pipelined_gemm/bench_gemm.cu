@@ -10,7 +10,7 @@
 // before each. Data: normal numbers (zeros run faster, as fewer wires toggle). cuBLASLt: the
 // fastest of the algorithms that its heuristics name, each timed first.
 //
-//   bench_gemm                 writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
+//   bench_gemm --bench         writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
 //   bench_gemm --tune          pipelined_gemm's configurations against each other instead
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -285,6 +285,10 @@ int main(int argc, char **argv) {
   Option options[] = {{"--bench", "measure: it does nothing else", &bench, 0, 0},
                       {"--tune", "the configurations of pipelined_gemm instead", &tune, 0, 0}};
   program_begin("bench_gemm", argc, argv, options, 2);
+  if (!bench && !tune) {
+    fprintf(stderr, "bench_gemm: say --bench or --tune; it takes minutes of a GPU\n");
+    return EXIT_USAGE;
+  }
   const char *folder = "build/07_pipelined_gemm";
   FILE *all = open_csv(folder, tune ? "tune" : "gemm",
                        "shape,L2,program,TFLOP/s,minimum,maximum,microseconds,of the best library");

@@ -51,6 +51,12 @@ refused() {
     tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
 }
 
+@test "every tile once, and the table's choice fits the shape" {
+  run common/run-program build/tests/07_pipelined_gemm/choices
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "a product of any size, and random ones" {
   run common/run-program build/$chapter/pipelined_gemm --m 130 --n 77 --k 200 --check 130
   echo "$output"
