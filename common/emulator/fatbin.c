@@ -11,6 +11,7 @@
 
 enum {
   WRAPPER_MAGIC = 0x466243b1,
+  WRAPPER_LINKED = 2,
   HEADER_BYTES = 16,
   ENTRY_LEAST_BYTES = 64,
   KIND_PTX = 1,
@@ -26,7 +27,7 @@ static const size_t PTX_MOST_BYTES = (size_t)1 << 30;
 typedef struct {
   uint32_t magic, version;
   const void *container;
-  void *unused;
+  void *linked; /* version 2: the containers of the files that nvlink has linked */
 } Wrapper;
 
 /* The part of an entry's header that we need; offsets as laid out by nvcc 12 and 13. */
@@ -56,6 +57,11 @@ static Entry read_entry(const unsigned char *at) {
       .flags = read_number(at + 40, 8),
       .plain_bytes = read_number(at + 56, 8),
   };
+}
+
+bool fatbin_is_linked(const void *wrapper) {
+  const Wrapper *fields = wrapper;
+  return fields && fields->magic == WRAPPER_MAGIC && fields->version == WRAPPER_LINKED;
 }
 
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes) {

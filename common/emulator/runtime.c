@@ -71,6 +71,11 @@ Module *runtime_module(Image *image) {
   if (!image->ptx && !fatbin_find_ptx(image->container, image->container_bytes, &image->ptx, &bytes,
                                       error, sizeof error)) {
     fflush(stdout);
+    if (image->linked)
+      snprintf(error, sizeof error,
+               "it was linked from relocatable device code (-rdc=true), of which only machine code "
+               "is left.\nBuild it without -rdc=true: all device code that a kernel calls in the "
+               "kernel's own file");
     fprintf(stderr, "emulator: this program cannot be emulated: %s\n", error);
     exit(1);
   }
@@ -115,7 +120,9 @@ void **__cudaRegisterFatBinary(void *wrapper) {
   const void *container = NULL;
   size_t bytes = 0;
   fatbin_unwrap(wrapper, &container, &bytes); /* a bad one is refused when a kernel is needed */
-  return (void **)runtime_add_image(container, bytes, NULL);
+  Image *image = runtime_add_image(container, bytes, NULL);
+  image->linked = fatbin_is_linked(wrapper);
+  return (void **)image;
 }
 void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 /* Called while the program ends, when other exit handlers may still use the module. */

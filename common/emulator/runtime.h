@@ -18,6 +18,7 @@ typedef struct Image {
   size_t container_bytes;
   char *ptx;
   Module *module; /* loaded when it is first needed */
+  bool linked;    /* by nvcc -rdc=true */
   char name[64];
 } Image;
 

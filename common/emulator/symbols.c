@@ -247,6 +247,8 @@ static const struct {
     {"%total_smem_size", SPECIAL_TOTAL_SMEM_SIZE, 4},
     {"%aggr_smem_size", SPECIAL_AGGR_SMEM_SIZE, 4},
     {"%reserved_smem_offset_begin", SPECIAL_RESERVED_SMEM_BEGIN, 4},
+    /* What cooperative groups keep for tiles of several warps: 288 bytes from the first one on. */
+    {"%reserved_smem_offset_1", SPECIAL_RESERVED_SMEM_BEGIN, 4},
     {"%reserved_smem_offset_end", SPECIAL_RESERVED_SMEM_END, 4},
     {"%reserved_smem_offset_cap", SPECIAL_RESERVED_SMEM_CAP, 4},
     {"%clock", SPECIAL_CLOCK, 4},
