@@ -1,0 +1,162 @@
+// bench_engines: how fast the emulator moves tiles and multiplies matrices: gigabytes a second
+// through the copy engine, thousand million multiply-adds a second through the tensor cores.
+// `make bench-emulator` runs it on one host thread and on all.
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../07_pipelined_gemm/wgmma.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum {
+  TILE_ROWS = 128,
+  TILE_COLUMNS = 32,  // f32: rows of 128 bytes, the span of the widest swizzle
+  TILE_BYTES = TILE_ROWS * TILE_COLUMNS * 4,
+  BLOCKS = 64,
+  ROUNDS = 64,
+  REPEATS = 5,
+  STEP_K = 64,
+  TILE_M = 64,
+  TILE_N = 256,
+};
+
+__global__ void copy_tiles(const __grid_constant__ CUtensorMap from,
+                           const __grid_constant__ CUtensorMap to) {
+  __shared__ alignas(1024) float tile[TILE_ROWS * TILE_COLUMNS];
+  __shared__ uint64_t full;
+  if (threadIdx.x != 0) return;
+  mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  for (int round = 0; round < ROUNDS; round++) {
+    int row = blockIdx.x * TILE_ROWS, column = round * TILE_COLUMNS;
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    tma_load_2d(tile, &from, column, row, &full);
+    mbarrier_wait_parity(&full, round & 1);
+    tma_store_2d(&to, tile, column, row);
+    bulk_commit_group();
+    bulk_wait_group_read(0);
+  }
+}
+
+__global__ void __launch_bounds__(128)
+    multiply(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+             float *sums) {
+  extern __shared__ uint8_t dynamic_shared[];
+  uint8_t *tiles = (uint8_t *)(((uintptr_t)dynamic_shared + 1023) / 1024 * 1024);
+  uint8_t *a = tiles, *b = tiles + TILE_M * STEP_K * 2;
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, (TILE_M + TILE_N) * STEP_K * 2);
+    tma_load_2d(a, &map_a, 0, 0, &full);
+    tma_load_2d(b, &map_b, 0, 0, &full);
+  }
+  mbarrier_wait_parity(&full, 0);
+  uint64_t descriptor_a = wgmma_descriptor_k_major(a), descriptor_b = wgmma_descriptor_k_major(b);
+  float d[TILE_N / 2];
+  for (int round = 0; round < ROUNDS; round++) {
+    wgmma_fence();
+    for (int i = 0; i < STEP_K / 16; i++) {
+      wgmma_m64n256k16(d, descriptor_a + i * WGMMA_K_STEP, descriptor_b + i * WGMMA_K_STEP,
+                       round > 0 || i > 0);
+    }
+    wgmma_commit();
+    wgmma_wait_all_but_one();
+  }
+  wgmma_wait_all();
+  float sum = 0;
+  for (int i = 0; i < TILE_N / 2; i++) sum += d[i];
+  sums[blockIdx.x * 128 + threadIdx.x] = sum;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void copy(CUtensorMapSwizzle swizzle, const char *what) {
+  enum { ROWS = BLOCKS * TILE_ROWS, COLUMNS = ROUNDS * TILE_COLUMNS };
+  size_t bytes = (size_t)ROWS * COLUMNS * 4;
+  float *from, *to;
+  CUDA_CHECK(cudaMalloc(&from, bytes));
+  CUDA_CHECK(cudaMalloc(&to, bytes));
+  CUDA_CHECK(cudaMemset(from, 1, bytes));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                       .rank = 2,
+                       .address = from,
+                       .size = {COLUMNS, ROWS},
+                       .box = {TILE_COLUMNS, TILE_ROWS},
+                       .swizzle = swizzle};
+  CUtensorMap map_from = tensor_map_encode("from", &request);
+  request.address = to;
+  CUtensorMap map_to = tensor_map_encode("to", &request);
+  double best = 1e30;
+  for (int i = 0; i < REPEATS; i++) {
+    double start = seconds();
+    copy_tiles<<<BLOCKS, 32>>>(map_from, map_to);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    double taken = seconds() - start;
+    if (taken < best) best = taken;
+  }
+  printf("copies, %-17s %6.2f GB a second (loaded and stored)\n", what,
+         2.0 * (double)bytes / best * 1e-9);
+  CUDA_CHECK(cudaFree(from));
+  CUDA_CHECK(cudaFree(to));
+}
+
+static void matrices(void) {
+  uint16_t *operands;
+  float *sums;
+  size_t elements = (size_t)(TILE_M + TILE_N) * STEP_K;
+  CUDA_CHECK(cudaMalloc(&operands, elements * 2));
+  CUDA_CHECK(cudaMalloc(&sums, BLOCKS * 128 * 4));
+  uint16_t *host = (uint16_t *)malloc(elements * 2);
+  for (size_t i = 0; i < elements; i++) {
+    host[i] = bfloat16_from_float((float)((i * 2654435761u >> 8) % 2000) / 1000.0f - 1.0f);
+  }
+  CUDA_CHECK(cudaMemcpy(operands, host, elements * 2, cudaMemcpyHostToDevice));
+  free(host);
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                       .rank = 2,
+                       .address = operands,
+                       .size = {STEP_K, TILE_M},
+                       .box = {STEP_K, TILE_M},
+                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+  CUtensorMap map_a = tensor_map_encode("a", &request);
+  request.address = operands + TILE_M * STEP_K;
+  request.size[1] = request.box[1] = TILE_N;
+  CUtensorMap map_b = tensor_map_encode("b", &request);
+  enum { SHARED_BYTES = (TILE_M + TILE_N) * STEP_K * 2 + 1024 };
+  CUDA_CHECK(
+      cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+  double best = 1e30;
+  for (int i = 0; i < REPEATS; i++) {
+    double start = seconds();
+    multiply<<<BLOCKS / 8, 128, SHARED_BYTES>>>(map_a, map_b, sums);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    double taken = seconds() - start;
+    if (taken < best) best = taken;
+  }
+  double products = (double)((long)(BLOCKS / 8) * ROUNDS * TILE_M * TILE_N * STEP_K);
+  printf("wgmma m64n256k16, bf16    %6.2f thousand million multiply-adds a second\n",
+         products / best * 1e-9);
+  CUDA_CHECK(cudaFree(operands));
+  CUDA_CHECK(cudaFree(sums));
+}
+
+int main(int argc, char **argv) {
+  program_begin("bench_engines", argc, argv, NULL, 0);
+  copy(CU_TENSOR_MAP_SWIZZLE_NONE, "no swizzle:");
+  copy(CU_TENSOR_MAP_SWIZZLE_128B, "128-byte swizzle:");
+  matrices();
+  return program_end("nothing: this program measures");
+}
