@@ -23,6 +23,7 @@ typedef struct {
   uint32_t local_bytes;
   uint32_t registers;      /* what occupancy reckons with, at most 255 */
   uint32_t max_threads;    /* from .maxntid, else 1024 */
+  bool debug;              /* compiled with -G */
   Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
 } FunctionTraits;
 const FunctionTraits *function_traits(const Function *function);

@@ -819,6 +819,7 @@ static Function *new_function(Decoder *decoder, const char *name, bool entry) {
   function->name = function->traits.name = name;
   function->entry = entry;
   function->traits.max_threads = 1024;
+  function->traits.debug = module->debug;
   return function;
 }
 
@@ -1165,7 +1166,8 @@ void parse_module(Decoder *decoder) {
       if (!version.floating) parse_fail(decoder, "expected a version such as 8.0");
       versioned = true;
     } else if (strcmp(name, "target") == 0) {
-      do parse_identifier(decoder);
+      do
+        if (strcmp(parse_identifier(decoder), "debug") == 0) decoder->module->debug = true;
       while (accept_char(decoder, ','));
     } else if (strcmp(name, "address_size") == 0) {
       if (parse_integer(decoder) != 64) parse_fail(decoder, "only 64-bit addresses are known");

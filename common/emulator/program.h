@@ -240,6 +240,7 @@ struct Module {
   uint32_t frame_column;              /* the COLUMN_FRAME column */
   uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
   uint32_t region_size[CLASS_COUNT];
+  bool debug;         /* compiled with -G */
   bool columns_final; /* columns have slots; new ones get theirs at once */
 };
 
