@@ -1,6 +1,6 @@
 // pitfall extern_shared_alignment: dynamic shared memory does not begin at a multiple of 1024
 //   H200: cudaErrorMisalignedAddress
-//   report: misaligned-destination
+//   report: misaligned-address
 //
 // Dynamic shared memory begins behind the static variables of the kernel, wherever they end: here
 // behind 40 bytes of barriers, so that the tile is not even aligned to 128 bytes. An alignment on
