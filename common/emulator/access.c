@@ -23,8 +23,11 @@ static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const ch
                            uint64_t address, size_t bytes, size_t alignment, Access access) {
   fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
         "%s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
-        " past one",
-        access_name(access), bytes, space, address, alignment, address % alignment);
+        " past one%s",
+        access_name(access), bytes, space, address, alignment, address % alignment,
+        alignment == 128 ? "; the copy engine wants a tile aligned to 128 bytes (with a swizzle to "
+                           "256, 512 or 1024): declare it so, or round its address up"
+                         : "");
   return NULL;
 }
 

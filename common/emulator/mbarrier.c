@@ -335,13 +335,13 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (form->expect) {
       if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT;
       barrier.tx += (int32_t)bytes;
+      if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
     }
     Who who = {warp, in, lane};
     if (!take_arrivals(who, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, form->release);
-    if (settings()->check && form->expect) check_mbarrier_expect(warp, in, lane, address, bytes);
     if (!settle(who, address, barrier)) return STEP_FAULT;
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }

@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# Every pitfall is reported first by the rule that its header names, whatever the order in which
+# copies land; mended, it runs in silence. And the exercises that are made of them work.
+#
+# All on the emulator: what the H200 does with them, DEVICE=gpu make pitfalls compares.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+}
+
+teardown() {
+  if [ -n "${saved_exercises:-}" ]; then
+    rm -rf build/exercises
+    [ ! -e "$saved_exercises" ] || mv "$saved_exercises" build/exercises
+  fi
+}
+
+# The rule that a run reports first, or "none".
+first_report() { # PROGRAM SCHEDULE
+  local rule
+  rule=$(EMULATOR_SCHEDULE=$2 timeout -s KILL 60 common/emulator/emulate "$1" 2>&1 >/dev/null |
+    sed -n 's/^emulator: \([a-z0-9-]*\): .*/\1/p;T;q')
+  echo "${rule:-none}"
+}
+
+# Prints what is amiss with one pitfall; nothing when all is as it should be.
+try_pitfall() { # SOURCE
+  local chapter name program fixed rule schedule first code
+  chapter=${1%%/*} name=$(basename "$1" .cu)
+  program=build/$chapter/pitfalls/$name fixed=build/$chapter/fixed/$name
+  rule=$(sed -n 's|^//   report: ||p' "$1" | head -n 1)
+  for schedule in late random:{1..20}; do
+    first=$(first_report "$program" "$schedule")
+    [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
+  done
+  for schedule in late random:{1..5}; do
+    EMULATOR_SCHEDULE=$schedule timeout -s KILL 60 common/emulator/emulate "$fixed" \
+      >"$BATS_TEST_TMPDIR/$name.out" 2>"$BATS_TEST_TMPDIR/$name.err"
+    code=$?
+    if [ $code -ne 0 ] || [ -s "$BATS_TEST_TMPDIR/$name.err" ] ||
+      ! tail -n 1 "$BATS_TEST_TMPDIR/$name.out" | grep -q '^PASS '; then
+      echo "$name mended, $schedule: exit code $code, $(head -n 1 "$BATS_TEST_TMPDIR/$name.err")"
+    fi
+  done
+}
+
+try_chapter() { # CHAPTER
+  local sources=("$1"/pitfalls/*.cu)
+  [ -e "${sources[0]}" ] || skip "no pitfalls"
+  export -f first_report try_pitfall
+  export BATS_TEST_TMPDIR
+  run xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
+@test "01: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 01_tiledcopy_baseline
+}
+@test "02: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 02_tma_load
+}
+@test "03: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 03_tma_store
+}
+@test "04: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 04_store_reduce
+}
+@test "05: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 05_multicast
+}
+@test "06: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 06_swizzle_3d
+}
+@test "07: each pitfall is reported by its rule, and mended it is silent" {
+  try_chapter 07_pipelined_gemm
+}
+
+@test "each pitfall has a header, three hints and a diff" {
+  local source amiss=0
+  for source in 0*/pitfalls/*.cu; do
+    local name=$(basename "$source" .cu)
+    if ! grep -q "^// pitfall $name: ." "$source" || ! grep -q '^//   H200: .' "$source" ||
+      ! grep -q '^//   report: .' "$source" ||
+      [ "$(grep -c '^hint: ' "${source%.cu}.fix")" -ne 3 ] ||
+      ! grep -q '^@@ ' "${source%.cu}.fix"; then
+      echo "amiss: $source"
+      amiss=1
+    fi
+  done
+  [ $amiss -eq 0 ]
+}
+
+@test "each rule that a pitfall names is in CHECKS.md, with the pitfall" {
+  local source amiss=0
+  for source in 0*/pitfalls/*.cu; do
+    local rule=$(sed -n 's|^//   report: ||p' "$source")
+    [ "$rule" != none ] || continue
+    local shown="${source%%_*}/$(basename "$source" .cu)"
+    if ! grep "^| \`$rule\` " common/emulator/CHECKS.md | grep -q "$shown\b"; then
+      echo "amiss: $source with $rule"
+      amiss=1
+    fi
+  done
+  [ $amiss -eq 0 ]
+}
+
+@test "an exercise: given out, hinted at, refused, mended, followed by the next" {
+  saved_exercises=$BATS_TEST_TMPDIR/exercises
+  [ ! -e build/exercises ] || mv build/exercises "$saved_exercises"
+  local first second
+  first=$(basename "$(ls 03_tma_store/pitfalls/*.cu | sed -n 1p)" .cu)
+  second=$(basename "$(ls 03_tma_store/pitfalls/*.cu | sed -n 2p)" .cu)
+
+  run make --no-print-directory exercise-03
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"your exercise: build/exercises/03_$first.cu"* ]]
+  ! grep -q "^// pitfall" "build/exercises/03_$first.cu"
+
+  for number in 1 2 3; do
+    run make --no-print-directory hint-03
+    [[ $output == *"hint $number of 3: "* ]]
+  done
+  run make --no-print-directory hint-03
+  [[ $output == *"that was the last hint"* ]]
+
+  run make --no-print-directory exercise-03
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"not right yet: build/exercises/03_$first.cu"* ]]
+
+  patch --silent "build/exercises/03_$first.cu" "03_tma_store/pitfalls/$first.fix"
+  run make --no-print-directory exercise-03
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"right! The next one: make exercise-03"* ]]
+
+  run make --no-print-directory exercise-03
+  echo "$output"
+  [[ $output == *"your exercise: build/exercises/03_$second.cu"* ]]
+}
