@@ -13,6 +13,7 @@ Q := $(if $(filter 1,$(V)),,@)
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 
 ifneq ($(filter-out 0 1,$(V)),)
