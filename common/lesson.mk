@@ -207,9 +207,9 @@ $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(ROOT)/common/lesson.mk
 # nothing but CUDA's own names.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS) $(ROOT)/common/emulator/exports.map
 	$(call say,link)
-	$(Q)$(CC) -shared $(SANITIZE) -o $@.new -Wl,-soname,libcudart.so.13 \
+	$(Q)$(CC) -shared $(SANITIZE) -o $@.new.$$$$ -Wl,-soname,libcudart.so.13 \
 	  -Wl,--version-script=$(ROOT)/common/emulator/exports.map -Wl,-z,defs $(EMULATOR_OBJECTS) \
-	  -pthread -ldl -lm && mv $@.new $@
+	  -pthread -ldl -lm && mv $@.new.$$$$ $@
 $(BUILD)/emulator/libcuda.so.1: $(BUILD)/emulator/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@
 

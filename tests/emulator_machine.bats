@@ -118,3 +118,34 @@ EOF
     [ "$status" -eq 1 ] || [ "$status" -eq 0 ] || { echo "cut at $at: $status $output"; return 1; }
   done
 }
+
+@test "what is not known refuses the kernel that needs it and no other" {
+  cat >"$BATS_TEST_TMPDIR/partly.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.func helper() {
+  .reg .b32 %r<3>;
+  frobnicate.u32 %r1, %r2;
+  ret;
+}
+.func between() { call helper; ret; }
+.entry caller() { call between; ret; }
+.entry unreadable() { .reg .b32 %r<3>; { mov.u32 %r1, "}"; } ret; }
+.entry fine(.param .u64 p) {
+  .reg .b64 %a;
+  ld.param.u64 %a, [p];
+  st.global.u32 [%a], 7;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" fine 1 1 buffer:u32:1
+  echo "$output"
+  [ "$status" -eq 0 ] && [ "${lines[1]}" = "0: 7" ]
+  run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" caller 1 1
+  echo "$output"
+  [ "$status" -eq 1 ] && [[ $output == *"helper: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
+  run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" unreadable 1 1
+  echo "$output"
+  [ "$status" -eq 1 ] && [[ $output == *"PTX line 11: "* ]]
+}

@@ -338,6 +338,7 @@ void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
 
 static const char *kind_name(const AsyncOperation *operation) {
   if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
+  if (operation->store) return operation->reduce ? "red.async" : "st.async";
   switch ((AsyncKind)operation->kind) {
     case ASYNC_TENSOR_LOAD:
       return "tensor load";
@@ -371,7 +372,7 @@ void async_describe(Cluster *cluster, FILE *out) {
     if (operation->in->source_line)
       fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
     fprintf(out, " (PTX line %u)", operation->in->line);
-    if (operation->kind != ASYNC_CP_ASYNC)
+    if (operation->kind != ASYNC_CP_ASYNC || operation->store)
       fprintf(out, ", %u bytes at shared address 0x%08x", operation->bytes, operation->shared);
     if (operation->barrier) fprintf(out, ", for the mbarrier at 0x%08x", operation->barrier);
     if (operation->source_read && operation->read_source) fprintf(out, ", its source is read");
@@ -393,6 +394,8 @@ const InstructionRow async_rows[] = {
     {"cp.async.bulk.prefetch.tensor", decode_tensor_prefetch},
     {"cp.reduce.async.bulk", decode_bulk_reduce},
     {"cp.reduce.async.bulk.tensor", decode_tensor_reduce},
+    {"st.async", decode_store_async},
+    {"red.async", decode_reduce_async},
     {"fence", decode_fence},
     {"membar", decode_membar},
     {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},

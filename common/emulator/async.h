@@ -54,6 +54,7 @@ struct AsyncOperation {
   uint8_t lane;
   uint8_t kind; /* AsyncKind */
   bool source_read, landed, listed;
+  bool store;       /* st.async, red.async; kind is ASYNC_CP_ASYNC, with no lanes */
   bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
   uint8_t reduce;   /* ReduceOp */
   uint8_t type;     /* TensorType, of a reduce */
@@ -144,6 +145,8 @@ bool decode_tensor_reduce(Decoder *, const PtxStatement *, Instruction *);
 bool decode_fence(Decoder *, const PtxStatement *, Instruction *); /* fence.c */
 bool decode_membar(Decoder *, const PtxStatement *, Instruction *);
 bool decode_cp_fenceproxy(Decoder *, const PtxStatement *, Instruction *);
+bool decode_store_async(Decoder *, const PtxStatement *, Instruction *); /* async_store.c */
+bool decode_reduce_async(Decoder *, const PtxStatement *, Instruction *);
 bool decode_tensormap_replace(Decoder *, const PtxStatement *,
                               Instruction *); /* tensormap_replace.c */
 

@@ -318,15 +318,32 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   return true;
 }
 
-static bool decode_function(Decoder *decoder, Function *function) {
+static void decode_function(Decoder *decoder, Function *function) {
   decoder->function = function;
   function->count = function->draft_count;
   function->code = decoder_allocate(decoder, function->count * sizeof *function->code);
-  for (uint32_t i = 0; i < function->count; i++)
-    if (!decode_draft(decoder, &function->drafts[i], &function->code[i])) return false;
-  tensor_function_decoded(decoder, function->code, function->count);
+  bool good = true;
+  for (uint32_t i = 0; good && i < function->count; i++)
+    good = decode_draft(decoder, &function->drafts[i], &function->code[i]);
+  if (good)
+    tensor_function_decoded(decoder, function->code, function->count);
+  else
+    function->refusal = copy_text(decoder, decoder->error, strlen(decoder->error));
   decoder->function = NULL;
-  return true;
+}
+
+/* Who calls a function that cannot be understood cannot run either. */
+static void pass_refusals_on(const Module *module) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t i = 0; i < module->function_count; i++) {
+      Function *function = module->functions[i];
+      for (uint32_t k = 0; !function->refusal && k < function->callees.count; k++)
+        function->refusal = module->functions[function->callees.items[k]]->refusal;
+      if (function->refusal && !function->refusal_passed) changed = true;
+      function->refusal_passed = function->refusal != NULL;
+    }
+  }
 }
 
 void decode_module(Decoder *decoder) {
@@ -371,8 +388,9 @@ void decode_module(Decoder *decoder) {
 
   for (uint32_t i = 0; i < count; i++) {
     Function *function = module->functions[i];
-    if (function->defined && !decode_function(decoder, function)) longjmp(decoder->failed, 1);
+    if (function->defined && !function->refusal) decode_function(decoder, function);
   }
+  pass_refusals_on(module);
   for (uint32_t i = 0; i < count; i++)
     if (module->functions[i]->entry && module->functions[i]->defined)
       finish_entry(&graph, module->functions[i], local_bytes);

@@ -192,6 +192,9 @@ static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask 
   if (!callee)
     return fault(warp, in, together, 715, "call", "a call through 0x%llx, which is no function",
                  (unsigned long long)address);
+  if (callee->refusal)
+    return fault(warp, in, together, 715, "call", "%s is called, which cannot be emulated: %s",
+                 callee->name, callee->refusal);
   Group *group = current_group(warp);
   LaneMask later = mask & ~together;
   if (later) {

@@ -118,6 +118,8 @@ const Function *module_entry(const Module *module, const char *name) {
   return function->entry && function->defined ? function : NULL;
 }
 
+const char *function_refusal(const Function *function) { return function->refusal; }
+
 bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes) {
   const Symbol *symbol = find_symbol(module, name);
   if (!symbol || symbol->kind != SYMBOL_VARIABLE || !symbol->memory) return false;

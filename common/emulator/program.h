@@ -1,7 +1,8 @@
 /* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share
  * about a loaded PTX text. The other rooms see only ptx.h and module.h.
  *
- *   parse.c      text -> symbols, and for each function its statements with operands by name
+ *   parse.c      text -> symbols, and with parse_statement.c for each function its statements with
+ *                operands by name
  *   registers.c  which registers live at the same time -> slots
  *   decode.c     call graph -> frames; the instruction rows make Instructions of the statements
  *   module.c     variables in memory, entries by name */
@@ -204,6 +205,8 @@ struct Function {
   uint32_t component;   /* of the call graph: functions that may call each other */
   uint32_t frame_bytes; /* .local memory of one call */
   bool uses_dynamic_shared;
+  bool refusal_passed;
+  const char *refusal; /* what cannot be understood of it or of what it calls; NULL: nothing */
   NumberList callees; /* numbers of functions */
   NumberList shared;  /* numbers of .shared variables that it names */
 
@@ -315,6 +318,11 @@ bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
 
 /* parse.c */
 void parse_module(Decoder *decoder);
+bool parse_type_name(const char *name, uint8_t *bytes, uint8_t *class);
+
+/* parse_statement.c */
+Draft *add_draft(Decoder *decoder);
+void parse_instruction(Decoder *decoder);
 
 /* symbols.c */
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind);

@@ -111,6 +111,11 @@ Kernel *runtime_find_kernel(const void *function_or_handle) {
 const Function *runtime_entry(Kernel *kernel) {
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
+  if (kernel->entry && function_refusal(kernel->entry)) {
+    fflush(stdout);
+    fprintf(stderr, "emulator: %s\n", function_refusal(kernel->entry));
+    exit(1);
+  }
   return kernel->entry;
 }
 

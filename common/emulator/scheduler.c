@@ -312,6 +312,10 @@ static bool make_workspace(Launch *launch) {
 int launch_run(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
+  if (launch->kernel->refusal) { /* the runtime says it earlier, and ends the program */
+    fprintf(stderr, "emulator: %s\n", launch->kernel->refusal);
+    return launch->error = 209; /* cudaErrorNoKernelImageForDevice */
+  }
   uint64_t ctas = (uint64_t)launch->cluster.x * launch->cluster.y * launch->cluster.z;
   uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
   struct LaunchFlow flow = {.launch = launch};

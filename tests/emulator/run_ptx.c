@@ -91,10 +91,17 @@ static void print_buffer(const Buffer *buffer) {
   printf("\n");
 }
 
-static void list_entries(const Module *module) {
+/* True when all of them can run. */
+static bool list_entries(const Module *module) {
+  bool refused = false;
   for (uint32_t i = 0; i < module->function_count; i++) {
     const Function *function = module->functions[i];
     if (!function->defined) continue;
+    if (function->refusal) {
+      printf("refused: %s\n", function->refusal);
+      refused = true;
+      continue;
+    }
     printf(
         "%s %s: %u instructions, %u parameters of %u bytes, %u registers, %u bytes shared, %u "
         "local\n",
@@ -104,6 +111,7 @@ static void list_entries(const Module *module) {
   }
   printf("%u slots, %u predicates, %u columns\n", module->slots, module->predicates,
          module->column_count);
+  return !refused;
 }
 
 int main(int argc, char **argv) {
@@ -125,9 +133,9 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (argc == 2) {
-    list_entries(module);
+    bool good = list_entries(module);
     module_unload(module);
-    return 0;
+    return good ? 0 : 1;
   }
   const Function *entry = module_entry(module, argv[2]);
   if (!entry) {
