@@ -1,0 +1,25 @@
+#!/usr/bin/env bats
+# Programs in the style of others (libcu++, public GEMMs) in every schedule: right results and an
+# empty stderr, for correct programs must not be accused.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  programs=build/tests/emulator
+}
+
+passes_in_every_schedule() {
+  for schedule in late early random:1 random:2 random:3; do
+    EMULATOR_SCHEDULE=$schedule run common/emulator/emulate $programs/"$1"
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ]
+    [[ $output == "PASS $1: "* ]]
+  done
+}
+
+@test "libcu++: barriers, bulk and tensor copies, cuda::ptx, a pipeline of two roles" {
+  passes_in_every_schedule foreign_barriers
+}
+
+@test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier behind the init fence" {
+  passes_in_every_schedule foreign_gemm
+}
