@@ -6,8 +6,8 @@
 // reduce with cp.async.bulk.wait_group.read, which returns when the engine has read the tile: the
 // tile may be overwritten, but nothing is said of the sums in global memory. For those it takes
 // cp.async.bulk.wait_group without .read.
-// No report: the emulator does not follow who reads global memory. But as it lets the reduce land as
-// late as it may, the total is wrong there, by the part of the last block.
+// No report: the emulator does not follow who reads global memory. But as the reduce lands there as
+// late as it may, the total is wrong, by the part of the last block.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"
