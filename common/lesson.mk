@@ -37,8 +37,9 @@ NVCC := $(CUDA)/bin/nvcc
 
 # SASS for the H200, and the PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
+EMULATED := -gencode arch=compute_90a,code=compute_90a
+ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 NVCC_FLAGS := -std=c++20 -O3 -lineinfo --no-compress -cudart shared \
-  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a \
   -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-Werror
 CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $(CUDA)/include
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
@@ -171,11 +172,13 @@ LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 define build_cuda
 	@mkdir -p $(@D)
 	$(call say,nvcc)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
 	  $(LINK_PATHS) $(call wanted_libraries,$<)
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
 	$(build_cuda)
+# Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
+$(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 $(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
 	$(build_cuda)
 
