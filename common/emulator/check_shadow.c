@@ -1014,7 +1014,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
             "Put cp.async.bulk.commit_group behind it, in the same thread, and then "
             "cp.async.bulk.wait_group.read 0.",
             name, luck);
-  } else if (notes->idle_wait) {
+  } else if (notes->idle_wait && notes->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
     describe_place(notes->idle_wait, where, sizeof where);
     finding(warp, store->in, who, "wait-in-another-thread",
