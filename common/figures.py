@@ -6,17 +6,23 @@ In a README, the lines between these two are replaced:
   <!-- begin: NAME [rows=A,B columns=C cell=D] -->
   <!-- end: NAME -->
 
-NAME       a table from build/CHAPTER/NAME.csv, as `make bench` wrote it. Its lines that start with
-           '#' say GPU, driver and date and stand below the table. With rows, columns and cell the
-           table is turned: one line for each A and B, one column for each value of C, holding D.
+NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `make bench` has left
+           in build/CHAPTER/NAME.csv since is copied there before. Its lines that start with '#' say
+           GPU, driver and date and stand below the table; a CSV without them is not taken. With
+           rows, columns and cell the table is turned: one line for each A and B, one column for
+           each value of C, holding D.
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt.
+pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
-In the README of the root NAME is CHAPTER/NAME. A table whose CSV is not there stays as it is, and is
-named: measure it with `make bench` first. python3 alone is needed.
+In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
+A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
+anew where build/ holds a trace. python3 alone is needed.
 """
 import csv
 import os
 import re
+import shutil
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -50,16 +56,38 @@ def turned(table, rows, columns, cell, name):
     return [rows + across] + [list(y) + [cells.get((y, x), "") for x in across] for y in down]
 
 
-def table_text(chapter, name, options):
-    path = os.path.join(ROOT, "build", chapter, name + ".csv")
-    if not os.path.exists(path):
+def read_csv(chapter, name):
+    """The rows of a measured table and the lines that say where and when; None if there is none."""
+    fresh = os.path.join(ROOT, "build", chapter, name + ".csv")
+    kept = os.path.join(ROOT, chapter, "measured", name + ".csv")
+    beside = os.path.join(ROOT, chapter, name + ".csv")
+    if os.path.exists(beside):
+        kept = beside
+    if os.path.exists(fresh):
+        with open(fresh, encoding="utf-8") as file:
+            stamped = any(line.startswith("#") for line in file)
+        if stamped:
+            os.makedirs(os.path.dirname(kept), exist_ok=True)
+            shutil.copyfile(fresh, kept)
+        else:
+            print(f"  {os.path.relpath(fresh, ROOT)}: says no GPU, driver and date, not taken: "
+                  "was make bench stopped?")
+    if not os.path.exists(kept):
         return None
-    with open(path, encoding="utf-8") as file:
+    with open(kept, encoding="utf-8") as file:
         lines = file.read().splitlines()
     notes = [line.lstrip("# ") for line in lines if line.startswith("#")]
     table = list(csv.reader(line for line in lines if line and not line.startswith("#")))
     if len({len(row) for row in table}) != 1:
-        sys.exit(f"figures: {path}: its lines have different numbers of columns")
+        sys.exit(f"figures: {kept}: its lines have different numbers of columns")
+    return table, notes
+
+
+def table_text(chapter, name, options):
+    found = read_csv(chapter, name)
+    if found is None:
+        return None
+    table, notes = found
     # Names of columns may hold spaces: a value ends where the next "word=" begins.
     fields = dict(re.findall(r"(\w+)=(.+?)(?=\s+\w+=|\s*$)", options))
     if fields:
@@ -68,6 +96,123 @@ def table_text(chapter, name, options):
             sys.exit(f"figures: {name}: give rows=, columns= and cell=, all three or none")
         table = turned(table, fields["rows"].split(","), fields["columns"], fields["cell"], name)
     return "\n" + markdown(table) + "".join(f"\n{note}\n" for note in notes) + "\n"
+
+
+def pitfalls_text(chapter):
+    folder = os.path.join(ROOT, chapter, "pitfalls")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    names = sorted(name for name in names if name.endswith(".cu"))
+    if not names:
+        return None
+    rows, related = [], False
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            header = "".join(line for line in file.read().split("\n#include")[0].splitlines(True)
+                             if line.startswith("//"))
+
+        def field(pattern):
+            match = re.search(pattern, header, re.MULTILINE)
+            if match is None:
+                sys.exit(f"figures: {chapter}/pitfalls/{name}: its header lacks {pattern!r}")
+            return match.group(1).strip().replace("|", "\\|")
+
+        title = field(r"^// pitfall \w+: (.*)$")
+        outcome, rule = field(r"^//   H200: (.*)$"), field(r"^//   report: (.*)$")
+        words = "not measured" if outcome == "not run yet" else outcome
+        if re.match(r"cudaError|CUDA_ERROR", words):
+            words = f"`{words}`"
+        # Measured with another program that makes the same mistake, as the header then says.
+        if outcome != "not run yet" and "not been run" in " ".join(header.split()):
+            words += " (*)"
+            related = True
+        program = name[:-len(".cu")]
+        rows.append([f"[{program}](pitfalls/{name})", title, words,
+                     "nothing can tell" if rule == "none" else f"`{rule}`"])
+    header = ["program", "mistake", "what the H200 did", "the emulator reports"]
+    text = "\n" + markdown([header] + rows)
+    if related:
+        text += "\n(*) seen with another program that makes this mistake, not with this very one.\n"
+    return text + "\n"
+
+
+def measured_text():
+    """One line for each chapter that measures; a chapter without its tables is left out."""
+    rows, stamps = [], []
+
+    def lines(chapter, name, **where):
+        found = read_csv(chapter, name)
+        if found is None:
+            return []
+        table, notes = found
+        for note in notes[:1]: # GPU, driver and date; what follows a ';' is a remark
+            stamp = note.split(";")[0]
+            if stamp not in stamps:
+                stamps.append(stamp)
+        every = [dict(zip(table[0], row)) for row in table[1:]]
+        return [row for row in every if all(row[k] == v for k, v in where.items())]
+
+    def best(some, column):
+        return max(some, key=lambda row: float(row[column]))
+
+    def link(chapter):
+        return f"[{chapter[:2]}]({chapter}/)"
+
+    chapter = "03_tma_store"
+    copies = lines(chapter, "copy_speed", size="4096 MiB")
+    if copies:
+        tma = best([r for r in copies if r["way"].startswith("tma")], "GB/s")
+        threads = best([r for r in copies if r["way"] in ("scalar", "vectors", "cp_async")], "GB/s")
+        rows.append([link(chapter), "copy of 4 GiB, of `cudaMemcpy`'s rate",
+                     f"{tma['of cudaMemcpy']} by TMA ({tma['tile']} tiles)",
+                     f"{threads['of cudaMemcpy']} by threads ({threads['tile']})"])
+    chapter = "04_store_reduce"
+    sums = {r["way"]: r for r in lines(chapter, "accumulate", MiB="4096")}
+    if sums:
+        rows.append([link(chapter), "adding to 4 GiB of sums, GB/s",
+                     f"{sums['tensor reduce, prefetched']['GB/s']} by reduce with L2 prefetch, "
+                     f"{sums['tensor reduce']['GB/s']} without",
+                     f"{sums['red.v4, prefetched']['GB/s']} by `red.v4` with prefetch, "
+                     f"{sums['red.v4']['GB/s']} without"])
+    chapter = "05_multicast"
+    reads = {r["kind"]: r for r in lines(chapter, "shared_stream_counters")}
+    if reads:
+        shared, separate = reads["cluster of 4, multicast"], reads["cluster of 4, separate"]
+        rows.append([link(chapter), f"{shared['into SMs by TMA MiB']} MiB into the SMs of clusters "
+                     "of 4: MiB read from L2", f"{shared['read from L2 MiB']} by multicast",
+                     f"{separate['read from L2 MiB']} by separate loads"])
+    chapter = "06_swizzle_3d"
+    banks = {r["swizzle"]: r["conflicts counted"] for r in lines(
+        chapter, "bank_conflicts", **{"row bytes": "128", "bytes read by a thread": "16"})}
+    if banks:
+        rows.append([link(chapter), "bank conflicts of reading a tile by columns",
+                     f"{banks['128B']} with the 128-byte swizzle", f"{banks['none']} without"])
+    chapter = "07_pipelined_gemm"
+    products = lines(chapter, "versus")
+    if products:
+        cube = [r for r in products if r["m x n x k"] == "8192 x 8192 x 8192"][0]
+        lowest = min(products, key=lambda r: float(r["ratio"]))
+        rows.append([link(chapter), "bf16 product, 8192 x 8192 x 8192, TFLOP/s",
+                     f"{cube['pipelined_gemm']} by `pipelined_gemm`",
+                     f"{best([{'x': cube['cuBLAS']}, {'x': cube['cuBLASLt best']}], 'x')['x']} "
+                     "by the better of cuBLAS and cuBLASLt"])
+        rows.append(["", f"its ratio to the better one, over {len(products)} shapes",
+                     f"lowest {lowest['ratio']} ({lowest['m x n x k']})",
+                     f"highest {best(products, 'ratio')['ratio']}"])
+    if not rows:
+        return None
+    return "\n" + markdown([["chapter", "what", "with it", "beside it"]] + rows) + \
+        "".join(f"\n{stamp}\n" for stamp in stamps) + "\n"
+
+
+def draw_timeline(chapter):
+    """Chapter 07's picture, where `make bench` has left a trace."""
+    folder = os.path.join(ROOT, chapter)
+    script = os.path.join(folder, "timeline.py")
+    trace = os.path.join(ROOT, "build", chapter, "trace.json")
+    if os.path.exists(script) and os.path.exists(trace):
+        subprocess.run([sys.executable, script, trace, os.path.join(folder, "timeline.svg")],
+                       check=True)
+        print(f"  {chapter}/timeline.svg: drawn from build/{chapter}/trace.json")
 
 
 def output_text(chapter, name):
@@ -87,8 +232,12 @@ def fill(readme, chapter):
     def replace(match):
         nonlocal filled
         where, options = match.group(1), match.group(2)
-        folder, name = (chapter, where) if chapter else where.split("/", 1)
-        if name.endswith(".txt"):
+        folder, name = where.split("/", 1) if not chapter and "/" in where else (chapter, where)
+        if name == "measured" and not folder:
+            text = measured_text()
+        elif name == "pitfalls":
+            text = pitfalls_text(folder)
+        elif name.endswith(".txt"):
             text = output_text(folder, name)
         else:
             text = table_text(folder, name, options)
@@ -117,6 +266,8 @@ def main():
             count = fill(readme, chapter)
             if count:
                 print(f"  {os.path.relpath(readme, ROOT)}: {count} places filled")
+            if chapter:
+                draw_timeline(chapter)
 
 
 main()

@@ -62,3 +62,73 @@ README
   [ "$status" -eq 2 ]
   [ "$output" = "usage: figures.py CHAPTER..." ]
 }
+
+@test "what make bench left in build/ is kept in measured/, and stands there without build/" {
+  printf '<!-- begin: speed -->\n<!-- end: speed -->\n' >"$root/01_one/README.md"
+  figures
+  cmp "$root/build/01_one/speed.csv" "$root/01_one/measured/speed.csv"
+  cp "$root/01_one/README.md" "$root/once.md"
+  rm -r "$root/build"
+  figures
+  cmp "$root/01_one/README.md" "$root/once.md"
+}
+
+@test "a CSV that does not say where and when is not taken" {
+  printf 'size,way\n1 MiB,old\n' >"$root/build/01_one/speed.csv"
+  printf '<!-- begin: speed -->\nkept\n<!-- end: speed -->\n' >"$root/01_one/README.md"
+  run figures
+  [ "$status" -eq 0 ]
+  [[ $output == *"build/01_one/speed.csv: says no GPU, driver and date"* ]]
+  grep -q '^kept$' "$root/01_one/README.md"
+  [ ! -e "$root/01_one/measured" ]
+}
+
+@test "the table of pitfalls comes from their headers" {
+  mkdir "$root/01_one/pitfalls"
+  printf '// pitfall %s: %s\n//   H200: %s\n//   report: %s\n//\n// %s\n#include <stdio.h>\n' \
+    a "no wait" "not run yet" read-without-wait "More." >"$root/01_one/pitfalls/a.cu"
+  printf '// pitfall %s: %s\n//   H200: %s\n//   report: %s\n//\n// %s\n#include <stdio.h>\n' \
+    b "this | that" cudaErrorLaunchFailure none "It has not been
+// run yet." >"$root/01_one/pitfalls/b.cu"
+  printf '<!-- begin: pitfalls -->\n<!-- end: pitfalls -->\n' >"$root/01_one/README.md"
+  figures
+  cat "$root/01_one/README.md"
+  grep -qF '| [a](pitfalls/a.cu) | no wait | not measured | `read-without-wait` |' \
+    "$root/01_one/README.md"
+  grep -qF '| [b](pitfalls/b.cu) | this \| that | `cudaErrorLaunchFailure`' "$root/01_one/README.md"
+  grep -qF '| nothing can tell |' "$root/01_one/README.md"
+}
+
+@test "in a fresh clone, without build/, the READMEs come out as they are" {
+  clone=$BATS_TEST_TMPDIR/clone
+  mkdir -p "$clone/common" "$clone/tests"
+  cp -r README.md [0-9][0-9]_* "$clone/"
+  cp common/figures.py "$clone/common/"
+  cp -r tests/recorded "$clone/tests/"
+  run python3 "$clone/common/figures.py" "$clone"/[0-9][0-9]_*
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output != *"left as it is"* ]]
+  for readme in README.md [0-9][0-9]_*/README.md; do
+    diff "$readme" "$clone/$readme" || { echo "$readme: type make figures"; false; }
+  done
+}
+
+@test "every relative link in a README leads to something" {
+  broken=0
+  for readme in README.md [0-9][0-9]_*/README.md common/emulator/README.md; do
+    [ -e "$readme" ] || continue
+    # Code blocks and spans hold no links.
+    while read -r target; do
+      case $target in
+        http:* | https:* | '#'* | '') continue ;;
+      esac
+      if [ ! -e "$(dirname "$readme")/${target%%#*}" ]; then
+        echo "$readme: the link to '$target' leads nowhere"
+        broken=1
+      fi
+    done < <(sed -e '/^```/,/^```/d' -e 's/`[^`]*`//g' "$readme" | grep -o '](\([^)]*\))' |
+      sed 's/^](//; s/)$//')
+  done
+  [ "$broken" -eq 0 ]
+}
