@@ -23,3 +23,16 @@ passes_in_every_schedule() {
 @test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier behind the init fence" {
   passes_in_every_schedule foreign_gemm
 }
+
+@test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
+  run $programs/fuzz_ptx tests/emulator/damaged/ptx/*
+  echo "$output" | tail -n 5
+  [ "$status" -eq 0 ]
+  [[ $output == *" files replayed"* ]]
+}
+
+@test "damaged fat binaries, as a fuzzer made them: refused with a reason, or text" {
+  run $programs/fuzz_fatbin tests/emulator/damaged/fatbin/*
+  [ "$status" -eq 0 ]
+  [[ $output == *" files replayed"* ]]
+}

@@ -1,0 +1,64 @@
+/* fuzz_fatbin.c: damaged fat binaries must be refused with a reason, or give text; never a crash.
+ *
+ * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
+ * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of fat binaries
+ * (nvcc -fatbin, with --no-compress, --compress-mode=speed and without). What an input holds is
+ * also unpacked as one LZ4 block, into rooms of several sizes. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../common/emulator/fatbin.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_container(const uint8_t *data, size_t size) {
+  char error[1024] = "", *text = NULL;
+  size_t bytes = 0;
+  if (fatbin_find_ptx(data, size, &text, &bytes, error, sizeof error)) {
+    if (!text || text[bytes] != '\0') abort(); /* promised to end with a zero byte */
+    free(text);
+  } else if (error[0] == '\0') {
+    abort(); /* refused without a reason */
+  }
+}
+
+static void read_block(const uint8_t *data, size_t size) {
+  static const size_t rooms[] = {0, 1, 64, 4096, 1 << 16};
+  for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+    uint8_t *output =
+        malloc(rooms[i] ? rooms[i] : 1); /* so that a sanitizer sees writes behind it */
+    if (!output) return;
+    lz4_decompress(data, size, output, rooms[i]);
+    free(output);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  read_container(data, size);
+  read_block(data, size);
+  return 0;
+}
+
+#ifndef FUZZING
+int main(int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    FILE *file = fopen(argv[i], "rb");
+    if (!file) {
+      fprintf(stderr, "fuzz_fatbin: cannot read %s\n", argv[i]);
+      return 2;
+    }
+    static uint8_t data[1 << 22];
+    size_t size = fread(data, 1, sizeof data, file);
+    fclose(file);
+    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads behind the end */
+    if (!exact) return 2;
+    memcpy(exact, data, size);
+    LLVMFuzzerTestOneInput(exact, size);
+    free(exact);
+  }
+  printf("%d files replayed\n", argc - 1);
+  return 0;
+}
+#endif
