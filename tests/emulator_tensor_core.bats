@@ -48,3 +48,11 @@ prints_what_was_recorded() {
     <(grep '^s8_n8_ss ' tests/emulator/recorded/wgmma_cases.txt)
   [ "$(grep -c -x -F -f tests/emulator/recorded/wgmma_cases.txt <<<"$output")" -lt 40 ]
 }
+
+@test "wmma in every shape, st.async, red.async: what the host computes, and no finding" {
+  for schedule in late early random:7; do
+    EMULATOR_SCHEDULE=$schedule run common/emulator/emulate build/tests/emulator/wmma_cases
+    echo "$output"
+    [ "$status" -eq 0 ] && [ "$output" = "PASS wmma_cases: 14 products, st.async and red.async" ]
+  done
+}

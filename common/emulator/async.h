@@ -54,7 +54,7 @@ struct AsyncOperation {
   uint8_t lane;
   uint8_t kind; /* AsyncKind */
   bool source_read, landed, listed;
-  bool store;       /* st.async, red.async; kind is ASYNC_CP_ASYNC, with no lanes */
+  bool store;       /* st.async, red.async; kind is ASYNC_CP_ASYNC, of one lane */
   bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
   uint8_t reduce;   /* ReduceOp */
   uint8_t type;     /* TensorType, of a reduce */

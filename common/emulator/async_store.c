@@ -1,6 +1,6 @@
 /* async_store.c: st.async and red.async: a thread's registers on their way to another CTA's shared
- * memory, whose mbarrier hears of their bytes. They belong to the generic proxy, so the checker has
- * nothing to say of them but what their barrier orders. */
+ * memory, whose mbarrier hears of their bytes. They belong to the generic proxy: to the checker they are
+ * copies of cp.async that complete by a barrier. */
 #include <string.h>
 
 #include "async.h"
@@ -39,7 +39,9 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
                    "both must be of one CTA",
                    SHARED_RANK(to), SHARED_RANK(barrier));
     AsyncOperation *operation = async_new(warp, in, lane, ASYNC_CP_ASYNC);
-    operation->copy.lanes = 0;
+    /* reductions of several threads do not race, and theirs is memory that was written before */
+    const bool checked = settings()->check && form->reduce == REDUCE_NONE;
+    operation->copy.lanes = checked ? 1u << lane : 0;
     operation->store = true;
     operation->bytes = bytes;
     operation->shared = to;
@@ -55,6 +57,10 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
       else
         memcpy(operation->staging + 4 * i, &column_u32(warp, form->slot[i])[lane], 4);
     const SharedPiece piece = {to, bytes};
+    operation->copy.check[lane] =
+        checked
+            ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &piece, 1, barrier)
+            : NULL;
     async_submit(operation, NULL, 0, &piece, 1);
   }
   return STEP_NEXT;

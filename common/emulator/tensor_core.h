@@ -11,6 +11,10 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
 bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
                     int64_t *value);
 
+/* wmma.c */
+bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+
 /* wgmma.c */
 bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out);
 bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out);
