@@ -19,4 +19,4 @@ fi
 "$chapter/small_shapes" --bench
 "$chapter/pipelined_gemm" --trace "$chapter/trace.json"
 python3 07_pipelined_gemm/timeline.py "$chapter/trace.json" "$chapter/timeline.svg"
-echo "the timeline: $chapter/timeline.svg; copy it to 07_pipelined_gemm/ to have it in the README"
+echo "the timeline: $chapter/timeline.svg; make figures draws it for the README"

@@ -26,7 +26,7 @@ export DEVICE
 
 # ---- The toolkit: only goals that compile look for it ----
 GOALS := $(or $(MAKECMDGOALS),all)
-ifneq ($(filter-out help clean format hint hint-%,$(GOALS)),)
+ifneq ($(filter-out help clean figures format hint hint-%,$(GOALS)),)
 CUDA := $(shell CUDA_HOME='$(CUDA_HOME)' $(ROOT)/common/find-toolkit $(BUILD))
 ifeq ($(CUDA),)
 $(error no CUDA Toolkit to build with; the message above says what to type)
