@@ -149,3 +149,63 @@ EOF
   echo "$output"
   [ "$status" -eq 1 ] && [[ $output == *"PTX line 11: "* ]]
 }
+
+@test "setmaxnreg: the warps of a warpgroup must agree" {
+  cat >"$BATS_TEST_TMPDIR/registers.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry by_warp() .maxntid 256 {
+  .reg .pred %p;
+  .reg .b32 %t;
+  mov.u32 %t, %tid.x;
+  setp.lt.u32 %p, %t, 32;
+  @%p bra FIRST;
+  setmaxnreg.dec.sync.aligned.u32 40;
+  ret;
+FIRST:
+  setmaxnreg.dec.sync.aligned.u32 24;
+  ret;
+}
+.entry by_warpgroup() .maxntid 256 {
+  .reg .pred %p;
+  .reg .b32 %t;
+  mov.u32 %t, %tid.x;
+  setp.lt.u32 %p, %t, 128;
+  @%p bra FIRST;
+  setmaxnreg.inc.sync.aligned.u32 232;
+  setmaxnreg.dec.sync.aligned.u32 64;
+  ret;
+FIRST:
+  setmaxnreg.dec.sync.aligned.u32 24;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warp 1 256
+  echo "$output"
+  [ "$status" -eq 0 ] && [[ $output == *"setmaxnreg-disagrees"*"warps (0 to 3)"* ]]
+  run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warpgroup 1 256
+  echo "$output"
+  [ "$status" -eq 0 ] && [ "$output" = "error 0" ]
+}
+
+@test "textures, surfaces, multimem, alloca: refused by name" {
+  refused "textures and surfaces are not emulated" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel(.param .u64 t) {
+  .reg .b64 %t;
+  .reg .f32 %f<6>;
+  ld.param.u64 %t, [t];
+  tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f4, %f5}];
+  ret;
+}
+EOF
+  refused "alloca is not emulated" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry kernel() { .reg .b64 %d<3>; stacksave.u64 %d1; alloca.u64 %d2, 64, 16; ret; }
+EOF
+}

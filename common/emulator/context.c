@@ -314,7 +314,7 @@ void context_begin(Context *context, uint32_t number) {
       flow->current = 0;
       flow->backward_jumps = 0;
       flow->cluster_arrived = 0;
-      flow->register_limit = 0;
+      flow->register_changes = 0;
       flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
       for (uint32_t k = 0; k < kernel->columns.count; k++) {
         const Column *column = &kernel->module->columns[kernel->columns.items[k]];

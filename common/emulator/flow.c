@@ -129,11 +129,30 @@ static bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, In
   return true;
 }
 
-/* The counts of a warpgroup's warps are compared when a warp has executed more of them than the
- * others can have: here, each warp only remembers its last one. */
+/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its last
+ * few, and compares with those of the others that have come as far. */
 static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)mask;
-  warp->flow->register_limit = (uint32_t)in->operand[0].constant_value;
+  enum { KEPT = sizeof warp->flow->register_limits / sizeof warp->flow->register_limits[0] };
+  const int count = (int)in->operand[0].constant_value;
+  const int16_t limit = (int16_t)(in->decoded ? -count : count);
+  const uint32_t number = warp->flow->register_changes++;
+  warp->flow->register_limits[number % KEPT] = limit;
+  if (!settings()->check) return STEP_NEXT;
+  const Cta *cta = warp->cta;
+  for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
+    const struct WarpFlow *other = cta->warps[i].flow;
+    if (!other || other->register_changes <= number || other->register_changes - number > KEPT)
+      continue;
+    const int theirs = other->register_limits[number % KEPT];
+    if (theirs == limit) continue;
+    finding(warp, in, mask, "setmaxnreg-disagrees",
+            "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
+            "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
+            "warpgroup, threadIdx.x / 128, and not on the warp",
+            warp->index, limit < 0 ? "dec" : "inc", count, i, theirs < 0 ? "dec" : "inc",
+            theirs < 0 ? -theirs : theirs, warp->index & ~3u, warp->index | 3u);
+    break;
+  }
   return STEP_NEXT;
 }
 static bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -148,6 +167,8 @@ static bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, I
     return decoder_error(decoder, statement,
                          "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
                          (unsigned long long)count);
+  static const bool is_down = true;
+  out->decoded = down ? &is_down : NULL;
   out->execute = run_setmaxnreg;
   return true;
 }
@@ -172,6 +193,24 @@ static bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Inst
   return true;
 }
 
+/* ---- What there is on the chip and not here ---- */
+static bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "textures and surfaces are not emulated; read the array with ld.global (in "
+                       "CUDA C: through a pointer)");
+}
+static bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "multicast addresses of several GPUs are not emulated: there is one device");
+}
+static bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "alloca is not emulated; declare an array of fixed size instead");
+}
+
 const InstructionRow flow_rows[] = {{"bra", decode_branch},
                                     {"brx", decode_indexed_branch},
                                     {"exit", decode_exit},
@@ -182,6 +221,18 @@ const InstructionRow flow_rows[] = {{"bra", decode_branch},
                                     {"setmaxnreg", decode_setmaxnreg},
                                     {"griddepcontrol", decode_dependency},
                                     {"pmevent", decode_pmevent},
+                                    {"tex", decode_texture},
+                                    {"tld4", decode_texture},
+                                    {"txq", decode_texture},
+                                    {"suld", decode_texture},
+                                    {"sust", decode_texture},
+                                    {"sured", decode_texture},
+                                    {"suq", decode_texture},
+                                    {"istypep", decode_texture},
+                                    {"multimem", decode_multimem},
+                                    {"alloca", decode_stack},
+                                    {"stacksave", decode_stack},
+                                    {"stackrestore", decode_stack},
                                     {"bar", decode_named_barrier},
                                     {"bar.warp.sync", decode_warp_barrier},
                                     {"barrier", decode_named_barrier},
