@@ -116,7 +116,8 @@ def pitfalls_text(chapter):
                 sys.exit(f"figures: {chapter}/pitfalls/{name}: its header lacks {pattern!r}")
             return match.group(1).strip().replace("|", "\\|")
 
-        title = field(r"^// pitfall \w+: (.*)$")
+        # Names in a title are code: __threadfence_block() would begin bold type.
+        title = re.sub(r"\w*_\w+(\(\))?", r"`\g<0>`", field(r"^// pitfall \w+: (.*)$"))
         outcome, rule = field(r"^//   H200: (.*)$"), field(r"^//   report: (.*)$")
         words = "not measured" if outcome == "not run yet" else outcome
         if re.match(r"cudaError|CUDA_ERROR", words):
