@@ -60,5 +60,11 @@ const InstructionRow alu_rows[] = {
     {"sin", decode_sin},           {"cos", decode_cos},
     {"lg2", decode_lg2},           {"ex2", decode_ex2},
     {"tanh", decode_tanh},         {"cvt", decode_cvt},
-    {"cvt.pack", decode_cvt_pack}, {"", NULL},
+    {"cvt.pack", decode_cvt_pack}, {"vadd2", decode_video},
+    {"vadd4", decode_video},       {"vsub2", decode_video},
+    {"vsub4", decode_video},       {"vavrg2", decode_video},
+    {"vavrg4", decode_video},      {"vabsdiff2", decode_video},
+    {"vabsdiff4", decode_video},   {"vmin2", decode_video},
+    {"vmin4", decode_video},       {"vmax2", decode_video},
+    {"vmax4", decode_video},       {"", NULL},
 };

@@ -130,5 +130,6 @@ Decode decode_rcp, decode_sqrt, decode_rsqrt, decode_sin, decode_cos, decode_lg2
     decode_tanh;                      /* alu_special.c */
 Decode decode_testp, decode_copysign; /* alu_float.c */
 Decode decode_cvt, decode_cvt_pack;   /* alu_convert.c */
+Decode decode_video;                  /* alu_video.c */
 
 #endif

@@ -1,6 +1,6 @@
 /* async_store.c: st.async and red.async: a thread's registers on their way to another CTA's shared
- * memory, whose mbarrier hears of their bytes. They belong to the generic proxy: to the checker they are
- * copies of cp.async that complete by a barrier. */
+ * memory, whose mbarrier hears of their bytes. They belong to the generic proxy: to the checker
+ * they are copies of cp.async that complete by a barrier. */
 #include <string.h>
 
 #include "async.h"
@@ -58,9 +58,8 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
         memcpy(operation->staging + 4 * i, &column_u32(warp, form->slot[i])[lane], 4);
     const SharedPiece piece = {to, bytes};
     operation->copy.check[lane] =
-        checked
-            ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &piece, 1, barrier)
-            : NULL;
+        checked ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &piece, 1, barrier)
+                : NULL;
     async_submit(operation, NULL, 0, &piece, 1);
   }
   return STEP_NEXT;
@@ -134,6 +133,8 @@ bool decode_reduce_async(Decoder *decoder, const PtxStatement *statement, Instru
   }
   if (!good) return form_fail(&form, "no such pair of operation and type in red.async");
   made->reduce = (uint8_t)op;
-  made->type = (uint8_t)(type == TYPE_U64 ? TENSOR_U64 : type == TYPE_S32 ? TENSOR_S32 : TENSOR_U32);
+  made->type = (uint8_t)(type == TYPE_U64   ? TENSOR_U64
+                         : type == TYPE_S32 ? TENSOR_S32
+                                            : TENSOR_U32);
   return finish_store(&form, made, type);
 }

@@ -129,8 +129,8 @@ static bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, In
   return true;
 }
 
-/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its last
- * few, and compares with those of the others that have come as far. */
+/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its
+ * last few, and compares with those of the others that have come as far. */
 static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
   enum { KEPT = sizeof warp->flow->register_limits / sizeof warp->flow->register_limits[0] };
   const int count = (int)in->operand[0].constant_value;

@@ -1,6 +1,6 @@
-/* parse_statement.c: the statements of functions as drafts, their operands looked up by name. Nothing
- * here knows what an instruction does, but for the few that name labels and functions (bra, brx,
- * call). */
+/* parse_statement.c: the statements of functions as drafts, their operands looked up by name.
+ * Nothing here knows what an instruction does, but for the few that name labels and functions (bra,
+ * brx, call). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* wmma.c: wmma.load, wmma.store, wmma.mma: the older way to write the tensor instructions of a warp.
+/* wmma.c: wmma.load, wmma.store, wmma.mma: the older way to write the tensor instructions of a
+ * warp.
  *
  * A fragment's registers are those of mma.sync, tile behind tile: blocks of 8 rows (A) or columns
  * (B) by four lanes' words, C and D blocks of 8 x 8. Fragments of f16 have eight registers whatever
@@ -145,9 +146,8 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
     const uint64_t pitch = origin->pitch[lane];
     const uint64_t number = move->column_major ? (uint64_t)column * pitch + (uint64_t)row
                                                : (uint64_t)row * pitch + (uint64_t)column;
-    const uint64_t address =
-        origin->base[lane] +
-        (narrow ? number * (uint64_t)fragment->bits / 8 : number * move->element_bytes);
+    const uint64_t address = origin->base[lane] + (narrow ? number * (uint64_t)fragment->bits / 8
+                                                          : number * move->element_bytes);
     bool is_shared;
     at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &is_shared);
     if (!at[lane]) return STEP_FAULT;
@@ -173,9 +173,8 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
       continue;
     }
     memcpy(&value, at[lane], move->element_bytes);
-    const uint32_t kept = move->element_bytes == 4
-                              ? 0
-                              : *word & ~(((1u << fragment->bits) - 1u) << shift);
+    const uint32_t kept =
+        move->element_bytes == 4 ? 0 : *word & ~(((1u << fragment->bits) - 1u) << shift);
     *word = kept | value << shift;
   }
   return STEP_NEXT;
@@ -229,14 +228,13 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
   form_take(&form, word);
   NumberFormat number = NUMBER_F16;
   ResultFormat result = RESULT_F32;
-  const bool known = matrix < 2
-                         ? read_number_format(word, &number) && shape_fits(shape, number)
-                         : read_result_format(word, &result) && result_fits(shape, result);
+  const bool known = matrix < 2 ? read_number_format(word, &number) && shape_fits(shape, number)
+                                : read_result_format(word, &result) && result_fits(shape, result);
   if (!known) return form_fail(&form, "this shape does not exist for this type");
   const int result_bits = result == RESULT_F16 ? 16 : result == RESULT_F64 ? 64 : 32;
-  move->fragment = fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
-                               matrix < 2 ? (int)number_bits(number) : result_bits,
-                               number == NUMBER_F16);
+  move->fragment =
+      fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
+                  matrix < 2 ? (int)number_bits(number) : result_bits, number == NUMBER_F16);
   const int bits = move->fragment.bits;
   if (bits < 8 && move->column_major != (matrix == 1))
     return form_fail(&form, "numbers of less than a byte: A is .row, B is .col");
@@ -261,8 +259,8 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
 typedef struct {
   Shape shape;
   MmaForm tile;
-  bool padded;        /* eight rows of sixteen */
-  ResultFormat c, d;  /* as the instruction names them; the tile's are both d, or f32 */
+  bool padded;       /* eight rows of sixteen */
+  ResultFormat c, d; /* as the instruction names them; the tile's are both d, or f32 */
   uint16_t a_slot[8], b_slot[8], c_slot[8], d_slot[8];
 } Product;
 
@@ -360,8 +358,8 @@ static const char *read_tile(const PtxStatement *statement, Shape shape, int at,
   if (!read_result_format(words[word], &product->d) ||
       !read_result_format(words[word + types - 1], &product->c))
     return "the type of D or C is not known";
-  const bool mixed = product->c != product->d && (product->c == RESULT_F16 ||
-                                                  product->d == RESULT_F16);
+  const bool mixed =
+      product->c != product->d && (product->c == RESULT_F16 || product->d == RESULT_F16);
   modifiers[used++] = mixed ? "f32" : words[word];
   modifiers[used++] = a;
   modifiers[used++] = b;
