@@ -401,8 +401,23 @@ void parse_opcode(Decoder *decoder, PtxStatement *statement) {
     parse_fail(decoder, "expected an instruction but found '%c'",
                isprint((unsigned char)*at) ? *at : '?');
   decoder->at = at;
-  statement->opcode = copy_text(decoder, first, (size_t)(at - first));
-  char *part = copy_text(decoder, first, (size_t)(at - first));
+  char *opcode = copy_text(decoder, first, (size_t)(at - first));
+  /* "lop3 .b32": people write it, and no operand starts with a dot. */
+  for (skip_space(decoder); *decoder->at == '.'; skip_space(decoder)) {
+    size_t length = strlen(opcode), more = 1;
+    if (length > 1000) parse_fail(decoder, "an instruction of more than 1,000 letters");
+    while (continues_name(decoder->at[more]) || strchr(".:", decoder->at[more])) {
+      if (decoder->at[more] == '\0') break;
+      more++;
+    }
+    char *longer = need(decoder, arena_allocate(&decoder->module->arena, length + more + 1));
+    memcpy(longer, opcode, length);
+    memcpy(longer + length, decoder->at, more);
+    opcode = longer;
+    decoder->at += more;
+  }
+  statement->opcode = opcode;
+  char *part = copy_text(decoder, opcode, strlen(opcode));
   statement->modifier_count = 0;
   while (part) {
     char *dot = strchr(part, '.');

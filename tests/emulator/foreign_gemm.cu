@@ -1,8 +1,8 @@
 /* foreign_gemm.cu: a bf16 GEMM as public Hopper kernels are written: inline PTX in templates,
  * tensor maps in global memory, a producer warp group that gives its registers away, two consumers
  * each of whom frees a stage by one thread for both CTAs of the cluster, B multicast to both, and
- * after mbarrier.init fence.mbarrier_init with a relaxed cluster barrier. C = A * B^T, compared
- * with the host exactly (small integers). */
+ * after mbarrier.init fence.mbarrier_init with a relaxed cluster barrier; an opcode
+ * with a space in it. C = A * B^T, compared with the host exactly (small integers). */
 #include <cudaTypedefs.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -39,7 +39,7 @@ __device__ uint32_t shared_address(const void *p) {
 }
 __device__ uint32_t cluster_rank() {
   uint32_t rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;\n" : "=r"(rank));
+  asm volatile("mov .u32 %0, %%cluster_ctarank;\n" : "=r"(rank));
   return rank;
 }
 __device__ void barrier_init(uint64_t *bar, int count) {
