@@ -377,8 +377,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   char place[TEXT], what[TEXT];
   bytes_place(now, place, sizeof place);
   describe_operation(check, past, what, sizeof what);
-  const char *landed = past->landed ? "has landed by luck: this thread has not waited for it"
-                                    : "has not landed";
+  const char *landed =
+      past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed";
   const MbarrierCheck *barrier = barrier_of(check, past, now->rank);
   uint32_t phase = barrier && past->landed ? past->landing_phase[now->rank]
                    : barrier               ? barrier->phase
@@ -387,12 +387,13 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   /* It was issued in an earlier phase, or counts in one that nobody has announced bytes for. */
   if (barrier && (past->issue_phase[now->rank] < phase ||
                   (phase > 0 && barrier->armed && barrier->armed <= phase))) {
-    REPORT(now, "too-few-bytes-expected",
-           "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
-           "Announce in a phase all bytes that arrive in this CTA's shared memory in that phase, from "
-           "every copy%s (mbarrier.arrive.expect_tx).",
-           verb_now, place, what, landed, phase - 1,
-           check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
+    REPORT(
+        now, "too-few-bytes-expected",
+        "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+        "Announce in a phase all bytes that arrive in this CTA's shared memory in that phase, from "
+        "every copy%s (mbarrier.arrive.expect_tx).",
+        verb_now, place, what, landed, phase - 1,
+        check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
     return;
   }
   if (reading && order_answered_stale(barrier, now->agent, phase, &next)) {
@@ -401,33 +402,37 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       snprintf(over, sizeof over, "phase %u is over", next - 1);
     else
       snprintf(over, sizeof over, "the phase before the first is over");
-    REPORT(now, "waited-for-wrong-phase",
-           "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
-           "warp was answered because %s.\n"
-           "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
-           verb_now, place, what, landed, phase, over, phase & 1);
+    REPORT(
+        now, "waited-for-wrong-phase",
+        "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
+        "warp was answered because %s.\n"
+        "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
+        verb_now, place, what, landed, phase, over, phase & 1);
     return;
   }
   /* It has waited for what stood here before, and had not read it yet when this copy was issued. */
   if (reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(now, "stage-reused-too-early",
-           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started over "
-           "it.\n"
-           "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
-           "for, or __syncthreads) before the next copy is issued.",
-           verb_now, place, what);
+    REPORT(
+        now, "stage-reused-too-early",
+        "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+        "over "
+        "it.\n"
+        "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
+        "for, or __syncthreads) before the next copy is issued.",
+        verb_now, place, what);
     return;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && barrier && past->agent == now->agent &&
       past->lane == now->lane) {
-    REPORT(now, "stage-reused-too-early",
-           "%s %s, where %s %s.\n"
-           "Wait before the next copy is issued until the readers have said that they are done with "
-           "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads.",
-           verb_now, place, what, landed,
-           check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+    REPORT(
+        now, "stage-reused-too-early",
+        "%s %s, where %s %s.\n"
+        "Wait before the next copy is issued until the readers have said that they are done with "
+        "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads.",
+        verb_now, place, what, landed,
+        check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
     return;
   }
   REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
@@ -503,10 +508,11 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
 }
 
 static void report_unwritten(Warp *warp, const Instruction *in, uint32_t word) {
-  finding(warp, in, warp->lanes, "uninitialised-read",
-          "reads shared memory at offset 0x%x, which nothing has written.\n"
-          "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
-          word * 4);
+  finding(
+      warp, in, warp->lanes, "uninitialised-read",
+      "reads shared memory at offset 0x%x, which nothing has written.\n"
+      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
+      word * 4);
 }
 
 static Warp *warp_of(const AccessNow *now, uint32_t agent) {
@@ -514,8 +520,9 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
   return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
 }
 
-/* Has the reader of these bytes read them before, and then waited for the barrier of the copy that is
- * issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait for. */
+/* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
+ * is issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait
+ * for. */
 static bool read_again_unasked(const AccessNow *now, const Entry *entry) {
   uint32_t next;
   const MbarrierCheck *barrier = barrier_of(now->check, now->operation, now->rank);
@@ -583,8 +590,8 @@ static bool check_entry(const AccessNow *now, const Entry *entry) {
 }
 
 /* Reading what nothing has written is a mistake, unless it is a whole fragment (ldmatrix) or a
- * tile of which only a part matters: only plain loads are held to it. Which mistake it is shows when
- * somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
+ * tile of which only a part matters: only plain loads are held to it. Which mistake it is shows
+ * when somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
 static bool is_unwritten(const AccessNow *now, uint8_t written) {
   if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
   return !now->in->text || !strstr(now->in->text, "ldmatrix");
@@ -878,8 +885,9 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     }
     uint32_t word = offset / 4, whole_end = end / 4 < notes->words ? end / 4 : notes->words;
     if (offset & 3) {
-      touch_part(now, notes, word, (uint8_t)(FULL_WORD << (offset & 3)) &
-                                       (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : 15));
+      touch_part(now, notes, word,
+                 (uint8_t)(FULL_WORD << (offset & 3)) &
+                     (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : 15));
       word++;
     }
     now->mask = FULL_WORD;
@@ -1017,12 +1025,13 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   } else if (notes->idle_wait && notes->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
     describe_place(notes->idle_wait, where, sizeof where);
-    finding(warp, store->in, who, "wait-in-another-thread",
-            "the CTA has ended, and nobody has waited for this %s to have read its source in shared "
-            "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
-            "wait for.\n"
-            "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
-            name, luck, notes->idle_thread, where);
+    finding(
+        warp, store->in, who, "wait-in-another-thread",
+        "the CTA has ended, and nobody has waited for this %s to have read its source in shared "
+        "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
+        "wait for.\n"
+        "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
+        name, luck, notes->idle_thread, where);
   } else {
     finding(warp, store->in, who, "exit-before-store-read",
             "the CTA has ended, and nobody has waited for this %s to have read its source in "

@@ -112,7 +112,7 @@ struct Instruction {
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
-  uint32_t inner_line;    /* of the wrapper that was inlined there; 0: none */
+  uint32_t inner_line; /* of the wrapper that was inlined there; 0: none */
   const char *inner_file;
 };
 
@@ -125,13 +125,13 @@ struct Warp {
   uint32_t index; /* warp of its CTA */
   LaneMask lanes; /* lanes that exist (the last warp of a block may be partial) */
   LaneMask exited;
-  uint8_t *local;       /* .local memory: lane n's bytes are at local + n * local_bytes */
-  uint32_t local_bytes; /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
+  uint8_t *local;                /* .local memory: lane n's bytes are at local + n * local_bytes */
+  uint32_t local_bytes;          /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
   struct WarpFlow *flow;         /* machine.c: groups of lanes, places, call stacks */
   struct WarpAsync *async;       /* async.c: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
   struct WarpCheck *check;       /* checker.c */
-  bool watched; /* check_registers is to see every instruction */
+  bool watched;                  /* check_registers is to see every instruction */
 };
 
 struct Cta {
@@ -152,10 +152,10 @@ struct Cluster {
   uint32_t number; /* in launch order */
   uint32_t cta_count;
   Cta *ctas;
-  uint64_t changes; /* goes up whenever something happened that a blocked warp may wait for */
-  bool waits_expire; /* machine.c: nothing can run and nothing is in flight: a blocked try_wait shall
-                        answer false once, for programs that bound their waits */
-  uint64_t random;  /* state of the seeded schedule */
+  uint64_t changes;  /* goes up whenever something happened that a blocked warp may wait for */
+  bool waits_expire; /* machine.c: nothing can run and nothing is in flight: a blocked try_wait
+                        shall answer false once, for programs that bound their waits */
+  uint64_t random;   /* state of the seeded schedule */
   struct AsyncQueue *async;   /* async.c: what is in flight */
   struct ClusterCheck *check; /* checker.c */
   struct ClusterFlow *flow;   /* machine.c */
@@ -168,8 +168,8 @@ struct Launch {
   size_t parameter_bytes;
   uint32_t dynamic_shared_bytes;
   uint32_t static_shared_bytes;
-  bool cooperative;            /* all of the grid is resident at once: grid barriers may be used */
-  uint64_t workspace;          /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
+  bool cooperative;        /* all of the grid is resident at once: grid barriers may be used */
+  uint64_t workspace;      /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
   int error;               /* the cudaError_t that ended it, 0: none */
   struct LaunchFlow *flow; /* machine.c */
 };

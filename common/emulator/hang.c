@@ -6,9 +6,7 @@
 
 enum { LISTED = 24 };
 
-static const Instruction *where(const Group *group) {
-  return &group->function->code[group->place];
-}
+static const Instruction *where(const Group *group) { return &group->function->code[group->place]; }
 
 static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
   uint32_t base = warp->index * LANES;
@@ -44,8 +42,9 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
     fprintf(out, "; elsewhere are ");
     print_threads(out, warp, missing);
   }
-  fprintf(out, "\n      likely cause: the warp has split, and not all lanes that this instruction "
-               "needs come here: a branch on the thread number around it, or a wrong mask\n");
+  fprintf(out,
+          "\n      likely cause: the warp has split, and not all lanes that this instruction "
+          "needs come here: a branch on the thread number around it, or a wrong mask\n");
 }
 
 static void describe_named(FILE *out, const Warp *warp, const Group *group) {
@@ -63,17 +62,19 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
               barriers->live_threads);
   }
   if (any)
-    fprintf(out, "      likely cause: not all threads of the block come to this barrier: "
-                 "__syncthreads() in a branch that only some take, or a wrong thread count\n");
+    fprintf(out,
+            "      likely cause: not all threads of the block come to this barrier: "
+            "__syncthreads() in a branch that only some take, or a wrong thread count\n");
 }
 
 static void describe_cluster_barrier(FILE *out, const Warp *warp) {
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
-  fprintf(out,
-          "      cluster barrier: %u of %u threads have arrived\n"
-          "      likely cause: some threads of the cluster never execute barrier.cluster.arrive, or "
-          "wait elsewhere\n",
-          flow->barrier_arrived, flow->live_threads);
+  fprintf(
+      out,
+      "      cluster barrier: %u of %u threads have arrived\n"
+      "      likely cause: some threads of the cluster never execute barrier.cluster.arrive, or "
+      "wait elsewhere\n",
+      flow->barrier_arrived, flow->live_threads);
 }
 
 /* What the group waits for; in lines of their own. */
@@ -164,8 +165,8 @@ static void tell_story(FILE *out, const Story *story) {
     if (told->more) {
       const Cta *cta = told->last->cta;
       fprintf(out, "    and %u more group%s of threads, up to warp %u of block (%u,%u,%u)\n",
-              told->more, told->more > 1 ? "s" : "", told->last->index, cta->index.x,
-              cta->index.y, cta->index.z);
+              told->more, told->more > 1 ? "s" : "", told->last->index, cta->index.x, cta->index.y,
+              cta->index.z);
     }
     fputs(told->wait, out);
     free(told->wait);
@@ -177,11 +178,15 @@ static void tell_story(FILE *out, const Story *story) {
 /* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
  * mostly follow from one of these. */
 static const char *const RULES[] = {
-    "hang-bytes-on-another-barrier", "hang-too-few-bytes-expected",
+    "hang-bytes-on-another-barrier",
+    "hang-too-few-bytes-expected",
     "hang-arrivals-missing", /* some have come */
-    "hang-too-many-bytes-expected",  "waited-for-wrong-phase",
-    "phase-missed",                  "hang-arrivals-missing",
-    "hang-threads-missing",          "hang",
+    "hang-too-many-bytes-expected",
+    "waited-for-wrong-phase",
+    "phase-missed",
+    "hang-arrivals-missing",
+    "hang-threads-missing",
+    "hang",
 };
 enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
 

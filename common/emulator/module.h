@@ -10,8 +10,8 @@ Module *module_load(const char *ptx, size_t bytes, const char *name, char *error
 void module_unload(Module *module);
 
 const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */
-/* Why it cannot run (file, kernel, line, text): an instruction of it, or of a function that it calls,
- * is not known. NULL: it can. The module's other entries are not concerned. */
+/* Why it cannot run (file, kernel, line, text): an instruction of it, or of a function that it
+ * calls, is not known. NULL: it can. The module's other entries are not concerned. */
 const char *function_refusal(const Function *function);
 /* A global or constant variable: its device address and size. */
 bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes);

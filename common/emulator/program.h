@@ -207,8 +207,8 @@ struct Function {
   bool uses_dynamic_shared;
   bool refusal_passed;
   const char *refusal; /* what cannot be understood of it or of what it calls; NULL: nothing */
-  NumberList callees; /* numbers of functions */
-  NumberList shared;  /* numbers of .shared variables that it names */
+  NumberList callees;  /* numbers of functions */
+  NumberList shared;   /* numbers of .shared variables that it names */
 
   /* of entries, with all that they may call */
   uint32_t *shared_offsets; /* by number of the .shared variable */

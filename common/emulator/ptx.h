@@ -21,7 +21,6 @@ bool has_modifier(const PtxStatement *statement, const char *modifier);
 
 typedef struct Decoder Decoder; /* decode.c */
 
-
 /* Memory that lives as long as the module: for an instruction's `decoded`. */
 void *decoder_allocate(Decoder *decoder, size_t bytes);
 /* The slot of a constant column: every lane holds `value` in `bytes` (4, 8 or 16; shorter values
@@ -36,12 +35,10 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  *
  *   %r1 %tid.x           one REGISTER (special registers are columns like any other)
  *   5 0f3F800000 sym     one REGISTER with `constant` set; integers and symbols have 8 bytes.
- *                        The address of a .shared symbol differs from CTA to CTA (its rank is in it),
- *                        that of a .local one from frame to frame: `constant` is not set for them
- *   %p1 !%p1             one PREDICATE
- *   p|q  d|p             two: either may be a SINK
- *   {a, b}               one VECTOR
- *   [a] [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set constant_value is the
+ *                        The address of a .shared symbol differs from CTA to CTA (its rank is in
+ * it), that of a .local one from frame to frame: `constant` is not set for them %p1 !%p1 one
+ * PREDICATE p|q  d|p             two: either may be a SINK {a, b}               one VECTOR [a]
+ * [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set constant_value is the
  *                        whole sum
  *   [a, {b, c}]          two: ADDRESS, then VECTOR; [a, b] likewise ADDRESS, then REGISTER
  *   _                    one SINK

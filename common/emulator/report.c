@@ -75,9 +75,9 @@ static const char *file_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* A kernel as its author wrote it: _Z4fill14CUtensorMap_st is fill. Of a name in namespaces its path,
- * of a template its name, for what it was made with would fill the screen: _ZN1a1fILi3EEEvi is
- * a::f<...>. Anything else stays as it is. */
+/* A kernel as its author wrote it: _Z4fill14CUtensorMap_st is fill. Of a name in namespaces its
+ * path, of a template its name, for what it was made with would fill the screen: _ZN1a1fILi3EEEvi
+ * is a::f<...>. Anything else stays as it is. */
 static void add_kernel_name(Report *report, const char *name) {
   const char *at = name + 2;
   bool nested = !strncmp(name, "_ZN", 3);

@@ -33,35 +33,35 @@ enum {
 };
 
 typedef enum {
-  WAIT_ALL,         // every thread waits
-  WAIT_TEST,        // every thread polls with test_wait
-  WAIT_LANE,        // one lane of each warp, then __syncwarp
-  WAIT_ONE,         // one thread, then a named barrier of the consumers
+  WAIT_ALL,   // every thread waits
+  WAIT_TEST,  // every thread polls with test_wait
+  WAIT_LANE,  // one lane of each warp, then __syncwarp
+  WAIT_ONE,   // one thread, then a named barrier of the consumers
   WAITS
 } WaitStyle;
 typedef enum {
-  RELEASE_WARP,     // __syncwarp, then one lane of each warp arrives
-  RELEASE_ALL,      // every thread arrives
-  RELEASE_ONE,      // a named barrier, then one thread arrives
+  RELEASE_WARP,  // __syncwarp, then one lane of each warp arrives
+  RELEASE_ALL,   // every thread arrives
+  RELEASE_ONE,   // a named barrier, then one thread arrives
   RELEASES
 } ReleaseStyle;
 typedef enum {
-  OUT_PLAIN,        // ordinary stores to global memory
-  OUT_STORE,        // through shared memory and a tensor store
-  OUT_BULK,         // and a bulk store
-  OUT_REDUCE,       // and a tensor reduce to zeros
+  OUT_PLAIN,   // ordinary stores to global memory
+  OUT_STORE,   // through shared memory and a tensor store
+  OUT_BULK,    // and a bulk store
+  OUT_REDUCE,  // and a tensor reduce to zeros
   OUTS
 } OutStyle;
 typedef enum {
-  FENCE_WRITERS,    // every writer, before the barrier
-  FENCE_ISSUER,     // the thread that issues the store, behind the barrier
+  FENCE_WRITERS,  // every writer, before the barrier
+  FENCE_ISSUER,   // the thread that issues the store, behind the barrier
   FENCE_BOTH,
   FENCES
 } FenceStyle;
 typedef enum {
-  PART_SYNC,        // cluster_sync
-  PART_RELAXED,     // barrier.cluster.arrive.relaxed and .wait
-  PART_TAIL,        // the producer waits until all stages have been released
+  PART_SYNC,     // cluster_sync
+  PART_RELAXED,  // barrier.cluster.arrive.relaxed and .wait
+  PART_TAIL,     // the producer waits until all stages have been released
   PARTS
 } PartStyle;
 
@@ -406,14 +406,14 @@ static __global__ void __launch_bounds__(MOST_GROUPS * 128 + 32)
 
 // ---- The host's side ----
 static uint64_t random_state;
-static int pick(int least, int most) { // splitmix64
+static int pick(int least, int most) {  // splitmix64
   uint64_t x = random_state += 0x9e3779b97f4a7c15ull;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ x >> 27) * 0x94d049bb133111ebull;
   return least + (int)((x ^ x >> 31) % (uint64_t)(most - least + 1));
 }
 
-static uint32_t *input, *output; // on the device
+static uint32_t *input, *output;  // on the device
 static uint16_t *matrix_a, *matrix_b;
 static float *matrix_d;
 static uint32_t host[MOST_WORDS], got[MOST_WORDS], expected[MOST_WORDS];
@@ -470,8 +470,8 @@ static void run_ring(long seed) {
     int stream = recipe.multicast ? block / recipe.ctas : block;
     expected[i] = answer(host[stream * recipe.tiles * TILE_WORDS + rest], rest / TILE_WORDS);
   }
-  CUtensorMap input_map = words_map("input", input, words,
-                                    recipe.multicast ? TILE_WORDS / recipe.ctas : TILE_WORDS);
+  CUtensorMap input_map =
+      words_map("input", input, words, recipe.multicast ? TILE_WORDS / recipe.ctas : TILE_WORDS);
   CUtensorMap output_map = words_map("output", output, words, TILE_WORDS);
   void *arguments[] = {&input_map, &output_map, &input, &output, &recipe};
   launch((const void *)ring_kernel, recipe.ctas, recipe.warps * 32 + 32, arguments);
@@ -530,11 +530,10 @@ static void run_gemm(long seed) {
     for (int k = 0; k < steps * STEP_K; k++) wanted[i] += a_value(i / N, k) * b_value(i % N, k);
   }
   int bytes = (int)sizeof(GemmShared) + 1024;
-  CUDA_CHECK(
-      cudaFuncSetAttribute(gemm_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  CUDA_CHECK(cudaFuncSetAttribute(gemm_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   gemm_kernel<<<1, groups * 128 + 32, bytes>>>(matrix_map("A", matrix_a, groups * M, steps),
-                                               matrix_map("B", matrix_b, N, steps), matrix_d,
-                                               steps, stages, groups, one_behind);
+                                               matrix_map("B", matrix_b, N, steps), matrix_d, steps,
+                                               stages, groups, one_behind);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(sums, matrix_d, (size_t)(groups * M * N) * 4, cudaMemcpyDeviceToHost));
   char what[64];

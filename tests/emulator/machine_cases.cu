@@ -1,7 +1,8 @@
 /* machine_cases.cu: how warps, blocks and shared memory behave, to be compared with
  * recorded/machine_cases.txt. Up to barrier_in_both_arms the record is what an H200 answered: where
- * shared variables lie, what shuffles, votes and barriers do at their edges. From calls on it is what
- * arithmetic says: calls, recursion, function pointers, switches, grid barriers, chains, locks. */
+ * shared variables lie, what shuffles, votes and barriers do at their edges. From calls on it is
+ * what arithmetic says: calls, recursion, function pointers, switches, grid barriers, chains,
+ * locks. */
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ static __device__ uint32_t place(const volatile void *pointer) {
 }
 #define TOUCH(variable) (((volatile char *)&(variable))[0] = 1)
 
-/* ---- Where shared variables lie: a dynamic array of alignment 1024 somewhere in this file rounds the
- * static part of every kernel up to 1024 ---- */
+/* ---- Where shared variables lie: a dynamic array of alignment 1024 somewhere in this file rounds
+ * the static part of every kernel up to 1024 ---- */
 __global__ void mixed_alignments(uint32_t *out) {
   __shared__ char a[3];
   __shared__ int b;
@@ -64,11 +65,11 @@ __global__ void two_tiles(uint32_t *out) {
   out[0] = place(barriers), out[1] = place(t), out[2] = place(u), out[3] = place(dynamic4);
 }
 
-#define READ_SPECIAL(name)                              \
-  ({                                                    \
-    uint32_t value_of_special;                          \
+#define READ_SPECIAL(name)                                          \
+  ({                                                                \
+    uint32_t value_of_special;                                      \
     asm volatile("mov.u32 %0, " name ";" : "=r"(value_of_special)); \
-    value_of_special;                                   \
+    value_of_special;                                               \
   })
 __global__ void sizes(uint32_t *out) {
   __shared__ int fixed[100];
@@ -88,14 +89,14 @@ __global__ void sizes(uint32_t *out) {
 }
 
 /* ---- Shuffles with odd segments and clamps; who is active in two arms ---- */
-#define SHUFFLE(mode, b, c)                                                                     \
-  ({                                                                                            \
-    uint32_t value_of_shuffle, valid;                                                           \
-    asm volatile("{.reg .pred q; shfl.sync." mode ".b32 %0|q, %2, " b ", " c                    \
-                 ", -1; selp.u32 %1, 1, 0, q;}"                                                 \
-                 : "=r"(value_of_shuffle), "=r"(valid)                                          \
-                 : "r"(threadIdx.x + 100));                                                     \
-    value_of_shuffle * 10 + valid;                                                              \
+#define SHUFFLE(mode, b, c)                                                  \
+  ({                                                                         \
+    uint32_t value_of_shuffle, valid;                                        \
+    asm volatile("{.reg .pred q; shfl.sync." mode ".b32 %0|q, %2, " b ", " c \
+                 ", -1; selp.u32 %1, 1, 0, q;}"                              \
+                 : "=r"(value_of_shuffle), "=r"(valid)                       \
+                 : "r"(threadIdx.x + 100));                                  \
+    value_of_shuffle * 10 + valid;                                           \
   })
 __global__ void shuffles(uint32_t *out) {
   out += threadIdx.x;
@@ -115,7 +116,8 @@ __global__ void shuffles(uint32_t *out) {
   out[160] = active;
 }
 
-/* Arrivals of whole warps in a block of 80 threads, ten of which have gone: the last warp has 16. */
+/* Arrivals of whole warps in a block of 80 threads, ten of which have gone: the last warp has 16.
+ */
 __global__ void counted_barrier(uint32_t *out) {
   if (threadIdx.x >= 40 && threadIdx.x < 50) return;
   if (threadIdx.x >= 32 && threadIdx.x < 64)
@@ -167,17 +169,32 @@ __global__ void choices(uint32_t *out) {
   uint32_t i = threadIdx.x, x = i;
   for (int round = 0; round < 6; round++) {
     switch ((x + round) % 9) {
-      case 0: x = x * 3 + 1; break;
-      case 1: x ^= 0x55; /* and on */
-      case 2: x += 17; break;
-      case 3: x = __popc(x) + 40; break;
-      case 4: x -= 5; break;
-      case 5: x = x << 2 | 1; break;
+      case 0:
+        x = x * 3 + 1;
+        break;
+      case 1:
+        x ^= 0x55; /* and on */
+      case 2:
+        x += 17;
+        break;
+      case 3:
+        x = __popc(x) + 40;
+        break;
+      case 4:
+        x -= 5;
+        break;
+      case 5:
+        x = x << 2 | 1;
+        break;
       case 6:
         while (x > 9) x -= 4;
         break;
-      case 7: x = 1000 - x; break;
-      default: x /= 2; break;
+      case 7:
+        x = 1000 - x;
+        break;
+      default:
+        x /= 2;
+        break;
     }
   }
   out[i] = x;

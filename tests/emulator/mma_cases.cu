@@ -15,15 +15,15 @@
 enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 32, RAW_ITERATIONS = 128 };
 
 typedef struct {
-  uint32_t test;            // tells the cases' random numbers apart
+  uint32_t test;  // tells the cases' random numbers apart
   unsigned long long *digest;
-  uint64_t *raw;            // where the first iterations put their results, or NULL
+  uint64_t *raw;  // where the first iterations put their results, or NULL
 } Run;
 
 // Each warp runs MODES iterations, one of each mode.
-#define ITERATION(mode)                                                                           \
+#define ITERATION(mode) \
   ((blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * MODES + (uint32_t)(mode))
-#define INPUT(operand, i)                                                                         \
+#define INPUT(operand, i) \
   input_hash(run.test, iteration, (operand)*1024u + (threadIdx.x % 32u) * 16u + (uint32_t)(i))
 
 // A call, not inlined a dozen times in each kernel: that would be a minute of compiling.
@@ -51,40 +51,50 @@ __device__ static void add_result(Run run, uint32_t iteration, int i, uint64_t b
 #define LIST_B_2 "{%16,%17}"
 #define LIST_B_4 "{%16,%17,%18,%19}"
 #define LISTS(D, A, B) " " LIST_D_##D ", " LIST_A_##A ", " LIST_B_##B ", " LIST_D_##D
-#define OPERANDS(T)                                                                               \
-  "+" T(d[0]), "+" T(d[1]), "+" T(d[2]), "+" T(d[3]), "+" T(d[4]), "+" T(d[5]), "+" T(d[6]),      \
-      "+" T(d[7])                                                                                 \
-      : T(a[0]), T(a[1]), T(a[2]), T(a[3]), T(a[4]), T(a[5]), T(a[6]), T(a[7]), T(b[0]), T(b[1]), \
-        T(b[2]), T(b[3])
+#define OPERANDS(T)                                                                          \
+  "+" T(d[0]), "+" T(d[1]), "+" T(d[2]), "+" T(d[3]), "+" T(d[4]), "+" T(d[5]), "+" T(d[6]), \
+      "+" T(d[7])                                                                            \
+      : T(a[0]),                                                                             \
+        T(a[1]),                                                                             \
+        T(a[2]),                                                                             \
+        T(a[3]),                                                                             \
+        T(a[4]),                                                                             \
+        T(a[5]),                                                                             \
+        T(a[6]),                                                                             \
+        T(a[7]),                                                                             \
+        T(b[0]),                                                                             \
+        T(b[1]),                                                                             \
+        T(b[2]),                                                                             \
+        T(b[3])
 
-#define MMA_KERNEL(NAME, TYPE, CONSTRAINT, D, GET_A, GET_B, GET_C, GET_META, RESULT, STATEMENT)   \
-  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
-    unsigned long long sum = 0;                                                                   \
-    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
-      const uint32_t iteration = ITERATION(mode);                                                 \
-      const uint32_t meta = GET_META;                                                             \
-      TYPE d[8], a[8], b[4];                                                                      \
-      for (int i = 0; i < 8; i++) a[i] = GET_A;                                                   \
-      for (int i = 0; i < 4; i++) b[i] = GET_B;                                                   \
-      for (int i = 0; i < 8; i++) d[i] = GET_C;                                                   \
-      asm volatile(STATEMENT : OPERANDS(CONSTRAINT), "r"(meta));                                  \
-      for (int i = 0; i < D; i++) add_result(run, iteration, i, RESULT, &sum);                    \
-    }                                                                                             \
-    atomicAdd(run.digest, sum);                                                                   \
+#define MMA_KERNEL(NAME, TYPE, CONSTRAINT, D, GET_A, GET_B, GET_C, GET_META, RESULT, STATEMENT) \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                              \
+    unsigned long long sum = 0;                                                                 \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                              \
+      const uint32_t iteration = ITERATION(mode);                                               \
+      const uint32_t meta = GET_META;                                                           \
+      TYPE d[8], a[8], b[4];                                                                    \
+      for (int i = 0; i < 8; i++) a[i] = GET_A;                                                 \
+      for (int i = 0; i < 4; i++) b[i] = GET_B;                                                 \
+      for (int i = 0; i < 8; i++) d[i] = GET_C;                                                 \
+      asm volatile(STATEMENT : OPERANDS(CONSTRAINT), "r"(meta));                                \
+      for (int i = 0; i < D; i++) add_result(run, iteration, i, RESULT, &sum);                  \
+    }                                                                                           \
+    atomicAdd(run.digest, sum);                                                                 \
   }
 #define REGISTER(type, operand) random_register(INPUT_##type, INPUT(operand, i), mode)
 #define DOUBLE(operand) __longlong_as_double((long long)input_double(INPUT(operand, i), mode))
-#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                     \
-  MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u), 0, d[i],  \
+#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                    \
+  MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u), 0, d[i], \
              "mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";")
 #define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR)                              \
   MMA_KERNEL(NAME, uint32_t, "r", D, REGISTER(A, 0u), REGISTER(B, 1u), REGISTER(C, 2u),           \
-             random_register(INPUT_##META, INPUT(3u, 0), mode), d[i],                              \
+             random_register(INPUT_##META, INPUT(3u, 0), mode), d[i],                             \
              "mma.sp::ordered_metadata.sync.aligned." OPCODE LISTS(D, AN, BN) ", %20, " #SELECTOR \
-             ";")
-#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN)                                                       \
-  MMA_KERNEL(NAME, double, "d", D, DOUBLE(0u), DOUBLE(1u), DOUBLE(2u), 0,                         \
-             (uint64_t)__double_as_longlong(d[i]),                                                \
+                                                                              ";")
+#define MMA_DOUBLE(NAME, OPCODE, D, AN, BN)                               \
+  MMA_KERNEL(NAME, double, "d", D, DOUBLE(0u), DOUBLE(1u), DOUBLE(2u), 0, \
+             (uint64_t)__double_as_longlong(d[i]),                        \
              "mma.sync.aligned." OPCODE LISTS(D, AN, BN) ";")
 MMA_CASES
 MMA_SPARSE_CASES
@@ -101,60 +111,60 @@ __device__ static uint32_t row_address(uint8_t *memory, Run run, uint32_t iterat
                                 : INPUT(4u, 0) % (WARP_BYTES / 16);
   return (uint32_t)__cvta_generic_to_shared(memory) + 16u * row;
 }
-#define LDMATRIX(NAME, FORM, LIST)                                                                \
-  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
-    __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];                           \
-    uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                                       \
-    unsigned long long sum = 0;                                                                   \
-    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
-      const uint32_t iteration = ITERATION(mode);                                                 \
-      for (int i = 0; i < WARP_BYTES / 128; i++)                                                  \
-        ((uint32_t *)mine)[32 * i + threadIdx.x % 32] = INPUT(5u, i);                             \
-      __syncwarp();                                                                               \
-      uint32_t d[4] = {0, 0, 0, 0};                                                               \
-      asm volatile("ldmatrix.sync.aligned.m8n8." FORM ".shared.b16 " LIST ", [%4];"               \
-                   : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                               \
-                   : "r"(row_address(mine, run, iteration, 0))                                    \
-                   : "memory");                                                                   \
-      for (int i = 0; i < 4; i++) add_result(run, iteration, i, d[i], &sum);                      \
-      __syncwarp();                                                                               \
-    }                                                                                             \
-    atomicAdd(run.digest, sum);                                                                   \
+#define LDMATRIX(NAME, FORM, LIST)                                                  \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                  \
+    __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];             \
+    uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                         \
+    unsigned long long sum = 0;                                                     \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                  \
+      const uint32_t iteration = ITERATION(mode);                                   \
+      for (int i = 0; i < WARP_BYTES / 128; i++)                                    \
+        ((uint32_t *)mine)[32 * i + threadIdx.x % 32] = INPUT(5u, i);               \
+      __syncwarp();                                                                 \
+      uint32_t d[4] = {0, 0, 0, 0};                                                 \
+      asm volatile("ldmatrix.sync.aligned.m8n8." FORM ".shared.b16 " LIST ", [%4];" \
+                   : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])                 \
+                   : "r"(row_address(mine, run, iteration, 0))                      \
+                   : "memory");                                                     \
+      for (int i = 0; i < 4; i++) add_result(run, iteration, i, d[i], &sum);        \
+      __syncwarp();                                                                 \
+    }                                                                               \
+    atomicAdd(run.digest, sum);                                                     \
   }
-#define STMATRIX(NAME, FORM, LIST)                                                                \
-  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                                \
-    __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];                           \
-    uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                                       \
-    unsigned long long sum = 0;                                                                   \
-    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                                \
-      const uint32_t iteration = ITERATION(mode);                                                 \
-      uint32_t d[4];                                                                              \
-      for (int i = 0; i < 4; i++) d[i] = INPUT(5u, i);                                            \
-      for (int i = 0; i < WARP_BYTES / 128; i++)                                                  \
-        ((uint32_t *)mine)[32 * i + threadIdx.x % 32] = 0;                                        \
-      __syncwarp();                                                                               \
-      asm volatile("stmatrix.sync.aligned.m8n8." FORM ".shared.b16 [%4], " LIST ";" ::"r"(d[0]),  \
-                   "r"(d[1]), "r"(d[2]), "r"(d[3]), "r"(row_address(mine, run, iteration, 1))     \
-                   : "memory");                                                                   \
-      __syncwarp();                                                                               \
-      for (int i = 0; i < WARP_BYTES / 128; i++)                                                  \
-        add_result(run, iteration, i, ((uint32_t *)mine)[32 * i + threadIdx.x % 32], &sum);       \
-      __syncwarp();                                                                               \
-    }                                                                                             \
-    atomicAdd(run.digest, sum);                                                                   \
+#define STMATRIX(NAME, FORM, LIST)                                                               \
+  __global__ void __launch_bounds__(THREADS) run_##NAME(Run run) {                               \
+    __shared__ __align__(16) uint8_t memory[THREADS / 32 * WARP_BYTES];                          \
+    uint8_t *mine = memory + threadIdx.x / 32 * WARP_BYTES;                                      \
+    unsigned long long sum = 0;                                                                  \
+    _Pragma("unroll 1") for (int mode = 0; mode < MODES; mode++) {                               \
+      const uint32_t iteration = ITERATION(mode);                                                \
+      uint32_t d[4];                                                                             \
+      for (int i = 0; i < 4; i++) d[i] = INPUT(5u, i);                                           \
+      for (int i = 0; i < WARP_BYTES / 128; i++)                                                 \
+        ((uint32_t *)mine)[32 * i + threadIdx.x % 32] = 0;                                       \
+      __syncwarp();                                                                              \
+      asm volatile("stmatrix.sync.aligned.m8n8." FORM ".shared.b16 [%4], " LIST ";" ::"r"(d[0]), \
+                   "r"(d[1]), "r"(d[2]), "r"(d[3]), "r"(row_address(mine, run, iteration, 1))    \
+                   : "memory");                                                                  \
+      __syncwarp();                                                                              \
+      for (int i = 0; i < WARP_BYTES / 128; i++)                                                 \
+        add_result(run, iteration, i, ((uint32_t *)mine)[32 * i + threadIdx.x % 32], &sum);      \
+      __syncwarp();                                                                              \
+    }                                                                                            \
+    atomicAdd(run.digest, sum);                                                                  \
   }
-#define MATRIX_CASES                                                                              \
-  LDMATRIX(ldmatrix_x1, "x1", "{%0}")                                                             \
-  LDMATRIX(ldmatrix_x2, "x2", "{%0,%1}")                                                          \
-  LDMATRIX(ldmatrix_x4, "x4", "{%0,%1,%2,%3}")                                                    \
-  LDMATRIX(ldmatrix_x1_trans, "x1.trans", "{%0}")                                                 \
-  LDMATRIX(ldmatrix_x2_trans, "x2.trans", "{%0,%1}")                                              \
-  LDMATRIX(ldmatrix_x4_trans, "x4.trans", "{%0,%1,%2,%3}")                                        \
-  STMATRIX(stmatrix_x1, "x1", "{%0}")                                                             \
-  STMATRIX(stmatrix_x2, "x2", "{%0,%1}")                                                          \
-  STMATRIX(stmatrix_x4, "x4", "{%0,%1,%2,%3}")                                                    \
-  STMATRIX(stmatrix_x1_trans, "x1.trans", "{%0}")                                                 \
-  STMATRIX(stmatrix_x2_trans, "x2.trans", "{%0,%1}")                                              \
+#define MATRIX_CASES                                       \
+  LDMATRIX(ldmatrix_x1, "x1", "{%0}")                      \
+  LDMATRIX(ldmatrix_x2, "x2", "{%0,%1}")                   \
+  LDMATRIX(ldmatrix_x4, "x4", "{%0,%1,%2,%3}")             \
+  LDMATRIX(ldmatrix_x1_trans, "x1.trans", "{%0}")          \
+  LDMATRIX(ldmatrix_x2_trans, "x2.trans", "{%0,%1}")       \
+  LDMATRIX(ldmatrix_x4_trans, "x4.trans", "{%0,%1,%2,%3}") \
+  STMATRIX(stmatrix_x1, "x1", "{%0}")                      \
+  STMATRIX(stmatrix_x2, "x2", "{%0,%1}")                   \
+  STMATRIX(stmatrix_x4, "x4", "{%0,%1,%2,%3}")             \
+  STMATRIX(stmatrix_x1_trans, "x1.trans", "{%0}")          \
+  STMATRIX(stmatrix_x2_trans, "x2.trans", "{%0,%1}")       \
   STMATRIX(stmatrix_x4_trans, "x4.trans", "{%0,%1,%2,%3}")
 MATRIX_CASES
 #undef LDMATRIX
@@ -174,18 +184,18 @@ __global__ void __launch_bounds__(THREADS) run_movmatrix(Run run) {
 typedef struct {
   const char *name;
   void (*kernel)(Run run);
-  uint32_t results; // of one warp's statement
+  uint32_t results;  // of one warp's statement
 } Case;
 
 static const Case cases[] = {
-#define MMA(NAME, OPCODE, A, B, C, D, AN, BN)                                                     \
+#define MMA(NAME, OPCODE, A, B, C, D, AN, BN) \
   {#NAME, run_##NAME, 32u * D * (INPUT_##C == INPUT_F16 ? 2u : 1u)},
-#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR)                              \
+#define MMA_SPARSE(NAME, OPCODE, A, B, C, D, AN, BN, META, SELECTOR) \
   {#NAME, run_##NAME, 32u * D * (INPUT_##C == INPUT_F16 ? 2u : 1u)},
 #define MMA_DOUBLE(NAME, OPCODE, D, AN, BN) {#NAME, run_##NAME, 32u * D},
 #define LDMATRIX(NAME, FORM, LIST) {#NAME, run_##NAME, 128u},
 #define STMATRIX(NAME, FORM, LIST) {#NAME, run_##NAME, 256u},
-    MMA_CASES MMA_SPARSE_CASES MMA_DOUBLE_CASES MATRIX_CASES {"movmatrix", run_movmatrix, 32u}};
+    MMA_CASES MMA_SPARSE_CASES MMA_DOUBLE_CASES MATRIX_CASES{"movmatrix", run_movmatrix, 32u}};
 
 static void run_case(const Case *test, uint32_t results, FILE *raw) {
   const uint32_t each = test->results * MODES * (THREADS / 32);

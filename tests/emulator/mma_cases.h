@@ -47,30 +47,30 @@
   MMA(m8n8k4_cc_f32, "m8n8k4.col.col.f32.f16.f16.f32", F16, F16, F32, 8, 2, 2)                    \
   MMA(m8n8k4_cr_f32, "m8n8k4.col.row.f32.f16.f16.f32", F16, F16, F32, 8, 2, 2)
 
-#define MMA_SPARSE_CASES                                                                          \
-  MMA_SPARSE(sp_m16n8k16_f32_f16_0, "m16n8k16.row.col.f32.f16.f16.f32", F16, F16, F32, 4, 2, 2,   \
-             META, 0)                                                                             \
-  MMA_SPARSE(sp_m16n8k16_f16_f16_3, "m16n8k16.row.col.f16.f16.f16.f16", F16, F16, F16, 2, 2, 2,   \
-             META, 3)                                                                             \
-  MMA_SPARSE(sp_m16n8k32_f32_f16_1, "m16n8k32.row.col.f32.f16.f16.f32", F16, F16, F32, 4, 4, 4,   \
-             META, 1)                                                                             \
-  MMA_SPARSE(sp_m16n8k16_f32_bf16_2, "m16n8k16.row.col.f32.bf16.bf16.f32", BF16, BF16, F32, 4, 2, \
-             2, META, 2)                                                                          \
-  MMA_SPARSE(sp_m16n8k32_f32_bf16_0, "m16n8k32.row.col.f32.bf16.bf16.f32", BF16, BF16, F32, 4, 4, \
-             4, META, 0)                                                                          \
-  MMA_SPARSE(sp_m16n8k8_f32_tf32_1, "m16n8k8.row.col.f32.tf32.tf32.f32", TF32, TF32, F32, 4, 2,   \
-             2, META_PAIRS, 1)                                                                    \
-  MMA_SPARSE(sp_m16n8k16_f32_tf32_1, "m16n8k16.row.col.f32.tf32.tf32.f32", TF32, TF32, F32, 4, 4, \
-             4, META_PAIRS, 1)                                                                    \
-  MMA_SPARSE(sp_m16n8k32_s8_s8_1, "m16n8k32.row.col.s32.s8.s8.s32", BITS, BITS, SMALL, 4, 2, 2,   \
-             META, 1)                                                                             \
-  MMA_SPARSE(sp_m16n8k64_s8_u8_0, "m16n8k64.row.col.satfinite.s32.s8.u8.s32", BITS, BITS, SMALL,  \
-             4, 4, 4, META, 0)                                                                    \
-  MMA_SPARSE(sp_m16n8k64_f32_e4m3_0, "m16n8k64.row.col.f32.e4m3.e5m2.f32", E4M3, E5M2, F32, 4, 4, \
+#define MMA_SPARSE_CASES                                                                           \
+  MMA_SPARSE(sp_m16n8k16_f32_f16_0, "m16n8k16.row.col.f32.f16.f16.f32", F16, F16, F32, 4, 2, 2,    \
+             META, 0)                                                                              \
+  MMA_SPARSE(sp_m16n8k16_f16_f16_3, "m16n8k16.row.col.f16.f16.f16.f16", F16, F16, F16, 2, 2, 2,    \
+             META, 3)                                                                              \
+  MMA_SPARSE(sp_m16n8k32_f32_f16_1, "m16n8k32.row.col.f32.f16.f16.f32", F16, F16, F32, 4, 4, 4,    \
+             META, 1)                                                                              \
+  MMA_SPARSE(sp_m16n8k16_f32_bf16_2, "m16n8k16.row.col.f32.bf16.bf16.f32", BF16, BF16, F32, 4, 2,  \
+             2, META, 2)                                                                           \
+  MMA_SPARSE(sp_m16n8k32_f32_bf16_0, "m16n8k32.row.col.f32.bf16.bf16.f32", BF16, BF16, F32, 4, 4,  \
+             4, META, 0)                                                                           \
+  MMA_SPARSE(sp_m16n8k8_f32_tf32_1, "m16n8k8.row.col.f32.tf32.tf32.f32", TF32, TF32, F32, 4, 2, 2, \
+             META_PAIRS, 1)                                                                        \
+  MMA_SPARSE(sp_m16n8k16_f32_tf32_1, "m16n8k16.row.col.f32.tf32.tf32.f32", TF32, TF32, F32, 4, 4,  \
+             4, META_PAIRS, 1)                                                                     \
+  MMA_SPARSE(sp_m16n8k32_s8_s8_1, "m16n8k32.row.col.s32.s8.s8.s32", BITS, BITS, SMALL, 4, 2, 2,    \
+             META, 1)                                                                              \
+  MMA_SPARSE(sp_m16n8k64_s8_u8_0, "m16n8k64.row.col.satfinite.s32.s8.u8.s32", BITS, BITS, SMALL,   \
+             4, 4, 4, META, 0)                                                                     \
+  MMA_SPARSE(sp_m16n8k64_f32_e4m3_0, "m16n8k64.row.col.f32.e4m3.e5m2.f32", E4M3, E5M2, F32, 4, 4,  \
              4, META, 0)
 
-#define MMA_DOUBLE_CASES                                                                          \
-  MMA_DOUBLE(m8n8k4_f64, "m8n8k4.row.col.f64.f64.f64.f64", 2, 1, 1)                               \
-  MMA_DOUBLE(m16n8k4_f64, "m16n8k4.row.col.f64.f64.f64.f64", 4, 2, 1)                             \
-  MMA_DOUBLE(m16n8k8_f64, "m16n8k8.row.col.f64.f64.f64.f64", 4, 4, 2)                             \
+#define MMA_DOUBLE_CASES                                              \
+  MMA_DOUBLE(m8n8k4_f64, "m8n8k4.row.col.f64.f64.f64.f64", 2, 1, 1)   \
+  MMA_DOUBLE(m16n8k4_f64, "m16n8k4.row.col.f64.f64.f64.f64", 4, 2, 1) \
+  MMA_DOUBLE(m16n8k8_f64, "m16n8k8.row.col.f64.f64.f64.f64", 4, 4, 2) \
   MMA_DOUBLE(m16n8k16_f64, "m16n8k16.row.col.f64.f64.f64.f64", 4, 8, 4)

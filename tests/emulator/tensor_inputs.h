@@ -32,14 +32,14 @@ typedef enum {
 } InputType;
 
 enum {
-  MODE_NARROW,     /* exponents close together */
-  MODE_WIDE,       /* exponents 24 apart */
-  MODE_ZEROS,      /* a quarter zeros among wide exponents: do zeros take part in the alignment? */
-  MODE_LOW,        /* subnormals, zeros and a few numbers of middle size */
-  MODE_SPECIAL,    /* infinities and NaNs now and then, negative zeros */
-  MODE_POWERS,     /* few mantissa bits: ties and cancellation */
-  MODE_ALL,        /* every finite bit pattern */
-  MODE_HIGH,       /* the largest exponents: overflow */
+  MODE_NARROW,  /* exponents close together */
+  MODE_WIDE,    /* exponents 24 apart */
+  MODE_ZEROS,   /* a quarter zeros among wide exponents: do zeros take part in the alignment? */
+  MODE_LOW,     /* subnormals, zeros and a few numbers of middle size */
+  MODE_SPECIAL, /* infinities and NaNs now and then, negative zeros */
+  MODE_POWERS,  /* few mantissa bits: ties and cancellation */
+  MODE_ALL,     /* every finite bit pattern */
+  MODE_HIGH,    /* the largest exponents: overflow */
   MODES
 };
 

@@ -3,76 +3,71 @@
  *
  *   WGMMA(name, shape and types, registers of D, where A is, type of A, of B, of C and D,
  *         A is MN-major, B is MN-major, the operands behind B's descriptor) */
-#define WGMMA_HALF_CASES(W, T)                                                                    \
-  WGMMA(W##_n8_ss, "m64n8k16.f32." T "." T, 4, SHARED, W, W, F32, 0, 0, ", p, 1, 1, 0, 0")        \
-  WGMMA(W##_n16_rs, "m64n16k16.f32." T "." T, 8, REGISTERS, W, W, F32, 0, 0, ", p, 1, 1, 0")      \
-  WGMMA(W##_n24_ss_nk, "m64n24k16.f32." T "." T, 12, SHARED, W, W, F32, 0, 1, ", p, -1, 1, 0, 1") \
-  WGMMA(W##_n8_ss_mn, "m64n8k16.f32." T "." T, 4, SHARED, W, W, F32, 1, 1, ", p, 1, 1, 1, 1")     \
-  WGMMA(W##_n64_ss_mk, "m64n64k16.f32." T "." T, 32, SHARED, W, W, F32, 1, 0, ", p, 1, -1, 1, 0") \
-  WGMMA(W##_n32_rs_n, "m64n32k16.f32." T "." T, 16, REGISTERS, W, W, F32, 0, 1, ", p, -1, -1, 1") \
-  WGMMA(W##_n128_ss, "m64n128k16.f32." T "." T, 64, SHARED, W, W, F32, 0, 0, ", p, 1, 1, 0, 0")   \
-  WGMMA(W##_n192_ss_mn, "m64n192k16.f32." T "." T, 96, SHARED, W, W, F32, 1, 1,                   \
-        ", p, 1, 1, 1, 1")                                                                        \
+#define WGMMA_HALF_CASES(W, T)                                                                     \
+  WGMMA(W##_n8_ss, "m64n8k16.f32." T "." T, 4, SHARED, W, W, F32, 0, 0, ", p, 1, 1, 0, 0")         \
+  WGMMA(W##_n16_rs, "m64n16k16.f32." T "." T, 8, REGISTERS, W, W, F32, 0, 0, ", p, 1, 1, 0")       \
+  WGMMA(W##_n24_ss_nk, "m64n24k16.f32." T "." T, 12, SHARED, W, W, F32, 0, 1, ", p, -1, 1, 0, 1")  \
+  WGMMA(W##_n8_ss_mn, "m64n8k16.f32." T "." T, 4, SHARED, W, W, F32, 1, 1, ", p, 1, 1, 1, 1")      \
+  WGMMA(W##_n64_ss_mk, "m64n64k16.f32." T "." T, 32, SHARED, W, W, F32, 1, 0, ", p, 1, -1, 1, 0")  \
+  WGMMA(W##_n32_rs_n, "m64n32k16.f32." T "." T, 16, REGISTERS, W, W, F32, 0, 1, ", p, -1, -1, 1")  \
+  WGMMA(W##_n128_ss, "m64n128k16.f32." T "." T, 64, SHARED, W, W, F32, 0, 0, ", p, 1, 1, 0, 0")    \
+  WGMMA(W##_n192_ss_mn, "m64n192k16.f32." T "." T, 96, SHARED, W, W, F32, 1, 1, ", p, 1, 1, 1, 1") \
   WGMMA(W##_n256_ss, "m64n256k16.f32." T "." T, 128, SHARED, W, W, F32, 0, 0, ", p, 1, 1, 0, 0")
 
-#define WGMMA_CASES                                                                               \
-  WGMMA_HALF_CASES(F16, "f16")                                                                    \
-  WGMMA_HALF_CASES(BF16, "bf16")                                                                  \
-  WGMMA(f16_acc_n8_ss, "m64n8k16.f16.f16.f16", 2, SHARED, F16, F16, F16, 0, 0,                    \
-        ", p, 1, 1, 0, 0")                                                                        \
-  WGMMA(f16_acc_n16_rs, "m64n16k16.f16.f16.f16", 4, REGISTERS, F16, F16, F16, 0, 1,               \
-        ", p, 1, -1, 1")                                                                          \
-  WGMMA(f16_acc_n64_ss, "m64n64k16.f16.f16.f16", 16, SHARED, F16, F16, F16, 1, 0,                 \
-        ", p, -1, 1, 1, 0")                                                                       \
-  WGMMA(f16_acc_n256_ss, "m64n256k16.f16.f16.f16", 64, SHARED, F16, F16, F16, 0, 0,               \
-        ", p, 1, 1, 0, 0")                                                                        \
-  WGMMA(tf32_n8_ss, "m64n8k8.f32.tf32.tf32", 4, SHARED, TF32, TF32, F32, 0, 0, ", p, 1, 1")       \
-  WGMMA(tf32_n16_rs, "m64n16k8.f32.tf32.tf32", 8, REGISTERS, TF32, TF32, F32, 0, 0, ", p, -1, 1") \
-  WGMMA(tf32_n128_ss, "m64n128k8.f32.tf32.tf32", 64, SHARED, TF32, TF32, F32, 0, 0, ", p, 1, -1") \
-  WGMMA(e4m3_n8_ss, "m64n8k32.f32.e4m3.e4m3", 4, SHARED, E4M3, E4M3, F32, 0, 0, ", p, 1, 1")      \
-  WGMMA(e4m3_e5m2_n16_rs, "m64n16k32.f32.e4m3.e5m2", 8, REGISTERS, E4M3, E5M2, F32, 0, 0,         \
-        ", p, 1, -1")                                                                             \
-  WGMMA(e5m2_e4m3_n8_ss, "m64n8k32.f32.e5m2.e4m3", 4, SHARED, E5M2, E4M3, F32, 0, 0,              \
-        ", p, -1, 1")                                                                             \
-  WGMMA(e5m2_n8_ss, "m64n8k32.f32.e5m2.e5m2", 4, SHARED, E5M2, E5M2, F32, 0, 0, ", p, 1, 1")      \
-  WGMMA(e4m3_n128_ss, "m64n128k32.f32.e4m3.e4m3", 64, SHARED, E4M3, E4M3, F32, 0, 0, ", p, 1, 1") \
-  WGMMA(e5m2_n64_ss, "m64n64k32.f32.e5m2.e5m2", 32, SHARED, E5M2, E5M2, F32, 0, 0, ", p, 1, 1")   \
-  WGMMA(e4m3_f16_n8_ss, "m64n8k32.f16.e4m3.e4m3", 2, SHARED, E4M3, E4M3, F16, 0, 0, ", p, 1, 1")  \
-  WGMMA(e4m3_e5m2_f16_n16_rs, "m64n16k32.f16.e4m3.e5m2", 4, REGISTERS, E4M3, E5M2, F16, 0, 0,     \
-        ", p, 1, 1")                                                                              \
-  WGMMA(e5m2_e4m3_f16_n64_ss, "m64n64k32.f16.e5m2.e4m3", 16, SHARED, E5M2, E4M3, F16, 0, 0,       \
-        ", p, 1, 1")                                                                              \
-  WGMMA(e5m2_f16_n8_ss, "m64n8k32.f16.e5m2.e5m2", 2, SHARED, E5M2, E5M2, F16, 0, 0, ", p, 1, 1")  \
-  WGMMA(s8_n8_ss, "m64n8k32.s32.s8.s8", 4, SHARED, BITS, BITS, SMALL, 0, 0, ", p")                \
-  WGMMA(u8_s8_n16_rs, "m64n16k32.s32.u8.s8", 8, REGISTERS, BITS, BITS, SMALL, 0, 0, ", p")        \
-  WGMMA(s8_u8_n24_ss, "m64n24k32.s32.s8.u8", 12, SHARED, BITS, BITS, SMALL, 0, 0, ", p")          \
-  WGMMA(u8_n128_ss, "m64n128k32.s32.u8.u8", 64, SHARED, BITS, BITS, SMALL, 0, 0, ", p")           \
-  WGMMA(s8_sat_n64_ss, "m64n64k32.satfinite.s32.s8.s8", 32, SHARED, BITS, BITS, SMALL, 0, 0,      \
-        ", p")                                                                                    \
-  WGMMA(u8_sat_n16_ss, "m64n16k32.satfinite.s32.u8.u8", 8, SHARED, BITS, BITS, SMALL, 0, 0,       \
-        ", p")                                                                                    \
-  WGMMA(b1_n16_ss, "m64n16k256.s32.b1.b1.and.popc", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p")    \
-  WGMMA(b1_n64_rs, "m64n64k256.s32.b1.b1.and.popc", 32, REGISTERS, BITS, BITS, SMALL, 0, 0,       \
-        ", p")
+#define WGMMA_CASES                                                                                \
+  WGMMA_HALF_CASES(F16, "f16")                                                                     \
+  WGMMA_HALF_CASES(BF16, "bf16")                                                                   \
+  WGMMA(f16_acc_n8_ss, "m64n8k16.f16.f16.f16", 2, SHARED, F16, F16, F16, 0, 0, ", p, 1, 1, 0, 0")  \
+  WGMMA(f16_acc_n16_rs, "m64n16k16.f16.f16.f16", 4, REGISTERS, F16, F16, F16, 0, 1,                \
+        ", p, 1, -1, 1")                                                                           \
+  WGMMA(f16_acc_n64_ss, "m64n64k16.f16.f16.f16", 16, SHARED, F16, F16, F16, 1, 0,                  \
+        ", p, -1, 1, 1, 0")                                                                        \
+  WGMMA(f16_acc_n256_ss, "m64n256k16.f16.f16.f16", 64, SHARED, F16, F16, F16, 0, 0,                \
+        ", p, 1, 1, 0, 0")                                                                         \
+  WGMMA(tf32_n8_ss, "m64n8k8.f32.tf32.tf32", 4, SHARED, TF32, TF32, F32, 0, 0, ", p, 1, 1")        \
+  WGMMA(tf32_n16_rs, "m64n16k8.f32.tf32.tf32", 8, REGISTERS, TF32, TF32, F32, 0, 0, ", p, -1, 1")  \
+  WGMMA(tf32_n128_ss, "m64n128k8.f32.tf32.tf32", 64, SHARED, TF32, TF32, F32, 0, 0, ", p, 1, -1")  \
+  WGMMA(e4m3_n8_ss, "m64n8k32.f32.e4m3.e4m3", 4, SHARED, E4M3, E4M3, F32, 0, 0, ", p, 1, 1")       \
+  WGMMA(e4m3_e5m2_n16_rs, "m64n16k32.f32.e4m3.e5m2", 8, REGISTERS, E4M3, E5M2, F32, 0, 0,          \
+        ", p, 1, -1")                                                                              \
+  WGMMA(e5m2_e4m3_n8_ss, "m64n8k32.f32.e5m2.e4m3", 4, SHARED, E5M2, E4M3, F32, 0, 0, ", p, -1, 1") \
+  WGMMA(e5m2_n8_ss, "m64n8k32.f32.e5m2.e5m2", 4, SHARED, E5M2, E5M2, F32, 0, 0, ", p, 1, 1")       \
+  WGMMA(e4m3_n128_ss, "m64n128k32.f32.e4m3.e4m3", 64, SHARED, E4M3, E4M3, F32, 0, 0, ", p, 1, 1")  \
+  WGMMA(e5m2_n64_ss, "m64n64k32.f32.e5m2.e5m2", 32, SHARED, E5M2, E5M2, F32, 0, 0, ", p, 1, 1")    \
+  WGMMA(e4m3_f16_n8_ss, "m64n8k32.f16.e4m3.e4m3", 2, SHARED, E4M3, E4M3, F16, 0, 0, ", p, 1, 1")   \
+  WGMMA(e4m3_e5m2_f16_n16_rs, "m64n16k32.f16.e4m3.e5m2", 4, REGISTERS, E4M3, E5M2, F16, 0, 0,      \
+        ", p, 1, 1")                                                                               \
+  WGMMA(e5m2_e4m3_f16_n64_ss, "m64n64k32.f16.e5m2.e4m3", 16, SHARED, E5M2, E4M3, F16, 0, 0,        \
+        ", p, 1, 1")                                                                               \
+  WGMMA(e5m2_f16_n8_ss, "m64n8k32.f16.e5m2.e5m2", 2, SHARED, E5M2, E5M2, F16, 0, 0, ", p, 1, 1")   \
+  WGMMA(s8_n8_ss, "m64n8k32.s32.s8.s8", 4, SHARED, BITS, BITS, SMALL, 0, 0, ", p")                 \
+  WGMMA(u8_s8_n16_rs, "m64n16k32.s32.u8.s8", 8, REGISTERS, BITS, BITS, SMALL, 0, 0, ", p")         \
+  WGMMA(s8_u8_n24_ss, "m64n24k32.s32.s8.u8", 12, SHARED, BITS, BITS, SMALL, 0, 0, ", p")           \
+  WGMMA(u8_n128_ss, "m64n128k32.s32.u8.u8", 64, SHARED, BITS, BITS, SMALL, 0, 0, ", p")            \
+  WGMMA(s8_sat_n64_ss, "m64n64k32.satfinite.s32.s8.s8", 32, SHARED, BITS, BITS, SMALL, 0, 0,       \
+        ", p")                                                                                     \
+  WGMMA(u8_sat_n16_ss, "m64n16k32.satfinite.s32.u8.u8", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p") \
+  WGMMA(b1_n16_ss, "m64n16k256.s32.b1.b1.and.popc", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", p")     \
+  WGMMA(b1_n64_rs, "m64n64k256.s32.b1.b1.and.popc", 32, REGISTERS, BITS, BITS, SMALL, 0, 0, ", p")
 
 /*   WGMMA_SPARSE(the same, type of the metadata, selector) */
-#define WGMMA_SPARSE_CASES                                                                        \
-  WGMMA_SPARSE(sp_f16_n8_ss, "m64n8k32.f32.f16.f16", 4, SHARED, F16, F16, F32, 0, 0,              \
-               ", 0, p, 1, 1, 0, 0", META)                                                        \
-  WGMMA_SPARSE(sp_bf16_n16_rs, "m64n16k32.f32.bf16.bf16", 8, REGISTERS, BF16, BF16, F32, 0, 1,    \
-               ", 1, p, 1, 1, 1", META)                                                           \
-  WGMMA_SPARSE(sp_f16_acc_n8_ss, "m64n8k32.f16.f16.f16", 2, SHARED, F16, F16, F16, 1, 0,          \
-               ", 1, p, 1, 1, 1, 0", META)                                                        \
-  WGMMA_SPARSE(sp_tf32_n8_ss, "m64n8k16.f32.tf32.tf32", 4, SHARED, TF32, TF32, F32, 0, 0,         \
-               ", 0, p, 1, 1", META_PAIRS)                                                        \
-  WGMMA_SPARSE(sp_tf32_n16_rs, "m64n16k16.f32.tf32.tf32", 8, REGISTERS, TF32, TF32, F32, 0, 0,    \
-               ", 1, p, 1, 1", META_PAIRS)                                                        \
-  WGMMA_SPARSE(sp_e4m3_n8_ss, "m64n8k64.f32.e4m3.e4m3", 4, SHARED, E4M3, E4M3, F32, 0, 0,         \
-               ", 0, p, 1, 1", META)                                                              \
-  WGMMA_SPARSE(sp_s8_n16_ss, "m64n16k64.s32.s8.s8", 8, SHARED, BITS, BITS, SMALL, 0, 0,           \
-               ", 0, p", META)                                                                    \
-  WGMMA_SPARSE(sp_u8_n8_rs, "m64n8k64.satfinite.s32.u8.u8", 4, REGISTERS, BITS, BITS, SMALL, 0,   \
-               0, ", 0, p", META)
+#define WGMMA_SPARSE_CASES                                                                         \
+  WGMMA_SPARSE(sp_f16_n8_ss, "m64n8k32.f32.f16.f16", 4, SHARED, F16, F16, F32, 0, 0,               \
+               ", 0, p, 1, 1, 0, 0", META)                                                         \
+  WGMMA_SPARSE(sp_bf16_n16_rs, "m64n16k32.f32.bf16.bf16", 8, REGISTERS, BF16, BF16, F32, 0, 1,     \
+               ", 1, p, 1, 1, 1", META)                                                            \
+  WGMMA_SPARSE(sp_f16_acc_n8_ss, "m64n8k32.f16.f16.f16", 2, SHARED, F16, F16, F16, 1, 0,           \
+               ", 1, p, 1, 1, 1, 0", META)                                                         \
+  WGMMA_SPARSE(sp_tf32_n8_ss, "m64n8k16.f32.tf32.tf32", 4, SHARED, TF32, TF32, F32, 0, 0,          \
+               ", 0, p, 1, 1", META_PAIRS)                                                         \
+  WGMMA_SPARSE(sp_tf32_n16_rs, "m64n16k16.f32.tf32.tf32", 8, REGISTERS, TF32, TF32, F32, 0, 0,     \
+               ", 1, p, 1, 1", META_PAIRS)                                                         \
+  WGMMA_SPARSE(sp_e4m3_n8_ss, "m64n8k64.f32.e4m3.e4m3", 4, SHARED, E4M3, E4M3, F32, 0, 0,          \
+               ", 0, p, 1, 1", META)                                                               \
+  WGMMA_SPARSE(sp_s8_n16_ss, "m64n16k64.s32.s8.s8", 8, SHARED, BITS, BITS, SMALL, 0, 0, ", 0, p",  \
+               META)                                                                               \
+  WGMMA_SPARSE(sp_u8_n8_rs, "m64n8k64.satfinite.s32.u8.u8", 4, REGISTERS, BITS, BITS, SMALL, 0, 0, \
+               ", 0, p", META)
 
 /* ---- What every block does, on the GPU and in the C test -------------------------------------
  *
