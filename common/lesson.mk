@@ -15,6 +15,10 @@ SHELL := /bin/bash
 .SUFFIXES:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
+# All cores, unless the caller has said how many.
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 ifneq ($(filter-out 0 1,$(V)),)
 $(error V is '$(V)', but must be 0 or 1 (1 shows the commands))
