@@ -15,8 +15,8 @@ SHELL := /bin/bash
 .SUFFIXES:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
-# All cores, unless the caller has said how many.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+# All cores, unless the caller has said how many; a make within a make shares the outer one's.
+ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
@@ -37,7 +37,7 @@ $(error no CUDA Toolkit to build with; the message above says what to type)
 endif
 export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
 endif
-NVCC := $(CUDA)/bin/nvcc
+export NVCC := $(CUDA)/bin/nvcc
 
 # SASS for the H200, and the PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
@@ -66,6 +66,9 @@ wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// 
 lacks_libraries = $(if $(strip $(foreach l,$(call wanted_libraries,$(1)),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
 LEFT_OUT := $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s)))
+ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)
+$(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
+endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
@@ -94,7 +97,6 @@ SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
-	$(if $(LEFT_OUT),@echo "left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA)")
 
 run: $(MAIN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(if $(PROGRAM),$(addprefix $(BUILD)/$(CHAPTERS)/,$(PROGRAM)),$(MAIN_PROGRAMS))
