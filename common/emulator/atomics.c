@@ -162,6 +162,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = &atomic->transfer;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
+  spread_run(&places, transfer);
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);

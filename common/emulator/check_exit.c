@@ -99,8 +99,8 @@ void exit_check(Cta *cta) {
   const struct CtaCheck *notes = &check->ctas[cta->rank];
   uint8_t *looked = calloc(check->state_count, 1); /* words share states */
   if (!looked) abort();
-  for (uint32_t word = 0; word < notes->words; word++) {
-    uint32_t number = notes->states[word];
+  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
     if (number < FIRST_STATE || looked[number]) continue;
     looked[number] = 1;
     const State *state = check->states[number];

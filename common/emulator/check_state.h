@@ -1,8 +1,8 @@
 /* check_state.h: what the files of the checker share.
  *
  * Two questions are asked of every access to shared memory: what else touched these bytes, and is
- * that other access ordered with this one? (check_shadow.c answers the first, check_order.c the
- * second.)
+ * that other access ordered with this one? (check_states.c and check_shadow.c answer the first,
+ * check_order.c the second.)
  *
  * Order. Every warp has a clock that moves on whenever it releases something. clocks[x].seen[w] is
  * how far warp x has seen the work of warp w: through barriers, mbarriers and fences it inherits
@@ -120,10 +120,16 @@ typedef struct State {
   uint8_t written; /* bytes that something has written at some time */
   Entry entries[];
 } State;
-enum { STATE_NEVER_WRITTEN = 0, STATE_UNKNOWN = 1, FIRST_STATE = 2 };
+enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
+enum {
+  STATES_MOST = 1 << 16, /* then states_collect makes room */
+  LINE_WORDS = 32,
+  FULL_WORD = 15 /* a mask of bytes */
+};
 
 struct CtaCheck {
-  uint32_t *states;   /* of each word of shared memory */
+  uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
+  uint32_t *states;   /* of each word of a split line */
   uint8_t *last_lane; /* that wrote it */
   uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
   uint32_t words;
@@ -173,6 +179,7 @@ struct ClusterCheck {
   uint32_t cta_count;
 };
 
+static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
 static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
 static inline uint32_t agent_of(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;
@@ -211,8 +218,41 @@ void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32
                              const Instruction *in);
 void exit_check(Cta *cta);
 
+/* check_states.c */
+uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
+/* To be called now and then while no number of a state is held. */
+void states_collect(ClusterCheck *check);
+/* Are all these words in one state, and in which? */
+bool states_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t *state);
+void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);
+/* Moves the words from `word` on that are in `state` to `next`; returns the first that is not. */
+uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,
+                         uint32_t next);
+void states_split(struct CtaCheck *notes, uint32_t line);
+static inline uint32_t states_of(const struct CtaCheck *notes, uint32_t word) {
+  uint32_t state = notes->lines[word / LINE_WORDS];
+  return state == STATE_SPLIT ? notes->states[word] : state;
+}
+static inline void states_set(struct CtaCheck *notes, uint32_t word, uint32_t state) {
+  if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
+  notes->states[word] = state;
+}
+/* The next word that may be in another state. */
+static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) {
+  if (notes->lines[word / LINE_WORDS] == STATE_SPLIT) return word + 1;
+  return (word / LINE_WORDS + 1) * LINE_WORDS;
+}
+
 /* check_shadow.c */
-void shadow_begin(Cluster *cluster);
+/* An operation reads or writes these pieces. */
+void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+                  int count);
+/* The copy's barrier in this CTA; NULL: none. */
+const MbarrierCheck *shadow_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                       uint32_t rank);
+void shadow_report_unwritten_reads(Cta *cta);
+void shadow_describe_place(const Instruction *in, char *text, size_t room);
+extern const char *const shadow_kind_names[]; /* of AsyncKind */
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
 /* Is this finished operation known to be over by this warp? */
 bool shadow_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,

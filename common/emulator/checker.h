@@ -23,6 +23,9 @@ typedef struct {
 } AccessKind;
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind);
+/* The same for all 32 lanes of a warp, one behind the other from `address` on. */
+void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      AccessKind kind);
 
 /* Orders. */
 void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask);

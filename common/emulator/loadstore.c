@@ -58,28 +58,6 @@ static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, ui
   return range;
 }
 
-/* The same for 32-bit addresses, for which the host has vector instructions. */
-static Range range_of_short(const uint64_t *address, LaneMask mask, uint32_t bytes,
-                            uint32_t alignment) {
-  Range range = {.least = ~0ull};
-  LANE_ARRAY uint32_t place[LANES];
-  uint32_t first = (uint32_t)address[first_lane(mask)];
-  for (int lane = 0; lane < LANES; lane++)
-    place[lane] = ((mask >> lane) & 1u) ? (uint32_t)address[lane] : first;
-  uint32_t least = first, most = first, low_bits = 0, different = 0;
-  for (int lane = 0; lane < LANES; lane++) {
-    least = place[lane] < least ? place[lane] : least;
-    most = place[lane] > most ? place[lane] : most;
-    low_bits |= place[lane];
-    different |= place[lane] ^ (first + (uint32_t)lane * bytes);
-  }
-  range.least = least;
-  range.most = most;
-  range.aligned = (low_bits & (alignment - 1)) == 0;
-  range.run = mask == ~0u && different == 0 && least == first;
-  return range;
-}
-
 static bool all_in_global(const Range *range, uint32_t bytes, Access access) {
   static _Thread_local struct {
     uint64_t first, end;
@@ -123,14 +101,58 @@ static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask
   return true;
 }
 
+/* Addresses of shared memory are short: the host's vector instructions see to them. False: not all
+ * lanes are aligned and inside one CTA's memory, or the address is in a long register. */
+static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                        Access access, Places *places) {
+  if (transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  uint32_t offset = (uint32_t)transfer->address->offset;
+  const uint32_t *base = column_u32(warp, transfer->address->slot);
+  uint32_t first = base[first_lane(mask)] + offset, least = first, most = first, low_bits = 0;
+  LANE_ARRAY uint32_t address[LANES];
+  uint32_t different = ~mask;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    different |= (base[lane] + offset) ^ (first + lane * bytes);
+  bool run = different == 0;
+  if (run) {
+    most = first + (LANES - 1) * bytes;
+    low_bits = first;
+    if (most < first) return false;
+  } else {
+    for (int lane = 0; lane < LANES; lane++) {
+      address[lane] = ((mask >> lane) & 1u) ? base[lane] + offset : first;
+      least = address[lane] < least ? address[lane] : least;
+      most = address[lane] > most ? address[lane] : most;
+      low_bits |= address[lane];
+    }
+  }
+  const Cta *cta = shared_address_cta(warp, least);
+  if ((low_bits & (bytes - 1)) || !cta || SHARED_RANK(least) != SHARED_RANK(most) ||
+      SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
+    return false;
+  places->run = run;
+  places->in_order = false;
+  AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
+  if (run) {
+    places->at[0] = cta->shared + SHARED_OFFSET(first);
+    if (settings()->check) check_shared_run(warp, in, first, bytes, kind);
+    return true;
+  }
+  uint8_t *start = cta->shared + SHARED_OFFSET(least);
+  for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
+  if (settings()->check) check_shared(warp, in, mask, address, bytes, kind);
+  return true;
+}
+
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places) {
+  if (find_shared(warp, in, mask, transfer, access, places)) return true;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;
   compute_addresses(warp, transfer->address, places->address);
-  Range range = transfer->address->bytes == 4 ? range_of_short(places->address, mask, bytes, bytes)
-                                              : range_of(places->address, mask, bytes, bytes);
+  Range range = range_of(places->address, mask, bytes, bytes);
   Space space = transfer->space;
   uint64_t base = 0;
   places->run = range.run;
@@ -206,6 +228,12 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   return true;
 }
 
+void spread_run(Places *places, const Transfer *transfer) {
+  if (!places->run) return;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  for (uint32_t lane = 1; lane < LANES; lane++) places->at[lane] = places->at[0] + lane * bytes;
+}
+
 /* ---- Moving them ---- */
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
@@ -263,6 +291,7 @@ static StepResult load(Warp *warp, const Instruction *in, LaneMask mask) {
       return transfer->strong ? STEP_YIELD : STEP_NEXT;
     }
   }
+  spread_run(&places, transfer);
   for (int i = 0; i < transfer->element_count; i++)
     if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places.at);
   return transfer->strong ? STEP_YIELD : STEP_NEXT;
@@ -308,6 +337,7 @@ static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
     memcpy(places.at[0], column_u32(warp, transfer->element[0].slot),
            (size_t)LANES * transfer->element_bytes);
   } else {
+    spread_run(&places, transfer);
     for (int i = 0; i < transfer->element_count; i++)
       store_element(warp, mask, transfer, i, places.at);
   }

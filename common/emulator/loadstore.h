@@ -35,8 +35,9 @@ void form_order(Form *form, Transfer *transfer);
 /* Registers or a vector of them into transfer->element. */
 void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
 
-/* Where each lane's bytes are. NULL: a fault was reported. `at` has an entry for each lane of the
- * mask. When all 32 lanes lie one behind the other in one run of bytes, `run` says so. */
+/* Where each lane's bytes are. `at` has an entry for each lane of the mask. When all 32 lanes lie
+ * one behind the other in one run of bytes, `run` says so, and only the first lane has entries
+ * until spread_run makes the others. `address` is of generic and global memory. */
 typedef struct {
   uint8_t *at[LANES];
   uint64_t address[LANES];
@@ -45,6 +46,7 @@ typedef struct {
 } Places;
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
+void spread_run(Places *places, const Transfer *transfer);
 
 /* atomics.c */
 Decode decode_atom;

@@ -4,6 +4,9 @@
  * that the engine would report is explained. Landing walks the rows of the box (tma_map.h). */
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "async.h"
 #include "memory.h"
@@ -15,7 +18,11 @@ typedef struct {
   int8_t map, coordinates, shared, barrier, offsets, mask; /* operands; -1: none */
 } TensorForm;
 
-enum { MAX_ROW_BYTES = 256 * 32 }; /* of the widest box, in slices of 32 bytes */
+enum {
+  MAX_ROW_BYTES = 256 * 32, /* of the widest box, in slices of 32 bytes */
+  INLINE_BYTES_MOST = 512,
+  STREAMED_BYTES = 4 << 20 /* tensors that no core's cache holds */
+};
 
 /* ---- Landing --------------------------------------------------------------------------------- */
 /* NaN fill is 0x7ff7 in every 16 bits, whatever the type. */
@@ -27,22 +34,57 @@ static void fill_row(const TmaMap *map, uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) bytes[i] = i % 2 ? 0x7f : 0xf7;
 }
 
-/* Between a row in order and its 16-byte chunks in shared memory. */
-static void put_row(uint8_t *cta, uint32_t offset, uint32_t span, const uint8_t *row,
-                    uint32_t bytes) {
-  if (!span) {
-    memcpy(cta + offset, row, bytes);
+/* Whole 16 bytes: most rows are too short for a call to be worth it. */
+static inline void copy_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  if (bytes > INLINE_BYTES_MOST) {
+    memcpy(to, from, bytes);
     return;
   }
-  for (uint32_t i = 0; i < bytes; i += 16) memcpy(cta + tma_swizzle(span, offset + i), row + i, 16);
+  for (; bytes >= 64; to += 64, from += 64, bytes -= 64) memcpy(to, from, 64);
+  for (; bytes; to += 16, from += 16, bytes -= 16) memcpy(to, from, 16);
 }
-static void take_row(const uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
-                     uint32_t bytes) {
-  if (!span) {
-    memcpy(row, cta + offset, bytes);
+
+/* Between a row in order and its 16-byte chunks in shared memory. Within 128 bytes, where a swizzle
+ * moves them, one pattern serves all chunks. */
+static inline void swizzle_row(uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
+                               uint32_t bytes, bool put) {
+  enum { LINE = 128, CHUNK = 16 };
+  while (bytes) {
+    uint32_t pattern = tma_swizzle(span, offset) ^ offset, part = LINE - offset % LINE;
+    if (part > bytes) part = bytes;
+    for (uint32_t i = 0; i < part; i += CHUNK) {
+      uint8_t *chunk = cta + ((offset + i) ^ pattern);
+      memcpy(put ? chunk : row + i, put ? row + i : chunk, CHUNK);
+    }
+    offset += part;
+    row += part;
+    bytes -= part;
+  }
+}
+
+/* `count` rows of `bytes` bytes, `step` apart, to rows of shared memory, `pitch` apart. */
+static void put_rows(uint8_t *cta, uint32_t offset, uint32_t pitch, uint32_t span,
+                     const uint8_t *from, uint64_t step, uint32_t count, uint32_t bytes) {
+  if (!span && pitch == bytes && step == bytes) {
+    memcpy(cta + offset, from, (size_t)count * bytes);
     return;
   }
-  for (uint32_t i = 0; i < bytes; i += 16) memcpy(row + i, cta + tma_swizzle(span, offset + i), 16);
+  for (; count; count--, offset += pitch, from += step) {
+    if (span)
+      swizzle_row(cta, offset, span, (uint8_t *)(uintptr_t)from, bytes, true);
+    else
+      copy_row(cta + offset, from, bytes);
+  }
+}
+
+static void take_rows(const uint8_t *cta, uint32_t offset, uint32_t pitch, uint32_t span,
+                      uint8_t *to, uint32_t count, uint32_t bytes) {
+  if (!span) {
+    memcpy(to, cta + offset, (size_t)count * bytes); /* without a swizzle there are no gaps */
+    return;
+  }
+  for (; count; count--, offset += pitch, to += bytes)
+    swizzle_row((uint8_t *)(uintptr_t)cta, offset, span, to, bytes, false);
 }
 
 static void land_load(AsyncOperation *operation) {
@@ -51,64 +93,96 @@ static void land_load(AsyncOperation *operation) {
   uint32_t offset = SHARED_OFFSET(operation->shared);
   uint8_t composed[MAX_ROW_BYTES];
   TmaWalk walk;
-  TmaRow row;
+  TmaRows rows;
   tma_walk_begin(&walk, map, &operation->tensor.place);
-  while (tma_walk_next(&walk, &row)) {
-    const uint8_t *bytes = (const uint8_t *)(uintptr_t)row.global;
-    if (row.bytes != walk.row_bytes || map->converts) {
-      fill_row(map, composed, row.left);
-      memcpy(composed + row.left, bytes, row.bytes);
-      tma_convert(map, composed + row.left, row.bytes);
-      fill_row(map, composed + row.left + row.bytes, walk.row_bytes - row.left - row.bytes);
-      bytes = composed;
+  while (tma_walk_next(&walk, &rows)) {
+    const uint8_t *from = (const uint8_t *)(uintptr_t)rows.global;
+    bool as_it_is = rows.bytes == walk.row_bytes && !map->converts;
+    if (!rows.bytes) {
+      fill_row(map, composed, walk.row_bytes);
+      from = composed;
+      rows.step = 0;
+      as_it_is = true;
     }
-    for (uint32_t left = operation->cta_mask; left; left &= left - 1)
-      put_row(cluster->ctas[__builtin_ctz(left)].shared, offset + row.offset, map->swizzle_span,
-              bytes, walk.row_bytes);
+    uint32_t at_once = as_it_is ? rows.count : 1;
+    for (uint32_t i = 0; i < rows.count; i += at_once, from += rows.step) {
+      if (!as_it_is) {
+        uint32_t end = rows.left + rows.bytes;
+        fill_row(map, composed, rows.left);
+        memcpy(composed + rows.left, from, rows.bytes);
+        tma_convert(map, composed + rows.left, rows.bytes);
+        fill_row(map, composed + end, walk.row_bytes - end);
+      }
+      for (uint32_t left = operation->cta_mask; left; left &= left - 1)
+        put_rows(cluster->ctas[__builtin_ctz(left)].shared, offset + rows.offset + i * walk.pitch,
+                 walk.pitch, map->swizzle_span, as_it_is ? from : composed, rows.step, at_once,
+                 walk.row_bytes);
+    }
   }
 }
 
 static void read_tensor_source(AsyncOperation *operation) {
   const Cluster *cluster = operation->warp->cta->cluster;
-  const uint8_t *cta = cluster->ctas[SHARED_RANK(operation->shared)].shared;
-  uint32_t offset = SHARED_OFFSET(operation->shared);
   TmaWalk walk;
   tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
   operation->staging = async_staging((size_t)walk.rows * walk.row_bytes);
-  for (uint32_t i = 0; i < walk.rows; i++)
-    take_row(cta, offset + i * walk.pitch, operation->tensor.map.swizzle_span,
-             operation->staging + (size_t)i * walk.row_bytes, walk.row_bytes);
+  take_rows(cluster->ctas[SHARED_RANK(operation->shared)].shared, SHARED_OFFSET(operation->shared),
+            walk.pitch, operation->tensor.map.swizzle_span, operation->staging, walk.rows,
+            walk.row_bytes);
 }
 
 /* The engine clips a row's end in whole 16 bytes: behind a dimension 0 that is no multiple of them
  * it overwrites up to 15 bytes. Not beyond the end of an allocation, which the chip's is only in
  * name. */
-static uint32_t stored_bytes(const TmaRow *row, uint32_t row_bytes) {
-  uint32_t bytes = (row->bytes + 15) / 16 * 16;
-  if (row->left + bytes > row_bytes) bytes = row_bytes - row->left;
-  if (bytes == row->bytes) return bytes;
-  const Allocation *allocation = memory_find(row->global);
-  if (allocation && row->global + bytes > allocation->end)
-    bytes = (uint32_t)(allocation->end - row->global);
+static uint32_t stored_bytes(const TmaRows *rows, uint64_t global, uint32_t row_bytes) {
+  uint32_t bytes = (rows->bytes + 15) / 16 * 16;
+  if (rows->left + bytes > row_bytes) bytes = row_bytes - rows->left;
+  if (bytes == rows->bytes) return bytes;
+  const Allocation *allocation = memory_find(global);
+  if (allocation && global + bytes > allocation->end) bytes = (uint32_t)(allocation->end - global);
   return bytes;
+}
+
+/* Past the host's caches: what is written to a large tensor is not read again soon, and the host
+ * need not fetch what is overwritten whole. False where it cannot. */
+static bool stream_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
+#ifdef __SSE2__
+  if (((uintptr_t)to | bytes) % 64 != 0) return false;
+  for (uint32_t i = 0; i < bytes; i += 16)
+    _mm_stream_si128((__m128i *)(void *)(to + i),
+                     _mm_loadu_si128((const __m128i *)(const void *)(from + i)));
+  return true;
+#else
+  (void)to, (void)from, (void)bytes;
+  return false;
+#endif
 }
 
 static void land_store(AsyncOperation *operation) {
   const TmaMap *map = &operation->tensor.map;
   const uint8_t *source = operation->staging;
+  bool streams = map->dimension[map->rank - 1] * map->stride[map->rank - 1] >= STREAMED_BYTES;
   TmaWalk walk;
-  TmaRow row;
+  TmaRows rows;
   tma_walk_begin(&walk, map, &operation->tensor.place);
-  for (; tma_walk_next(&walk, &row); source += walk.row_bytes) {
-    uint8_t *to = (uint8_t *)(uintptr_t)row.global;
-    if (!row.bytes) continue;
-    uint32_t bytes = stored_bytes(&row, walk.row_bytes);
-    if (operation->reduce == REDUCE_NONE)
-      memcpy(to, source + row.left, bytes);
-    else
-      reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
-                      (TensorType)map->type, to, source + row.left, bytes);
+  while (tma_walk_next(&walk, &rows)) {
+    uint64_t to = rows.global;
+    for (; rows.count; rows.count--, source += walk.row_bytes, to += rows.step) {
+      if (!rows.bytes) continue;
+      uint8_t *bytes_to = (uint8_t *)(uintptr_t)to;
+      uint32_t bytes = stored_bytes(&rows, to, walk.row_bytes);
+      if (operation->reduce != REDUCE_NONE)
+        reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
+                        (TensorType)map->type, bytes_to, source + rows.left, bytes);
+      else if (bytes % 16)
+        memcpy(bytes_to, source + rows.left, bytes);
+      else if (!streams || !stream_row(bytes_to, source + rows.left, bytes))
+        copy_row(bytes_to, source + rows.left, bytes);
+    }
   }
+#ifdef __SSE2__
+  if (streams) _mm_sfence(); /* before anything that tells of it */
+#endif
 }
 
 /* ---- Checks at issue ------------------------------------------------------------------------- */
@@ -231,16 +305,17 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
 static bool check_global(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                          const TmaPlace *place, Access access) {
   TmaWalk walk;
-  TmaRow row;
+  TmaRows rows;
   uint64_t first, end;
   if (!tma_range(map, place, &first, &end)) return true;
   const Allocation *allocation = memory_find(first);
   if (allocation && allocation->end >= end && !(allocation->read_only && access != ACCESS_READ))
     return true;
   tma_walk_begin(&walk, map, place);
-  while (tma_walk_next(&walk, &row))
-    if (row.bytes && !global_bytes_at(warp, in, lane, row.global, row.bytes, 1, access))
-      return false;
+  while (tma_walk_next(&walk, &rows))
+    for (uint32_t i = 0; i < rows.count && rows.bytes; i++)
+      if (!global_bytes_at(warp, in, lane, rows.global + i * rows.step, rows.bytes, 1, access))
+        return false;
   return true;
 }
 

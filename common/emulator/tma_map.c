@@ -114,7 +114,7 @@ uint32_t tma_copy_bytes(const TmaMap *map) {
 }
 
 /* The part of a row that begins at `first` in dimension 0 and lies inside the tensor. */
-static void clip_row(const TmaWalk *walk, TmaRow *row, int64_t first) {
+static void clip_row(const TmaWalk *walk, TmaRows *row, int64_t first) {
   int64_t begin = first < 0 ? 0 : first, end = first + walk->row_units;
   if (end > (int64_t)walk->map->dimension[0]) end = (int64_t)walk->map->dimension[0];
   if (begin >= end) return;
@@ -154,13 +154,13 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
     walk->count[i] = positions(map, i);
     walk->rows *= walk->count[i];
   }
-  walk->whole = (TmaRow){.global = map->address};
+  walk->whole = (TmaRows){.global = map->address};
   clip_row(walk, &walk->whole, place->coordinate[0]);
   outer_begin(walk);
 }
 
 /* A column of pixels: through the box of pixels, w first, from image to image. */
-static void im2col_row(TmaWalk *walk, TmaRow *row) {
+static void im2col_row(TmaWalk *walk, TmaRows *row) {
   const TmaMap *map = walk->map;
   bool inside = true;
   for (int i = 1; i < map->rank; i++) {
@@ -182,47 +182,61 @@ static void im2col_row(TmaWalk *walk, TmaRow *row) {
   }
 }
 
-bool tma_walk_next(TmaWalk *walk, TmaRow *row) {
+/* How many of the next `most` rows of dimension 1 lie on the same side of the tensor's edges. */
+static uint32_t rows_alike(const TmaMap *map, int64_t at, uint32_t most, bool *inside) {
+  int64_t step = map->element_stride[1], size = (int64_t)map->dimension[1], count = most;
+  *inside = at >= 0 && at < size;
+  if (at < 0) count = (-at + step - 1) / step;
+  if (*inside) count = (size - 1 - at) / step + 1;
+  return count < most ? (uint32_t)count : most;
+}
+
+bool tma_walk_next(TmaWalk *walk, TmaRows *rows) {
   if (walk->next >= walk->rows) return false;
   const TmaMap *map = walk->map;
   const TmaPlace *place = walk->place;
-  uint32_t offset = walk->next++ * walk->pitch;
+  *rows = (TmaRows){.offset = walk->next * walk->pitch, .count = 1, .global = map->address};
   if (map->im2col) {
-    *row = (TmaRow){.offset = offset, .global = map->address};
-    im2col_row(walk, row);
+    im2col_row(walk, rows);
+    walk->next++;
     return true;
   }
-  int64_t at = map->rank > 1 ? (int64_t)place->coordinate[1] +
-                                   (int64_t)walk->position[1] * map->element_stride[1]
-                             : 0;
-  bool inside = walk->outer_inside && at >= 0 && (uint64_t)at < map->dimension[1];
-  *row = (TmaRow){.offset = offset, .global = map->address};
-  if (inside && walk->first_counted == 1)
-    *row = (TmaRow){offset, walk->whole.left, walk->whole.bytes, walk->whole.global};
-  else if (inside)
-    clip_row(walk, row, place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
-  row->global += walk->outer_offset + (uint64_t)at * map->stride[1];
-  for (int i = walk->first_counted; i < 5; i++) {
-    if (++walk->position[i] < walk->count[i]) {
-      if (i > 1) outer_begin(walk);
-      break;
-    }
+  int64_t at = (int64_t)place->coordinate[1] + (int64_t)walk->position[1] * map->element_stride[1];
+  bool inside, slices = walk->first_counted == 0; /* each row is one slice */
+  uint32_t count = rows_alike(map, at, slices ? 1 : walk->count[1] - walk->position[1], &inside);
+  if (inside && walk->outer_inside) {
+    if (slices)
+      clip_row(walk, rows,
+               place->coordinate[0] + (int64_t)walk->position[0] * map->element_stride[0]);
+    else
+      rows->left = walk->whole.left, rows->bytes = walk->whole.bytes,
+      rows->global = walk->whole.global;
+  }
+  rows->global += walk->outer_offset + (uint64_t)at * map->stride[1];
+  rows->step = map->stride[1] * map->element_stride[1];
+  rows->count = count;
+  walk->next += count;
+  walk->position[walk->first_counted] += count;
+  for (int i = walk->first_counted; i < 4 && walk->position[i] == walk->count[i]; i++) {
     walk->position[i] = 0;
+    walk->position[i + 1]++;
+    if (i > 0) outer_begin(walk);
   }
   return true;
 }
 
 bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end) {
   TmaWalk walk;
-  TmaRow row;
+  TmaRows rows;
   *first = UINT64_MAX;
   *end = 0;
   tma_walk_begin(&walk, map, place);
   if (map->im2col || map->interleave) {
-    while (tma_walk_next(&walk, &row)) {
-      if (!row.bytes) continue;
-      if (row.global < *first) *first = row.global;
-      if (row.global + row.bytes > *end) *end = row.global + row.bytes;
+    while (tma_walk_next(&walk, &rows)) {
+      uint64_t last = rows.global + (rows.count - 1) * rows.step;
+      if (!rows.bytes) continue;
+      if (rows.global < *first) *first = rows.global;
+      if (last + rows.bytes > *end) *end = last + rows.bytes;
     }
     return *end != 0;
   }

@@ -56,12 +56,14 @@ typedef struct {
 } TmaPlace;
 
 /* The rows of a copy, in the order of shared memory. A row is `left` bytes of fill, `bytes` bytes
- * at `global`, then fill to `row_bytes`. */
+ * at `global`, then fill to `row_bytes`. Rows that differ only in their places come together. */
 typedef struct {
-  uint32_t offset; /* of the row from the start of the box in shared memory, before swizzling */
+  uint32_t offset; /* of the first from the start of the box in shared memory, before swizzling */
   uint32_t left, bytes;
-  uint64_t global;
-} TmaRow;
+  uint32_t count;
+  uint64_t global; /* of the first; nothing when there are no bytes */
+  uint64_t step;   /* from row to row in global memory; in shared memory it is the pitch */
+} TmaRows;
 typedef struct {
   const TmaMap *map;
   const TmaPlace *place;
@@ -69,13 +71,13 @@ typedef struct {
   uint32_t next, row_units;
   int first_counted; /* dimension in which rows begin to count */
   uint32_t count[5], position[5];
-  TmaRow whole;      /* how dimension 0 clips a row */
+  TmaRows whole;     /* how dimension 0 clips a row */
   bool outer_inside; /* dimensions 2 and up */
   uint64_t outer_offset;
   int64_t pixel[5]; /* im2col */
 } TmaWalk;
 void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place);
-bool tma_walk_next(TmaWalk *walk, TmaRow *row);
+bool tma_walk_next(TmaWalk *walk, TmaRows *rows);
 /* The global addresses between which all rows lie; false when nothing is inside the tensor. */
 bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end);
 /* The bytes that a copy tells its barrier. */
