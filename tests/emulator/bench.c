@@ -1,6 +1,6 @@
 /* bench.c: how fast the emulator runs, in million thread-instructions a second, for three kernels:
- * integer arithmetic, shared memory, and branches that split warps; on one host thread and on all.
- */
+ * integer arithmetic, shared memory, and branches that split warps; on one host thread and on all,
+ * or on as many as each argument says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,15 +130,16 @@ static int run_all(const char *threads) {
   return result;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   char all[16];
   snprintf(all, sizeof all, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
-  const char *const threads[] = {"1", all};
-  for (int i = 0; i < 2; i++) {
-    if (i == 1 && strcmp(all, "1") == 0) break;
+  const char *const one_and_all[] = {"1", all};
+  int count = argc > 1 ? argc - 1 : strcmp(all, "1") == 0 ? 1 : 2;
+  for (int i = 0; i < count; i++) {
+    const char *threads = argc > 1 ? argv[i + 1] : one_and_all[i];
     fflush(stdout);
     pid_t child = fork();
-    if (child == 0) _exit(run_all(threads[i]));
+    if (child == 0) _exit(run_all(threads));
     int status = 1;
     if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0) return 1;
   }
