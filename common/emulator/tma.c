@@ -21,6 +21,7 @@ typedef struct {
 enum {
   MAX_ROW_BYTES = 256 * 32, /* of the widest box, in slices of 32 bytes */
   INLINE_BYTES_MOST = 512,
+  ROWS_AHEAD = 16,
   STREAMED_BYTES = 4 << 20 /* tensors that no core's cache holds */
 };
 
@@ -70,6 +71,9 @@ static void put_rows(uint8_t *cta, uint32_t offset, uint32_t pitch, uint32_t spa
     return;
   }
   for (; count; count--, offset += pitch, from += step) {
+    /* Short rows far apart are what the host's caches cannot foresee. */
+    if (count > ROWS_AHEAD && bytes <= INLINE_BYTES_MOST)
+      for (uint32_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + ROWS_AHEAD * step + i);
     if (span)
       swizzle_row(cta, offset, span, (uint8_t *)(uintptr_t)from, bytes, true);
     else
