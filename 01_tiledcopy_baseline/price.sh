@@ -41,11 +41,29 @@ cuobjdump -sass "$program" | awk '
   /Function :/ { name = $3; sub(/^_Z[0-9]+/, "", name) }
   /^ +\/\*[0-9a-f]+\*\/ / && !/ NOP/ { count[name]++ }
   END { for (name in count) print name, count[name] }' >"$work/price.code"
-ncu --clock-control none --csv --print-units base --metrics smsp__thread_inst_executed.sum \
-  -k 'regex:^(scalar|vectors|cp_async|tma|nothing)$' "$program" --count |
+# The program checks what it fetched, so its failure, too, is ncu's.
+if ! ncu --clock-control none --csv --print-units base --metrics smsp__thread_inst_executed.sum \
+  -k 'regex:^(scalar|vectors|cp_async|tma|nothing)$' "$program" --count >"$work/price.ncu" 2>&1; then
+  measured=no
+else
   awk -F'","' '/smsp__thread_inst_executed/ {
     name = $5; sub(/\(.*/, "", name); value = $NF; gsub(/[",]/, "", value); print name, value }' \
-    >"$work/price.executed"
+    "$work/price.ncu" >"$work/price.executed"
+  # A count for each kernel that the program has.
+  measured=$(awk '
+    function kernel(mangled) { match(mangled, /^(scalar|vectors|cp_async|tma|nothing)/)
+                               return RLENGTH > 0 ? substr(mangled, 1, RLENGTH) : "" }
+    FILENAME ~ /executed$/ { if ($2 ~ /^[0-9.]+$/ && $2 > 0) counted[$1] = 1; next }
+    kernel($1) != "" { wanted[kernel($1)] = 1 }
+    END { answer = "nothing" in wanted ? "yes" : "no"
+          for (name in wanted) if (!(name in counted)) answer = "no"
+          print answer }' "$work/price.executed" "$work/price.code")
+fi
+if [ "$measured" != yes ]; then
+  cat "$work/price.ncu" >&2
+  echo "price.sh: ncu could not count the instructions of $program; is the GPU in use?" >&2
+  exit 1
+fi
 
 {
   echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |

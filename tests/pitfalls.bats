@@ -76,11 +76,12 @@ try_chapter() { # CHAPTER
   try_chapter 07_pipelined_gemm
 }
 
-@test "each pitfall has a header, three hints and a diff" {
+@test "each pitfall has a header with an outcome, three hints and a diff" {
   local source amiss=0
   for source in 0*/pitfalls/*.cu; do
     local name=$(basename "$source" .cu)
-    if ! grep -q "^// pitfall $name: ." "$source" || ! grep -q '^//   H200: .' "$source" ||
+    if ! grep -q "^// pitfall $name: ." "$source" ||
+      ! grep -qE '^//   H200: (hangs|(right|wrong|varying) results|cudaError|CUDA_ERROR)' "$source" ||
       ! grep -q '^//   report: .' "$source" ||
       [ "$(grep -c '^hint: ' "${source%.cu}.fix")" -ne 3 ] ||
       ! grep -q '^@@ ' "${source%.cu}.fix"; then
@@ -89,6 +90,23 @@ try_chapter() { # CHAPTER
     fi
   done
   [ $amiss -eq 0 ]
+}
+
+@test "what counts as reproduced on the GPU: the recorded outcome, three times" {
+  source common/pitfall-fields
+  three() { printf '%s\n' "$@"; }
+  reproduced hangs "$(three hangs hangs hangs)"
+  ! reproduced hangs "$(three hangs hangs "right results")" || false
+  ! reproduced "right results" "$(three "right results" "wrong results" "right results")" || false
+  reproduced "varying results" "$(three "right results" "wrong results" "right results")"
+  reproduced "varying results" "$(three "wrong results" "wrong results" "wrong results")"
+  ! reproduced "varying results" "$(three "wrong results" "right results" hangs)" || false
+  # The driver's name and the runtime's name of one answer.
+  local name=cudaErrorInvalidValue
+  reproduced CUDA_ERROR_INVALID_VALUE "$(three $name $name $name)"
+  name=cudaErrorIllegalAddress
+  ! reproduced CUDA_ERROR_INVALID_VALUE "$(three $name $name $name)" || false
+  ! reproduced "not run yet" "$(three hangs hangs hangs)" || false
 }
 
 @test "each rule that a pitfall names is in CHECKS.md, with the pitfall" {
