@@ -97,16 +97,23 @@ static size_t size_of(CUtensorMapDataType type) {
   return type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : 4;  // the two sizes used here
 }
 
-// What must lie in shared memory, from the map alone. All byte offsets; j[d] counts the elements of
-// the box that are taken in dimension d.
+// What a coordinate of dimension 0 counts: elements, or the pieces of an interleaved layout.
+static size_t unit_of(const TensorMap *map) {
+  return map->interleave ? 16 * (size_t)map->interleave : size_of(map->type);
+}
+
+// What must lie in shared memory, from the map alone. All byte offsets; j[d] counts what is taken
+// of the box in dimension d.
 static void predict(const Experiment *experiment, float *expected) {
   const TensorMap *map = &experiment->map;
-  size_t size = size_of(map->type), start = (char *)map->address - (char *)device_matrix;
+  size_t size = size_of(map->type), unit = unit_of(map);
+  size_t start = (char *)map->address - (char *)device_matrix;
   int count[3] = {1, 1, 1};
   for (int d = 0; d < map->rank; d++) {
     int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
     count[d] = ((int)map->box[d] + step - 1) / step;
   }
+  if (map->interleave) count[map->rank - 2] = 1;  // one slice, whatever the box says
   for (int i = 0; i < SHARED_FLOATS; i++) expected[i] = -1.0f;
   size_t to = 0;
   int j[3];
@@ -119,17 +126,18 @@ static void predict(const Experiment *experiment, float *expected) {
           int step = d > 0 && map->element_stride[d] ? (int)map->element_stride[d] : 1;
           int at = experiment->from.at[d] + j[d] * step;
           inside = inside && at >= 0 && at < (int)map->size[d];
-          from += at * (d == 0 ? size : map->stride_bytes[d - 1]);
+          from += at * (d == 0 ? unit : map->stride_bytes[d - 1]);
         }
-        size_t place = to;
-        if (map->swizzle == CU_TENSOR_MAP_SWIZZLE_32B) place ^= (to >> 3) & 16;  // chapter 06
-        if (inside) {
-          memcpy((char *)expected + place, (char *)matrix + from, size);
-        } else {
-          float fill = map->fill ? NAN : 0.0f;
-          memcpy((char *)expected + place, &fill, size);
+        for (size_t byte = 0; byte < unit; byte += size, to += size) {
+          size_t place = to;
+          if (map->swizzle == CU_TENSOR_MAP_SWIZZLE_32B) place ^= (to >> 3) & 16;  // chapter 06
+          if (inside) {
+            memcpy((char *)expected + place, (char *)matrix + from + byte, size);
+          } else {
+            float fill = map->fill ? NAN : 0.0f;
+            memcpy((char *)expected + place, &fill, size);
+          }
         }
-        to += size;
       }
 }
 
@@ -256,7 +264,8 @@ int main(int argc, char **argv) {
       .box = {8, 8},
       // Take every n-th element of the box.
       .element_stride = {1, 1},
-      // For images stored in slices of 8 or 16 channels; not used in this course.
+      // For images stored in slices of channels: dimension 0 then counts pieces of 16 or 32 bytes,
+      // a pixel's channels in one slice, and the last dimension but one counts slices.
       .interleave = CU_TENSOR_MAP_INTERLEAVE_NONE,
       // Permutes 16-byte pieces in shared memory: chapter 06.
       .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
@@ -304,6 +313,28 @@ int main(int argc, char **argv) {
   e->map.element_stride[0] = 2;
   e = add(&base, "swizzle 32B: in every other 128 bytes the 16-byte halves change places", false);
   e->map.swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
+  // Rank 3 or more is asked for: pairs of rows again, as if each pair were an image of two slices.
+  TensorMap slices = base;
+  slices.rank = 3;
+  slices.size[0] = 4;  // pieces of 16 bytes
+  slices.size[1] = 2;
+  slices.size[2] = ROWS / 2;
+  slices.stride_bytes[1] = 2 * COLUMNS * sizeof(float);
+  slices.box[0] = 4;
+  slices.box[1] = 2;
+  slices.box[2] = 4;
+  slices.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
+  e = add(&slices, "interleave 16B, rank 3, at piece 1 of slice 1 of pair 1: one slice of each pair",
+          false);
+  e->from = {{1, 1, 1}};
+  slices.size[0] = 2;  // pieces of 32 bytes
+  slices.box[2] = 2;
+  slices.interleave = CU_TENSOR_MAP_INTERLEAVE_32B;
+  e = add(&slices, "interleave 32B: pieces of 32 bytes, so the box is twice as wide", false);
+  e->from = {{0, 1, 1}};
+  slices.swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
+  e = add(&slices, "interleave 32B and swizzle 32B, the pair that the manual asks for", false);
+  e->from = {{0, 1, 1}};
   e = add(&base, "l2_promotion 256B", true);
   e->map.l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   e = add(&base, "fill NaN, and 10 columns so that there is something to fill", false);
