@@ -324,8 +324,8 @@ int main(int argc, char **argv) {
   slices.box[1] = 2;
   slices.box[2] = 4;
   slices.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
-  e = add(&slices, "interleave 16B, rank 3, at piece 1 of slice 1 of pair 1: one slice of each pair",
-          false);
+  e = add(&slices,
+          "interleave 16B, rank 3, at piece 1 of slice 1 of pair 1: one slice of each pair", false);
   e->from = {{1, 1, 1}};
   slices.size[0] = 2;  // pieces of 32 bytes
   slices.box[2] = 2;
