@@ -66,7 +66,7 @@ static void release_if_done(AsyncOperation *operation) {
     for (int lane = 0; lane < LANES; lane++)
       if (((operation->copy.lanes >> lane) & 1u) && operation->copy.check[lane])
         check_async_release(operation->copy.check[lane]);
-  free(operation->staging);
+  free(operation->staging); /* of one that never landed */
   operation->staging = NULL;
   operation->newer = queue->spare;
   queue->spare = operation;
@@ -123,6 +123,7 @@ static void queue_remove(struct AsyncQueue *queue, AsyncOperation *operation) {
 
 static void thread_forget_oldest(BulkThread *thread) {
   AsyncOperation *operation = thread->first;
+  if (thread->unread == operation) thread->unread = operation->next_of_thread;
   thread->first = operation->next_of_thread;
   if (!thread->first) thread->last = NULL;
   thread->count--;
@@ -147,6 +148,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   else
     thread->first = operation;
   thread->last = operation;
+  if (!thread->unread) thread->unread = operation;
   thread->count++;
 }
 
@@ -218,6 +220,8 @@ bool async_land_next(Cluster *cluster) {
             operation, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->barrier));
   }
   operation->source_read = operation->landed = true;
+  free(operation->staging);
+  operation->staging = NULL;
   release_if_done(operation);
   return true;
 }
@@ -287,8 +291,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   for (LaneMask left = mask; left; left &= left - 1) {
     const BulkThread *thread = &async->bulk[first_lane(left)];
     uint64_t end = groups_to_wait_for(thread->committed, form->pending);
-    for (AsyncOperation *operation = thread->first; operation && operation->group < end;
-         operation = operation->next_of_thread)
+    for (AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
+         operation && operation->group < end; operation = operation->next_of_thread)
       if (!(form->reads_only ? operation->source_read : operation->landed)) return STEP_BLOCKED;
   }
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -297,12 +301,13 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     uint64_t end = groups_to_wait_for(thread->committed, form->pending);
     if (settings()->check && !thread->committed && !thread->first)
       check_async_waits_idly(warp, in, lane);
-    for (AsyncOperation *operation = thread->first; operation && operation->group < end;
-         operation = operation->next_of_thread)
+    AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
+    for (; operation && operation->group < end; operation = operation->next_of_thread)
       if (settings()->check && operation->check)
         check_async_waited(warp, in, lane, operation->check, form->reads_only);
-    if (!form->reads_only)
-      while (thread->first && thread->first->group < end) thread_forget_oldest(thread);
+    if (form->reads_only) thread->unread = operation;
+    while (!form->reads_only && thread->first && thread->first->group < end)
+      thread_forget_oldest(thread);
   }
   return STEP_NEXT;
 }

@@ -80,6 +80,7 @@ struct AsyncOperation {
 /* Of each warp. Lane numbers are those of the threads that own the groups. */
 typedef struct {
   AsyncOperation *first, *last; /* oldest first */
+  AsyncOperation *unread;       /* the first of them that no wait_group.read has waited for */
   uint64_t committed;           /* groups; also the number of the one that is open */
   uint32_t count;
 } BulkThread;

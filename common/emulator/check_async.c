@@ -27,10 +27,13 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   check->operations = operation;
   operation->next_of_warp = check->of_warp[operation->agent];
   check->of_warp[operation->agent] = operation;
+  operation->listed = true;
   return operation;
 }
 
 static void leave_list(ClusterCheck *check, AsyncCheck *operation) {
+  if (!operation->listed) return;
+  operation->listed = false;
   AsyncCheck **link = &check->of_warp[operation->agent];
   while (*link && *link != operation) link = &(*link)->next_of_warp;
   if (*link) *link = operation->next_of_warp;
@@ -218,6 +221,12 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
     memset(notes->layouts + first, layout, last - first + 1);
     return;
   }
+  uint8_t differing = 0;
+  for (uint32_t block = first; block <= last; block++) {
+    uint8_t found = notes->layouts[block];
+    differing |= found ? found ^ layout : 0;
+  }
+  if (!differing) return;
   for (uint32_t block = first; block <= last; block++) {
     uint8_t found = notes->layouts[block];
     if (!found || found == layout) continue;

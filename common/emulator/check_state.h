@@ -77,6 +77,7 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
+  bool listed; /* in its warp's list */
   uint32_t issue_clock;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
