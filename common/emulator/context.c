@@ -192,6 +192,7 @@ static void fill_columns(Warp *warp) {
         break;
       }
       case COLUMN_FRAME:
+      case COLUMN_EXTERN: /* who would use it is refused */
         fill_u64(warp, column->slot, 0);
         break;
       case COLUMN_SPECIAL:
@@ -315,6 +316,7 @@ void context_begin(Context *context, uint32_t number) {
       flow->backward_jumps = 0;
       flow->cluster_arrived = 0;
       flow->register_changes = 0;
+      for (int lane = 0; lane < LANES; lane++) flow->stack_top[lane] = warp->local_bytes;
       flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
       for (uint32_t k = 0; k < kernel->columns.count; k++) {
         const Column *column = &kernel->module->columns[kernel->columns.items[k]];

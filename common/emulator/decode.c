@@ -98,6 +98,7 @@ static void find_components(CallGraph *graph) {
   }
 }
 
+enum { ALLOCA_BYTES = 16 << 10 };
 enum { RECURSION_BYTES = 32 << 10 }; /* of .local memory, for functions that call each other */
 
 /* Frames: a callee's stands behind all its callers'; functions that call each other stand side by
@@ -201,11 +202,13 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   uint32_t *queue = arena_allocate(&scratch, (module->function_count + 1u) * sizeof *queue);
   if (!needed || !seen || !column || !queue) parse_fail(decoder, "out of memory");
   uint32_t count = 0;
+  bool uses_alloca = false;
   queue[count++] = entry->number;
   seen[entry->number] = true;
   column[module->frame_column] = true;
   for (uint32_t i = 0; i < count; i++) {
     const Function *function = module->functions[queue[i]];
+    uses_alloca |= function->uses_alloca;
     for (uint32_t k = 0; k < function->shared.count; k++) needed[function->shared.items[k]] = true;
     for (uint32_t k = 0; k < function->columns.count; k++)
       column[function->columns.items[k]] = true;
@@ -225,6 +228,7 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   }
   entry->columns = columns;
   entry->local_bytes = local_bytes[entry->number];
+  if (uses_alloca) entry->local_bytes = ((entry->local_bytes + 15u) & ~15u) + ALLOCA_BYTES;
   entry->traits.local_bytes = entry->local_bytes;
   place_shared(decoder, entry, needed);
   arena_free(&scratch);
@@ -250,25 +254,37 @@ static uint32_t register_slot(const Function *function, uint32_t number) {
          (function->base[one->class] + one->slot) * class_slots[one->class];
 }
 
-static void settle_operand(const Function *function, Operand *operand) {
+/* NULL, or the variable that it names and nobody has defined. */
+static const Symbol *settle_operand(const Function *function, Operand *operand) {
+  const Symbol *missing = NULL;
   if (operand->kind == OPERAND_VECTOR) {
     Operand *elements = (Operand *)(uintptr_t)operand->elements;
-    for (uint32_t i = 0; i < operand->count; i++) settle_operand(function, &elements[i]);
+    for (uint32_t i = 0; i < operand->count && !missing; i++)
+      missing = settle_operand(function, &elements[i]);
     operand->slot = operand->count ? elements[0].slot : 0;
-    return;
+    return missing;
   }
-  if (operand->slot == REFER_REGISTER)
+  if (operand->slot == REFER_REGISTER) {
     operand->slot = (uint16_t)register_slot(function, operand->target);
-  else if (operand->slot == REFER_COLUMN)
-    operand->slot = function->module->columns[operand->target].slot;
-  else
-    return;
+  } else if (operand->slot == REFER_COLUMN) {
+    const Column *column = &function->module->columns[operand->target];
+    if (column->kind == COLUMN_EXTERN) missing = column->symbol;
+    if (column->kind == COLUMN_LITERAL && column->symbol) operand->constant_value = column->value;
+    operand->slot = column->slot;
+  } else {
+    return NULL;
+  }
   operand->target = 0;
+  return missing;
 }
 
 static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out) {
-  for (uint32_t i = 0; i < draft->operand_count; i++)
-    settle_operand(decoder->function, &draft->operand[i]);
+  for (uint32_t i = 0; i < draft->operand_count; i++) {
+    const Symbol *missing = settle_operand(decoder->function, &draft->operand[i]);
+    if (missing)
+      return decoder_error(decoder, &draft->statement, "%s is declared .extern and defined nowhere",
+                           missing->name);
+  }
   out->guard = -1;
   if (draft->guard != NO_REGISTER) {
     uint32_t guard = register_slot(decoder->function, draft->guard);

@@ -265,44 +265,35 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
       cudaFuncSetAttribute((const void *)function, (enum cudaFuncAttribute)attribute, value));
 }
 
-static CUresult launch(CUfunction function, LaunchShape shape, void **arguments, void **extra) {
+static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, void **arguments,
+                       void **extra) {
   const void *packed = NULL;
   size_t packed_bytes = 0;
-  for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) packed = extra[i + 1];
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) packed_bytes = *(size_t *)extra[i + 1];
-  }
+  runtime_read_extra(extra, &packed, &packed_bytes);
   Kernel *kernel = runtime_find_kernel((const void *)function);
   if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
   pthread_mutex_lock(&runtime_lock);
-  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes);
+  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes, stream);
   pthread_mutex_unlock(&runtime_lock);
   return as_driver(error);
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void **arguments, void **extra) {
-  (void)stream;
   LaunchShape shape = {
       {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, false};
-  return launch(function, shape, arguments, extra);
+  return launch(function, shape, stream, arguments, extra);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                           void **extra) {
-  LaunchShape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
-                       {config->blockDimX, config->blockDimY, config->blockDimZ},
-                       {0, 0, 0},
-                       config->sharedMemBytes,
-                       false};
-  for (unsigned i = 0; i < config->numAttrs; i++) {
-    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-      shape.cooperative = config->attrs[i].value.cooperative != 0;
-    if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
-    shape.cluster =
-        (Index3){config->attrs[i].value.clusterDim.x, config->attrs[i].value.clusterDim.y,
-                 config->attrs[i].value.clusterDim.z};
-  }
-  return launch(function, shape, arguments, extra);
+  LaunchShape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                       .dynamic_shared_bytes = config->sharedMemBytes};
+  /* The driver's attributes are laid out and numbered as the runtime's. */
+  cudaError_t error = runtime_read_attributes((const cudaLaunchAttribute *)(void *)config->attrs,
+                                              config->numAttrs, &shape);
+  if (error != cudaSuccess) return as_driver(error);
+  return launch(function, shape, config->hStream, arguments, extra);
 }
 
 CUresult cuGetErrorName(CUresult result, const char **name) {

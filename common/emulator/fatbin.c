@@ -27,7 +27,7 @@ static const size_t PTX_MOST_BYTES = (size_t)1 << 30;
 typedef struct {
   uint32_t magic, version;
   const void *container;
-  void *linked; /* version 2: the containers of the files that nvlink has linked */
+  const void *const *linked; /* version 2: the containers of the files that nvlink has linked */
 } Wrapper;
 
 /* The part of an entry's header that we need; offsets as laid out by nvcc 12 and 13. */
@@ -59,19 +59,24 @@ static Entry read_entry(const unsigned char *at) {
   };
 }
 
-bool fatbin_is_linked(const void *wrapper) {
+const void *const *fatbin_linked(const void *wrapper) {
   const Wrapper *fields = wrapper;
-  return fields && fields->magic == WRAPPER_MAGIC && fields->version == WRAPPER_LINKED;
+  bool linked = fields && fields->magic == WRAPPER_MAGIC && fields->version == WRAPPER_LINKED;
+  return linked ? fields->linked : NULL;
+}
+
+bool fatbin_size(const void *container, size_t *bytes) {
+  const unsigned char *at = container;
+  if (read_number(at, 4) != CONTAINER_MAGIC) return false;
+  *bytes = read_number(at + 6, 2) + read_number(at + 8, 8);
+  return true;
 }
 
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes) {
   const Wrapper *fields = wrapper;
   if (!fields || fields->magic != WRAPPER_MAGIC || !fields->container) return false;
-  const unsigned char *at = fields->container;
-  if (read_number(at, 4) != CONTAINER_MAGIC) return false;
-  *container = at;
-  *bytes = read_number(at + 6, 2) + read_number(at + 8, 8);
-  return true;
+  *container = fields->container;
+  return fatbin_size(fields->container, bytes);
 }
 
 /* Lengths above the nibble's 15 go on in bytes, the last of which is below 255. */

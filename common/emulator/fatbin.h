@@ -14,8 +14,12 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
 /* The wrapper that __cudaRegisterFatBinary gets: leads to the container and its size. */
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes);
 
-/* Was it linked from several files (nvcc -rdc=true)? Then its container holds machine code only. */
-bool fatbin_is_linked(const void *wrapper);
+/* What a container says of its own size. False: it is none. */
+bool fatbin_size(const void *container, size_t *bytes);
+
+/* Linked from several files (nvcc -rdc=true): the container holds machine code only, but the
+ * containers of the files are kept, as a list that ends with NULL. NULL: not linked. */
+const void *const *fatbin_linked(const void *wrapper);
 
 /* One LZ4 block. False when the input is damaged. */
 bool lz4_decompress(const unsigned char *input, size_t input_bytes, unsigned char *output,

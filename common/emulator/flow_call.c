@@ -107,7 +107,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
     uint64_t old = frames[lane], fresh = old + size;
-    if (fresh + frame_size(callee) > warp->local_bytes || depth > 1u << 16)
+    if (fresh + frame_size(callee) > flow->stack_top[lane] || depth > 1u << 16)
       return fault(warp, in, 1u << lane, 719, "stack-overflow",
                    "the call of %s needs more stack than there is: %u bytes for each thread",
                    callee->name, warp->local_bytes);
@@ -132,6 +132,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
     frame_release(frame);
     return fault(warp, in, mask, 719, "memory", "the host is out of memory");
   }
+  if (callee->uses_alloca) memcpy(frame->stack_top, flow->stack_top, sizeof frame->stack_top);
   if (mask != group->mask) {
     Group *staying = split_group(flow, group->mask & ~mask);
     staying->place = place + 1;
@@ -165,6 +166,7 @@ StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask) {
                  frames[lane] + frame->callee->results[i].offset, bytes);
     }
     frames[lane] = old;
+    if (frame->callee->uses_alloca) flow->stack_top[lane] = frame->stack_top[lane];
   }
   if (frame->saved) restore_registers(warp, frame, mask);
   group->function = frame->caller;
@@ -214,11 +216,12 @@ static uint64_t argument(const Warp *warp, const CallSite *call, uint32_t index,
   return value;
 }
 
-static void set_result(Warp *warp, const CallSite *call, int lane, uint32_t value) {
-  if (call->result_count == 0 || call->results[0].bytes < 4) return;
+static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t value) {
+  if (call->result_count == 0) return;
+  uint32_t bytes = call->results[0].bytes < 8 ? call->results[0].bytes : 8;
   uint64_t at = frame_column(warp)[lane] + call->results[0].offset;
-  if (at + 4 <= warp->local_bytes)
-    memcpy(warp->local + (size_t)lane * warp->local_bytes + at, &value, 4);
+  if (at + bytes <= warp->local_bytes)
+    memcpy(warp->local + (size_t)lane * warp->local_bytes + at, &value, bytes);
 }
 
 /* A string of the device, which must end inside its allocation. NULL: it does not. */
@@ -277,6 +280,30 @@ static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mas
                file ? file : "?", line, function ? function : "?", message ? message : "?");
 }
 
+/* Which address comes out depends on the order, so they wait for their turn. */
+static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!cluster_has_turn(warp)) return STEP_BLOCKED;
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1)
+      set_result(warp, in->decoded, lane,
+                 device_heap_allocate(argument(warp, in->decoded, 0, lane)));
+  return STEP_NEXT;
+}
+
+static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!cluster_has_turn(warp)) return STEP_BLOCKED;
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t address = argument(warp, in->decoded, 0, lane);
+    if (!device_heap_free(address))
+      return fault(warp, in, 1u << lane, 719, "device-free",
+                   "free of 0x%llx, where no block of the device's malloc begins: it was freed "
+                   "before, comes from elsewhere, or something has written in front of it",
+                   (unsigned long long)address);
+  }
+  return STEP_NEXT;
+}
+
 bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out) {
   const CallSite *call = draft->call;
   const PtxStatement *statement = &draft->statement;
@@ -302,6 +329,13 @@ bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out) {
   }
   if (strcmp(callee->name, "__assertfail") == 0 && call->argument_count == 5) {
     out->execute = run_assertfail;
+    return true;
+  }
+  bool allocates = strcmp(callee->name, "malloc") == 0;
+  if ((allocates || strcmp(callee->name, "free") == 0) && call->argument_count == 1) {
+    if (!device_heap_prepare())
+      return decoder_error(decoder, statement, "there is no memory for the device's heap");
+    out->execute = allocates ? run_malloc : run_free;
     return true;
   }
   return decoder_error(decoder, statement, "%s has no body in this module", callee->name);

@@ -117,7 +117,7 @@ uint64_t memory_allocate(size_t bytes) {
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
-        !insert((Allocation){first, first + bytes, false}, true))
+        !insert((Allocation){first, first + bytes, false, MEMORY_OF_DEVICE}, true))
       first = 0;
     else
       in_use += bytes;
@@ -146,7 +146,7 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
   pthread_mutex_lock(&lock);
-  bool done = insert((Allocation){first, first + bytes, read_only}, false);
+  bool done = insert((Allocation){first, first + bytes, read_only, MEMORY_OF_DEVICE}, false);
   pthread_mutex_unlock(&lock);
   return done;
 }
@@ -157,6 +157,13 @@ bool memory_unregister(void *host) {
   bool found = delete ((uint64_t)(uintptr_t)host, false, &place);
   pthread_mutex_unlock(&lock);
   return found;
+}
+
+void memory_set_kind(uint64_t address, MemoryKind kind) {
+  pthread_mutex_lock(&lock);
+  size_t at = upper_bound(address);
+  if (at > 0 && address < entries[at - 1].place.end) entries[at - 1].place.kind = (uint8_t)kind;
+  pthread_mutex_unlock(&lock);
 }
 
 size_t memory_in_use(void) { return in_use; }

@@ -10,7 +10,9 @@ typedef struct {
   uint64_t first; /* address of the first byte */
   uint64_t end;   /* one past the last byte that was asked for */
   bool read_only; /* constant memory */
+  uint8_t kind;   /* MemoryKind: for the program's questions, all of it works alike */
 } Allocation;
+typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED } MemoryKind;
 
 /* 0: out of memory. Fresh memory is poison (no zeros by luck). Addresses are 256-byte aligned. */
 uint64_t memory_allocate(size_t bytes);
@@ -19,7 +21,16 @@ bool memory_free(uint64_t address); /* false: not the start of an allocation */
  */
 bool memory_register(void *host, size_t bytes, bool read_only);
 bool memory_unregister(void *host);
+void memory_set_kind(uint64_t address, MemoryKind kind);
 size_t memory_in_use(void);
+
+/* device_heap.c: malloc and free of the device. The heap is made when the first kernel that uses it
+ * is loaded; its size can be set before. */
+bool device_heap_resize(size_t bytes);
+size_t device_heap_size(void);
+bool device_heap_prepare(void);
+uint64_t device_heap_allocate(uint64_t bytes); /* 0: no room */
+bool device_heap_free(uint64_t address);       /* false: no block of it begins there */
 
 /* The allocation that holds this address, or NULL. Lookups are lock-free: a launch never races with
  * allocation, which the runtime refuses to do while a kernel runs. */

@@ -33,6 +33,7 @@ static void fill_variables(Decoder *decoder) {
     for (const Initialiser *item = symbol->initialisers; item; item = item->next) {
       uint64_t value = (uint64_t)item->addend;
       if (item->symbol) {
+        module->unit = symbol->unit; /* names mean what they mean in its own text */
         Symbol *target = find_symbol(module, item->symbol);
         decoder->line = item->line;
         decoder->at = NULL;
@@ -56,28 +57,48 @@ static void fill_variables(Decoder *decoder) {
   }
 }
 
+/* Operands that named a variable before its text was read. Those that are defined nowhere refuse
+ * the functions that use them (decode.c). */
+static void resolve_externs(Module *module) {
+  for (uint32_t i = 0; i < module->column_count; i++) {
+    Column *column = &module->columns[i];
+    if (column->kind != COLUMN_EXTERN || !column->symbol->memory) continue;
+    column->kind = COLUMN_LITERAL;
+    column->value += (uint64_t)(uintptr_t)column->symbol->memory;
+  }
+}
+
 /* Everything that may fail by parse_fail; apart, because it returns twice. */
-static bool load(Decoder *decoder, const char *ptx, size_t bytes, const char *name) {
+static bool load(Decoder *decoder, const ModuleText *texts, size_t count, const char *name) {
   if (setjmp(decoder->failed)) return false;
   Module *module = decoder->module;
   module->name = copy_text(decoder, name, strlen(name));
-  const char *end = memchr(ptx, '\0', bytes);
-  size_t length = end ? (size_t)(end - ptx) : bytes;
-  module->text = copy_text(decoder, ptx, length);
+  size_t total = 0;
+  for (size_t i = 0; i < count; i++) total += texts[i].bytes;
   module->bucket_count = 256;
-  while (module->bucket_count < length / 256 && module->bucket_count < 1u << 16)
+  while (module->bucket_count < total / 256 && module->bucket_count < 1u << 16)
     module->bucket_count *= 2;
   module->buckets =
       need(decoder, arena_allocate(&module->arena, module->bucket_count * sizeof *module->buckets));
-  decoder->at = module->text;
-  parse_module(decoder);
+  module->frame_column = new_column(decoder, (Column){.kind = COLUMN_FRAME, .bytes = 8});
+  for (size_t i = 0; i < count; i++) {
+    const char *end = memchr(texts[i].ptx, '\0', texts[i].bytes);
+    size_t length = end ? (size_t)(end - texts[i].ptx) : texts[i].bytes;
+    module->text = copy_text(decoder, texts[i].ptx, length);
+    module->unit = (uint32_t)i + 1;
+    decoder->at = module->text;
+    decoder->line = 1;
+    parse_module(decoder);
+  }
   fill_variables(decoder);
+  module->unit = 0;
+  resolve_externs(module);
   decode_module(decoder);
   return true;
 }
 
-Module *module_load(const char *ptx, size_t bytes, const char *name, char *error,
-                    size_t error_bytes) {
+Module *module_load_linked(const ModuleText *texts, size_t count, const char *name, char *error,
+                           size_t error_bytes) {
   Module *module = calloc(1, sizeof *module);
   Decoder *decoder = calloc(1, sizeof *decoder);
   if (error_bytes) error[0] = '\0';
@@ -87,8 +108,7 @@ Module *module_load(const char *ptx, size_t bytes, const char *name, char *error
     decoder->module = module;
     decoder->error = error;
     decoder->error_bytes = error_bytes;
-    decoder->line = 1;
-    loaded = load(decoder, ptx, bytes, name);
+    loaded = load(decoder, texts, count, name);
   } else {
     snprintf(error, error_bytes, "out of memory");
   }
@@ -96,6 +116,11 @@ Module *module_load(const char *ptx, size_t bytes, const char *name, char *error
   if (loaded) return module;
   module_unload(module);
   return NULL;
+}
+
+Module *module_load(const char *ptx, size_t bytes, const char *name, char *error,
+                    size_t error_bytes) {
+  return module_load_linked(&(ModuleText){ptx, bytes}, 1, name, error, error_bytes);
 }
 
 void module_unload(Module *module) {

@@ -7,6 +7,13 @@
 /* NULL: refused; the reason (file, kernel, line, text) is in `error`. `name` stands in messages. */
 Module *module_load(const char *ptx, size_t bytes, const char *name, char *error,
                     size_t error_bytes);
+/* The same of several texts that belong together: what one declares .extern another defines. */
+typedef struct {
+  const char *ptx;
+  size_t bytes;
+} ModuleText;
+Module *module_load_linked(const ModuleText *texts, size_t count, const char *name, char *error,
+                           size_t error_bytes);
 void module_unload(Module *module);
 
 const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */

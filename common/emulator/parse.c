@@ -194,7 +194,7 @@ static void parse_registers(Decoder *decoder) {
 }
 
 /* A place in the frame of the function. */
-static uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
+uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
   uint64_t offset = aligned(decoder->frame_cursor, alignment);
   decoder->frame_cursor = offset + bytes;
   if (decoder->frame_cursor > 512u << 10)
@@ -204,7 +204,8 @@ static uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment
   return offset;
 }
 
-static void parse_variable(Decoder *decoder, const char *space, bool external, bool weak) {
+static void parse_variable(Decoder *decoder, const char *space, bool external, bool weak,
+                           bool own) {
   Module *module = decoder->module;
   bool in_function = decoder->function != NULL;
   Type type = parse_type(decoder);
@@ -240,6 +241,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         parse_fail(decoder, "%s is declared twice", own_name);
       } else {
         symbol = new_symbol(decoder, own_name, kind);
+        symbol->own = own;
         declare(decoder, symbol, in_function);
         if (kind == SYMBOL_SHARED) {
           module->shared = grow(decoder, module->shared, module->shared_count,
@@ -254,6 +256,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
       }
       symbol->bytes = bytes;
       symbol->alignment = type.alignment;
+      symbol->unit = module->unit;
       symbol->element_bytes = type.bytes;
       symbol->external = external;
       symbol->weak = weak;
@@ -369,18 +372,20 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
   if (accept_char(decoder, ')')) return;
   do {
     const char *space = accept_directive(decoder);
-    if (space && strcmp(space, "reg") == 0)
-      parse_fail(decoder, "functions with .reg parameters are not known here; use .param");
-    if (!space || strcmp(space, "param") != 0) parse_fail(decoder, "expected .param");
+    bool in_register = space && strcmp(space, "reg") == 0 && !function->entry;
+    if (!space || (strcmp(space, "param") != 0 && !in_register))
+      parse_fail(decoder, "expected .param");
     Type type = parse_type(decoder);
     const char *name = parse_identifier(decoder);
     bool open;
     uint64_t elements = parse_dimensions(decoder, &open);
     uint64_t bytes = elements * type.bytes * type.vector;
     if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
+    if (in_register && (bytes == 0 || bytes != type.bytes))
+      parse_fail(decoder, "a .reg parameter is one register, and no predicate");
     *places = grow(decoder, *places, *count, &capacity, sizeof **places);
-    Symbol *symbol =
-        new_symbol(decoder, name, function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL);
+    SymbolKind kind = function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL;
+    Symbol *symbol = new_symbol(decoder, name, in_register ? SYMBOL_REGISTER : kind);
     symbol->bytes = bytes;
     symbol->parameter = true;
     symbol->alignment = type.alignment;
@@ -392,8 +397,15 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     } else if (declare_them) {
       symbol->offset = frame_place(decoder, bytes, type.alignment);
     }
+    ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)bytes, 0};
+    if (in_register && declare_them) {
+      symbol->class = type.class;
+      symbol->element_bytes = type.bytes;
+      symbol->first_register = new_register(decoder, type.class, type.bytes);
+      place.register_number = symbol->first_register + 1;
+    }
     if (declare_them) declare(decoder, symbol, true);
-    (*places)[(*count)++] = (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)bytes};
+    (*places)[(*count)++] = place;
   } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   if (function->entry) function->traits.parameter_bytes = (uint32_t)offset;
@@ -547,11 +559,11 @@ static void parse_body(Decoder *decoder, int depth) {
       } else if (strcmp(name, "local") == 0 || strcmp(name, "shared") == 0 ||
                  strcmp(name, "param") == 0 || strcmp(name, "global") == 0 ||
                  strcmp(name, "const") == 0) {
-        parse_variable(decoder, name, false, false);
+        parse_variable(decoder, name, false, false, false);
       } else if (strcmp(name, "extern") == 0) {
         const char *space = accept_directive(decoder);
         if (!space) parse_fail(decoder, "expected a state space");
-        parse_variable(decoder, space, true, false);
+        parse_variable(decoder, space, true, false, false);
       } else if (strcmp(name, "pragma") == 0) {
         do parse_string(decoder);
         while (accept_char(decoder, ','));
@@ -615,6 +627,7 @@ static void mark_leaders(Function *function) {
 
 static void finish_function(Decoder *decoder) {
   Function *function = decoder->function;
+  give_register_results(decoder, NO_REGISTER, false);
   Draft *end = add_draft(decoder); /* running off the end is a return; labels may stand here */
   end->statement.text = end->statement.opcode = function->entry ? "exit" : "ret";
   end->statement.modifiers[0] = end->statement.opcode;
@@ -663,6 +676,7 @@ static void skip_body(Decoder *decoder, const char *at, uint32_t line) {
 /* Apart, because it returns twice. */
 static bool parse_whole_body(Decoder *decoder) {
   if (setjmp(decoder->failed)) return false;
+  take_register_parameters(decoder);
   parse_body(decoder, 0);
   finish_function(decoder);
   return true;
@@ -693,9 +707,8 @@ static void parse_body_or_refuse(Decoder *decoder) {
   finish_function(decoder);
 }
 
-static void parse_function(Decoder *decoder, bool entry, bool external, bool weak) {
+static void parse_function(Decoder *decoder, bool entry, bool weak, bool own) {
   Module *module = decoder->module;
-  (void)external;
   decoder->frame_cursor = 0;
   decoder->scope_count = decoder->scope = 0;
   decoder->label_count = decoder->label_use_count = 0;
@@ -746,6 +759,7 @@ static void parse_function(Decoder *decoder, bool entry, bool external, bool wea
   } else {
     symbol = new_symbol(decoder, name, SYMBOL_FUNCTION);
     symbol->function = function;
+    symbol->own = own;
     declare(decoder, symbol, false);
   }
   if (!body) {
@@ -787,20 +801,19 @@ static void parse_alias(Decoder *decoder) {
 }
 
 void parse_module(Decoder *decoder) {
-  Module *module = decoder->module;
   find_files(decoder);
-  module->frame_column = new_column(decoder, (Column){.kind = COLUMN_FRAME, .bytes = 8});
   bool versioned = false;
   for (;;) {
     skip_space(decoder);
     if (*decoder->at == '\0') break;
     const char *name = accept_directive(decoder);
     if (!name) parse_fail(decoder, "expected a directive such as .visible or .entry");
-    bool external = false, weak = false;
+    bool external = false, weak = false, own = true;
     while (strcmp(name, "visible") == 0 || strcmp(name, "extern") == 0 ||
            strcmp(name, "weak") == 0 || strcmp(name, "common") == 0) {
       if (name[0] == 'e') external = true;
       if (name[0] == 'w' || name[0] == 'c') weak = true;
+      own = false;
       name = accept_directive(decoder);
       if (!name) parse_fail(decoder, "expected a directive behind the linkage");
     }
@@ -829,10 +842,10 @@ void parse_module(Decoder *decoder) {
     } else if (strcmp(name, "alias") == 0) {
       parse_alias(decoder);
     } else if (strcmp(name, "entry") == 0 || strcmp(name, "func") == 0) {
-      parse_function(decoder, name[0] == 'e', external, weak);
+      parse_function(decoder, name[0] == 'e', weak, own);
     } else if (strcmp(name, "global") == 0 || strcmp(name, "const") == 0 ||
                strcmp(name, "shared") == 0) {
-      parse_variable(decoder, name, external, weak);
+      parse_variable(decoder, name, external, weak, own);
     } else {
       parse_fail(decoder, "unknown directive .%s", name);
     }

@@ -16,6 +16,16 @@ static void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
   out->target = column_of_literal(decoder, value, 8);
 }
 
+/* The address of a variable that may still be defined. */
+static void extern_operand(Decoder *decoder, Operand *out, const Symbol *symbol, uint64_t addend) {
+  *out = (Operand){.kind = OPERAND_REGISTER,
+                   .bytes = 8,
+                   .constant = true,
+                   .constant_value = addend,
+                   .slot = REFER_COLUMN,
+                   .target = column_of_extern(decoder, symbol, addend)};
+}
+
 static unsigned type_bytes(const PtxStatement *statement) {
   for (int i = statement->modifier_count - 1; i > 0; i--) {
     uint8_t bytes, class;
@@ -58,8 +68,10 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
                                                     : register_of_range(decoder, symbol, index);
       return;
     case SYMBOL_VARIABLE: {
-      if (!symbol->memory)
-        parse_fail(decoder, "%s is declared .extern and defined nowhere in this module", name);
+      if (!symbol->memory) {
+        extern_operand(decoder, out, symbol, (uint64_t)addend);
+        return;
+      }
       literal_operand(decoder, out, (uint64_t)(uintptr_t)symbol->memory + (uint64_t)addend);
       return;
     }
@@ -148,7 +160,12 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
       if (*decoder->at == '+') decoder->at++;
       offset = (int64_t)parse_integer(decoder);
     }
-    if (address.constant) {
+    bool waits = address.slot == REFER_COLUMN &&
+                 decoder->module->columns[address.target].kind == COLUMN_EXTERN;
+    if (waits) {
+      extern_operand(decoder, &address, symbol, address.constant_value + (uint64_t)offset);
+      address.kind = OPERAND_ADDRESS;
+    } else if (address.constant) {
       literal_operand(decoder, &address, address.constant_value + (uint64_t)offset);
       address.kind = OPERAND_ADDRESS;
     } else {
@@ -239,20 +256,99 @@ static const char *statement_text(Decoder *decoder, const char *first, const cha
   return text;
 }
 
-static ParameterPlace *parse_call_list(Decoder *decoder, uint32_t *count) {
+/* ---- Parameters in registers: a call moves them through places of the frames ---- */
+
+/* ld.local or st.local between a register (or a literal) and a place of the running frame. */
+static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Operand value,
+                         uint32_t guard, bool negated) {
+  Module *module = decoder->module;
+  char type[8], opcode[32];
+  snprintf(type, sizeof type, "b%u", 8 * place.bytes);
+  snprintf(opcode, sizeof opcode, "%s.local.%s", load ? "ld" : "st", type);
+  Operand address = {0};
+  if (decoder->function->entry)
+    literal_operand(decoder, &address, place.offset);
+  else
+    address = (Operand){.bytes = 8,
+                        .slot = REFER_COLUMN,
+                        .target = module->frame_column,
+                        .offset = (int64_t)place.offset};
+  address.kind = OPERAND_ADDRESS;
+  Draft *draft = add_draft(decoder);
+  draft->guard = guard;
+  draft->guard_negated = negated;
+  draft->statement.line = decoder->line;
+  draft->statement.opcode = draft->statement.text = copy_text(decoder, opcode, strlen(opcode));
+  draft->statement.modifiers[0] = load ? "ld" : "st";
+  draft->statement.modifiers[1] = "local";
+  draft->statement.modifiers[2] = copy_text(decoder, type, strlen(type));
+  draft->statement.modifier_count = 3;
+  draft->operand = need(decoder, arena_allocate(&module->arena, 2 * sizeof *draft->operand));
+  draft->operand[load ? 0 : 1] = value;
+  draft->operand[load ? 1 : 0] = address;
+  draft->operand_count = 2;
+}
+
+static Operand register_operand(ParameterPlace place) {
+  return (Operand){.kind = OPERAND_REGISTER,
+                   .bytes = (uint8_t)place.bytes,
+                   .slot = REFER_REGISTER,
+                   .target = place.register_number - 1};
+}
+
+void take_register_parameters(Decoder *decoder) {
+  const Function *function = decoder->function;
+  for (uint32_t i = 0; i < function->parameter_count; i++)
+    if (function->parameters[i].register_number)
+      add_transfer(decoder, true, function->parameters[i], register_operand(function->parameters[i]),
+                   NO_REGISTER, false);
+}
+
+void give_register_results(Decoder *decoder, uint32_t guard, bool negated) {
+  const Function *function = decoder->function;
+  for (uint32_t i = 0; i < function->result_count; i++)
+    if (function->results[i].register_number)
+      add_transfer(decoder, false, function->results[i], register_operand(function->results[i]),
+                   guard, negated);
+}
+
+/* One item of a call's list is a .param variable, a register, or a literal. */
+static ParameterPlace parse_call_item(Decoder *decoder, Draft *call, bool result) {
+  const char *start = decoder->at;
+  uint32_t line = decoder->line;
+  skip_space(decoder);
+  if (at_identifier(decoder)) {
+    const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
+    if (symbol && symbol->kind == SYMBOL_LOCAL)
+      return (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes, 0};
+    decoder->at = start;
+    decoder->line = line;
+  }
+  OperandList list = {0};
+  parse_operand(decoder, call, &list);
+  const Operand *value = &list.items[0];
+  if (value->kind != OPERAND_REGISTER || (result && value->slot != REFER_REGISTER))
+    parse_fail(decoder, "a call passes .param variables, registers and numbers");
+  uint32_t bytes = value->bytes;
+  ParameterPlace place = {(uint32_t)frame_place(decoder, bytes, bytes), bytes, 0};
+  if (result)
+    place.register_number = value->target + 1;
+  else
+    add_transfer(decoder, false, place, *value, call->guard, call->guard_negated);
+  return place;
+}
+
+static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool results,
+                                       uint32_t *count) {
   ParameterPlace *places = NULL;
   uint32_t capacity = 0;
   expect_char(decoder, '(');
   *count = 0;
   if (accept_char(decoder, ')')) return NULL;
   do {
-    const char *name = parse_identifier(decoder);
-    const Symbol *symbol = find_symbol(decoder->module, name);
-    if (!symbol || symbol->kind != SYMBOL_LOCAL)
-      parse_fail(decoder, "%s is not a .param variable of this function; calls pass nothing else",
-                 name);
+    ParameterPlace place = parse_call_item(decoder, call, results);
     places = grow(decoder, places, *count, &capacity, sizeof *places);
-    places[(*count)++] = (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes};
+    places[(*count)++] = place;
   } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   return places;
@@ -263,7 +359,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   CallSite *call = need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
   skip_space(decoder);
   if (*decoder->at == '(') {
-    call->results = parse_call_list(decoder, &call->result_count);
+    call->results = parse_call_list(decoder, draft, true, &call->result_count);
     expect_char(decoder, ',');
   }
   const char *name = parse_identifier(decoder);
@@ -281,7 +377,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   if (accept_char(decoder, ',')) {
     skip_space(decoder);
     if (*decoder->at == '(') {
-      call->arguments = parse_call_list(decoder, &call->argument_count);
+      call->arguments = parse_call_list(decoder, draft, false, &call->argument_count);
       if (accept_char(decoder, ',')) name = parse_identifier(decoder);
     } else {
       name = parse_identifier(decoder);
@@ -399,10 +495,16 @@ void parse_instruction(Decoder *decoder) {
     converge->wanted = 1;
     converge->leader = true;
   }
+  if (strcmp(opcode, "alloca") == 0) decoder->function->uses_alloca = true;
+  if (strcmp(opcode, "ret") == 0) give_register_results(decoder, draft.guard, draft.guard_negated);
   Draft *added = add_draft(decoder);
   *added = draft;
   added->operand = list.items;
   added->operand_count = list.count;
+  for (uint32_t i = 0; draft.call && i < draft.call->result_count; i++)
+    if (draft.call->results[i].register_number)
+      add_transfer(decoder, true, draft.call->results[i], register_operand(draft.call->results[i]),
+                   draft.guard, draft.guard_negated);
   bool is_async = false;
   instruction_row(statement, &is_async);
   if (is_async && settings()->schedule != SCHEDULE_LATE) {

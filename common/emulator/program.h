@@ -39,6 +39,7 @@ typedef enum {
   COLUMN_LITERAL,
   COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank */
   COLUMN_FRAME,         /* where the lane's .local frame begins */
+  COLUMN_EXTERN,        /* address of a variable that no text has defined so far, plus a number */
   COLUMN_SPECIAL
 } ColumnKind;
 typedef enum {
@@ -127,6 +128,8 @@ struct Symbol {
   uint8_t element_bytes;
   uint8_t class;
   bool constant_space, external, weak, parameter;
+  bool own;      /* neither .visible nor .extern nor .weak: nothing to the other texts */
+  uint32_t unit; /* which text declared it */
   uint32_t alignment;
   uint64_t bytes;  /* 0 for "extern .shared x[]" */
   uint64_t offset; /* LOCAL, ENTRY_PARAMETER */
@@ -149,6 +152,7 @@ typedef struct {
 /* ---- Functions ---- */
 typedef struct {
   uint32_t offset, bytes; /* in the frame (functions) or the parameter buffer (entries) */
+  uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
 } ParameterPlace;
 
 /* A statement before its instruction row has seen it. Until registers have slots, an operand's
@@ -204,7 +208,7 @@ struct Function {
   uint32_t base[CLASS_COUNT];
   uint32_t component;   /* of the call graph: functions that may call each other */
   uint32_t frame_bytes; /* .local memory of one call */
-  bool uses_dynamic_shared;
+  bool uses_alloca;
   bool refusal_passed;
   const char *refusal; /* what cannot be understood of it or of what it calls; NULL: nothing */
   NumberList callees;  /* numbers of functions */
@@ -223,7 +227,8 @@ struct Function {
 struct Module {
   Arena arena;
   const char *name;
-  char *text;
+  char *text;    /* the one that is being read */
+  uint32_t unit; /* its number, from 1; 0: all are read */
   Symbol **buckets;
   uint32_t bucket_count;
   Function **functions;
@@ -318,11 +323,14 @@ bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
 
 /* parse.c */
 void parse_module(Decoder *decoder);
+uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment);
 bool parse_type_name(const char *name, uint8_t *bytes, uint8_t *class);
 
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);
 void parse_instruction(Decoder *decoder);
+void give_register_results(Decoder *decoder, uint32_t guard, bool negated); /* before a ret */
+void take_register_parameters(Decoder *decoder); /* at the start of a function's body */
 
 /* symbols.c */
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind);
@@ -339,6 +347,7 @@ uint32_t *resolve_labels(Decoder *decoder);
 Symbol *find_symbol(const Module *module, const char *name);
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
 uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value);
+uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);
 uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes);
 
 struct Initialiser {

@@ -64,27 +64,49 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   return image;
 }
 
+static _Noreturn void refuse(const char *error) {
+  fflush(stdout);
+  fprintf(stderr, "emulator: %s\n", error);
+  exit(1);
+}
+static _Noreturn void refuse_program(const char *error) {
+  char text[4300];
+  snprintf(text, sizeof text, "this program cannot be emulated: %s", error);
+  refuse(text);
+}
+
+/* The files that nvlink has linked, as one module. */
+static Module *load_linked(const Image *image) {
+  char error[4096];
+  size_t count = 0;
+  while (image->linked[count]) count++;
+  ModuleText *texts = calloc(count + 1, sizeof *texts);
+  if (!texts) abort();
+  for (size_t i = 0; i < count; i++) {
+    char *ptx = NULL;
+    size_t bytes = 0;
+    if (!fatbin_size(image->linked[i], &bytes) ||
+        !fatbin_find_ptx(image->linked[i], bytes, &ptx, &bytes, error, sizeof error))
+      refuse_program(error);
+    texts[i] = (ModuleText){ptx, bytes};
+  }
+  Module *module = module_load_linked(texts, count, image->name, error, sizeof error);
+  if (!module) refuse(error);
+  for (size_t i = 0; i < count; i++) free((char *)(uintptr_t)texts[i].ptx);
+  free(texts);
+  return module;
+}
+
 Module *runtime_module(Image *image) {
   if (image->module) return image->module;
+  if (image->linked) return image->module = load_linked(image);
   char error[4096];
   size_t bytes = image->ptx ? strlen(image->ptx) : 0;
   if (!image->ptx && !fatbin_find_ptx(image->container, image->container_bytes, &image->ptx, &bytes,
-                                      error, sizeof error)) {
-    fflush(stdout);
-    if (image->linked)
-      snprintf(error, sizeof error,
-               "it was linked from relocatable device code (-rdc=true), of which only machine code "
-               "is left.\nBuild it without -rdc=true: all device code that a kernel calls in the "
-               "kernel's own file");
-    fprintf(stderr, "emulator: this program cannot be emulated: %s\n", error);
-    exit(1);
-  }
+                                      error, sizeof error))
+    refuse_program(error);
   image->module = module_load(image->ptx, bytes, image->name, error, sizeof error);
-  if (!image->module) {
-    fflush(stdout);
-    fprintf(stderr, "emulator: %s\n", error);
-    exit(1);
-  }
+  if (!image->module) refuse(error);
   return image->module;
 }
 
@@ -111,11 +133,7 @@ Kernel *runtime_find_kernel(const void *function_or_handle) {
 const Function *runtime_entry(Kernel *kernel) {
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
-  if (kernel->entry && function_refusal(kernel->entry)) {
-    fflush(stdout);
-    fprintf(stderr, "emulator: %s\n", function_refusal(kernel->entry));
-    exit(1);
-  }
+  if (kernel->entry && function_refusal(kernel->entry)) refuse(function_refusal(kernel->entry));
   return kernel->entry;
 }
 
@@ -126,7 +144,7 @@ void **__cudaRegisterFatBinary(void *wrapper) {
   size_t bytes = 0;
   fatbin_unwrap(wrapper, &container, &bytes); /* a bad one is refused when a kernel is needed */
   Image *image = runtime_add_image(container, bytes, NULL);
-  image->linked = fatbin_is_linked(wrapper);
+  image->linked = fatbin_linked(wrapper);
   return (void **)image;
 }
 void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
@@ -208,7 +226,7 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
   return runtime_answer(find_symbol(symbol, &address, size));
 }
 
-static cudaError_t symbol_part(const void *symbol, size_t count, size_t offset, char **part) {
+cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part) {
   uint64_t address = 0;
   size_t bytes = 0;
   cudaError_t error = find_symbol(symbol, &address, &bytes);
@@ -219,34 +237,38 @@ static cudaError_t symbol_part(const void *symbol, size_t count, size_t offset, 
   return error;
 }
 
-/* Constant variables are read-only for kernels, so these copy by themselves. */
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
-                               enum cudaMemcpyKind kind) {
-  (void)kind;
+/* Constant variables are read-only for kernels only. */
+static cudaError_t copy_symbol(const void *symbol, void *host, size_t count, size_t offset,
+                               bool to_symbol, cudaStream_t stream) {
   char *part = NULL;
-  cudaError_t error = runtime_synchronise();
-  if (error == cudaSuccess) error = symbol_part(symbol, count, offset, &part);
-  if (error == cudaSuccess) memcpy(part, from, count);
-  return runtime_answer(error);
-}
-cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
-                                 enum cudaMemcpyKind kind) {
-  (void)kind;
-  char *part = NULL;
-  cudaError_t error = runtime_synchronise();
-  if (error == cudaSuccess) error = symbol_part(symbol, count, offset, &part);
-  if (error == cudaSuccess) memcpy(to, part, count);
-  return runtime_answer(error);
+  cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess) error = runtime_symbol_part(symbol, count, offset, &part);
+  if (error != cudaSuccess) return runtime_answer(error);
+  Work work = to_symbol ? work_of_copy(part, host, count, cudaMemcpyDefault)
+                        : work_of_copy(host, part, count, cudaMemcpyDefault);
+  return runtime_answer(stream_submit(stream, &work));
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t count,
                                     size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemcpyToSymbol(symbol, from, count, offset, kind);
+  (void)kind;
+  return copy_symbol(symbol, (void *)(uintptr_t)from, count, offset, true, stream);
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t count, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream) {
-  (void)stream;
-  return cudaMemcpyFromSymbol(to, symbol, count, offset, kind);
+  (void)kind;
+  return copy_symbol(symbol, to, count, offset, false, stream);
+}
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
+                               enum cudaMemcpyKind kind) {
+  cudaError_t error = runtime_synchronise();
+  if (error != cudaSuccess) return runtime_answer(error);
+  return cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+}
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
+                                 enum cudaMemcpyKind kind) {
+  cudaError_t error = runtime_synchronise();
+  if (error != cudaSuccess) return runtime_answer(error);
+  return cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
 }
 
 /* ---- Launches ---- */
@@ -296,9 +318,10 @@ static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *trait
   return check_cluster(kernel, traits, shape);
 }
 
-/* The driver reads every argument at launch, into one block laid out as the entry's .param list. */
-static uint8_t *gather_arguments(const FunctionTraits *traits, void **arguments, const void *packed,
-                                 size_t packed_bytes) {
+/* The driver reads every argument at launch. */
+uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
+                                  size_t packed_bytes) {
+  const FunctionTraits *traits = function_traits(entry);
   size_t room = (traits->parameter_bytes + 255u) & ~(size_t)255;
   uint8_t *block = aligned_alloc(256, room + 256);
   if (!block) return NULL;
@@ -314,26 +337,48 @@ static uint8_t *gather_arguments(const FunctionTraits *traits, void **arguments,
   return block;
 }
 
+void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes) {
+  for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) *packed = extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) *packed_bytes = *(size_t *)extra[i + 1];
+  }
+}
+
+cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape) {
+  cudaError_t error = check_shape(kernel, function_traits(entry), shape);
+  if (error != cudaSuccess || !shape->cooperative) return error;
+  uint64_t blocks = (uint64_t)shape->grid.x * shape->grid.y * shape->grid.z;
+  int threads = (int)(shape->block.x * shape->block.y * shape->block.z), multiprocessors = 0;
+  device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  int resident = runtime_occupancy(kernel, entry, threads, shape->dynamic_shared_bytes);
+  return blocks > (uint64_t)resident * (uint64_t)multiprocessors
+             ? cudaErrorCooperativeLaunchTooLarge
+             : cudaSuccess;
+}
+
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
-                           size_t packed_bytes) {
+                           size_t packed_bytes, cudaStream_t stream) {
   if (sticky != cudaSuccess) return sticky;
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
-  const FunctionTraits *traits = function_traits(entry);
-  cudaError_t error = check_shape(kernel, traits, &shape);
+  LaunchShape whole = shape;
+  cudaError_t error = runtime_check_launch(kernel, entry, &whole);
   if (error != cudaSuccess) return error;
-  if (traits->parameter_count && !arguments && !packed) return cudaErrorInvalidValue;
-  if (shape.cooperative) {
-    uint64_t blocks = (uint64_t)shape.grid.x * shape.grid.y * shape.grid.z;
-    int threads = (int)(shape.block.x * shape.block.y * shape.block.z), multiprocessors = 0;
-    device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
-    int resident = runtime_occupancy(kernel, entry, threads, shape.dynamic_shared_bytes);
-    if (blocks > (uint64_t)resident * (uint64_t)multiprocessors)
-      return cudaErrorCooperativeLaunchTooLarge;
-  }
+  if (function_traits(entry)->parameter_count && !arguments && !packed)
+    return cudaErrorInvalidValue;
+  Work work = {.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
+  work.launch.parameters = runtime_gather_arguments(entry, arguments, packed, packed_bytes);
+  if (!work.launch.parameters) return cudaErrorMemoryAllocation;
+  return stream_submit(stream, &work);
+}
+
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters) {
   if (fault_to_come != cudaSuccess) return cudaSuccess; /* it would never have started */
-  uint8_t *parameters = gather_arguments(traits, arguments, packed, packed_bytes);
-  if (!parameters) return cudaErrorMemoryAllocation;
+  const Function *entry = runtime_entry(kernel);
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  cudaError_t error = runtime_check_launch(kernel, entry, &shape);
+  if (error != cudaSuccess) return error;
+  const FunctionTraits *traits = function_traits(entry);
   Launch launch = {
       .kernel = entry,
       .grid = shape.grid,
@@ -346,7 +391,6 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
       .cooperative = shape.cooperative,
   };
   fault_to_come = (cudaError_t)launch_run(&launch);
-  free(parameters);
   return cudaSuccess;
 }
 
@@ -378,11 +422,13 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_b
 
 static Index3 from_dim3(dim3 size) { return (Index3){size.x, size.y, size.z}; }
 
-static cudaError_t launch_function(const void *function, LaunchShape shape, void **arguments) {
+static cudaError_t launch_function(const void *function, LaunchShape shape, void **arguments,
+                                   cudaStream_t stream) {
   pthread_mutex_lock(&runtime_lock);
   Kernel *kernel = runtime_find_kernel(function);
   cudaError_t error =
-      kernel ? runtime_launch(kernel, shape, arguments, NULL, 0) : cudaErrorInvalidDeviceFunction;
+      kernel ? runtime_launch(kernel, shape, arguments, NULL, 0, stream)
+             : cudaErrorInvalidDeviceFunction;
   runtime_answer(error);
   pthread_mutex_unlock(&runtime_lock);
   return error;
@@ -399,9 +445,8 @@ cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
 }
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
-  (void)stream;
   LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false};
-  return launch_function(function, shape, arguments);
+  return launch_function(function, shape, arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                size_t shared_bytes, cudaStream_t stream) {
@@ -410,9 +455,22 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  (void)stream;
   LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true};
-  return launch_function(function, shape, arguments);
+  return launch_function(function, shape, arguments, stream);
+}
+cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
+                                    LaunchShape *shape) {
+  for (unsigned i = 0; i < count; i++) {
+    const cudaLaunchAttributeValue *value = &attributes[i].val;
+    if (attributes[i].id == cudaLaunchAttributeCooperative)
+      shape->cooperative = value->cooperative != 0;
+    if (attributes[i].id != cudaLaunchAttributeClusterDimension) continue;
+    shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+    /* {0,1,1} is a wrong size, not the wish for none. */
+    if (!shape->cluster.x || !shape->cluster.y || !shape->cluster.z)
+      return cudaErrorInvalidClusterSize;
+  }
+  return cudaSuccess;
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                 void **arguments) {
@@ -420,19 +478,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
   LaunchShape shape = {.grid = from_dim3(config->gridDim),
                        .block = from_dim3(config->blockDim),
                        .dynamic_shared_bytes = config->dynamicSmemBytes};
-  for (unsigned i = 0; i < config->numAttrs; i++) {
-    const cudaLaunchAttribute *attribute = &config->attrs[i];
-    if (attribute->id == cudaLaunchAttributeCooperative)
-      shape.cooperative = attribute->val.cooperative != 0;
-    if (attribute->id != cudaLaunchAttributeClusterDimension) continue; /* scheduling advice */
-    shape.cluster = (Index3){attribute->val.clusterDim.x, attribute->val.clusterDim.y,
-                             attribute->val.clusterDim.z};
-    /* {0,1,1} is a wrong size, not the wish for none. */
-    if (!shape.cluster.x || !shape.cluster.y || !shape.cluster.z) {
-      return runtime_answer(cudaErrorInvalidClusterSize);
-    }
-  }
-  return launch_function(function, shape, arguments);
+  cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
+  if (error != cudaSuccess) return runtime_answer(error);
+  return launch_function(function, shape, arguments, config->stream);
 }
 
 /* ---- What is known of a function ---- */
@@ -569,7 +617,10 @@ cudaError_t cudaGetLastError(void) {
 }
 cudaError_t cudaPeekAtLastError(void) { return last_error; }
 
-cudaError_t cudaDeviceSynchronize(void) { return runtime_answer(runtime_synchronise()); }
+cudaError_t cudaDeviceSynchronize(void) {
+  cudaError_t error = stream_wait_allowed();
+  return runtime_answer(error != cudaSuccess ? error : runtime_synchronise());
+}
 cudaError_t cudaDeviceReset(void) {
   device_output_flush();
   last_error = fault_to_come = sticky = cudaSuccess;

@@ -18,7 +18,7 @@ typedef struct Image {
   size_t container_bytes;
   char *ptx;
   Module *module; /* loaded when it is first needed */
-  bool linked;    /* by nvcc -rdc=true */
+  const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
   char name[64];
 } Image;
 
@@ -53,12 +53,84 @@ typedef struct {
   size_t dynamic_shared_bytes;
   bool cooperative;
 } LaunchShape;
-/* arguments: one pointer per parameter, or NULL when `packed` holds them all. */
+/* Would a launch of this shape be accepted? Fills in a cluster that was not asked for. */
+cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape);
+/* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
+ * `packed` holds them all. NULL: no memory. */
+uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
+                                  size_t packed_bytes);
+/* Checks a launch and gives it to the stream. */
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
-                           size_t packed_bytes);
+                           size_t packed_bytes, cudaStream_t stream);
+/* Runs a launch that was given to a stream. */
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters);
+/* Finds cluster and cooperation among a launch's attributes; the others are advice. */
+cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
+                                    LaunchShape *shape);
+/* The arguments of a launch in the driver's "extra" form; leaves both as they are without one. */
+void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes);
+/* A part of a __device__ or __constant__ variable. */
+cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
 /* How many CTAs of this shape fit on one multiprocessor. */
 int runtime_occupancy(const Kernel *kernel, const Function *entry, int threads,
                       size_t dynamic_shared_bytes);
+
+/* ---- Work (runtime_work.c): what a stream is given and what a node of a graph holds ---- */
+typedef struct {
+  enum cudaGraphNodeType type;
+  union {
+    struct {
+      Kernel *kernel;
+      LaunchShape shape;
+      uint8_t *parameters; /* as the entry's .param list; belongs to the work */
+      void **pointers;     /* to each of them, made when a program asks for them */
+    } launch;
+    struct cudaMemcpy3DParms copy;
+    struct cudaMemsetParams fill;
+    struct cudaHostNodeParams host;
+    cudaGraph_t child; /* belongs to the work */
+    cudaEvent_t event;
+    struct cudaMemAllocNodeParams allocation;
+    void *freed;
+  };
+} Work;
+Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
+                  size_t height);
+cudaError_t work_check(Work *work); /* what a call says at once about wrong arguments */
+cudaError_t work_run(const Work *work);
+bool work_copy(const Work *work, Work *copy);
+void work_free(Work *work);
+
+/* ---- Graphs (runtime_graph.c) ---- */
+typedef struct {
+  cudaGraphNode_t *nodes;
+  size_t count, capacity;
+} NodeList;
+void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
+void nodes_clear(NodeList *list);
+cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                          const Work *work); /* takes the work over; NULL: no memory */
+/* Is there a node that nothing depends on and that is not one of these? */
+bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
+cudaGraph_t graph_clone(cudaGraph_t graph);
+cudaError_t graph_run(cudaGraph_t graph);
+
+/* ---- Streams (runtime_stream.c) ---- */
+/* Runs the work at once, or notes it down when the stream is being captured. Takes it over. */
+cudaError_t stream_submit(cudaStream_t stream, Work *work);
+/* What a call that waits for the device, or that captures forbid, returns first: cudaSuccess, or
+ * the reason why it must not be called now. */
+cudaError_t stream_wait_allowed(void);
+cudaError_t stream_unsafe_allowed(void);
+bool stream_captures(cudaStream_t stream);
+void event_record_now(cudaEvent_t event);
+
+/* ---- Copies and fills (runtime_memory.c) ---- */
+cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
+void copy_run(const struct cudaMemcpy3DParms *copy);
+cudaError_t fill_check(const struct cudaMemsetParams *fill);
+void fill_run(const struct cudaMemsetParams *fill);
 
 /* device_attributes.c */
 bool device_attribute(int attribute, int *value);

@@ -1,8 +1,8 @@
-/* runtime_device.c: the one device, streams and events. */
+/* runtime_device.c: the one device: what it is, limits, advice. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "memory.h"
 #include "runtime.h"
 
 /* ---- The device ---- */
@@ -110,11 +110,15 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
-  (void)limit, (void)value;
+  if (limit == cudaLimitMallocHeapSize && value > device_heap_size() && !device_heap_resize(value))
+    return runtime_answer(cudaErrorInvalidValue); /* it is in use */
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
-  *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 8u << 20 : 0;
+  *value = limit == cudaLimitStackSize        ? 1024
+           : limit == cudaLimitPrintfFifoSize ? 8u << 20
+           : limit == cudaLimitMallocHeapSize ? device_heap_size()
+                                              : 0;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
@@ -131,121 +135,16 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
-/* ---- Streams: a launch is done when its call returns, so a stream is a name ---- */
+/* ---- Advice that changes nothing here, and small questions ---- */
 
-struct CUstream_st {
-  unsigned flags;
-  int priority;
-};
-
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
-  *stream = calloc(1, sizeof **stream);
-  if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
-  **stream = (struct CUstream_st){flags, priority};
-  return cudaSuccess;
-}
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  free(stream);
-  return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  (void)stream;
-  return runtime_answer(runtime_synchronise());
-}
-cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  (void)stream;
-  return runtime_answer(runtime_synchronise());
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  (void)stream, (void)flags;
-  return runtime_answer(event ? runtime_known_fault() : cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
-  (void)stream;
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
-  *flags = stream ? stream->flags : 0;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
-  *priority = stream ? stream->priority : 0;
-  return cudaSuccess;
-}
-
-/* ---- Events: times of the host's clock ---- */
-
-struct CUevent_st {
-  bool recorded, timed;
-  struct timespec time;
-};
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-  cudaError_t error = runtime_known_fault();
-  if (error != cudaSuccess) return runtime_answer(error);
-  *event = calloc(1, sizeof **event);
-  if (!*event) return runtime_answer(cudaErrorMemoryAllocation);
-  (*event)->timed = !(flags & cudaEventDisableTiming);
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
-  free(event);
-  return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  (void)stream, (void)flags;
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
-  clock_gettime(CLOCK_MONOTONIC, &event->time);
-  event->recorded = true;
-  return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return cudaEventRecordWithFlags(event, stream, 0);
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
-  return runtime_answer(runtime_synchronise());
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (!begin || !end || !begin->recorded || !end->recorded || !begin->timed || !end->timed) {
-    return runtime_answer(cudaErrorInvalidResourceHandle);
-  }
-  double seconds = (double)(end->time.tv_sec - begin->time.tv_sec) +
-                   (double)(end->time.tv_nsec - begin->time.tv_nsec) * 1e-9;
-  *milliseconds = (float)(seconds * 1e3);
-  return runtime_answer(runtime_known_fault());
-}
 cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
 cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
 
-/* ---- Advice that changes nothing here, and small questions ---- */
-
 cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
-                                   const cudaLaunchAttributeValue *value) {
-  (void)stream, (void)attribute, (void)value;
-  return runtime_answer(runtime_known_fault());
-}
 cudaError_t cudaMemAdvise(const void *address, size_t bytes, enum cudaMemoryAdvise advice,
                           struct cudaMemLocation location) {
   (void)address, (void)bytes, (void)advice, (void)location;
   return runtime_answer(runtime_known_fault());
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
-  (void)stream;
-  cudaError_t error = runtime_known_fault();
-  if (error == cudaSuccess) function(data);
-  return runtime_answer(error);
 }
 cudaError_t cudaFuncGetName(const char **name, const void *function) {
   Kernel *kernel = runtime_find_kernel(function);

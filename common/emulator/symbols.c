@@ -12,8 +12,10 @@ static Symbol **bucket_of(const Module *module, uint32_t hash) {
 
 Symbol *find_symbol(const Module *module, const char *name) {
   uint32_t hash = hash_text(name);
-  for (Symbol *symbol = *bucket_of(module, hash); symbol; symbol = symbol->next)
-    if (symbol->hash == hash && strcmp(symbol->name, name) == 0) return symbol;
+  for (Symbol *symbol = *bucket_of(module, hash); symbol; symbol = symbol->next) {
+    if (symbol->hash != hash || strcmp(symbol->name, name) != 0) continue;
+    if (!symbol->own || !module->unit || symbol->unit == module->unit) return symbol;
+  }
   return NULL;
 }
 
@@ -23,6 +25,7 @@ Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind) {
   symbol->kind = (uint8_t)kind;
   symbol->hash = hash_text(name);
   symbol->line = decoder->line;
+  symbol->unit = decoder->module->unit;
   return symbol;
 }
 
@@ -129,6 +132,11 @@ uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, ui
                    .bytes = (uint8_t)bytes,
                    .special = (uint16_t)special,
                    .value = value};
+  return note_column(decoder, new_column(decoder, column));
+}
+
+uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend) {
+  Column column = {.kind = COLUMN_EXTERN, .bytes = 8, .symbol = symbol, .value = addend};
   return note_column(decoder, new_column(decoder, column));
 }
 

@@ -1,0 +1,376 @@
+// runtime_work: streams, graphs, pools and copies: what the calls answer, one line each, and whether
+// the data is what it should be. The same executable runs on the H200 and on the emulator; the lines
+// must be the same.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { COUNT = 256, BYTES = COUNT * (int)sizeof(int) };
+
+__global__ void add(int *data, int amount) { data[threadIdx.x] += amount; }
+__global__ void multiply(int *data, int factor) { data[threadIdx.x] *= factor; }
+__global__ void sum_of_two(const int *a, const int *b, int *out) {
+  out[threadIdx.x] = a[threadIdx.x] + b[threadIdx.x];
+}
+__global__ void cluster_ranks(int *data) {
+  unsigned rank, size;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  if (threadIdx.x == 0) data[blockIdx.x] = (int)(rank * 10 + size);
+}
+__device__ int symbol[4];
+
+static int case_number;
+static void say(const char *what, cudaError_t error) {
+  printf("%3d %-56s %s\n", case_number++, what, cudaGetErrorName(error));
+  cudaGetLastError();
+}
+static void say_number(const char *what, long long number) {
+  printf("%3d %-56s %lld\n", case_number++, what, number);
+}
+
+static int *data, *other, *result;
+static int host[COUNT];
+
+static void set_all(int value) {
+  for (int i = 0; i < COUNT; i++) host[i] = value;
+  CUDA_CHECK(cudaMemcpy(data, host, BYTES, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(other, host, BYTES, cudaMemcpyHostToDevice));
+}
+// The value that all elements have, or -1.
+static int all_of(const int *device) {
+  CUDA_CHECK(cudaMemcpy(host, device, BYTES, cudaMemcpyDeviceToHost));
+  for (int i = 1; i < COUNT; i++) {
+    if (host[i] != host[0]) return -1;
+  }
+  return host[0];
+}
+
+static void count_call(void *count) { ++*(int *)count; }
+
+// ---- Graphs from captured streams ----
+
+static void captures(cudaStream_t stream, cudaStream_t second) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaEvent_t fork, join;
+  enum cudaStreamCaptureStatus status;
+  unsigned long long id = 0;
+  size_t nodes = 0, edges = 0;
+  static int calls;
+  CUDA_CHECK(cudaEventCreate(&fork));
+  CUDA_CHECK(cudaEventCreate(&join));
+
+  set_all(1);
+  say("begin capture", cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  say("begin capture again", cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, COUNT, 0, stream>>>(data, 2);
+  say("record into the capture", cudaEventRecord(fork, stream));
+  say("wait: the second stream joins", cudaStreamWaitEvent(second, fork, 0));
+  multiply<<<1, COUNT, 0, second>>>(other, 5);
+  say("record on the second", cudaEventRecord(join, second));
+  multiply<<<1, COUNT, 0, stream>>>(data, 10);
+  say("wait: joined again", cudaStreamWaitEvent(stream, join, 0));
+  sum_of_two<<<1, COUNT, 0, stream>>>(data, other, result);
+  say("host function", cudaLaunchHostFunc(stream, count_call, &calls));
+  say("memset", cudaMemsetAsync(other, 0, BYTES, stream));
+  say("copy", cudaMemcpyAsync(other, result, BYTES, cudaMemcpyDeviceToDevice, stream));
+  say("capture info", cudaStreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL, NULL));
+  say_number("... active", status == cudaStreamCaptureStatusActive && id != 0);
+  say("is capturing", cudaStreamIsCapturing(second, &status));
+  say_number("... active", status == cudaStreamCaptureStatusActive);
+  say("end capture", cudaStreamEndCapture(stream, &graph));
+  say("is capturing", cudaStreamIsCapturing(second, &status));
+  say_number("... none", status == cudaStreamCaptureStatusNone);
+  say("nodes", cudaGraphGetNodes(graph, NULL, &nodes));
+  say_number("... so many", (long long)nodes);
+  say("edges", cudaGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+  say_number("... so many", (long long)edges);
+  say_number("nothing has run", all_of(data) == 1 && calls == 0);
+  say("instantiate", cudaGraphInstantiate(&exec, graph, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("(1 + 2) * 10 + 1 * 5", all_of(result));
+  say_number("copied", all_of(other));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("data after three", all_of(data));
+  say_number("calls of the host after three", calls);
+  say("destroy exec", cudaGraphExecDestroy(exec));
+  say("destroy graph", cudaGraphDestroy(graph));
+
+  // An executable graph is brought up to date with another capture of the same form.
+  for (int amount = 1; amount <= 2; amount++) {
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    add<<<1, COUNT, 0, stream>>>(data, amount);
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExecUpdateResultInfo result_info;
+    if (amount == 1) {
+      CUDA_CHECK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    } else {
+      say("update", cudaGraphExecUpdate(exec, graph, &result_info));
+      say_number("... result", result_info.result);
+    }
+    set_all(0);
+    CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    say_number("added", all_of(data));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+  }
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+
+  // What a capture does not allow.
+  say("end without begin", cudaStreamEndCapture(stream, &graph));
+  say("begin on the legacy stream", cudaStreamBeginCapture(NULL, cudaStreamCaptureModeGlobal));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  say("synchronize a capturing stream", cudaStreamSynchronize(stream));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  say_number("... no graph", graph == NULL);
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  void *memory = NULL;
+  say("malloc during a global capture", cudaMalloc(&memory, 16));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  say("malloc during a relaxed capture", cudaMalloc(&memory, 16));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  say_number("... a graph", graph != NULL);
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaFree(memory));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, COUNT>>>(data, 1);
+  say("launch on the legacy stream during a capture", cudaGetLastError());
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  say("device synchronize during a capture", cudaDeviceSynchronize());
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, COUNT, 0, stream>>>(data, 2);
+  CUDA_CHECK(cudaEventRecord(fork, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(second, fork, 0));
+  say("query of a captured event", cudaEventQuery(fork));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, COUNT, 0, stream>>>(data, 2);
+  CUDA_CHECK(cudaEventRecord(fork, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(second, fork, 0));
+  add<<<1, COUNT, 0, second>>>(data, 2);
+  say("end on the stream that joined", cudaStreamEndCapture(second, &graph));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  add<<<1, COUNT, 0, stream>>>(data, 2);
+  CUDA_CHECK(cudaEventRecord(fork, stream));
+  CUDA_CHECK(cudaStreamWaitEvent(second, fork, 0));
+  add<<<1, COUNT, 0, second>>>(data, 2);
+  say("end, the second stream not joined again", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaEventRecord(fork, second));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  say("wait for an event from before", cudaStreamWaitEvent(stream, fork, 0));
+  say("end", cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaEventDestroy(fork));
+  CUDA_CHECK(cudaEventDestroy(join));
+}
+
+// ---- Graphs node by node ----
+
+static void nodes(cudaStream_t stream) {
+  cudaGraph_t graph, clone;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t fill_node, add_node, copy_node, host_node, child_node, found, symbol_node;
+  static int calls;
+  set_all(7);
+  say("create", cudaGraphCreate(&graph, 0));
+  cudaMemsetParams fill = {};
+  fill.dst = data;
+  fill.value = 3;
+  fill.elementSize = 4;
+  fill.width = COUNT;
+  fill.height = 1;
+  say("memset node", cudaGraphAddMemsetNode(&fill_node, graph, NULL, 0, &fill));
+  int amount = 4;
+  void *arguments[] = {&data, &amount};
+  cudaKernelNodeParams kernel = {};
+  kernel.func = (void *)add;
+  kernel.gridDim = dim3(1);
+  kernel.blockDim = dim3(COUNT);
+  kernel.kernelParams = arguments;
+  say("kernel node", cudaGraphAddKernelNode(&add_node, graph, &fill_node, 1, &kernel));
+  amount = 1000;  // the node has its own copy
+  say("copy node", cudaGraphAddMemcpyNode1D(&copy_node, graph, &add_node, 1, result, data, BYTES,
+                                            cudaMemcpyDeviceToDevice));
+  cudaHostNodeParams call = {};
+  call.fn = count_call;
+  call.userData = &calls;
+  say("host node", cudaGraphAddHostNode(&host_node, graph, &copy_node, 1, &call));
+  say("copy from symbol node",
+      cudaGraphAddMemcpyNodeToSymbol(&symbol_node, graph, &copy_node, 1, symbol, result, 16, 0,
+                                     cudaMemcpyDeviceToDevice));
+  enum cudaGraphNodeType type;
+  say("type", cudaGraphNodeGetType(copy_node, &type));
+  say_number("... memcpy", type == cudaGraphNodeTypeMemcpy);
+  size_t count = 0;
+  say("roots", cudaGraphGetRootNodes(graph, NULL, &count));
+  say_number("... so many", (long long)count);
+  say("dependents", cudaGraphNodeGetDependentNodes(copy_node, NULL, NULL, &count));
+  say_number("... so many", (long long)count);
+  say("clone", cudaGraphClone(&clone, graph));
+  say("find in clone", cudaGraphNodeFindInClone(&found, add_node, clone));
+  cudaKernelNodeParams kept = {};
+  say("kernel node's parameters", cudaGraphKernelNodeGetParams(found, &kept));
+  say_number("... amount", *(int *)kept.kernelParams[1]);
+  say("instantiate", cudaGraphInstantiate(&exec, graph, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3 + 4", all_of(result));
+  int values[4];
+  CUDA_CHECK(cudaMemcpyFromSymbol(values, symbol, sizeof values));
+  say_number("symbol", values[3]);
+  say_number("calls of the host", calls);
+  amount = 40;
+  say("other parameters", cudaGraphExecKernelNodeSetParams(exec, add_node, &kernel));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3 + 40", all_of(result));
+  say("disable", cudaGraphNodeSetEnabled(exec, add_node, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3", all_of(result));
+  say("destroy exec", cudaGraphExecDestroy(exec));
+  // A graph inside a graph, and one that goes round in a circle.
+  cudaGraph_t outer;
+  CUDA_CHECK(cudaGraphCreate(&outer, 0));
+  say("child node", cudaGraphAddChildGraphNode(&child_node, outer, NULL, 0, graph));
+  amount = 100;
+  say("kernel node", cudaGraphAddKernelNode(&add_node, outer, &child_node, 1, &kernel));
+  say("instantiate", cudaGraphInstantiate(&exec, outer, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3 + 4 + 100", all_of(data));
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  say("an edge back", cudaGraphAddDependencies(outer, &add_node, &child_node, NULL, 1));
+  exec = NULL;
+  say("instantiate a circle", cudaGraphInstantiate(&exec, outer, 0));
+  say("destroy", cudaGraphDestroy(outer));
+  say("destroy", cudaGraphDestroy(clone));
+  say("destroy", cudaGraphDestroy(graph));
+  // Clusters are an attribute of the node.
+  CUDA_CHECK(cudaGraphCreate(&graph, 0));
+  void *one[] = {&data};
+  kernel.func = (void *)cluster_ranks;
+  kernel.gridDim = dim3(4);
+  kernel.blockDim = dim3(32);
+  kernel.kernelParams = one;
+  say("kernel node", cudaGraphAddKernelNode(&add_node, graph, NULL, 0, &kernel));
+  cudaLaunchAttributeValue cluster = {};
+  cluster.clusterDim.x = 2;
+  cluster.clusterDim.y = cluster.clusterDim.z = 1;
+  say("cluster attribute", cudaGraphKernelNodeSetAttribute(
+                               add_node, cudaLaunchAttributeClusterDimension, &cluster));
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  CUDA_CHECK(cudaMemcpyAsync(host, data, 16, cudaMemcpyDeviceToHost, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  printf("ranks and sizes %d %d %d %d\n", host[0], host[1], host[2], host[3]);
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+// ---- Memory: pools, pinned memory, pitched copies ----
+
+static void memory(cudaStream_t stream) {
+  cudaMemPool_t pool;
+  void *address = NULL;
+  say("default pool", cudaDeviceGetDefaultMemPool(&pool, 0));
+  unsigned long long threshold = ~0ull, read = 0;
+  say("release threshold",
+      cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+  say("... read", cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &read));
+  say_number("... as set", read == threshold);
+  say("malloc async", cudaMallocAsync(&address, BYTES, stream));
+  say("memset async", cudaMemsetAsync(address, 1, BYTES, stream));
+  say("copy async", cudaMemcpyAsync(data, address, BYTES, cudaMemcpyDeviceToDevice, stream));
+  say("free async", cudaFreeAsync(address, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("0x01010101", all_of(data));
+  int *pinned = NULL, *device_view = NULL;
+  unsigned flags = 0;
+  say("host alloc", cudaHostAlloc(&pinned, BYTES, cudaHostAllocMapped));
+  say("device pointer", cudaHostGetDevicePointer((void **)&device_view, pinned, 0));
+  say("host flags", cudaHostGetFlags(&flags, pinned));
+  for (int i = 0; i < COUNT; i++) pinned[i] = 20;
+  add<<<1, COUNT>>>(device_view, 3);
+  say("synchronize", cudaDeviceSynchronize());
+  say_number("pinned[5]", pinned[5]);
+  struct cudaPointerAttributes attributes;
+  say("pointer attributes of pinned memory", cudaPointerGetAttributes(&attributes, pinned));
+  say_number("... host", attributes.type == cudaMemoryTypeHost);
+  say("free host", cudaFreeHost(pinned));
+  say("pointer attributes of the stack", cudaPointerGetAttributes(&attributes, &flags));
+  say_number("... unregistered", attributes.type == cudaMemoryTypeUnregistered);
+  int *managed = NULL;
+  say("managed", cudaMallocManaged(&managed, BYTES));
+  say("pointer attributes of managed memory", cudaPointerGetAttributes(&attributes, managed));
+  say_number("... managed", attributes.type == cudaMemoryTypeManaged);
+  say("free", cudaFree(managed));
+
+  // A 3-dimensional copy of a part, out of pitched memory.
+  cudaExtent extent = make_cudaExtent(6 * sizeof(int), 5, 4);
+  cudaPitchedPtr pitched;
+  say("malloc 3D", cudaMalloc3D(&pitched, extent));
+  say_number("... pitch", (long long)pitched.pitch);
+  int source[4][5][6], part[2][3][4];
+  for (int i = 0; i < 120; i++) ((int *)source)[i] = i;
+  cudaMemcpy3DParms copy = {};
+  copy.srcPtr = make_cudaPitchedPtr(source, 6 * sizeof(int), 6, 5);
+  copy.dstPtr = pitched;
+  copy.extent = extent;
+  copy.kind = cudaMemcpyHostToDevice;
+  say("copy 3D", cudaMemcpy3D(&copy));
+  copy.srcPtr = pitched;
+  copy.srcPos = make_cudaPos(2 * sizeof(int), 1, 1);
+  copy.dstPtr = make_cudaPitchedPtr(part, 4 * sizeof(int), 4, 3);
+  copy.extent = make_cudaExtent(4 * sizeof(int), 3, 2);
+  copy.kind = cudaMemcpyDeviceToHost;
+  say("copy 3D async", cudaMemcpy3DAsync(&copy, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  printf("part %d %d %d\n", part[0][0][0], part[0][2][3], part[1][2][3]);
+  say("copy 2D, too wide", cudaMemcpy2D(data, 16, host, 32, 24, 2, cudaMemcpyHostToDevice));
+  say("free", cudaFree(pitched.ptr));
+
+  // An allocation inside a captured graph.
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  int *inside = NULL;
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  say("malloc async in a capture", cudaMallocAsync(&inside, BYTES, stream));
+  CUDA_CHECK(cudaMemsetAsync(inside, 0, BYTES, stream));
+  add<<<1, COUNT, 0, stream>>>(inside, 9);
+  CUDA_CHECK(cudaMemcpyAsync(data, inside, BYTES, cudaMemcpyDeviceToDevice, stream));
+  say("free async in a capture", cudaFreeAsync(inside, stream));
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < 2; i++) CUDA_CHECK(cudaGraphLaunch(exec, stream));
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  say_number("9", all_of(data));
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+int main(int argc, char **argv) {
+  program_begin("runtime_work", argc, argv, NULL, 0);
+  cudaStream_t stream, second;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  CUDA_CHECK(cudaMalloc(&data, BYTES));
+  CUDA_CHECK(cudaMalloc(&other, BYTES));
+  CUDA_CHECK(cudaMalloc(&result, BYTES));
+  captures(stream, second);
+  nodes(stream);
+  memory(stream);
+  CUDA_CHECK(cudaStreamDestroy(stream));
+  CUDA_CHECK(cudaStreamDestroy(second));
+  return program_end("streams, graphs, memory");
+}
