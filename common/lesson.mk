@@ -72,7 +72,10 @@ endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
-TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS)
+# Relocatable device code: several files to one program.
+LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
+LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
+TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS) $(LINKED_PROGRAM)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
@@ -191,6 +194,11 @@ $(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 $(BUILD)/tests/emulator/foreign_barriers: STANDARD := c++17
 $(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
 	$(build_cuda)
+
+$(LINKED_PROGRAM): $(LINKED_SOURCES) $(ROOT)/common/lesson.mk
+	@mkdir -p $(@D)
+	$(call say,nvcc)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
 
 # "make build/02_tma_load/tma_load" builds that one program.
 ifeq ($(CURDIR),$(ROOT))

@@ -189,7 +189,14 @@ EOF
   [ "$status" -eq 0 ] && [ "$output" = "error 0" ]
 }
 
-@test "textures, surfaces, multimem, alloca: refused by name" {
+@test "parameters in registers: declared before and behind, results, guarded calls and returns" {
+  run "$run_ptx" tests/emulator/ptx/register_parameters.ptx kernel 1 8 buffer:u32:8
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 14 15 16 1003 18 5 111 21" ]
+}
+
+@test "textures and surfaces: refused by name" {
   refused "textures and surfaces are not emulated" <<'EOF'
 .version 8.0
 .target sm_90a
@@ -201,12 +208,6 @@ EOF
   tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f4, %f5}];
   ret;
 }
-EOF
-  refused "alloca is not emulated" <<'EOF'
-.version 8.0
-.target sm_90a
-.address_size 64
-.entry kernel() { .reg .b64 %d<3>; stacksave.u64 %d1; alloca.u64 %d2, 64, 16; ret; }
 EOF
 }
 
@@ -241,4 +242,75 @@ EOF
   echo "$output"
   # 0x01048000 0x01047f80 1000+253+2+126+0 0xff010180 0xfcfe7e00 0x80824080
   [ "${lines[1]}" = "0: $((0x01048000)) $((0x01047f80)) 1381 $((0xff010180)) $((0xfcfe7e00)) $((0x80824080))" ]
+}
+
+# 64 threads of each of two CTAs add to a word of the other by red.async; $1: how they wait.
+reduce_across() {
+  cat <<EOF
+.version 8.1
+.target sm_90a
+.address_size 64
+.entry reduce(.param .u64 out) .maxntid 64 {
+  .shared .align 8 .b64 barrier;
+  .shared .align 4 .u32 sum;
+  .reg .pred %p;
+  .reg .b32 %r<9>;
+  .reg .b64 %a<3>;
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  mov.u32 %r3, sum;
+  mov.u32 %r4, barrier;
+  setp.ne.u32 %p, %r0, 0;
+  @%p bra READY;
+  st.shared.u32 [%r3], 0;
+  mbarrier.init.shared.b64 [%r4], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 256;
+READY:
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  mapa.shared::cluster.u32 %r5, %r3, %r2;
+  mapa.shared::cluster.u32 %r6, %r4, %r2;
+  red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r5], %r0, [%r6];
+  $1
+  ld.shared.u32 %r7, [%r3];
+  setp.ne.u32 %p, %r0, 0;
+  ld.param.u64 %a0, [out];
+  mul.wide.u32 %a1, %r1, 4;
+  add.u64 %a1, %a0, %a1;
+  @!%p st.global.u32 [%a1], %r7;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  ret;
+}
+EOF
+}
+
+@test "red.async: many into one word do not race, and its reader must have waited" {
+  reduce_across "WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r4], 0; @!%p bra WAIT;" \
+    >"$BATS_TEST_TMPDIR/waits.ptx"
+  for schedule in late early random:1 random:2; do
+    EMULATOR_SCHEDULE=$schedule run "$run_ptx" "$BATS_TEST_TMPDIR/waits.ptx" reduce 2:2 64 \
+      buffer:u32:2
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ] && [ "$output" = "error 0"$'\n'"0: 2016 2016" ]
+  done
+  reduce_across "" >"$BATS_TEST_TMPDIR/hasty.ptx"
+  for schedule in late early random:1; do
+    EMULATOR_SCHEDULE=$schedule run "$run_ptx" "$BATS_TEST_TMPDIR/hasty.ptx" reduce 2:2 64 \
+      buffer:u32:2
+    echo "$schedule: $output"
+    [[ $output == *"read-without-wait"*"the red.async issued by"* ]]
+  done
+}
+
+@test "the cluster barrier: a warp whose lanes arrive by two instructions hangs" {
+  for threads in 1 2; do
+    EMULATOR_THREADS=$threads run common/emulator/emulate \
+      build/05_multicast/pitfalls/arrive_in_two_branches
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"cluster-arrive-split: kernel exchange"*"cudaErrorLaunchTimeout"* ]]
+  done
 }

@@ -14,6 +14,17 @@ emulate() { common/emulator/emulate "$@"; }
   diff <(common/run-program $program 2>/dev/null | sed 1d) $recorded/runtime_calls.txt
 }
 
+@test "streams, graphs, pools and copies answer as recorded" {
+  diff <(common/run-program build/tests/emulator/runtime_work 2>/dev/null | sed 1d) \
+    $recorded/runtime_work.txt
+}
+
+@test "relocatable device code, the device's malloc and alloca" {
+  run common/run-program build/tests/emulator/linked/linked
+  echo "$output"
+  [ "$status" -eq 0 ] && [[ $output == *"PASS linked"* ]]
+}
+
 @test "faults are told at the next synchronisation and stick" {
   for fault in 0 1 2 3 4; do
     echo "fault $fault"

@@ -361,6 +361,8 @@ static const char *kind_name(const AsyncOperation *operation) {
       return "copy between CTAs";
     case ASYNC_CP_ASYNC:
       return "cp.async";
+    case ASYNC_RED_ASYNC:
+      return "red.async";
     case ASYNC_WGMMA:
       return "wgmma";
   }

@@ -39,8 +39,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
                    "both must be of one CTA",
                    SHARED_RANK(to), SHARED_RANK(barrier));
     AsyncOperation *operation = async_new(warp, in, lane, ASYNC_CP_ASYNC);
-    /* reductions of several threads do not race, and theirs is memory that was written before */
-    const bool checked = settings()->check && form->reduce == REDUCE_NONE;
+    const bool checked = settings()->check;
     operation->copy.lanes = checked ? 1u << lane : 0;
     operation->store = true;
     operation->bytes = bytes;
@@ -58,7 +57,9 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
         memcpy(operation->staging + 4 * i, &column_u32(warp, form->slot[i])[lane], 4);
     const SharedPiece piece = {to, bytes};
     operation->copy.check[lane] =
-        checked ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &piece, 1, barrier)
+        checked ? check_async_issue(warp, in, lane,
+                                    form->reduce == REDUCE_NONE ? ASYNC_CP_ASYNC : ASYNC_RED_ASYNC,
+                                    NULL, 0, &piece, 1, barrier)
                 : NULL;
     async_submit(operation, NULL, 0, &piece, 1);
   }

@@ -81,7 +81,7 @@ void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck 
 void check_async_committed(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
   for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
-    if (each->lane == lane && each->kind != ASYNC_CP_ASYNC && each->kind != ASYNC_WGMMA) {
+    if (each->lane == lane && !is_generic(each) && each->kind != ASYNC_WGMMA) {
       each->committed = true;
     }
   }

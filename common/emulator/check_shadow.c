@@ -53,6 +53,7 @@ const char *const shadow_kind_names[] = {
     [ASYNC_BULK_REDUCE] = "bulk reduce",
     [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",
     [ASYNC_CP_ASYNC] = "cp.async",
+    [ASYNC_RED_ASYNC] = "red.async",
     [ASYNC_WGMMA] = "wgmma",
 };
 
@@ -133,10 +134,12 @@ static const char *verb(const AccessNow *now) {
       return "reads";
     case ENTRY_WRITE:
       return "writes";
+    case ENTRY_ASYNC_WRITE:
+      return now->operation->kind == ASYNC_RED_ASYNC ? "reduces into" : "starts a copy into";
     case ENTRY_ASYNC_READ:
       return now->operation->kind == ASYNC_WGMMA ? "multiplies from" : "copies from";
     default:
-      return "starts a copy into";
+      return "overwrites";
   }
 }
 
@@ -228,6 +231,7 @@ static bool check_after_operation(const AccessNow *now, const Entry *entry) {
   const AsyncCheck *past = entry->operation;
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   if (entry->kind == ENTRY_ASYNC_WRITE) {
+    if (past->kind == ASYNC_RED_ASYNC && now->strong) return true;
     if (shadow_knows_landed(check, now->agent, past, now->rank)) return true;
     report_not_landed(now, past, verb(now));
     return false;
@@ -263,7 +267,7 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
   bool seen = has_seen(check, now->agent, entry->agent, entry->clock);
   if (seen && !asynchronous) return true;
   if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
-  if (now->operation && now->operation->kind == ASYNC_CP_ASYNC && seen) return true; /* generic */
+  if (now->operation && is_generic(now->operation) && seen) return true;
   char place[TEXT], who[64], where[128];
   bytes_place(now, place, sizeof place);
   int lane = check->ctas[now->rank].last_lane[now->word];
@@ -732,6 +736,7 @@ void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
       .agent = operation->agent,
       .kind = writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ,
       .operation = operation,
+      .strong = operation->kind == ASYNC_RED_ASYNC,
   };
   touch_pieces(&now, pieces, count);
 }

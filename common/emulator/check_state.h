@@ -180,6 +180,9 @@ struct ClusterCheck {
   uint32_t cta_count;
 };
 
+static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
+  return operation->kind == ASYNC_CP_ASYNC || operation->kind == ASYNC_RED_ASYNC;
+}
 static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
 static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
 static inline uint32_t agent_of(const Warp *warp) {

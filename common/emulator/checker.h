@@ -76,6 +76,7 @@ typedef enum {
   ASYNC_BULK_REDUCE,
   ASYNC_CTA_TO_CTA, /* shared to shared: a read and a write */
   ASYNC_CP_ASYNC,   /* the non-bulk cp.async */
+  ASYNC_RED_ASYNC,  /* red.async: several into the same bytes do not race */
   ASYNC_WGMMA
 } AsyncKind;
 /* At issue: what it will read and write in shared memory; barrier 0: it completes by a group. */

@@ -1,4 +1,5 @@
-/* driver.c: the driver API: tensor maps above all, and what programs need that load their own PTX.
+/* driver.c: the driver API: tensor maps above all; the device and its context; how the runtime
+ * hands out driver calls. Modules and launches are in driver_module.c, memory in driver_memory.c.
  *
  * The library is found as libcuda.so.1 too, and cudaGetDriverEntryPoint looks here. */
 #include <dlfcn.h>
@@ -7,8 +8,6 @@
 #include <string.h>
 
 #include "../tensor_map.h"
-#include "fatbin.h"
-#include "memory.h"
 #include "runtime.h"
 
 enum { EXPLANATION_TEXT = 4096 };
@@ -176,124 +175,46 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
 CUresult cuCtxDestroy_v2(CUcontext context) { return cuCtxSetCurrent(context); }
 CUresult cuCtxSynchronize(void) { return as_driver(cudaDeviceSynchronize()); }
 
-/* ---- Memory and streams ---- */
-
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
-  void *found = NULL;
-  CUresult result = as_driver(cudaMalloc(&found, bytes));
-  if (result == CUDA_SUCCESS) *address = (CUdeviceptr)(uintptr_t)found;
-  return bytes ? result : CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuMemFree_v2(CUdeviceptr address) {
-  return as_driver(cudaFree((void *)(uintptr_t)address));
-}
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
-  return as_driver(cudaMemcpy((void *)(uintptr_t)to, from, bytes, cudaMemcpyHostToDevice));
-}
-CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
-  return as_driver(cudaMemcpy(to, (void *)(uintptr_t)from, bytes, cudaMemcpyDeviceToHost));
-}
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
-  return as_driver(
-      cudaMemcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, cudaMemcpyDeviceToDevice));
-}
-CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t bytes) {
-  return as_driver(cudaMemset((void *)(uintptr_t)address, value, bytes));
-}
-CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count) {
-  CUresult result = as_driver(cudaMemset((void *)(uintptr_t)address, 0, count * 4));
-  if (result != CUDA_SUCCESS) return result;
-  uint32_t *words = (uint32_t *)(uintptr_t)address;
-  for (size_t i = 0; i < count; i++) words[i] = value;
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
+  (void)context;
+  *version = 3020;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
-  return as_driver(cudaStreamCreateWithFlags(stream, flags));
-}
-CUresult cuStreamSynchronize(CUstream stream) { return as_driver(cudaStreamSynchronize(stream)); }
-CUresult cuStreamDestroy_v2(CUstream stream) { return as_driver(cudaStreamDestroy(stream)); }
-
-/* ---- Modules and launches ---- */
-
-/* The image is PTX text, or a fat binary with or without its wrapper. */
-CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-  const void *container;
-  size_t bytes;
-  uint32_t magic;
-  memcpy(&magic, image, sizeof magic);
-  pthread_mutex_lock(&runtime_lock);
-  if (fatbin_unwrap(image, &container, &bytes)) {
-    *module = (CUmodule)runtime_add_image(container, bytes, NULL);
-  } else if (magic == 0xba55ed50u) {
-    uint64_t body;
-    memcpy(&body, (const char *)image + 8, sizeof body);
-    *module = (CUmodule)runtime_add_image(image, 16 + body, NULL);
-  } else {
-    *module = (CUmodule)runtime_add_image(NULL, 0, strdup(image));
-  }
-  runtime_module((Image *)*module);
-  pthread_mutex_unlock(&runtime_lock);
+CUresult cuCtxGetFlags(unsigned *flags) {
+  *flags = 0;
   return CUDA_SUCCESS;
 }
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned option_count,
-                            CUjit_option *options, void **values) {
-  (void)option_count, (void)options, (void)values;
-  return cuModuleLoadData(module, image);
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit) {
+  return as_driver(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
 }
-CUresult cuModuleUnload(CUmodule module) {
-  return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return as_driver(cudaDeviceSetLimit((enum cudaLimit)limit, value));
 }
-CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-  Image *image = (Image *)module;
-  if (!module_entry(runtime_module(image), name)) return CUDA_ERROR_NOT_FOUND;
-  *function = (CUfunction)runtime_add_kernel(image, NULL, strdup(name));
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  return as_driver(cudaDeviceGetStreamPriorityRange(least, greatest));
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *flags = 0;
+  *active = 1;
   return CUDA_SUCCESS;
 }
-CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
-                              const char *name) {
-  uint64_t found = 0;
-  size_t size = 0;
-  if (!module_variable(runtime_module((Image *)module), name, &found, &size)) {
-    return CUDA_ERROR_NOT_FOUND;
-  }
-  if (address) *address = (CUdeviceptr)found;
-  if (bytes) *bytes = size;
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  (void)flags;
+  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
+  struct cudaDeviceProp properties;
+  if (!uuid || device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  cudaGetDeviceProperties(&properties, 0);
+  *uuid = properties.uuid;
   return CUDA_SUCCESS;
 }
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  return as_driver(
-      cudaFuncSetAttribute((const void *)function, (enum cudaFuncAttribute)attribute, value));
-}
-
-static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, void **arguments,
-                       void **extra) {
-  const void *packed = NULL;
-  size_t packed_bytes = 0;
-  runtime_read_extra(extra, &packed, &packed_bytes);
-  Kernel *kernel = runtime_find_kernel((const void *)function);
-  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
-  pthread_mutex_lock(&runtime_lock);
-  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes, stream);
-  pthread_mutex_unlock(&runtime_lock);
-  return as_driver(error);
-}
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                        CUstream stream, void **arguments, void **extra) {
-  LaunchShape shape = {
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, false};
-  return launch(function, shape, stream, arguments, extra);
-}
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
-                          void **extra) {
-  LaunchShape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                       .dynamic_shared_bytes = config->sharedMemBytes};
-  /* The driver's attributes are laid out and numbered as the runtime's. */
-  cudaError_t error = runtime_read_attributes((const cudaLaunchAttribute *)(void *)config->attrs,
-                                              config->numAttrs, &shape);
-  if (error != cudaSuccess) return as_driver(error);
-  return launch(function, shape, config->hStream, arguments, extra);
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  device_attribute(cudaDevAttrComputeCapabilityMajor, major);
+  device_attribute(cudaDevAttrComputeCapabilityMinor, minor);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuGetErrorName(CUresult result, const char **name) {

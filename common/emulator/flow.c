@@ -115,15 +115,16 @@ static bool decode_return(Decoder *decoder, const PtxStatement *statement, Instr
   return decode_plain(decoder, statement, out, run_return);
 }
 
-/* ---- alloca: from the top of .local memory down; what a function took goes back at its end ---- */
+/* ---- alloca: from the top of .local memory down; what a function took goes back at its end ----
+ */
 static StepResult run_alloca(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t alignment = in->operand_count > 2 ? (uint32_t)in->operand[2].constant_value : 8;
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
     uint32_t *top = &warp->flow->stack_top[lane];
     uint64_t bytes = lane_value(warp, &in->operand[1], lane);
-    uint64_t used = current_group(warp)->function->frame_bytes +
-                    column_u64(warp, frame_slot(warp))[lane];
+    uint64_t used =
+        current_group(warp)->function->frame_bytes + column_u64(warp, frame_slot(warp))[lane];
     if (used > *top || bytes > *top - used)
       return fault(warp, in, 1u << lane, 719, "stack-overflow",
                    "alloca of %llu bytes, but %llu are left for this thread",
@@ -135,8 +136,7 @@ static StepResult run_alloca(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 static StepResult run_stacksave(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++)
-    if (mask >> lane & 1)
-      set_lane_value(warp, &in->operand[0], lane, warp->flow->stack_top[lane]);
+    if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, warp->flow->stack_top[lane]);
   return STEP_NEXT;
 }
 static StepResult run_stackrestore(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -145,8 +145,7 @@ static StepResult run_stackrestore(Warp *warp, const Instruction *in, LaneMask m
     uint64_t top = lane_value(warp, &in->operand[0], lane);
     if (top < warp->flow->stack_top[lane] || top > warp->local_bytes)
       return fault(warp, in, 1u << lane, 719, "stack-overflow",
-                   "stackrestore to 0x%llx, which no stacksave has given",
-                   (unsigned long long)top);
+                   "stackrestore to 0x%llx, which no stacksave has given", (unsigned long long)top);
     warp->flow->stack_top[lane] = (uint32_t)top;
   }
   return STEP_NEXT;
@@ -167,7 +166,7 @@ static bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instru
     return decoder_error(decoder, statement,
                          "expected alloca.u64 with an address, a size and an alignment, or "
                          "stacksave.u64 or stackrestore.u64 with a register");
-  out->execute = allocates                                          ? run_alloca
+  out->execute = allocates                                           ? run_alloca
                  : strcmp(statement->modifiers[0], "stacksave") == 0 ? run_stacksave
                                                                      : run_stackrestore;
   return true;

@@ -177,6 +177,17 @@ static bool cluster_complete_if_full(Cluster *cluster) {
   return true;
 }
 
+/* Lanes of this warp that have arrived in the running round by the other kind of instruction. */
+static LaneMask arrived_otherwise(const Warp *warp, LaneMask mask, bool relaxed) {
+  const struct WarpFlow *flow = warp->flow;
+  LaneMask others = flow->cluster_arrived & ~mask;
+  others &= relaxed ? ~flow->cluster_relaxed : flow->cluster_relaxed;
+  for (LaneMask left = others; left; left &= left - 1)
+    if (flow->cluster_generation[first_lane(left)] != warp->cta->cluster->flow->barrier_generation)
+      others &= ~(left & -left);
+  return others;
+}
+
 static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpFlow *flow = warp->flow;
@@ -184,6 +195,16 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   if (twice)
     return fault(warp, in, twice, 719, "cluster-barrier",
                  "barrier.cluster.arrive twice without a barrier.cluster.wait between");
+  bool relaxed = in->decoded != NULL;
+  LaneMask others = arrived_otherwise(warp, mask, relaxed);
+  if (others)
+    return fault(warp, in, mask, 702, "cluster-arrive-split",
+                 "lanes of this warp arrive here by barrier.cluster.arrive.%s, and thread %u has "
+                 "arrived by .%s: each thread arrives once, and yet an H200 hangs here. Let all "
+                 "lanes of a warp arrive by one instruction, behind the branch",
+                 relaxed ? "relaxed" : "release", thread_of(warp, first_lane(others)),
+                 relaxed ? "release" : "relaxed");
+  flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;
   if (settings()->check)
     check_cluster_arrive(warp, in, in->decoded == NULL, cluster->flow->barrier_generation);
   flow->cluster_arrived |= mask;

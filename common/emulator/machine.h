@@ -51,6 +51,7 @@ struct WarpFlow {
   uint32_t backward_jumps;  /* of the running group while others waited */
   uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier and not waited */
   uint32_t cluster_generation[LANES]; /* which round of it each lane arrived in */
+  LaneMask cluster_relaxed;           /* lanes whose last arrival was .relaxed */
   uint32_t stack_top[LANES];          /* what alloca has left of .local memory, from above */
   uint32_t register_changes;          /* how many setmaxnreg it has executed */
   int16_t register_limits[8];         /* the last of them; negative: .dec */

@@ -143,6 +143,17 @@ const Function *module_entry(const Module *module, const char *name) {
   return function->entry && function->defined ? function : NULL;
 }
 
+uint32_t module_entries(const Module *module, const char **names, uint32_t most) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < module->function_count; i++) {
+    const Function *function = module->functions[i];
+    if (!function->entry || !function->defined) continue;
+    if (count < most) names[count] = function->name;
+    count++;
+  }
+  return count;
+}
+
 const char *function_refusal(const Function *function) { return function->refusal; }
 
 bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes) {

@@ -300,8 +300,8 @@ void take_register_parameters(Decoder *decoder) {
   const Function *function = decoder->function;
   for (uint32_t i = 0; i < function->parameter_count; i++)
     if (function->parameters[i].register_number)
-      add_transfer(decoder, true, function->parameters[i], register_operand(function->parameters[i]),
-                   NO_REGISTER, false);
+      add_transfer(decoder, true, function->parameters[i],
+                   register_operand(function->parameters[i]), NO_REGISTER, false);
 }
 
 void give_register_results(Decoder *decoder, uint32_t guard, bool negated) {

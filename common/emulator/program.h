@@ -151,7 +151,7 @@ typedef struct {
 
 /* ---- Functions ---- */
 typedef struct {
-  uint32_t offset, bytes; /* in the frame (functions) or the parameter buffer (entries) */
+  uint32_t offset, bytes;   /* in the frame (functions) or the parameter buffer (entries) */
   uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
 } ParameterPlace;
 

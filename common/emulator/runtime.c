@@ -75,21 +75,22 @@ static _Noreturn void refuse_program(const char *error) {
   refuse(text);
 }
 
-/* The files that nvlink has linked, as one module. */
+/* The files that nvlink has linked, as one module. Those without PTX are left out, NVIDIA's own
+ * library of device calls among them: who needs one is refused for what it lacks. */
 static Module *load_linked(const Image *image) {
-  char error[4096];
-  size_t count = 0;
-  while (image->linked[count]) count++;
-  ModuleText *texts = calloc(count + 1, sizeof *texts);
+  char error[4096] = "no device code was linked into it";
+  size_t count = 0, files = 0;
+  while (image->linked[files]) files++;
+  ModuleText *texts = calloc(files + 1, sizeof *texts);
   if (!texts) abort();
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < files; i++) {
     char *ptx = NULL;
     size_t bytes = 0;
-    if (!fatbin_size(image->linked[i], &bytes) ||
-        !fatbin_find_ptx(image->linked[i], bytes, &ptx, &bytes, error, sizeof error))
-      refuse_program(error);
-    texts[i] = (ModuleText){ptx, bytes};
+    if (fatbin_size(image->linked[i], &bytes) &&
+        fatbin_find_ptx(image->linked[i], bytes, &ptx, &bytes, error, sizeof error))
+      texts[count++] = (ModuleText){ptx, bytes};
   }
+  if (count == 0) refuse_program(error);
   Module *module = module_load_linked(texts, count, image->name, error, sizeof error);
   if (!module) refuse(error);
   for (size_t i = 0; i < count; i++) free((char *)(uintptr_t)texts[i].ptx);
@@ -120,6 +121,18 @@ Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *
   kernel->preferred_carveout = -1;
   kernel->next = kernels;
   kernels = kernel;
+  return kernel;
+}
+
+Kernel *runtime_kernel_named(Image *image, const char *name) {
+  const Function *entry = module_entry(runtime_module(image), name);
+  if (!entry) return NULL;
+  pthread_mutex_lock(&runtime_lock);
+  Kernel *kernel = kernels;
+  while (kernel && (kernel->image != image || strcmp(kernel->device_name, name) != 0))
+    kernel = kernel->next;
+  if (!kernel) kernel = runtime_add_kernel(image, NULL, function_traits(entry)->name);
+  pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
 
@@ -426,9 +439,8 @@ static cudaError_t launch_function(const void *function, LaunchShape shape, void
                                    cudaStream_t stream) {
   pthread_mutex_lock(&runtime_lock);
   Kernel *kernel = runtime_find_kernel(function);
-  cudaError_t error =
-      kernel ? runtime_launch(kernel, shape, arguments, NULL, 0, stream)
-             : cudaErrorInvalidDeviceFunction;
+  cudaError_t error = kernel ? runtime_launch(kernel, shape, arguments, NULL, 0, stream)
+                             : cudaErrorInvalidDeviceFunction;
   runtime_answer(error);
   pthread_mutex_unlock(&runtime_lock);
   return error;
@@ -530,9 +542,31 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
       return cudaSuccess;
     case cudaFuncAttributeClusterSchedulingPolicyPreference:
       return cudaSuccess;
+    case cudaFuncAttributeClusterDimMustBeSet:
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth:
+      return runtime_answer(cudaErrorNotSupported);
     default:
       return runtime_answer(cudaErrorInvalidValue);
   }
+}
+cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
+                                 size_t *bytes) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  const FunctionTraits *traits = function_traits(entry);
+  if (index >= traits->parameter_count || !offset) return runtime_answer(cudaErrorInvalidValue);
+  *offset = traits->parameter_offsets[index];
+  if (bytes) *bytes = traits->parameter_sizes[index];
+  return cudaSuccess;
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+  Kernel *kernel = runtime_find_kernel(symbol);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *function = (cudaFunction_t)kernel;
+  return cudaSuccess;
 }
 cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
   (void)config;
@@ -605,6 +639,24 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function
   Kernel *kernel = runtime_find_kernel(function);
   if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
   *size = kernel->non_portable_cluster ? CLUSTER_MOST : CLUSTER_PORTABLE;
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,
+                                                      int blocks, int threads) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
+  size_t least = 0, most = SHARED_BYTES_MOST; /* the most with which so many blocks still fit */
+  while (least < most) {
+    size_t middle = (least + most + 1) / 2;
+    if (runtime_occupancy(kernel, entry, threads, middle) >= blocks)
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  *bytes = least;
   return cudaSuccess;
 }
 

@@ -17,7 +17,7 @@ typedef struct Image {
   const void *container; /* NULL: text was given as such */
   size_t container_bytes;
   char *ptx;
-  Module *module; /* loaded when it is first needed */
+  Module *module;            /* loaded when it is first needed */
   const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
   char name[64];
 } Image;
@@ -46,6 +46,8 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 Module *runtime_module(Image *image);
 const Function *runtime_entry(Kernel *kernel);
 Kernel *runtime_find_kernel(const void *function_or_handle);
+/* A kernel of an image that the program has loaded itself. NULL: it has none of that name. */
+Kernel *runtime_kernel_named(Image *image, const char *name);
 Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name);
 
 typedef struct {

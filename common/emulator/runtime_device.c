@@ -135,6 +135,31 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
+cudaError_t cudaDeviceGetPCIBusId(char *id, int room, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!id || room < 13) return runtime_answer(cudaErrorInvalidValue);
+  strcpy(id, "0000:00:00.0");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+  if (!device || !id || !strstr(id, "00:00.0")) return runtime_answer(cudaErrorInvalidValue);
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
+  (void)properties;
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetValidDevices(int *devices, int count) {
+  return runtime_answer(devices && count == 1 && devices[0] == 0 ? cudaSuccess
+                                                                 : cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+  *config = cudaFuncCachePreferNone;
+  return cudaSuccess;
+}
+
 /* ---- Advice that changes nothing here, and small questions ---- */
 
 cudaError_t cudaProfilerStart(void) { return cudaSuccess; }

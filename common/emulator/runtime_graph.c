@@ -615,8 +615,7 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, 
   own->disabled = !enabled;
   return cudaSuccess;
 }
-cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                    unsigned *enabled) {
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned *enabled) {
   cudaGraphNode_t own = node_of(exec, node);
   if (!own || !enabled) return runtime_answer(cudaErrorInvalidValue);
   *enabled = !own->disabled;
@@ -658,7 +657,8 @@ static bool same_form(cudaGraph_t a, cudaGraph_t b) {
   if (a->nodes.count != b->nodes.count) return false;
   for (size_t i = 0; i < a->nodes.count; i++) {
     cudaGraphNode_t left = a->nodes.nodes[i], right = b->nodes.nodes[i];
-    if (left->work.type != right->work.type || left->dependencies.count != right->dependencies.count)
+    if (left->work.type != right->work.type ||
+        left->dependencies.count != right->dependencies.count)
       return false;
     for (size_t k = 0; k < left->dependencies.count; k++) {
       size_t n = 0;

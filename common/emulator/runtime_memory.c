@@ -226,9 +226,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
   attributes->type = allocation ? TYPES[allocation->kind] : cudaMemoryTypeUnregistered;
   attributes->device = allocation ? 0 : -2;
   attributes->devicePointer = allocation ? (void *)(uintptr_t)address : NULL;
-  attributes->hostPointer = allocation && allocation->kind == MEMORY_OF_DEVICE
-                                ? NULL
-                                : (void *)(uintptr_t)address;
+  attributes->hostPointer =
+      allocation && allocation->kind == MEMORY_OF_DEVICE ? NULL : (void *)(uintptr_t)address;
   return cudaSuccess;
 }
 
@@ -266,9 +265,9 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
     return cudaErrorInvalidPitchValue;
   for (size_t slice = 0; slice < extent.depth; slice++)
     for (size_t row = 0; row < extent.height; row++) {
-      cudaError_t error = check_copy(row_at(&copy->dstPtr, copy->dstPos, slice, row),
-                                     row_at(&copy->srcPtr, copy->srcPos, slice, row),
-                                     extent.width, copy->kind);
+      cudaError_t error =
+          check_copy(row_at(&copy->dstPtr, copy->dstPos, slice, row),
+                     row_at(&copy->srcPtr, copy->srcPos, slice, row), extent.width, copy->kind);
       if (error != cudaSuccess) return error;
     }
   return cudaSuccess;

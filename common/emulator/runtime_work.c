@@ -65,8 +65,7 @@ cudaError_t work_run(const Work *work) {
 
 bool work_copy(const Work *work, Work *copy) {
   *copy = *work;
-  if (work->type == cudaGraphNodeTypeGraph)
-    return (copy->child = graph_clone(work->child)) != NULL;
+  if (work->type == cudaGraphNodeTypeGraph) return (copy->child = graph_clone(work->child)) != NULL;
   if (work->type != cudaGraphNodeTypeKernel) return true;
   copy->launch.pointers = NULL;
   copy->launch.parameters = runtime_gather_arguments(runtime_entry(work->launch.kernel), NULL,

@@ -1,6 +1,6 @@
-// runtime_work: streams, graphs, pools and copies: what the calls answer, one line each, and whether
-// the data is what it should be. The same executable runs on the H200 and on the emulator; the lines
-// must be the same.
+// runtime_work: streams, graphs, pools and copies: what the calls answer, one line each, and
+// whether the data is what it should be. The same executable runs on the H200 and on the emulator;
+// the lines must be the same.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,8 +267,8 @@ static void nodes(cudaStream_t stream) {
   cudaLaunchAttributeValue cluster = {};
   cluster.clusterDim.x = 2;
   cluster.clusterDim.y = cluster.clusterDim.z = 1;
-  say("cluster attribute", cudaGraphKernelNodeSetAttribute(
-                               add_node, cudaLaunchAttributeClusterDimension, &cluster));
+  say("cluster attribute",
+      cudaGraphKernelNodeSetAttribute(add_node, cudaLaunchAttributeClusterDimension, &cluster));
   CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CUDA_CHECK(cudaGraphLaunch(exec, stream));
   CUDA_CHECK(cudaMemcpyAsync(host, data, 16, cudaMemcpyDeviceToHost, stream));
