@@ -167,13 +167,17 @@ void check_wgmma_fence(Warp *warp, const Instruction *in) {
   registers_fence(warp);
 }
 
-void check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int slot_count,
-                       const SharedPiece *reads, int read_count) {
-  AsyncCheck *operation =
-      check_async_issue(warp, in, 0, ASYNC_WGMMA, reads, read_count, NULL, 0, 0);
+AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
+                              int slot_count) {
+  AsyncCheck *operation = new_operation(warp, in, 0, ASYNC_WGMMA, 0);
   operation->group = check_of(warp)->wgmma_group[operation->agent];
   operation->released = true;
   registers_issue(warp, in, slots, slot_count, operation->group);
+  return operation;
+}
+
+void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
+  shadow_touch(warp, operation, false, pieces, count);
 }
 
 void check_wgmma_commit(Warp *warp, const Instruction *in) {

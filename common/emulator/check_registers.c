@@ -21,7 +21,7 @@ struct WarpCheck {
   const Instruction *touched; /* what touched them last, without a fence since */
   struct Flight {
     uint64_t group;
-    uint16_t *slots;
+    const uint16_t *slots;
     int count;
     const Instruction *in;
   } * flights;
@@ -43,7 +43,6 @@ void registers_begin(Warp *warp) {
   struct WarpCheck *notes = warp->check;
   warp->watched = false;
   if (!notes) return;
-  for (int i = 0; i < notes->flight_count; i++) free(notes->flights[i].slots);
   size_t words = notes->most / 64 + 1;
   memset(notes->used, 0, words * sizeof *notes->used);
   memset(notes->busy, 0, words * sizeof *notes->busy);
@@ -64,6 +63,12 @@ void registers_end(Warp *warp) {
 void registers_fence(Warp *warp) {
   notes_of(warp)->fenced = true;
   notes_of(warp)->touched = NULL;
+}
+
+/* The wgmmas of a batch have the same accumulators. */
+static bool same_slots(const struct Flight *first, const struct Flight *second) {
+  return first->count == second->count &&
+         !memcmp(first->slots, second->slots, (size_t)first->count * sizeof *first->slots);
 }
 
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
@@ -92,16 +97,15 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
     notes->flights = realloc(notes->flights, (size_t)notes->flight_room * sizeof *notes->flights);
     if (!notes->flights) abort();
   }
-  uint16_t *copy = malloc((size_t)count * sizeof *copy + 1);
-  if (!copy) abort();
-  memcpy(copy, slots, (size_t)count * sizeof *copy);
-  notes->flights[notes->flight_count++] = (struct Flight){group, copy, count, in};
+  struct Flight *flight = &notes->flights[notes->flight_count++];
+  *flight = (struct Flight){group, slots, count, in};
+  warp->watched = true;
+  if (flight > notes->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
     set_bit(notes->used, slots[i]);
     set_bit(notes->busy, slots[i]);
     if (slots[i] >= notes->most) notes->most = slots[i] + 1u;
   }
-  warp->watched = true;
 }
 
 /* Groups numbered below `open - pending` are over. */
@@ -112,11 +116,9 @@ void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
   int kept = 0;
   for (int i = 0; i < notes->flight_count; i++) {
     struct Flight *flight = &notes->flights[i];
-    if (flight->group + pending < open) {
-      free(flight->slots);
-      continue;
-    }
-    for (int k = 0; k < flight->count; k++) set_bit(notes->busy, flight->slots[k]);
+    if (flight->group + pending < open) continue;
+    if (kept == 0 || !same_slots(flight, &notes->flights[kept - 1]))
+      for (int k = 0; k < flight->count; k++) set_bit(notes->busy, flight->slots[k]);
     notes->flights[kept++] = *flight;
   }
   notes->flight_count = kept;

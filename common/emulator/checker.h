@@ -111,8 +111,10 @@ void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
 /* The warp's notes, when its memory is given back. */
 void registers_end(Warp *warp);
 void check_wgmma_fence(Warp *warp, const Instruction *in);
-void check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int slot_count,
-                       const SharedPiece *reads, int read_count);
+/* The slots of its registers must outlive the warp's notes. */
+AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
+                              int slot_count);
+void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 void check_wgmma_commit(Warp *warp, const Instruction *in);
 void check_wgmma_wait(Warp *warp, const Instruction *in, int pending);
 

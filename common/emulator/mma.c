@@ -231,21 +231,38 @@ int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int sele
   return 4 * (index / 2) + (int)(which & 3u);
 }
 
+typedef struct {
+  float values[MAX_ROWS * MAX_DEPTH];
+  int16_t exponents[MAX_ROWS * MAX_DEPTH];
+} FloatStore;
+
+static FloatMatrix float_matrix(FloatStore *store, int pitch) {
+  return (FloatMatrix){store->values, store->exponents, (size_t)pitch};
+}
+
+static void copy_number(FloatMatrix from, int from_row, int from_column, FloatMatrix to, int to_row,
+                        int to_column) {
+  const size_t source = (size_t)from_row * from.pitch + (size_t)from_column;
+  const size_t target = (size_t)to_row * to.pitch + (size_t)to_column;
+  to.values[target] = from.values[source];
+  to.exponents[target] = from.exponents[source];
+}
+
 /* Hopper's mma.sync has no circuit for 8-bit floats (its wgmma has): ptxas unpacks them to f16, the
  * lower halves of all registers for one multiplication, the upper halves for a second one that
  * goes on from its sums, and adds C with an ordinary addition. */
-static void multiply_small_floats(const MmaForm *form, const Packed *a, const Packed *b,
-                                  uint32_t *c) {
-  const int depth = form->depth, half = depth / 2, run = form->sparse ? 4 : 2;
-  Packed some_a[MAX_ROWS * MAX_DEPTH], some_b[MAX_DEPTH * 8];
+static void multiply_small_floats(const MmaForm *form, FloatMatrix a, FloatMatrix b, uint32_t *c) {
+  const int half = form->depth / 2, run = form->sparse ? 4 : 2;
+  FloatStore store_a, store_b;
+  const FloatMatrix some_a = float_matrix(&store_a, half), some_b = float_matrix(&store_b, 8);
   uint32_t sums[MAX_ROWS * 8] = {0};
   for (int part = 0; part < 2; part++) {
     for (int k = 0; k < half; k++) {
       const int from = k / run * 2 * run + part * run + k % run;
-      for (int row = 0; row < form->rows; row++) some_a[row * half + k] = a[row * depth + from];
-      for (int column = 0; column < 8; column++) some_b[k * 8 + column] = b[from * 8 + column];
+      for (int row = 0; row < form->rows; row++) copy_number(a, row, from, some_a, row, k);
+      for (int column = 0; column < 8; column++) copy_number(b, from, column, some_b, k, column);
     }
-    multiply_floats(&form->rule, form->rows, 8, half, some_a, (size_t)half, some_b, 8, sums, 8);
+    multiply_floats(&form->rule, form->rows, 8, half, some_a, some_b, sums, 8);
   }
   for (int i = 0; i < form->rows * 8; i++)
     c[i] = form->d == RESULT_F16
@@ -287,7 +304,8 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
     multiply_integers(form->saturate, form->rows, 8, depth, a, (size_t)depth, b, 8, matrices->c, 8);
     return;
   }
-  Packed a[MAX_ROWS * MAX_DEPTH], b[MAX_DEPTH * 8], dense[MAX_ROWS * MAX_DEPTH];
+  FloatStore store_a, store_b, store_dense;
+  const FloatMatrix a = float_matrix(&store_a, a_depth), b = float_matrix(&store_b, 8);
   const size_t a_count = (size_t)(form->rows * a_depth), b_count = (size_t)(depth * 8);
   NumberFormat a_format = form->a, b_format = form->b;
   if (bits == 8) { /* subnormals of e4m3 are ordinary numbers of f16, which the alignment sees */
@@ -295,20 +313,24 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
     small_to_half(form->b, matrices->b, b_count);
     a_format = b_format = NUMBER_F16;
   }
-  pack_numbers(&form->rule, a_format, SIDE_A, false, matrices->a, a, a_count);
-  pack_numbers(&form->rule, b_format, SIDE_B, false, matrices->b, b, b_count);
+  read_numbers(a_format, false, matrices->a, a, a_count);
+  read_numbers(b_format, false, matrices->b, b, b_count);
+  FloatMatrix left = a;
   if (form->sparse) {
-    for (int i = 0; i < form->rows * depth; i++) dense[i] = absent_number;
+    left = float_matrix(&store_dense, depth);
+    for (int i = 0; i < form->rows * depth; i++) {
+      left.values[i] = 0;
+      left.exponents[i] = EXPONENT_ABSENT;
+    }
     for (int row = 0; row < form->rows; row++)
       for (int k = 0; k < a_depth; k++)
-        dense[row * depth + sparse_position(metadata, bits, depth, form->selector, row, k)] =
-            a[row * a_depth + k];
+        copy_number(a, row, k, left, row,
+                    sparse_position(metadata, bits, depth, form->selector, row, k));
   }
-  const Packed *left = form->sparse ? dense : a;
   if (bits == 8)
     multiply_small_floats(form, left, b, matrices->c);
   else
-    multiply_floats(&form->rule, form->rows, 8, depth, left, (size_t)depth, b, 8, matrices->c, 8);
+    multiply_floats(&form->rule, form->rows, 8, depth, left, b, matrices->c, 8);
 }
 
 static void compute_doubles(const MmaForm *form, const void *const *a, const void *const *b,

@@ -1,6 +1,8 @@
 /* tensor_math.c: the arithmetic of the tensor cores (see tensor_math.h for the rule). */
 #include "tensor_math.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <string.h>
 
 #include "half.h"
@@ -16,8 +18,6 @@ enum {
   EXPONENT_SPECIAL = 0x800 /* a sum above this has an infinity or a NaN in it */
 };
 
-const Packed absent_number = -0x4000 * 0x10000;
-
 static const struct {
   uint8_t bits, exponent_bits, mantissa_bits;
   bool is_signed;
@@ -32,62 +32,56 @@ static const struct {
 
 uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
 
-static inline Packed pack(int exponent, int significand) {
-  return (Packed)(((uint32_t)exponent << 16) | ((uint32_t)significand & 0xffffu));
-}
-static inline int packed_exponent(Packed packed) { return packed >> 16; }
-static inline int packed_significand(Packed packed) { return (int16_t)packed; }
-
 /* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
  * number (tf32 lies in the upper 19 bits of 32; the rest is not looked at). */
-static inline __attribute__((always_inline)) void pack_format(
-    int exponent_bits, int mantissa_bits, int spare, bool has_infinity, int shift, bool negate,
-    const uint32_t *restrict numbers, Packed *restrict packed, size_t count) {
+static inline __attribute__((always_inline)) void read_format(
+    int exponent_bits, int mantissa_bits, int spare, bool has_infinity, bool negate,
+    const uint32_t *restrict numbers, float *restrict values, int16_t *restrict exponents,
+    size_t count) {
   const uint32_t top = (1u << exponent_bits) - 1u, mantissa_mask = (1u << mantissa_bits) - 1u;
   const int bias = (int)(top >> 1);
   for (size_t i = 0; i < count; i++) {
     const uint32_t number = numbers[i] >> spare;
     const uint32_t field = (number >> mantissa_bits) & top;
     const uint32_t mantissa = number & mantissa_mask;
-    const int sign =
-        -(int)(((number >> (exponent_bits + mantissa_bits)) & 1u) ^ (negate ? 1u : 0u));
-    const int magnitude = (int)((mantissa | (field != 0 ? mantissa_mask + 1u : 0u)) << shift);
-    const int significand = (magnitude ^ sign) - sign;
+    const uint32_t sign = ((number >> (exponent_bits + mantissa_bits) & 1u) ^ (negate ? 1u : 0u))
+                          << 31;
+    const bool full = field == top && (has_infinity || mantissa == mantissa_mask);
     int exponent = (field != 0 ? (int)field : 1) - bias;
-    exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
-    if (has_infinity) {
-      const int special = mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
-      exponent = field == top ? special : exponent;
+    uint32_t value;
+    if (exponent_bits == 8) { /* the upper part of a float */
+      value = (field << mantissa_bits | mantissa) << (23 - mantissa_bits);
     } else {
-      exponent = (number & (top << mantissa_bits | mantissa_mask)) ==
-                         (top << mantissa_bits | mantissa_mask)
-                     ? EXPONENT_NAN
-                     : exponent;
+      const int significand = (int)(mantissa | (field != 0 ? mantissa_mask + 1u : 0u));
+      const uint32_t unit = (uint32_t)(exponent - mantissa_bits + 127) << 23;
+      value = half_bits((float)significand * half_float(unit));
     }
-    packed[i] = pack(exponent, significand);
+    exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
+    const int special = has_infinity && mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
+    exponents[i] = (int16_t)(full ? special : exponent);
+    values[i] = half_float(sign | (full ? 0u : value));
   }
 }
 
-void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool negate,
-                  const uint32_t *numbers, Packed *packed, size_t count) {
-  const int half = rule->fraction_bits / 2;
-  const int place = side == SIDE_A ? half : rule->fraction_bits - half;
-  const int shift = place - formats[format].mantissa_bits;
+void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
+                  size_t count) {
+  float *values = matrix.values;
+  int16_t *exponents = matrix.exponents;
   switch (format) { /* known numbers of bits make vector code */
     case NUMBER_F16:
-      pack_format(5, 10, 0, true, shift, negate, numbers, packed, count);
+      read_format(5, 10, 0, true, negate, numbers, values, exponents, count);
       break;
     case NUMBER_BF16:
-      pack_format(8, 7, 0, true, shift, negate, numbers, packed, count);
+      read_format(8, 7, 0, true, negate, numbers, values, exponents, count);
       break;
     case NUMBER_TF32:
-      pack_format(8, 10, 13, true, shift, negate, numbers, packed, count);
+      read_format(8, 10, 13, true, negate, numbers, values, exponents, count);
       break;
     case NUMBER_E4M3:
-      pack_format(4, 3, 0, false, shift, negate, numbers, packed, count);
+      read_format(4, 3, 0, false, negate, numbers, values, exponents, count);
       break;
     default:
-      pack_format(5, 2, 0, true, shift, negate, numbers, packed, count);
+      read_format(5, 2, 0, true, negate, numbers, values, exponents, count);
       break;
   }
 }
@@ -162,8 +156,16 @@ static int64_t shifted(int64_t value, int right) {
   return value < 0 ? -(int64_t)cut : (int64_t)cut;
 }
 
-static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packed *b,
-                             size_t b_pitch, uint32_t accumulator) {
+static double power_of_two(int exponent) {
+  const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+/* One row of A, a column of B. */
+static uint32_t add_products(const FloatRule *rule, const float *a, const int16_t *a_exponents,
+                             FloatMatrix b, uint32_t accumulator) {
   const Accumulator c = read_accumulator(rule->half_result, accumulator);
   const uint32_t infinity = rule->half_result ? 0x7c00u : 0x7f800000u;
   const uint32_t minus = rule->half_result ? 0x8000u : 0x80000000u;
@@ -172,50 +174,55 @@ static uint32_t add_products(const FloatRule *rule, const Packed *a, const Packe
   bool positive = c.exponent == EXPONENT_INFINITY && c.significand > 0;
   bool negative = c.exponent == EXPONENT_INFINITY && c.significand < 0;
   for (int k = 0; k < rule->step; k++) {
-    const Packed x = a[k], y = b[(size_t)k * b_pitch];
-    const int exponent = packed_exponent(x) + packed_exponent(y);
-    if (exponent > EXPONENT_SPECIAL) {
-      const bool zero = packed_exponent(x) == EXPONENT_ZERO || packed_exponent(y) == EXPONENT_ZERO;
-      if (packed_exponent(x) == EXPONENT_NAN || packed_exponent(y) == EXPONENT_NAN || zero)
+    const int x = a_exponents[k], y = b.exponents[(size_t)k * b.pitch];
+    if (x + y > EXPONENT_SPECIAL) {
+      if (x == EXPONENT_NAN || y == EXPONENT_NAN || x == EXPONENT_ZERO || y == EXPONENT_ZERO)
         nan = true;
-      else if ((packed_significand(x) < 0) != (packed_significand(y) < 0))
+      else if (signbit(a[k]) != signbit(b.values[(size_t)k * b.pitch]))
         negative = true;
       else
         positive = true;
     }
-    if (exponent > largest) largest = exponent;
+    if (x + y > largest) largest = x + y;
   }
   if (nan || (positive && negative)) return rule->half_result ? 0x7fffu : 0x7fffffffu;
   if (positive) return infinity;
   if (negative) return minus | infinity;
   const int c_place = rule->half_result ? 10 : 23;
   int64_t sum = shifted(c.significand, largest - c.exponent + c_place - rule->fraction_bits);
-  for (int k = 0; k < rule->step; k++) {
-    const Packed x = a[k], y = b[(size_t)k * b_pitch];
-    const int64_t product = (int64_t)packed_significand(x) * packed_significand(y);
-    sum += shifted(product, largest - packed_exponent(x) - packed_exponent(y));
-  }
+  /* So small an exponent is that of zeros only. */
+  const double scale = largest < -900 ? 0 : power_of_two(rule->fraction_bits - largest);
+  for (int k = 0; k < rule->step; k++)
+    sum += (int64_t)((double)a[k] * (double)b.values[(size_t)k * b.pitch] * scale);
   return rule->half_result ? settle_half(sum, largest - rule->fraction_bits)
                            : settle_float(sum, largest - rule->fraction_bits, rule->short_result);
 }
 
-/* ---- Eight results at a time ----
+/* ---- Many results at a time ----
  *
- * The same rule over vectors of eight columns. Two sums of at most 33 terms below 2^27 each cannot
- * overflow 31 bits; their own sum is exact in a double, where it is cut (or rounded to f16).
- * Infinities, NaNs and results near the ends of f32's range go to add_products. */
+ * The same rule over vectors of columns. A product of two numbers is exact in a float; times
+ * 2^(fraction_bits - largest exponent), which is exact, too, it is cut toward zero by becoming an
+ * integer. Half of the products of a step make less than 2^30, so that a sum of 32 bits holds them;
+ * the sum of both halves and the accumulator may overflow, but hardly ever does. Such results,
+ * infinities, NaNs and those near the ends of f32's range go to add_products. */
 
 /* The functions below never leave this file: how vectors would be passed does not matter. */
 #pragma GCC diagnostic ignored "-Wpsabi"
-typedef int32_t Ints __attribute__((vector_size(32)));
-typedef uint32_t Unsigneds __attribute__((vector_size(32)));
-typedef int16_t Shorts __attribute__((vector_size(32)));
-typedef uint16_t UnsignedShorts __attribute__((vector_size(32)));
+#ifdef __AVX512BW__
+#define VECTOR_BYTES 64
+#else
+#define VECTOR_BYTES 32
+#endif
+typedef int32_t Ints __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t Unsigneds __attribute__((vector_size(VECTOR_BYTES)));
+typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
+typedef int16_t Shorts __attribute__((vector_size(VECTOR_BYTES)));
+typedef int16_t HalfOfShorts __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
-enum { WIDTH = 8 };
+enum { WIDTH = VECTOR_BYTES / 4 };
 
 static inline Ints load(const void *from) {
   Ints value;
@@ -223,80 +230,53 @@ static inline Ints load(const void *from) {
   return value;
 }
 static inline Ints all(int32_t value) { return (Ints){0} + value; }
-static inline Ints choose(Ints condition, Ints yes, Ints no) {
-  return (condition & yes) | (~condition & no);
-}
+static inline Floats floats_of(Ints value) { return __builtin_convertvector(value, Floats); }
+static inline Ints cut(Floats value) { return __builtin_convertvector(value, Ints); }
 
-#ifdef __AVX2__
+#if defined(__AVX512BW__)
+static inline Ints larger(Ints a, Ints b) { return (Ints)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  return (Shorts)_mm512_max_epi16((__m512i)a, (__m512i)b);
+}
+static inline bool any_negative(Ints a) {
+  return _mm512_cmplt_epi32_mask((__m512i)a, _mm512_setzero_si512()) != 0;
+}
+#elif defined(__AVX2__)
 static inline Ints larger(Ints a, Ints b) { return (Ints)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 static inline Shorts larger_shorts(Shorts a, Shorts b) {
   return (Shorts)_mm256_max_epi16((__m256i)a, (__m256i)b);
 }
-static inline Ints magnitude_of(Ints a) { return (Ints)_mm256_abs_epi32((__m256i)a); }
-static inline Ints with_sign(Ints a, Ints sign) {
-  return (Ints)_mm256_sign_epi32((__m256i)a, (__m256i)sign);
-}
-static inline Ints shifted_right(Ints a, Ints by) { /* by 32 and more: 0 */
-  return (Ints)_mm256_srlv_epi32((__m256i)a, (__m256i)by);
-}
-/* Lower half times lower half plus upper half times upper half. */
-static inline Ints product(Ints a, Ints b) {
-  return (Ints)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-}
-static inline bool any(Ints condition) { return _mm256_movemask_epi8((__m256i)condition) != 0; }
+static inline bool any_negative(Ints a) { return _mm256_movemask_ps((__m256)a) != 0; }
 #else
-static inline Ints larger(Ints a, Ints b) { return choose(a > b, a, b); }
+static inline Ints larger(Ints a, Ints b) {
+  const Ints first = a > b;
+  return (first & a) | (~first & b);
+}
 static inline Shorts larger_shorts(Shorts a, Shorts b) {
   const Shorts first = a > b;
   return (first & a) | (~first & b);
 }
-static inline Ints magnitude_of(Ints a) { return choose(a < 0, -a, a); }
-static inline Ints with_sign(Ints a, Ints sign) { return choose(sign < 0, -a, a); }
-static inline Ints shifted_right(Ints a, Ints by) {
-  return choose(by > 31, all(0), (Ints)((Unsigneds)a >> (Unsigneds)(by & 31)));
-}
-static inline Ints product(Ints a, Ints b) {
-  return ((a << 16) >> 16) * ((b << 16) >> 16) + (a >> 16) * (b >> 16);
-}
-static inline bool any(Ints condition) {
+static inline bool any_negative(Ints a) {
   int32_t found = 0;
-  for (int i = 0; i < WIDTH; i++) found |= condition[i];
-  return found != 0;
+  for (int i = 0; i < WIDTH; i++) found |= a[i];
+  return found < 0;
 }
 #endif
 
-typedef struct {
-  Ints exponent, magnitude, sign; /* sign: negative, zero or positive */
-} Accumulators;
-
-/* Of f32 a zero has the exponent of a subnormal, an infinity or NaN 128: finish leaves results that
- * far out to add_products anyway. */
-static inline Accumulators read_accumulators(bool half, Ints bits) {
-  const int mantissa_bits = half ? 10 : 23, top = half ? 31 : 255;
-  const Ints field = (bits >> mantissa_bits) & top;
-  const Ints subnormal = field == 0;
-  Accumulators result;
-  result.magnitude = (bits & ((1 << mantissa_bits) - 1)) | (~subnormal & (1 << mantissa_bits));
-  result.exponent = field - subnormal - (top >> 1);
-  result.sign = half ? bits << 16 : bits;
-  if (half) {
-    result.exponent = choose(result.magnitude == 0, all(EXPONENT_ZERO), result.exponent);
-    result.exponent = choose(field == top, all(EXPONENT_INFINITY), result.exponent);
-  }
-  return result;
+/* Of f32 a zero has nearly the exponent of a subnormal, an infinity or NaN 128: results that far
+ * out are left to add_products anyway. */
+static inline Ints accumulator_exponents(bool half, Ints bits) {
+  if (!half) return ((bits >> 23) & 255) - 127;
+  const Ints field = (bits >> 10) & 31, nothing = (bits & 0x7fff) == 0;
+  const Ints exponent = field - (field == 0) - 15;
+  return (nothing & EXPONENT_ZERO) | ((field == 31) & EXPONENT_INFINITY) |
+         (~nothing & (field != 31) & exponent);
 }
 
-/* (first + second) * 2^scale for four of the eight. */
-static inline Doubles exact_sum(Ints first, Ints second, int from) {
-  FourInts x, y;
-  memcpy(&x, (const char *)&first + 4 * from, sizeof x);
-  memcpy(&y, (const char *)&second + 4 * from, sizeof y);
-  return __builtin_convertvector(x, Doubles) + __builtin_convertvector(y, Doubles);
-}
-static inline Doubles power_of_two(Ints exponent, int from) {
-  FourInts four;
-  memcpy(&four, (const char *)&exponent + 4 * from, sizeof four);
-  return (Doubles)((__builtin_convertvector(four, Longs) + 1023) << 52);
+static inline Floats accumulator_values(bool half, Ints bits) {
+  if (!half) return (Floats)bits;
+  const Floats shifted = (Floats)((bits & 0x7fff) << 13); /* its exponent is 112 too small */
+  return (Floats)((Ints)(shifted * 0x1p112f) | (bits & 0x8000) << 16);
 }
 
 /* To nearest even, in units of the last mantissa bit that f16 has for a number of this size. */
@@ -309,161 +289,166 @@ static inline Doubles rounded_to_half(Doubles value) {
   return (value + magic) - magic;
 }
 
-/* Adds the accumulators and rounds; false: add_products must do it. `of_products` is the largest
- * exponent of the products alone. */
-static inline __attribute__((always_inline)) bool finish(const FloatRule *rule, bool half,
-                                                         Accumulators c, Ints of_products, Ints top,
-                                                         Ints even, Ints odd, uint32_t *results) {
-  const int left = rule->fraction_bits - (half ? 10 : 23);
-  const Ints by = top - c.exponent + (left < 0 ? -left : 0); /* by more than 31 nothing is left */
-  even += with_sign(shifted_right(c.magnitude << (left > 0 ? left : 0), by), c.sign);
-  if (half) {
-    if (any(top > EXPONENT_SPECIAL)) return false;
-    const Ints exponent = larger(top, all(-126)) - rule->fraction_bits;
-    for (int i = 0; i < WIDTH; i += 4) {
-      const Doubles value = rounded_to_half(exact_sum(even, odd, i) * power_of_two(exponent, i));
-      const FourFloats narrow = __builtin_convertvector(value, FourFloats);
-      for (int k = 0; k < 4; k++) {
-        const uint32_t bits = half_of_float(narrow[k]);
-        results[i + k] = (bits & 0x7fffu) != 0 ? bits : 0;
-      }
-    }
-    return true;
-  }
-  /* Between 2^-100 and 2^119 nothing can leave f32's range; a plain zero is as good. */
-  enum { LEAST = -100, MOST = 119 };
-  const Ints far = magnitude_of(top - (LEAST + MOST) / 2) > (MOST - LEAST) / 2;
-  if (any(far)) {
-    const Ints nothing = ((even + odd) == 0) & (of_products < EXPONENT_ZERO + 0x100) & (top < 0);
-    if (any(far & ~nothing)) return false;
-  }
-  const int64_t cut_off = rule->short_result ? (1ll << 39) - 1 : (1ll << 29) - 1;
-  const Longs kept = (Longs){~cut_off, ~cut_off, ~cut_off, ~cut_off};
-  const Ints scale = (larger(top, all(LEAST)) + (127 - rule->fraction_bits)) << 23;
+/* sums * 2^exponents as f16. */
+static inline void settle_halves(Ints sums, Ints exponents, uint32_t *results) {
   for (int i = 0; i < WIDTH; i += 4) {
-    const Doubles cut = (Doubles)((Longs)exact_sum(even, odd, i) & kept);
-    FourFloats factor;
-    memcpy(&factor, (const char *)&scale + 4 * i, sizeof factor);
-    const FourFloats narrow = __builtin_convertvector(cut, FourFloats) * factor;
-    memcpy(results + i, &narrow, sizeof narrow);
+    FourInts sum, exponent;
+    memcpy(&sum, (const char *)&sums + 4 * i, sizeof sum);
+    memcpy(&exponent, (const char *)&exponents + 4 * i, sizeof exponent);
+    const Doubles scale = (Doubles)((__builtin_convertvector(exponent, Longs) + 1023) << 52);
+    const Doubles value = rounded_to_half(__builtin_convertvector(sum, Doubles) * scale);
+    const FourFloats narrow = __builtin_convertvector(value, FourFloats);
+    for (int k = 0; k < 4; k++) {
+      const uint32_t bits = half_of_float(narrow[k]);
+      results[i + k] = (bits & 0x7fffu) != 0 ? bits : 0;
+    }
   }
-  return true;
 }
 
-/* B's numbers of one depth in sixteen columns: column i in the lower half of int i, column 8 + i in
- * the upper half. The exponents of both are added, compared and subtracted in one go, and a product
- * picks its half by where A's significand stands. */
+/* A number of A, ready to be spread over a vector. */
 typedef struct {
-  Ints significands;
-  Shorts exponents;
-} PairsOfB;
-typedef struct {
-  int32_t lower, upper; /* the significand, in the lower or in the upper half */
-  int32_t exponent;     /* in both halves */
+  float value;
+  int32_t exponent; /* in both halves */
 } NumberOfA;
 
-/* One row's next `step` products for sixteen columns; `done` has a flag for each eight, false when
- * add_products must do them. With width 1 only the first eight are wanted. */
-static inline __attribute__((always_inline)) void add_products_wide(const FloatRule *rule,
-                                                                    bool half, int step, int width,
-                                                                    const NumberOfA *a,
-                                                                    const PairsOfB *b,
-                                                                    uint32_t *results, bool *done) {
+/* B's numbers of one depth in as many columns as are multiplied at once. */
+enum { BLOCK = 2 * WIDTH };
+typedef struct {
+  float values[BLOCK];
+  int16_t exponents[BLOCK];
+} NumbersOfB;
+
+/* One row's next `step` products for a block. Returns which vectors' columns add_products must do,
+ * a bit each. With width 1 only the first vector is wanted. */
+static inline __attribute__((always_inline)) unsigned add_products_wide(
+    const FloatRule *rule, bool half, int step, int width, const NumberOfA *a, const NumbersOfB *b,
+    uint32_t *results) {
+  enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can leave f32's range */
   Shorts largest = (Shorts)all((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
-    largest = larger_shorts(largest, b[k].exponents + (Shorts)all(a[k].exponent));
-  const Ints of_products[2] = {((Ints)largest << 16) >> 16, (Ints)largest >> 16};
-  Accumulators c[2];
-  Ints top[2];
-  for (int w = 0; w < 2; w++) {
-    c[w] = read_accumulators(half, load(results + (w < width ? WIDTH * w : 0)));
-    top[w] = larger(of_products[w], c[w].exponent);
-  }
-  const Shorts tops = (Shorts)((top[0] & 0xffff) | (top[1] << 16));
-  Ints sums[2][2] = {{all(0), all(0)}, {all(0), all(0)}};
-  for (int k = 0; k < step; k += 2)
-    for (int odd = 0; odd < 2; odd++) {
-      const PairsOfB *pairs = &b[k + odd];
-      const NumberOfA *number = &a[k + odd];
-      const Shorts exponents = pairs->exponents + (Shorts)all(number->exponent);
-      const Ints by = (Ints)((UnsignedShorts)tops - (UnsignedShorts)exponents);
-      const Ints first = product(pairs->significands, all(number->lower));
-      const Ints second = product(pairs->significands, all(number->upper));
-      sums[0][odd] += with_sign(shifted_right(magnitude_of(first), by & 0xffff), first);
-      sums[1][odd] +=
-          with_sign(shifted_right(magnitude_of(second), (Ints)((Unsigneds)by >> 16)), second);
+    largest = larger_shorts(largest, (Shorts)load(b[k].exponents) + (Shorts)all(a[k].exponent));
+  unsigned left_out = 0;
+  for (int w = 0; w < width; w++) {
+    HalfOfShorts part;
+    memcpy(&part, (const char *)&largest + w * (int)sizeof part, sizeof part);
+    const Ints of_products = __builtin_convertvector(part, Ints);
+    const Ints c = load(results + WIDTH * w);
+    const Ints top = larger(of_products, accumulator_exponents(half, c));
+    const Ints far = (top - LEAST) | (MOST - top);
+    if (any_negative(far)) {
+      /* A zero to which zeros are added stays one, a positive one. */
+      const Ints nothing = ((c << (half ? 17 : 1)) == 0) & (of_products < EXPONENT_ZERO + 0x100);
+      if (any_negative(far & ~nothing)) {
+        left_out |= 1u << w;
+        continue;
+      }
     }
-  for (int w = 0; w < width; w++)
-    done[w] = finish(rule, half, c[w], of_products[w], top[w], sums[w][0], sums[w][1],
-                     results + WIDTH * w);
+    const Ints exponents = larger(top, all(LEAST)) - rule->fraction_bits;
+    const Floats scale = (Floats)((127 - exponents) << 23);
+    Unsigneds first = {0}, second = (Unsigneds)cut(accumulator_values(half, c) * scale);
+    for (int k = 0; k < step; k++) {
+      const Floats right = (Floats)load(b[k].values + WIDTH * w);
+      const Unsigneds product = (Unsigneds)cut(right * a[k].value * scale);
+      if (k < step / 2)
+        first += product;
+      else
+        second += product;
+    }
+    const Unsigneds sum = first + second;
+    if (any_negative((Ints)((first ^ sum) & (second ^ sum)))) { /* an overflow */
+      left_out |= 1u << w;
+    } else if (half) {
+      settle_halves((Ints)sum, exponents, results + WIDTH * w);
+    } else {
+      Ints bits = (Ints)(floats_of((Ints)sum) * (Floats)((exponents + 127) << 23));
+      if (rule->short_result) bits &= ~0x3ff;
+      memcpy(results + WIDTH * w, &bits, sizeof bits);
+    }
+  }
+  return left_out;
+}
+
+static void take_block(const float *values, const int16_t *exponents, size_t count,
+                       NumbersOfB *block) {
+  if (count == BLOCK) { /* a known size makes vector moves */
+    memcpy(block->values, values, sizeof block->values);
+    memcpy(block->exponents, exponents, sizeof block->exponents);
+    return;
+  }
+  memset(block, 0, sizeof *block);
+  memcpy(block->values, values, count * sizeof *values);
+  memcpy(block->exponents, exponents, count * sizeof *exponents);
 }
 
 static inline __attribute__((always_inline)) void multiply_step(
-    const FloatRule *rule, bool half, int step, int rows, int columns, int depth, const Packed *a,
-    size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
-    size_t accumulator_pitch) {
+    const FloatRule *rule, bool half, int step, int rows, int columns, int depth, FloatMatrix a,
+    FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
   NumberOfA left[MOST_ROWS * MOST_STEP];
-  PairsOfB right[MOST_STEP];
+  NumbersOfB right[MOST_STEP];
+  uint32_t part[BLOCK] = {0}; /* of the last columns: behind them there is no room for vectors */
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
-        const uint32_t number = (uint32_t)a[(size_t)row * a_pitch + (size_t)(first + k)];
-        left[row * step + k] = (NumberOfA){(int32_t)(number & 0xffffu), (int32_t)(number << 16),
-                                           (int32_t)(number >> 16 | (number & 0xffff0000u))};
+        const size_t at = (size_t)row * a.pitch + (size_t)(first + k);
+        const uint16_t exponent = (uint16_t)a.exponents[at];
+        left[row * step + k] = (NumberOfA){a.values[at], (int32_t)(exponent * 0x10001u)};
       }
-    for (int column = 0; column < columns; column += 2 * WIDTH) {
-      const int width = columns - column > WIDTH ? 2 : 1;
-      const Packed *block = b + (size_t)first * b_pitch + column;
-      for (int k = 0; k < step; k++) {
-        const Ints low = load(block + (size_t)k * b_pitch);
-        const Ints high =
-            width == 2 ? load(block + (size_t)k * b_pitch + WIDTH) : all(absent_number);
-        right[k].significands = (low & 0xffff) | (high << 16);
-        right[k].exponents = (Shorts)((Ints)((Unsigneds)low >> 16) | (high & (int32_t)0xffff0000u));
-      }
+    for (int column = 0; column < columns; column += BLOCK) {
+      const size_t count = (size_t)(columns - column < BLOCK ? columns - column : BLOCK);
+      const size_t block = (size_t)first * b.pitch + (size_t)column;
+      for (size_t k = 0; k < (size_t)step; k++)
+        take_block(b.values + block + k * b.pitch, b.exponents + block + k * b.pitch, count,
+                   &right[k]);
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        bool done[2] = {true, true};
-        if (width == 2)
-          add_products_wide(rule, half, step, 2, left + row * step, right, results, done);
-        else
-          add_products_wide(rule, half, step, 1, left + row * step, right, results, done);
-        for (int i = 0; i < WIDTH * width; i++)
-          if (!done[i / WIDTH])
-            results[i] = add_products(rule, a + (size_t)row * a_pitch + first, block + i, b_pitch,
-                                      results[i]);
+        uint32_t *room = count < BLOCK ? memcpy(part, results, count * 4) : results;
+        const NumberOfA *numbers = left + row * step;
+        const unsigned left_out =
+            count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, room)
+                          : add_products_wide(rule, half, step, 1, numbers, right, room);
+        if (count < BLOCK) memcpy(results, part, count * 4);
+        if (left_out == 0) continue;
+        const size_t from = (size_t)row * a.pitch + (size_t)first;
+        for (size_t i = 0; i < count; i++)
+          if (left_out >> i / WIDTH & 1u)
+            results[i] = add_products(
+                rule, a.values + from, a.exponents + from,
+                (FloatMatrix){b.values + block + i, b.exponents + block + i, b.pitch}, results[i]);
       }
     }
   }
 }
 
-void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
-                     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
-                     size_t accumulator_pitch) {
-#define STEP(half, count)                                                                      \
-  multiply_step(rule, half, count, rows, columns, depth, a, a_pitch, b, b_pitch, accumulators, \
-                accumulator_pitch)
-  if (rule->half_result && rule->step == 16) { /* known counts make better code */
-    STEP(true, 16);
-  } else if (rule->half_result) {
-    STEP(true, rule->step);
-  } else {
-    switch (rule->step) {
-      case 8:
-        STEP(false, 8);
-        break;
-      case 16:
-        STEP(false, 16);
-        break;
-      case 32:
-        STEP(false, 32);
-        break;
-      default:
-        STEP(false, rule->step);
-        break;
-    }
+void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
+                     FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
+#define STEP(half, count) \
+  multiply_step(rule, half, count, rows, columns, depth, a, b, accumulators, accumulator_pitch)
+  if (rule->half_result) {
+    if (rule->step == 16) /* known counts make better code */
+      STEP(true, 16);
+    else
+      STEP(true, rule->step);
+    return;
   }
+  /* So that the sums become floats cut, not rounded. All else here is exact either way. */
+  const int rounding = fegetround();
+  fesetround(FE_TOWARDZERO);
+  switch (rule->step) {
+    case 8:
+      STEP(false, 8);
+      break;
+    case 16:
+      STEP(false, 16);
+      break;
+    case 32:
+      STEP(false, 32);
+      break;
+    default:
+      STEP(false, rule->step);
+      break;
+  }
+  fesetround(rounding);
 #undef STEP
 }
 

@@ -4,10 +4,8 @@
  * aligns them all to the largest exponent among them, cuts each toward zero `fraction_bits` bits
  * below it, adds exactly, and rounds once. tests/emulator/tensor_core.c holds this against an H200.
  *
- * Operands come packed: one int32 a number, its exponent in the upper half and its signed
- * significand in the lower, already shifted so that the product of two significands has
- * fraction_bits bits behind the point. A product is then one multiplication of the lower halves
- * (one instruction for eight), its exponent one addition of the upper ones. */
+ * Of every number the exponent is held beside its value: the alignment goes by the sum of two
+ * exponents, which is not always the exponent of the product. */
 #ifndef EMULATOR_TENSOR_MATH_H
 #define EMULATOR_TENSOR_MATH_H
 
@@ -39,21 +37,25 @@ typedef struct {
   bool short_result; /* f32 accumulators keep 13 mantissa bits */
 } FloatRule;
 
-typedef int32_t Packed;
+/* Numbers as the multiplication wants them. Infinities and NaNs are told by their exponents and
+ * have the value zero (with a sign). */
+typedef struct {
+  float *values;
+  int16_t *exponents;
+  size_t pitch; /* from row to row */
+} FloatMatrix;
+/* Writes `count` numbers, held one to a uint32_t, from *matrix on. */
+void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
+                  size_t count);
 
-/* Packs `count` numbers, held one to a uint32_t, for the given side of the product. */
-typedef enum { SIDE_A, SIDE_B } Side;
-void pack_numbers(const FloatRule *rule, NumberFormat format, Side side, bool negate,
-                  const uint32_t *numbers, Packed *packed, size_t count);
-
-/* What stands where a sparse tile holds nothing: it takes no part, not even times infinity. */
-extern const Packed absent_number;
+/* The exponent, of value 0, where a sparse tile holds nothing: it takes no part, not even times
+ * infinity. */
+enum { EXPONENT_ABSENT = -0x4000 };
 
 /* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits,
  * or f16 bits in the lower half when rule->half_result. `columns` is a multiple of 8. */
-void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, const Packed *a,
-                     size_t a_pitch, const Packed *b, size_t b_pitch, uint32_t *accumulators,
-                     size_t accumulator_pitch);
+void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
+                     FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch);
 /* The same in plain float arithmetic (EMULATOR_MATH=fast); operands are floats. */
 void multiply_floats_fast(bool half_result, int rows, int columns, int depth, const float *a,
                           size_t a_pitch, const float *b, size_t b_pitch, uint32_t *accumulators,

@@ -14,11 +14,12 @@
 #include "checker.h"
 #include "tensor_core.h"
 
-enum { MAX_D = 128, ROWS_OF_WARP = 16, MAX_PIECES = 2048 };
+enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
 
 typedef struct {
   WgmmaForm form;
-  uint16_t d[MAX_D], a[4];
+  uint16_t registers[MAX_D + MAX_A]; /* D's and behind them A's, if they are registers */
+  int register_count;
   uint16_t descriptor_a, descriptor_b, metadata;
   const Operand *scale_d;
   bool watched; /* the function's other instructions land what they touch: it may be held back */
@@ -93,34 +94,55 @@ static StepResult out_of_memory(Warp *warp, const Instruction *in) {
 
 /* ---- Landing ---- */
 
-static StepResult land_one(Warp *warp, const Flight *flight) {
-  const Wgmma *wgmma = flight->in->decoded;
-  WgmmaOperands operands = {.shared = warp->cta->shared,
-                            .shared_bytes = warp->cta->shared_bytes,
-                            .a = matrix_descriptor(flight->descriptor_a),
-                            .b = matrix_descriptor(flight->descriptor_b),
-                            .metadata = flight->metadata,
-                            .scale_d = flight->scale_d,
-                            .fast = settings()->fast_math};
-  uint32_t *d[MAX_D], outside = 0;
-  for (int i = 0; i < 4; i++) operands.a_registers[i] = flight->a[i];
-  for (int i = 0; i < wgmma->form.d_registers; i++) d[i] = column_u32(warp, wgmma->d[i]);
-  if (wgmma_compute(&wgmma->form, &operands, (int)(warp->index % 4), d, &outside)) return STEP_NEXT;
+static StepResult outside_of_shared(Warp *warp, const Flight *flight, const WgmmaOperands *operands,
+                                    uint32_t outside) {
+  const MatrixDescriptor *a = &operands->a, *b = &operands->b;
   return fault(
       warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
       "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
       "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
       "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
-      outside, warp->cta->shared_bytes, operands.a.start, operands.a.leading, operands.a.stride,
-      operands.a.span == 16 ? 0 : operands.a.span, operands.b.start, operands.b.leading,
-      operands.b.stride, operands.b.span == 16 ? 0 : operands.b.span);
+      outside, warp->cta->shared_bytes, a->start, a->leading, a->stride,
+      a->span == 16 ? 0 : a->span, b->start, b->leading, b->stride, b->span == 16 ? 0 : b->span);
 }
 
-static StepResult land_share(Warp *warp, uint32_t count) {
+static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
+  return first->form.columns == second->form.columns && first->form.d == second->form.d &&
+         memcmp(first->registers, second->registers,
+                (size_t)first->form.d_registers * sizeof first->registers[0]) == 0;
+}
+
+/* Lands the first `count` of this warp. */
+static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   struct WarpTensorCore *core = warp->tensor;
   StepResult result = STEP_NEXT;
-  for (uint32_t i = 0; i < count && result == STEP_NEXT; i++)
-    result = land_one(warp, &core->flights[i]);
+  WgmmaResults results;
+  uint32_t *d[MAX_D];
+  const Wgmma *taken = NULL; /* whose accumulators `results` holds */
+  for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
+    const Flight *flight = &core->flights[i];
+    const Wgmma *wgmma = flight->in->decoded;
+    WgmmaOperands operands = {.shared = warp->cta->shared,
+                              .shared_bytes = warp->cta->shared_bytes,
+                              .a = matrix_descriptor(flight->descriptor_a),
+                              .b = matrix_descriptor(flight->descriptor_b),
+                              .metadata = flight->metadata,
+                              .scale_d = flight->scale_d,
+                              .fast = settings()->fast_math,
+                              .moment = moment};
+    for (int r = 0; r < 4; r++) operands.a_registers[r] = flight->a[r];
+    if (taken == NULL || !same_accumulators(taken, wgmma)) {
+      if (taken != NULL) wgmma_give(&taken->form, &results, d);
+      for (int r = 0; r < wgmma->form.d_registers; r++)
+        d[r] = column_u32(warp, wgmma->registers[r]);
+      if (flight->scale_d) wgmma_take(&wgmma->form, d, &results);
+      taken = wgmma;
+    }
+    uint32_t outside = 0;
+    if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
+      result = outside_of_shared(warp, flight, &operands, outside);
+  }
+  if (taken != NULL) wgmma_give(&taken->form, &results, d);
   core->count -= count;
   core->landed += count;
   memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
@@ -129,6 +151,8 @@ static StepResult land_share(Warp *warp, uint32_t count) {
 
 /* Lands the first `count` in flight, in all warps of the group. */
 static StepResult land(Warp *warp, uint32_t count) {
+  static _Thread_local uint64_t moment; /* nothing writes to shared memory while they land */
+  moment++;
   const uint64_t landed = warp->tensor->landed + count;
   StepResult result = STEP_NEXT;
   for (uint32_t i = 0; i < WARPS_OF_GROUP && result == STEP_NEXT; i++) {
@@ -136,91 +160,109 @@ static StepResult land(Warp *warp, uint32_t count) {
     if (peer == NULL || peer->tensor == NULL || peer->tensor->landed >= landed) continue;
     const uint64_t behind = landed - peer->tensor->landed;
     const uint32_t in_flight = peer->tensor->count;
-    result = land_share(peer, behind < in_flight ? (uint32_t)behind : in_flight);
+    result = land_share(peer, behind < in_flight ? (uint32_t)behind : in_flight, moment);
   }
   return result;
 }
 
 /* ---- What the checker hears ---- */
 
+/* The bytes of an operand, as few pieces. GEMMs use the same few descriptors again and again, and
+ * the four warps of a group the same one of B: so the last lists are kept. */
 typedef struct {
-  SharedPiece pieces[MAX_PIECES];
+  uint64_t descriptor;
+  int32_t first, outers, first_chunk, chunks;
+  uint32_t rank, mn_major;
+} ListName;
+enum { MAX_PIECES = 1024, KEPT_SETS = 16, KEPT_IN_SET = 4 };
+typedef struct {
+  ListName name;
+  uint32_t least, end;
   int count;
+  SharedPiece pieces[MAX_PIECES];
 } PieceList;
+typedef struct {
+  unsigned next; /* to be replaced */
+  PieceList lists[KEPT_IN_SET];
+} KeptSet;
 
-static void add_piece(PieceList *list, uint32_t address, uint32_t bytes) {
+static void add_piece(PieceList *list, uint32_t address) {
+  enum { BYTES = 16 };
   if (list->count > 0) {
     SharedPiece *last = &list->pieces[list->count - 1];
     if (last->address + last->bytes == address) {
-      last->bytes += bytes;
+      last->bytes += BYTES;
       return;
     }
-    if (address + bytes == last->address) { /* the swizzle swaps neighbours */
+    if (address + BYTES == last->address) { /* the swizzle swaps neighbours */
       last->address = address;
-      last->bytes += bytes;
+      last->bytes += BYTES;
       return;
     }
   }
-  if (list->count < MAX_PIECES) list->pieces[list->count++] = (SharedPiece){address, bytes};
+  list->pieces[list->count++] = (SharedPiece){address, BYTES};
 }
 
-/* The chunks [first, first + outers) x [chunk, chunk + chunks), in the order in which they join. */
-static void add_tile(PieceList *list, uint32_t rank_bits, const MatrixDescriptor *matrix,
-                     bool mn_major, int first, int outers, int first_chunk, int chunks) {
-  if (matrix->span == 16) {
-    for (int chunk = 0; chunk < chunks; chunk++)
-      for (int outer = 0; outer < outers; outer++)
-        add_piece(list,
-                  rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk),
-                  16);
-    return;
-  }
-  for (int outer = 0; outer < outers; outer++)
-    for (int chunk = 0; chunk < chunks; chunk++)
-      add_piece(list,
-                rank_bits | chunk_offset(matrix, mn_major, first + outer, first_chunk + chunk), 16);
-}
-
-static void tell_layout(Warp *warp, const Instruction *in, const MatrixDescriptor *matrix,
-                        const PieceList *list, int first_piece) {
-  uint32_t least = UINT32_MAX, end = 0;
-  for (int i = first_piece; i < list->count; i++) {
+/* The chunks [first, first + outers) x [first_chunk, first_chunk + chunks), in the order in which
+ * they join. */
+static void list_pieces(const ListName *name, PieceList *list) {
+  const MatrixDescriptor matrix = matrix_descriptor(name->descriptor);
+  const bool by_chunk = matrix.span == 16;
+  const int outermost = by_chunk ? name->chunks : name->outers;
+  const int innermost = by_chunk ? name->outers : name->chunks;
+  list->name = *name;
+  list->count = 0;
+  for (int i = 0; i < outermost; i++)
+    for (int k = 0; k < innermost; k++)
+      add_piece(list, name->rank << 24 |
+                          chunk_offset(&matrix, name->mn_major, name->first + (by_chunk ? k : i),
+                                       name->first_chunk + (by_chunk ? i : k)));
+  list->least = UINT32_MAX;
+  list->end = 0;
+  for (int i = 0; i < list->count; i++) {
     const SharedPiece *piece = &list->pieces[i];
-    if (piece->address < least) least = piece->address;
-    if (piece->address + piece->bytes > end) end = piece->address + piece->bytes;
+    if (piece->address < list->least) list->least = piece->address;
+    if (piece->address + piece->bytes > list->end) list->end = piece->address + piece->bytes;
   }
-  if (end > least)
-    check_tile_layout(warp, in, least, end - least, matrix->span == 16 ? 0 : (int)matrix->span,
-                      false, PROXY_TENSOR_CORE);
+}
+
+static const PieceList *pieces_of(const ListName *name) {
+  const uint64_t mixed = (name->descriptor ^ (uint64_t)(name->first + name->first_chunk) << 20) *
+                         0x9e3779b97f4a7c15ull;
+  KeptSet *sets = wgmma_thread_memory(MEMORY_LISTS, KEPT_SETS * sizeof *sets);
+  KeptSet *set = &sets[mixed >> 60];
+  for (int i = 0; i < KEPT_IN_SET; i++)
+    if (set->lists[i].count > 0 && memcmp(&set->lists[i].name, name, sizeof *name) == 0)
+      return &set->lists[i];
+  PieceList *list = &set->lists[set->next++ % KEPT_IN_SET];
+  list_pieces(name, list);
+  return list;
+}
+
+static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListName name) {
+  const PieceList *list = pieces_of(&name);
+  const uint32_t span = matrix_descriptor(name.descriptor).span;
+  check_wgmma_reads(warp, operation, list->pieces, list->count);
+  check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
+                    false, PROXY_TENSOR_CORE);
 }
 
 static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
   const Wgmma *wgmma = in->decoded;
   const WgmmaForm *form = &wgmma->form;
   const int quarter = (int)(warp->index % 4);
-  const uint32_t rank_bits = warp->cta->rank << 24;
-  static _Thread_local PieceList list;
-  list.count = 0;
-  if (!form->a_in_registers) {
-    const MatrixDescriptor a = matrix_descriptor(flight->descriptor_a);
-    const ChunkCount count = wgmma_chunks(form, SIDE_A);
-    if (form->a_mn_major)
-      add_tile(&list, rank_bits, &a, true, 0, count.outer, quarter * 2, 2);
-    else
-      add_tile(&list, rank_bits, &a, false, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, count.chunks);
-    tell_layout(warp, in, &a, &list, 0);
-  }
-  const int first_of_b = list.count;
-  const MatrixDescriptor b = matrix_descriptor(flight->descriptor_b);
-  const ChunkCount count = wgmma_chunks(form, SIDE_B);
-  add_tile(&list, rank_bits, &b, form->b_mn_major, 0, count.outer, 0, count.chunks);
-  tell_layout(warp, in, &b, &list, first_of_b);
-  uint16_t slots[MAX_D + 4];
-  int slot_count = form->d_registers;
-  memcpy(slots, wgmma->d, (size_t)slot_count * sizeof slots[0]);
-  if (form->a_in_registers)
-    for (int i = 0; i < 4; i++) slots[slot_count++] = wgmma->a[i];
-  check_wgmma_issue(warp, in, slots, slot_count, list.pieces, list.count);
+  const uint32_t rank = warp->cta->rank;
+  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
+  const ChunkCount a = wgmma_chunks(form, SIDE_A), b = wgmma_chunks(form, SIDE_B);
+  if (!form->a_in_registers && form->a_mn_major)
+    tell_reads(warp, in, operation,
+               (ListName){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true});
+  else if (!form->a_in_registers)
+    tell_reads(warp, in, operation,
+               (ListName){flight->descriptor_a, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, a.chunks,
+                          rank, false});
+  tell_reads(warp, in, operation,
+             (ListName){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major});
 }
 
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
@@ -273,7 +315,8 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   flight->descriptor_b = column_u64(warp, wgmma->descriptor_b)[0];
   if (form->a_in_registers)
     for (int i = 0; i < 4; i++)
-      memcpy(flight->a[i], column_u32(warp, wgmma->a[i]), sizeof flight->a[i]);
+      memcpy(flight->a[i], column_u32(warp, wgmma->registers[form->d_registers + i]),
+             sizeof flight->a[i]);
   if (form->sparse)
     memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
   flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
@@ -338,9 +381,11 @@ static bool decode_multiplication(Decoder *decoder, const PtxStatement *statemen
   const int count = 4 + (sparse ? 2 : 0) + (is_float ? 2 : 0) +
                     (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
   if (!form_operands(&form, count, count)) return false;
-  if (!register_list(&form, 0, TYPE_B32, shape->d_registers, true, wgmma->d)) return false;
+  if (!register_list(&form, 0, TYPE_B32, shape->d_registers, true, wgmma->registers)) return false;
+  wgmma->register_count = shape->d_registers + (shape->a_in_registers ? MAX_A : 0);
   if (shape->a_in_registers) {
-    if (!register_list(&form, 1, TYPE_B32, 4, false, wgmma->a)) return false;
+    if (!register_list(&form, 1, TYPE_B32, MAX_A, false, wgmma->registers + shape->d_registers))
+      return false;
   } else if (!register_list(&form, 1, TYPE_B64, 1, false, &wgmma->descriptor_a)) {
     return false;
   }
@@ -417,7 +462,7 @@ static bool flight_touches(const Flight *flight, const Watched *watched) {
   const Wgmma *wgmma = flight->in->decoded;
   for (int i = 0; i < watched->touched_count; i++)
     for (int k = 0; k < wgmma->form.d_registers; k++)
-      if (wgmma->d[k] == watched->touched[i]) return true;
+      if (wgmma->registers[k] == watched->touched[i]) return true;
   return false;
 }
 
@@ -468,7 +513,7 @@ void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count
     const Wgmma *wgmma = code[i].decoded;
     any = true;
     for (int k = 0; k < wgmma->form.d_registers; k++)
-      accumulators[wgmma->d[k] / 64] |= 1ull << (wgmma->d[k] % 64);
+      accumulators[wgmma->registers[k] / 64] |= 1ull << (wgmma->registers[k] % 64);
   }
   if (!any) return;
   for (uint32_t i = 0; i < count; i++) {

@@ -54,6 +54,7 @@ static inline uint32_t chunk_offset(const MatrixDescriptor *matrix, bool mn_majo
 }
 
 /* How many of both an operand has. */
+typedef enum { SIDE_A, SIDE_B } Side;
 typedef struct {
   int outer, chunks;
 } ChunkCount;
@@ -67,11 +68,27 @@ typedef struct {
   const uint32_t *metadata;
   bool scale_d; /* false: D = A * B */
   bool fast;    /* plain float arithmetic */
+  /* While this number stays the same (and is not 0), so does shared memory: a tile that was read
+   * need not be read again. */
+  uint64_t moment;
 } WgmmaOperands;
 
-/* One warp's 16 rows, `quarter` of the 64. False: a chunk lies outside of shared memory, its offset
- * is in *outside, and nothing was computed. */
-bool wgmma_compute(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                   uint32_t *const *d, uint32_t *outside);
+/* One warp's 16 rows, `quarter` of the 64, in the order that the multiplication wants. To take them
+ * out of the registers and to put them back costs as much as a fifth of a product, so that those
+ * that follow each other on the same accumulators do it once. */
+typedef struct {
+  uint32_t numbers[16 * 256];
+} WgmmaResults;
+void wgmma_take(const WgmmaForm *form, uint32_t *const *d, WgmmaResults *results);
+void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *const *d);
+
+/* False: a chunk lies outside of shared memory, its offset is in *outside. */
+bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                    WgmmaResults *results, uint32_t *outside);
+
+/* Memory that a host thread keeps until it ends, zero at first. (Thread-local variables of that
+ * size would be taken from the stack of every thread of the program.) */
+typedef enum { MEMORY_TILES, MEMORY_LISTS, MEMORY_KINDS } ThreadMemory;
+void *wgmma_thread_memory(ThreadMemory kind, size_t bytes);
 
 #endif

@@ -1,4 +1,6 @@
 /* wgmma_tile.c: where a matrix descriptor's numbers are, and one warp's share of the product. */
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "wgmma.h"
@@ -103,6 +105,23 @@ ChunkCount wgmma_chunks(const WgmmaForm *form, Side side) {
 
 /* ---- Tiles ---- */
 
+static pthread_key_t keys[MEMORY_KINDS];
+
+static void make_keys(void) {
+  for (int i = 0; i < MEMORY_KINDS; i++)
+    if (pthread_key_create(&keys[i], free) != 0) abort();
+}
+
+void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_keys);
+  void *memory = pthread_getspecific(keys[kind]);
+  if (memory != NULL) return memory;
+  memory = calloc(1, bytes);
+  if (memory == NULL || pthread_setspecific(keys[kind], memory) != 0) abort();
+  return memory;
+}
+
 /* The chunks [first_chunk, first_chunk + chunks) of the rows (or depths) from first_outer on, one
  * after the other. */
 static bool gather(const WgmmaOperands *operands, const MatrixDescriptor *matrix, bool mn_major,
@@ -139,34 +158,34 @@ static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
 static int column_place(int column);
 
 /* A tile ready to multiply, of the kind that the type needs. */
+#define TILE(count)             \
+  union {                       \
+    struct {                    \
+      float values[count];      \
+      int16_t exponents[count]; \
+    };                          \
+    int16_t integers[count];    \
+  }
+typedef TILE(WARP_ROWS *MAX_DEPTH) TileOfA;
 typedef union {
-  Packed packed[MAX_DEPTH * MAX_COLUMNS];
-  float floats[MAX_DEPTH * MAX_COLUMNS];
-  int16_t integers[MAX_DEPTH * MAX_COLUMNS];
+  TILE(MAX_DEPTH *MAX_COLUMNS);
   uint64_t bits[MAX_COLUMNS * 4];
 } Tile;
 
-static void prepare(const WgmmaForm *form, NumberFormat format, Side side, bool negate, bool fast,
-                    const uint32_t *numbers, Tile *tile, size_t count) {
-  if (form->d == RESULT_S32)
-    for (size_t i = 0; i < count; i++) tile->integers[i] = extend_integer(format, numbers[i]);
-  else if (fast)
-    widen_numbers(format, negate, numbers, tile->floats, count);
-  else
-    pack_numbers(&form->rule, format, side, negate, numbers, tile->packed, count);
-}
-
-/* The four warps of a group read the same B, one soon after the other, and to prepare it costs as
- * much as a sixth of the product. So the last few are kept with the bytes they were made of. */
+/* The four warps of a group read the same B, and to prepare it costs as much as a warp's share of
+ * the product. So the last few are kept with the bytes they were made of: other warpgroups will
+ * multiply by them, too. */
 enum { KEPT = 8, MAX_BYTES = MAX_COLUMNS * 64 };
 typedef struct {
-  size_t bytes_count;
-  int columns, depth, format;
-  bool mn_major, negate, fast, half_result;
+  MatrixDescriptor matrix;
+  int32_t columns, depth, format, mn_major, negate, fast;
+} TileName;
+typedef struct {
+  TileName name;
+  uint64_t moment; /* when it was last seen to be so */
   uint8_t bytes[MAX_BYTES];
   Tile tile;
 } KeptTile;
-static _Thread_local KeptTile kept_tiles[KEPT];
 
 /* B's numbers at depth k, in the order of column_place. */
 static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, uint32_t *row) {
@@ -192,28 +211,22 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
 #undef TAKE
 }
 
-static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
+static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
+  const TileName name = {operands->b,      form->columns,  form->depth,   (int32_t)form->b,
+                         form->b_mn_major, form->negate_b, operands->fast};
+  KeptTile *tiles = wgmma_thread_memory(MEMORY_TILES, KEPT * sizeof *tiles);
+  KeptTile *kept = &tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
+  const bool known = memcmp(&kept->name, &name, sizeof name) == 0;
+  if (known && operands->moment != 0 && kept->moment == operands->moment) return &kept->tile;
   uint8_t bytes[MAX_BYTES];
   const ChunkCount count = wgmma_chunks(form, SIDE_B);
   if (!gather(operands, &operands->b, form->b_mn_major, 0, count.outer, 0, count.chunks, bytes,
               outside))
     return NULL;
   const size_t bytes_count = (size_t)(count.outer * count.chunks) * CHUNK;
-  KeptTile *kept = &kept_tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
-  if (kept->bytes_count == bytes_count && kept->columns == form->columns &&
-      kept->depth == form->depth && kept->format == (int)form->b &&
-      kept->mn_major == form->b_mn_major && kept->negate == form->negate_b &&
-      kept->fast == operands->fast && kept->half_result == form->rule.half_result &&
-      memcmp(kept->bytes, bytes, bytes_count) == 0)
-    return &kept->tile;
-  kept->bytes_count = bytes_count;
-  kept->columns = form->columns;
-  kept->depth = form->depth;
-  kept->format = (int)form->b;
-  kept->mn_major = form->b_mn_major;
-  kept->negate = form->negate_b;
-  kept->fast = operands->fast;
-  kept->half_result = form->rule.half_result;
+  kept->moment = operands->moment;
+  if (known && memcmp(kept->bytes, bytes, bytes_count) == 0) return &kept->tile;
+  kept->name = name;
   memcpy(kept->bytes, bytes, bytes_count);
   Tile *tile = &kept->tile;
   const int columns = form->columns;
@@ -228,9 +241,11 @@ static const Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, 
       for (int n = 0; n < columns; n++)
         tile->integers[k * columns + n] = extend_integer(form->b, row[n]);
     else if (operands->fast)
-      widen_numbers(form->b, form->negate_b, row, tile->floats + k * columns, (size_t)columns);
+      widen_numbers(form->b, form->negate_b, row, tile->values + k * columns, (size_t)columns);
     else
-      pack_numbers(&form->rule, form->b, SIDE_B, form->negate_b, row, tile->packed + k * columns,
+      read_numbers(form->b, form->negate_b, row,
+                   (FloatMatrix){.values = tile->values + k * columns,
+                                 .exponents = tile->exponents + k * columns},
                    (size_t)columns);
   }
   return tile;
@@ -268,6 +283,38 @@ static bool numbers_a(const WgmmaForm *form, const WgmmaOperands *operands, int 
   return true;
 }
 
+static void prepare_a(const WgmmaForm *form, bool fast, const uint32_t *numbers, TileOfA *tile) {
+  const size_t count = (size_t)(WARP_ROWS * form->depth / (form->sparse ? 2 : 1));
+  if (form->d == RESULT_S32)
+    for (size_t i = 0; i < count; i++) tile->integers[i] = extend_integer(form->a, numbers[i]);
+  else if (fast)
+    widen_numbers(form->a, form->negate_a, numbers, tile->values, count);
+  else
+    read_numbers(form->a, form->negate_a, numbers,
+                 (FloatMatrix){.values = tile->values, .exponents = tile->exponents}, count);
+}
+
+/* Puts the numbers of a sparse tile where its metadata says. */
+static void spread(const WgmmaForm *form, const WgmmaOperands *operands, const TileOfA *compressed,
+                   TileOfA *dense) {
+  const int depth = form->depth, kept = depth / 2;
+  memset(dense, 0, sizeof *dense);
+  if (form->d != RESULT_S32)
+    for (int i = 0; i < WARP_ROWS * depth; i++) dense->exponents[i] = EXPONENT_ABSENT;
+  for (int row = 0; row < WARP_ROWS; row++)
+    for (int k = 0; k < kept; k++) {
+      const int from = row * kept + k;
+      const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a), depth,
+                                                   form->selector, row, k);
+      if (form->d == RESULT_S32) {
+        dense->integers[to] = compressed->integers[from];
+      } else {
+        dense->values[to] = compressed->values[from];
+        dense->exponents[to] = compressed->exponents[from];
+      }
+    }
+}
+
 static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
                           const Tile *b, uint32_t *results, uint32_t *outside) {
   uint64_t a[WARP_ROWS][4];
@@ -299,10 +346,10 @@ static bool multiply_bits(const WgmmaForm *form, const WgmmaOperands *operands, 
 
 static int column_place(int column) { return column / 8 * 8 + column % 8 / 2 + column % 2 * 4; }
 
-static void read_results(const WgmmaForm *form, uint32_t *const *d, uint32_t *results) {
+void wgmma_take(const WgmmaForm *form, uint32_t *const *d, WgmmaResults *results) {
   for (int block = 0; block < form->columns / 8; block++)
     for (int row = 0; row < WARP_ROWS; row++) {
-      uint32_t *at = &results[row * form->columns + block * 8];
+      uint32_t *at = &results->numbers[row * form->columns + block * 8];
       const int lane = row % 8 * 4;
       if (form->d == RESULT_F16) {
         const uint32_t *from = d[2 * block + row / 8] + lane;
@@ -317,10 +364,10 @@ static void read_results(const WgmmaForm *form, uint32_t *const *d, uint32_t *re
     }
 }
 
-static void write_results(const WgmmaForm *form, const uint32_t *results, uint32_t *const *d) {
+void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *const *d) {
   for (int block = 0; block < form->columns / 8; block++)
     for (int row = 0; row < WARP_ROWS; row++) {
-      const uint32_t *at = &results[row * form->columns + block * 8];
+      const uint32_t *at = &results->numbers[row * form->columns + block * 8];
       const int lane = row % 8 * 4;
       if (form->d == RESULT_F16) {
         uint32_t *to = d[2 * block + row / 8] + lane;
@@ -332,54 +379,31 @@ static void write_results(const WgmmaForm *form, const uint32_t *results, uint32
     }
 }
 
-bool wgmma_compute(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
-                   uint32_t *const *d, uint32_t *outside) {
+bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
+                    WgmmaResults *results, uint32_t *outside) {
   const int columns = form->columns, depth = form->depth;
   const size_t pitch = (size_t)columns;
-  uint32_t results[WARP_ROWS * MAX_COLUMNS];
-  const Tile *b = tile_b(form, operands, outside);
+  uint32_t *sums = results->numbers;
+  Tile *b = tile_b(form, operands, outside);
   if (b == NULL) return false;
-  if (operands->scale_d)
-    read_results(form, d, results);
-  else
-    memset(results, 0, (size_t)(WARP_ROWS * columns) * sizeof results[0]);
-  if (form->a == NUMBER_B1) {
-    if (!multiply_bits(form, operands, quarter, b, results, outside)) return false;
-    write_results(form, results, d);
-    return true;
-  }
+  if (!operands->scale_d) memset(sums, 0, WARP_ROWS * pitch * sizeof *sums);
+  if (form->a == NUMBER_B1) return multiply_bits(form, operands, quarter, b, sums, outside);
 
   uint32_t numbers[WARP_ROWS * MAX_DEPTH];
-  static _Thread_local Tile a, dense;
+  TileOfA compressed, dense;
   if (!numbers_a(form, operands, quarter, numbers, outside)) return false;
-  const int a_depth = form->sparse ? depth / 2 : depth;
-  prepare(form, form->a, SIDE_A, form->negate_a, operands->fast, numbers, &a,
-          (size_t)(WARP_ROWS * a_depth));
-  if (form->sparse) {
-    memset(&dense, 0, sizeof(Packed) * WARP_ROWS * (size_t)depth);
-    if (form->d != RESULT_S32 && !operands->fast)
-      for (int i = 0; i < WARP_ROWS * depth; i++) dense.packed[i] = absent_number;
-    for (int row = 0; row < WARP_ROWS; row++)
-      for (int k = 0; k < a_depth; k++) {
-        const int to = row * depth + sparse_position(operands->metadata, number_bits(form->a),
-                                                     depth, form->selector, row, k);
-        const int from = row * a_depth + k;
-        if (form->d == RESULT_S32)
-          dense.integers[to] = a.integers[from];
-        else
-          dense.packed[to] = a.packed[from]; /* as wide as a float */
-      }
-  }
-  const Tile *left = form->sparse ? &dense : &a;
+  prepare_a(form, operands->fast, numbers, &compressed);
+  if (form->sparse) spread(form, operands, &compressed, &dense);
+  TileOfA *a = form->sparse ? &dense : &compressed;
   if (form->d == RESULT_S32)
-    multiply_integers(form->saturate, WARP_ROWS, columns, depth, left->integers, (size_t)depth,
-                      b->integers, pitch, results, pitch);
+    multiply_integers(form->saturate, WARP_ROWS, columns, depth, a->integers, (size_t)depth,
+                      b->integers, pitch, sums, pitch);
   else if (operands->fast)
-    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, left->floats,
-                         (size_t)depth, b->floats, pitch, results, pitch);
+    multiply_floats_fast(form->d == RESULT_F16, WARP_ROWS, columns, depth, a->values, (size_t)depth,
+                         b->values, pitch, sums, pitch);
   else
-    multiply_floats(&form->rule, WARP_ROWS, columns, depth, left->packed, (size_t)depth, b->packed,
-                    pitch, results, pitch);
-  write_results(form, results, d);
+    multiply_floats(&form->rule, WARP_ROWS, columns, depth,
+                    (FloatMatrix){a->values, a->exponents, (size_t)depth},
+                    (FloatMatrix){b->values, b->exponents, pitch}, sums, pitch);
   return true;
 }

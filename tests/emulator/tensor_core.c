@@ -1,6 +1,6 @@
 /* tensor_core.c: the emulator's tensor-core arithmetic against what an H200 answered, without a
  * GPU, a machine or PTX: it makes the operands that the recorded runs of mma_cases and wgmma_cases
- * made, calls mma_compute and wgmma_compute, and compares the digests of the results.
+ * made, calls mma_compute and wgmma_multiply, and compares the digests of the results.
  *
  *   tensor_core [FOLDER]   of the recordings; default tests/emulator/recorded
  *
@@ -194,11 +194,14 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
         }
         for (int i = 0; i < 4; i++) operands.a_registers[i] = a[i];
         for (int i = 0; i < form.d_registers; i++) d_columns[i] = d[i];
-        if (!wgmma_compute(&form, &operands, quarter, d_columns, &outside)) {
+        WgmmaResults sums;
+        wgmma_take(&form, d_columns, &sums);
+        if (!wgmma_multiply(&form, &operands, quarter, &sums, &outside)) {
           printf("%s: offset %u is outside of shared memory\n", name, outside);
           wrong++;
           return;
         }
+        wgmma_give(&form, &sums, d_columns);
         for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
           for (uint32_t lane = 0; lane < LANES; lane++)
             digest +=
