@@ -718,7 +718,10 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
         last = state;
         last_rank = rank;
       }
-      word = states_move_run(notes, word, whole_end, state, last_next);
+      if (whole_end - word == TWO_CHUNKS && states_move_two_chunks(notes, word, state, last_next))
+        word = whole_end;
+      else
+        word = states_move_run(notes, word, whole_end, state, last_next);
     }
     if (word * 4 < end && word < notes->words) {
       touch_part(now, notes, word, (uint8_t)((1u << (end & 3)) - 1));

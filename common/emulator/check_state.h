@@ -241,6 +241,19 @@ static inline void states_set(struct CtaCheck *notes, uint32_t word, uint32_t st
   if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
   notes->states[word] = state;
 }
+/* The same as states_move_run for two chunks of 16 bytes, which is what a swizzle leaves together
+ * of a row that a wgmma reads. False: they are not all in that state, or their line is not split.
+ */
+enum { TWO_CHUNKS = 8 };
+static inline bool states_move_two_chunks(struct CtaCheck *notes, uint32_t word, uint32_t state,
+                                          uint32_t next) {
+  if (word % TWO_CHUNKS != 0 || notes->lines[word / LINE_WORDS] != STATE_SPLIT) return false;
+  uint32_t *states = notes->states + word, differing = 0;
+  for (int i = 0; i < TWO_CHUNKS; i++) differing |= states[i] ^ state;
+  if (differing != 0) return false;
+  for (int i = 0; i < TWO_CHUNKS; i++) states[i] = next;
+  return true;
+}
 /* The next word that may be in another state. */
 static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) {
   if (notes->lines[word / LINE_WORDS] == STATE_SPLIT) return word + 1;

@@ -158,8 +158,6 @@ void states_split(struct CtaCheck *notes, uint32_t line) {
   notes->lines[line] = STATE_SPLIT;
 }
 
-enum { BATCH = 8 };
-
 /* Are these words of one line all in that state? */
 static bool line_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count,
                        uint32_t state) {
@@ -168,12 +166,9 @@ static bool line_alike(const struct CtaCheck *notes, uint32_t word, uint32_t cou
   const uint32_t *states = notes->states + word;
   if (count == LINE_WORDS) {
     for (uint32_t i = 0; i < LINE_WORDS; i++) differing |= states[i] ^ state;
-    return differing == 0;
+  } else {
+    for (uint32_t i = 0; i < count; i++) differing |= states[i] ^ state;
   }
-  /* Of a swizzled row a wgmma reads two chunks of 16 bytes. */
-  for (; count >= BATCH; count -= BATCH, states += BATCH)
-    for (int i = 0; i < BATCH; i++) differing |= states[i] ^ state;
-  for (uint32_t i = 0; i < count; i++) differing |= states[i] ^ state;
   return differing == 0;
 }
 
@@ -183,10 +178,7 @@ static void line_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uin
     return;
   }
   if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
-  uint32_t *states = notes->states + word;
-  for (; count >= BATCH; count -= BATCH, states += BATCH)
-    for (int i = 0; i < BATCH; i++) states[i] = state;
-  for (uint32_t i = 0; i < count; i++) states[i] = state;
+  for (uint32_t i = 0; i < count; i++) notes->states[word + i] = state;
 }
 
 static uint32_t in_line(uint32_t word, uint32_t end) {
