@@ -189,6 +189,45 @@ EOF
   [ "$status" -eq 0 ] && [ "$output" = "error 0" ]
 }
 
+@test "forms of instructions as public programs write them" {
+  run "$run_ptx" tests/emulator/ptx/forms.ptx
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "a wait that gives up by the clock gets there, however long its patience" {
+  cat >"$BATS_TEST_TMPDIR/patience.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry gives_up(.param .u64 out, .param .u64 patience) {
+  .shared .align 8 .b64 barrier;
+  .reg .pred %p;
+  .reg .b64 %a<6>;
+  .reg .b32 %r;
+  mov.u32 %r, barrier;
+  mbarrier.init.shared.b64 [%r], 1;
+  mov.u64 %a0, %clock64;
+  ld.param.u64 %a1, [patience];
+AGAIN:
+  mbarrier.try_wait.parity.shared.b64 %p, [%r], 0;
+  @%p trap;
+  mov.u64 %a2, %clock64;
+  sub.u64 %a2, %a2, %a0;
+  setp.lt.u64 %p, %a2, %a1;
+  @%p bra AGAIN;
+  ld.param.u64 %a3, [out];
+  st.global.u32 [%a3], 77;
+  ret;
+}
+EOF
+  for patience in 100000 200000000000 10000000000000; do
+    run "$run_ptx" "$BATS_TEST_TMPDIR/patience.ptx" gives_up 1 1 buffer:u32:1 8:$patience
+    echo "$output"
+    [ "$output" = "error 0"$'\n'"0: 77" ]
+  done
+}
+
 @test "parameters in registers: declared before and behind, results, guarded calls and returns" {
   run "$run_ptx" tests/emulator/ptx/register_parameters.ptx kernel 1 8 buffer:u32:8
   echo "$output"

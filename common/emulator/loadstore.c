@@ -668,6 +668,14 @@ static bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement,
   int primary = form_choose(&form, priorities);
   if (!convert && primary < 0) return form_fail(&form, "createpolicy names an eviction priority");
   int secondary = form_choose(&form, priorities); /* evict_unchanged, or evict_first */
+  for (int i = 0; secondary >= 0 && i < statement->modifier_count; i++) {
+    if (strcmp(statement->modifiers[i], priorities[primary]) == 0) break;
+    if (strcmp(statement->modifiers[i], priorities[secondary]) != 0) continue;
+    int written_first = secondary; /* they are chosen in the order of the list, not of the text */
+    secondary = primary;
+    primary = written_first;
+    break;
+  }
   if (secondary > 1) return form_fail(&form, "the second priority is unchanged or first");
   if (form_type(&form) != TYPE_B64) return form_fail(&form, "a cache policy is .b64");
   if (fractional + range + convert != 1)

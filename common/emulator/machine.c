@@ -12,7 +12,9 @@ enum {
   POLL_STEPS = 256,           /* a slice this short that ends in a yield is a poll */
   POLL_ROUNDS = 4,            /* rounds of nothing else after which other clusters are let on */
   EXPIRATIONS = 10000,        /* of waits without any change: then it is a hang */
-  EXPIRED_WAIT_CLOCKS = 20000 /* how long a try_wait suspends a thread */
+  EXPIRED_WAIT_CLOCKS = 20000, /* how long a try_wait suspends a thread */
+  EXPIRATIONS_TO_DOUBLE = 500  /* then time passes twice as fast: programs that give up by the clock
+                                  shall come to it before they count as hanging */
 };
 
 /* ---- Groups ---- */
@@ -261,7 +263,7 @@ static void run_round(Context *context, Round *round) {
 static bool expire_waits(Context *context, Round *round) {
   struct ClusterFlow *flow = &context->flow;
   if (flow->expirations >= EXPIRATIONS) return false;
-  flow->extra_time += EXPIRED_WAIT_CLOCKS;
+  flow->extra_time += (uint64_t)EXPIRED_WAIT_CLOCKS << flow->expirations / EXPIRATIONS_TO_DOUBLE;
   uint32_t groups = 1; /* of one warp, at most: each is tried before it counts as hopeless */
   for (uint32_t i = 0; i < context->warp_count; i++)
     if (context->warps[i].flow->count > groups) groups = context->warps[i].flow->count;
