@@ -45,6 +45,14 @@ const FunctionTraits *function_traits(const Function *function);
  * clusters.
  */
 int launch_run(Launch *launch);
+/* The same in parts, for grids that wait for what another stream or the host does: begin; continue
+ * until it is true; end. launch_continue(launch, true) returns false when all that is left of the
+ * grid only polls global memory; with false it then ends it as a hang. begin and end return the
+ * error; after an error of begin nothing is to be ended. */
+int launch_begin(Launch *launch);
+bool launch_continue(Launch *launch, bool may_stall);
+uint32_t launch_finished_clusters(const Launch *launch);
+int launch_end(Launch *launch);
 
 /* What a kernel printed, in the order in which it shall appear; it reaches stdout when the host
  * synchronises or ends (printf.c). */

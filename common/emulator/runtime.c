@@ -39,6 +39,11 @@ cudaError_t runtime_answer(cudaError_t error) {
 }
 
 cudaError_t runtime_synchronise(void) {
+  streams_drain_all();
+  return runtime_synchronised();
+}
+
+cudaError_t runtime_synchronised(void) {
   device_output_flush();
   if (fault_to_come != cudaSuccess) {
     sticky = fault_to_come;
@@ -273,13 +278,15 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t count
 }
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
                                enum cudaMemcpyKind kind) {
-  cudaError_t error = runtime_synchronise();
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
   if (error != cudaSuccess) return runtime_answer(error);
   return cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
 }
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
                                  enum cudaMemcpyKind kind) {
-  cudaError_t error = runtime_synchronise();
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
   if (error != cudaSuccess) return runtime_answer(error);
   return cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
 }
@@ -385,14 +392,18 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   return stream_submit(stream, &work);
 }
 
-cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters) {
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
+                               Launch **stalled) {
+  *stalled = NULL;
   if (fault_to_come != cudaSuccess) return cudaSuccess; /* it would never have started */
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   cudaError_t error = runtime_check_launch(kernel, entry, &shape);
   if (error != cudaSuccess) return error;
   const FunctionTraits *traits = function_traits(entry);
-  Launch launch = {
+  Launch *launch = calloc(1, sizeof *launch);
+  if (!launch) return cudaErrorMemoryAllocation;
+  *launch = (Launch){
       .kernel = entry,
       .grid = shape.grid,
       .block = shape.block,
@@ -403,9 +414,28 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .static_shared_bytes = traits->static_shared_bytes,
       .cooperative = shape.cooperative,
   };
-  fault_to_come = (cudaError_t)launch_run(&launch);
+  fault_to_come = (cudaError_t)launch_begin(launch);
+  if (fault_to_come != cudaSuccess)
+    free(launch);
+  else if (!runtime_resume_launch(launch, true))
+    *stalled = launch;
   return cudaSuccess;
 }
+
+bool runtime_resume_launch(Launch *launch, bool may_stall) {
+  if (!launch_continue(launch, may_stall)) return false;
+  cudaError_t error = (cudaError_t)launch_end(launch);
+  if (fault_to_come == cudaSuccess) fault_to_come = error;
+  free(launch);
+  return true;
+}
+
+void runtime_drop_launch(Launch *launch) {
+  launch_end(launch);
+  free(launch);
+}
+
+bool runtime_has_fault(void) { return sticky != cudaSuccess || fault_to_come != cudaSuccess; }
 
 typedef struct {
   dim3 grid, block;
@@ -674,6 +704,7 @@ cudaError_t cudaDeviceSynchronize(void) {
   return runtime_answer(error != cudaSuccess ? error : runtime_synchronise());
 }
 cudaError_t cudaDeviceReset(void) {
+  streams_drop_all();
   device_output_flush();
   last_error = fault_to_come = sticky = cudaSuccess;
   return cudaSuccess;

@@ -38,6 +38,8 @@ typedef struct Kernel {
 cudaError_t runtime_answer(cudaError_t error);
 /* A call that waits for the device: prints the device's output and returns the sticky error. */
 cudaError_t runtime_synchronise(void);
+cudaError_t runtime_synchronised(void); /* the same, when the waiting has been done */
+bool runtime_has_fault(void);           /* of a kernel, told already or not */
 /* What a call that does not wait returns when a fault is already known: that fault. */
 cudaError_t runtime_known_fault(void);
 
@@ -64,8 +66,12 @@ uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const
 /* Checks a launch and gives it to the stream. */
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
                            size_t packed_bytes, cudaStream_t stream);
-/* Runs a launch that was given to a stream. */
-cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters);
+/* Runs a launch that was given to a stream. When it waits for another stream or the host, it is set
+ * aside, into *stalled; runtime_resume_launch goes on with it and tells whether it has ended. */
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
+                               Launch **stalled);
+bool runtime_resume_launch(Launch *launch, bool may_stall);
+void runtime_drop_launch(Launch *launch);
 /* Finds cluster and cooperation among a launch's attributes; the others are advice. */
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
                                     LaunchShape *shape);
@@ -99,8 +105,8 @@ typedef struct {
 Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
                   size_t height);
-cudaError_t work_check(Work *work); /* what a call says at once about wrong arguments */
-cudaError_t work_run(const Work *work);
+cudaError_t work_check(Work *work);     /* what a call says at once about wrong arguments */
+cudaError_t work_run(const Work *work); /* all but kernels and graphs */
 bool work_copy(const Work *work, Work *copy);
 void work_free(Work *work);
 
@@ -116,11 +122,20 @@ cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies
 /* Is there a node that nothing depends on and that is not one of these? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
 cudaGraph_t graph_clone(cudaGraph_t graph);
-cudaError_t graph_run(cudaGraph_t graph);
+/* Gives the work of its nodes to the stream, each behind what it depends on. */
+cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 
 /* ---- Streams (runtime_stream.c) ---- */
-/* Runs the work at once, or notes it down when the stream is being captured. Takes it over. */
+/* Runs the work at once, or notes it down when the stream is being captured, or lets it wait when a
+ * kernel before it has been set aside. Takes it over. */
 cudaError_t stream_submit(cudaStream_t stream, Work *work);
+cudaError_t stream_run(cudaStream_t stream, Work *work); /* without a look at captures */
+bool stream_is_busy(cudaStream_t stream);
+/* Until all that was given to the stream is done; to the legacy stream: to all that it waits for.
+ */
+void stream_drain(cudaStream_t stream);
+void streams_drain_all(void);
+void streams_drop_all(void);
 /* What a call that waits for the device, or that captures forbid, returns first: cudaSuccess, or
  * the reason why it must not be called now. */
 cudaError_t stream_wait_allowed(void);

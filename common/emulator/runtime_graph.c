@@ -143,10 +143,13 @@ failed:
   return NULL;
 }
 
-cudaError_t graph_run(cudaGraph_t graph) {
+cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
   for (size_t i = 0; i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
-    cudaError_t error = node->disabled ? cudaSuccess : work_run(&node->work);
+    Work work;
+    if (node->disabled) continue;
+    if (!work_copy(&node->work, &work)) return cudaErrorMemoryAllocation;
+    cudaError_t error = stream_run(stream, &work);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

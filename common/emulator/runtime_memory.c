@@ -65,9 +65,13 @@ cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
                .allocation = {.bytesize = bytes, .dptr = *address}};
   return runtime_answer(stream_submit(stream, &work));
 }
+static void release_later(void *address) {
+  if (address) release(address);
+}
 cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
   if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
+  if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
   cudaError_t error = runtime_known_fault();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
 }
@@ -299,7 +303,8 @@ void fill_run(const struct cudaMemsetParams *fill) {
 
 /* A copy whose call waits for the device first. */
 static cudaError_t copy_now(Work work) {
-  cudaError_t error = runtime_synchronise();
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
   return runtime_answer(error != cudaSuccess ? error : stream_submit(NULL, &work));
 }
 static Work work_of_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,

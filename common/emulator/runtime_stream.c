@@ -1,8 +1,11 @@
 /* runtime_stream.c: streams, events, and the capture of streams into graphs.
  *
- * Work is done when the call that gives it to a stream returns, so streams need no queues. A stream
- * that is being captured notes its work down as nodes of a graph instead; each depends on the
- * stream's last nodes, and events carry those from stream to stream. */
+ * As a rule work is done when the call that gives it to a stream returns. Only a kernel that polls
+ * global memory for what another stream or the host will write is set aside; what is given to its
+ * stream then waits behind it, and whoever waits for the stream lets it go on.
+ *
+ * A stream that is being captured notes its work down as nodes of a graph instead; each depends on
+ * the stream's last nodes, and events carry those from stream to stream. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,18 +23,27 @@ typedef struct Capture {
   bool invalid;
 } Capture;
 
+typedef struct Waiting {
+  struct Waiting *next;
+  unsigned long long order; /* in which the program gave it to its stream */
+  Work work;
+  Launch *launch; /* a kernel that has begun */
+} Waiting;
+
 struct CUstream_st {
   struct CUstream_st *next;
   unsigned flags;
   int priority;
   unsigned long long id;
   Capture *capture;
-  NodeList last; /* the nodes that what comes next depends on */
+  NodeList last;  /* the nodes that what comes next depends on */
+  Waiting *queue; /* the first may have begun */
 };
 
 struct CUevent_st {
   bool recorded, timed;
   struct timespec time;
+  unsigned waiting;           /* records that wait in queues */
   unsigned long long capture; /* in which it was recorded last, 0: in none */
   NodeList last;
 };
@@ -109,6 +121,149 @@ cudaError_t stream_unsafe_allowed(void) {
 
 bool stream_captures(cudaStream_t stream) { return resolve(stream)->capture != NULL; }
 
+/* ---- Work that waits ---- */
+
+static bool is_blocking(cudaStream_t stream) {
+  return stream != &legacy && !(stream->flags & cudaStreamNonBlocking);
+}
+
+/* The legacy stream and blocking streams wait for each other's earlier work. */
+static bool may_start(cudaStream_t stream, unsigned long long order) {
+  if (is_blocking(stream)) return !legacy.queue || legacy.queue->order >= order;
+  for (cudaStream_t each = streams; stream == &legacy && each; each = each->next)
+    if (is_blocking(each) && each->queue && each->queue->order < order) return false;
+  return true;
+}
+
+static bool may_run(cudaStream_t stream, const Work *work, unsigned long long order) {
+  if (work->type == cudaGraphNodeTypeWaitEvent && work->event->waiting) return false;
+  return may_start(stream, order);
+}
+
+static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch,
+                           unsigned long long order) {
+  Waiting *waiting = calloc(1, sizeof *waiting);
+  if (!waiting) return cudaErrorMemoryAllocation;
+  *waiting = (Waiting){.order = order, .work = *work, .launch = launch};
+  if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
+  if (stream != &legacy) enlist(stream);
+  Waiting **end = &stream->queue;
+  while (*end) end = &(*end)->next;
+  *end = waiting;
+  return cudaSuccess;
+}
+
+static void dequeue(cudaStream_t stream) {
+  Waiting *first = stream->queue;
+  stream->queue = first->next;
+  if (first->work.type == cudaGraphNodeTypeEventRecord) first->work.event->waiting--;
+  work_free(&first->work);
+  free(first);
+}
+
+/* Does what can be done of the queue now. True: something has happened. */
+static bool advance(cudaStream_t stream) {
+  bool moved = false;
+  for (Waiting *first; (first = stream->queue) != NULL; moved = true) {
+    if (first->launch) {
+      uint32_t before = launch_finished_clusters(first->launch);
+      if (!runtime_resume_launch(first->launch, true))
+        return moved || launch_finished_clusters(first->launch) != before;
+    } else if (!may_run(stream, &first->work, first->order)) {
+      return moved;
+    } else if (first->work.type == cudaGraphNodeTypeKernel) {
+      runtime_run_launch(first->work.launch.kernel, first->work.launch.shape,
+                         first->work.launch.parameters, &first->launch);
+      if (first->launch) return true;
+    } else {
+      work_run(&first->work);
+    }
+    dequeue(stream);
+  }
+  return moved;
+}
+
+static bool advance_all(void) {
+  bool moved = advance(&legacy);
+  for (cudaStream_t each = streams; each; each = each->next) moved |= advance(each);
+  return moved;
+}
+
+static void drop_queue(cudaStream_t stream) {
+  while (stream->queue) {
+    if (stream->queue->launch) runtime_drop_launch(stream->queue->launch);
+    dequeue(stream);
+  }
+}
+void streams_drop_all(void) {
+  drop_queue(&legacy);
+  for (cudaStream_t each = streams; each; each = each->next) drop_queue(each);
+}
+
+/* Nobody moves any more: the kernel that waits goes on until it moves or counts as hanging. */
+static bool insist(cudaStream_t stream) {
+  if (!stream->queue || !stream->queue->launch) return false;
+  runtime_resume_launch(stream->queue->launch, false);
+  dequeue(stream);
+  return true;
+}
+static bool insist_on_any(void) {
+  bool any = insist(&legacy);
+  for (cudaStream_t each = streams; !any && each; each = each->next) any = insist(each);
+  return any;
+}
+
+static bool is_done(cudaStream_t stream) {
+  bool done = !stream->queue;
+  for (cudaStream_t each = streams; stream == &legacy && done && each; each = each->next)
+    done = !is_blocking(each) || !each->queue;
+  return done;
+}
+static bool all_are_done(void) {
+  bool done = !legacy.queue;
+  for (cudaStream_t each = streams; done && each; each = each->next) done = !each->queue;
+  return done;
+}
+
+static void drain(cudaStream_t stream, cudaEvent_t event) {
+  pthread_mutex_lock(&runtime_lock);
+  for (;;) {
+    bool done = stream ? is_done(stream) : event ? !event->waiting : all_are_done();
+    if (done) break;
+    if (runtime_has_fault()) {
+      streams_drop_all();
+      break;
+    }
+    if (!advance_all() && !insist_on_any()) break; /* an event that nobody will record */
+  }
+  pthread_mutex_unlock(&runtime_lock);
+}
+void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
+void streams_drain_all(void) { drain(NULL, NULL); }
+bool stream_is_busy(cudaStream_t stream) { return !is_done(resolve(stream)); }
+
+cudaError_t stream_run(cudaStream_t stream, Work *work) {
+  static unsigned long long works;
+  unsigned long long order = ++works;
+  Launch *launch = NULL;
+  cudaError_t error = cudaSuccess;
+  stream = resolve(stream);
+  if (stream->queue || !may_run(stream, work, order)) {
+    if (work->type != cudaGraphNodeTypeGraph) return enqueue(stream, work, NULL, order);
+    error = graph_run(work->child, stream);
+  } else if (work->type == cudaGraphNodeTypeGraph) {
+    error = graph_run(work->child, stream);
+  } else if (work->type == cudaGraphNodeTypeKernel) {
+    error = runtime_run_launch(work->launch.kernel, work->launch.shape, work->launch.parameters,
+                               &launch);
+    if (launch) return enqueue(stream, work, launch, order);
+  } else {
+    error = work_run(work);
+  }
+  work_free(work);
+  return error;
+}
+
 cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   pthread_mutex_lock(&runtime_lock);
   stream = resolve(stream);
@@ -118,17 +273,15 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   if (error == cudaSuccess && capture && capture->invalid)
     error = cudaErrorStreamCaptureInvalidated;
   if (error == cudaSuccess) error = work_check(work);
-  if (error == cudaSuccess && !capture) error = work_run(work);
-  if (error == cudaSuccess && capture) {
-    cudaGraphNode_t node = graph_add(capture->graph, stream->last.nodes, stream->last.count, work);
-    if (node) {
-      nodes_clear(&stream->last);
-      nodes_add(&stream->last, node);
-    } else {
-      error = cudaErrorMemoryAllocation;
-    }
-  } else {
+  if (error != cudaSuccess) {
     work_free(work);
+  } else if (!capture) {
+    error = stream_run(stream, work);
+  } else {
+    cudaGraphNode_t node = graph_add(capture->graph, stream->last.nodes, stream->last.count, work);
+    nodes_clear(&stream->last);
+    if (node) nodes_add(&stream->last, node);
+    if (!node) error = cudaErrorMemoryAllocation;
   }
   pthread_mutex_unlock(&runtime_lock);
   return error;
@@ -154,7 +307,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (resolve(stream) != stream) return runtime_answer(cudaErrorInvalidResourceHandle);
+  stream_drain(stream);
   pthread_mutex_lock(&runtime_lock);
+  drop_queue(stream);
   unlist(stream);
   nodes_clear(&stream->last);
   free(stream->last.nodes);
@@ -163,17 +318,29 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return runtime_answer(runtime_known_fault());
 }
 
-static cudaError_t wait_for(cudaStream_t stream) {
-  stream = resolve(stream);
+/* May a call ask for the state of this stream? */
+static cudaError_t ask(cudaStream_t stream) {
   if (stream->capture) {
     stream->capture->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
   }
-  cudaError_t error = stream == &legacy ? legacy_allowed() : cudaSuccess;
-  return error != cudaSuccess ? error : runtime_synchronise();
+  return stream == &legacy ? legacy_allowed() : cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return runtime_answer(wait_for(stream)); }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return runtime_answer(wait_for(stream)); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  cudaError_t error = ask(resolve(stream));
+  if (error != cudaSuccess) return runtime_answer(error);
+  stream_drain(stream);
+  return runtime_answer(runtime_synchronised());
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  cudaError_t error = ask(resolve(stream));
+  if (error != cudaSuccess) return runtime_answer(error);
+  pthread_mutex_lock(&runtime_lock);
+  if (stream_is_busy(stream)) advance_all();
+  pthread_mutex_unlock(&runtime_lock);
+  if (stream_is_busy(stream) && !runtime_has_fault()) return cudaErrorNotReady;
+  return runtime_answer(runtime_synchronised());
+}
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
   *flags = resolve(stream)->flags;
@@ -253,6 +420,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (event->waiting) drain(NULL, event);
   free(event->last.nodes);
   free(event);
   return runtime_answer(runtime_known_fault());
@@ -308,26 +476,40 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
     return runtime_answer(stream_submit(stream, &work));
   }
-  if (!stream->capture && !capture_of_id(event->capture))
-    return runtime_answer(runtime_known_fault());
+  if (!stream->capture && !capture_of_id(event->capture)) {
+    if (!event->waiting) return runtime_answer(runtime_known_fault());
+    Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+    return runtime_answer(stream_submit(stream, &work));
+  }
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = wait_for_captured(stream, event);
   pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(error);
 }
 
+static cudaError_t ask_event(cudaEvent_t event) {
+  Capture *capture = capture_of_id(event->capture);
+  if (!capture) return cudaSuccess;
+  capture->invalid = true;
+  return cudaErrorCapturedEvent;
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
-  Capture *capture = capture_of_id(event->capture);
-  if (capture) {
-    capture->invalid = true;
-    return runtime_answer(cudaErrorCapturedEvent);
-  }
-  return runtime_answer(runtime_synchronise());
+  cudaError_t error = ask_event(event);
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (event->waiting) drain(NULL, event);
+  return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  cudaError_t error = event ? stream_unsafe_allowed() : cudaSuccess;
-  return error != cudaSuccess ? runtime_answer(error) : cudaEventSynchronize(event);
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  cudaError_t error = stream_unsafe_allowed();
+  if (error == cudaSuccess) error = ask_event(event);
+  if (error != cudaSuccess) return runtime_answer(error);
+  pthread_mutex_lock(&runtime_lock);
+  if (event->waiting) advance_all();
+  pthread_mutex_unlock(&runtime_lock);
+  if (event->waiting && !runtime_has_fault()) return cudaErrorNotReady;
+  return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (!begin || !end || !begin->recorded || !end->recorded || !begin->timed || !end->timed) {

@@ -41,8 +41,6 @@ cudaError_t work_check(Work *work) {
 
 cudaError_t work_run(const Work *work) {
   switch (work->type) {
-    case cudaGraphNodeTypeKernel:
-      return runtime_run_launch(work->launch.kernel, work->launch.shape, work->launch.parameters);
     case cudaGraphNodeTypeMemcpy:
       copy_run(&work->copy);
       break;
@@ -52,8 +50,6 @@ cudaError_t work_run(const Work *work) {
     case cudaGraphNodeTypeHost:
       work->host.fn(work->host.userData);
       break;
-    case cudaGraphNodeTypeGraph:
-      return graph_run(work->child);
     case cudaGraphNodeTypeEventRecord:
       event_record_now(work->event);
       break;

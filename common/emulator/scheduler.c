@@ -17,8 +17,9 @@
 enum {
   MULTIPROCESSORS = 132,
   WORKSPACE_BYTES = 256,
-  POLL_COST_STEPS = 100,  /* at least, for EMULATOR_STEPS: passing the turn on takes time */
-  POLL_SLICE_STEPS = 4096 /* a turn that did more than this did some work */
+  POLL_COST_STEPS = 100,   /* at least, for EMULATOR_STEPS: passing the turn on takes time */
+  POLL_SLICE_STEPS = 4096, /* a turn that did more than this did some work */
+  STALL_STEPS = 4000000    /* polling after which others may have a say: streams, the host */
 };
 
 typedef enum { CLUSTER_FRESH, CLUSTER_STARTED, CLUSTER_FINISHED, CLUSTER_COUNTED } ClusterState;
@@ -41,7 +42,8 @@ struct LaunchFlow {
   char **outputs;     /* of printf, by cluster, until those before have ended */
   size_t *output_bytes;
   uint32_t printed;
-  bool failed; /* no memory, or a fault: everybody stops */
+  bool failed;             /* no memory, or a fault: everybody stops */
+  bool may_stall, stalled; /* all poll: the launch is set aside */
 };
 
 /* ---- The turn ---- */
@@ -184,7 +186,10 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
         flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
         if (steps > POLL_SLICE_STEPS) flow->polled_steps = 0;
         pass_turn(flow);
-        if (flow->polled_steps > settings()->steps) everybody_polls(flow);
+        if (flow->may_stall && flow->polled_steps > STALL_STEPS)
+          flow->stalled = true;
+        else if (flow->polled_steps > settings()->steps)
+          everybody_polls(flow);
       }
       return;
   }
@@ -197,7 +202,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
 static void *work(void *argument) {
   struct LaunchFlow *flow = argument;
   pthread_mutex_lock(&flow->lock);
-  while (flow->finished < flow->total && !flow->failed) {
+  while (flow->finished < flow->total && !flow->failed && !flow->stalled) {
     bool fresh;
     uint32_t number = 0;
     Context *context = choose(flow, &fresh, &number);
@@ -309,7 +314,7 @@ static bool make_workspace(Launch *launch) {
   return true;
 }
 
-int launch_run(Launch *launch) {
+int launch_begin(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
   if (launch->kernel->refusal) { /* the runtime says it earlier, and ends the program */
@@ -318,45 +323,70 @@ int launch_run(Launch *launch) {
   }
   uint64_t ctas = (uint64_t)launch->cluster.x * launch->cluster.y * launch->cluster.z;
   uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
-  struct LaunchFlow flow = {.launch = launch};
   if (blocks == 0 || ctas == 0 || blocks / ctas > UINT32_MAX ||
       launch->block.x * launch->block.y * launch->block.z == 0)
     return launch->error = 9; /* cudaErrorInvalidConfiguration: the runtime checks before */
-  flow.total = (uint32_t)(blocks / ctas);
-  flow.state = calloc(flow.total, 1);
-  if (!flow.state || !make_workspace(launch)) {
-    free(flow.state);
+  struct LaunchFlow *flow = calloc(1, sizeof *flow);
+  if (!flow) return launch->error = 2;
+  flow->launch = launch;
+  flow->total = (uint32_t)(blocks / ctas);
+  flow->state = calloc(flow->total, 1);
+  if (!flow->state || !make_workspace(launch)) {
+    free(flow->state);
+    free(flow);
     return launch->error = 2;
   }
+  flow->resident = resident_clusters(launch);
+  flow->ring_end = 1;
+  launch->flow = flow;
+  pthread_mutex_init(&flow->lock, NULL);
+  pthread_cond_init(&flow->changed, NULL);
+  return 0;
+}
+
+bool launch_continue(Launch *launch, bool may_stall) {
+  struct LaunchFlow *flow = launch->flow;
   int threads = settings()->threads;
   if (threads < 1) threads = 1;
   if (threads > MOST_THREADS) threads = MOST_THREADS;
-  if ((uint32_t)threads > flow.total) threads = (int)flow.total;
-  flow.resident = resident_clusters(launch);
-  flow.early = (uint32_t)threads * 2 + 2;
-  flow.ring_end = 1;
-  launch->flow = &flow;
-  pthread_mutex_init(&flow.lock, NULL);
-  pthread_cond_init(&flow.changed, NULL);
-  work_together(&flow, threads - 1);
-  for (Context *context = flow.suspended, *next; context; context = next) {
+  if ((uint32_t)threads > flow->total) threads = (int)flow->total;
+  flow->early = (uint32_t)threads * 2 + 2;
+  flow->may_stall = may_stall;
+  flow->stalled = false;
+  flow->polled_steps = 0;
+  work_together(flow, threads - 1);
+  return !flow->stalled;
+}
+
+uint32_t launch_finished_clusters(const Launch *launch) { return launch->flow->finished; }
+
+int launch_end(Launch *launch) {
+  struct LaunchFlow *flow = launch->flow;
+  for (Context *context = flow->suspended, *next; context; context = next) {
     next = context->next;
-    keep_output(&flow, context);
+    keep_output(flow, context);
     context_end(context);
     context_free(context);
   }
-  print_output(&flow, true);
-  for (Context *context = flow.spare, *next; context; context = next) {
+  print_output(flow, true);
+  for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;
     context_free(context);
   }
-  free(flow.state);
-  free(flow.outputs);
-  free(flow.output_bytes);
-  pthread_mutex_destroy(&flow.lock);
-  pthread_cond_destroy(&flow.changed);
+  if (flow->failed && launch->error == 0) launch->error = 2; /* out of memory */
+  free(flow->state);
+  free(flow->outputs);
+  free(flow->output_bytes);
+  pthread_mutex_destroy(&flow->lock);
+  pthread_cond_destroy(&flow->changed);
+  free(flow);
   if (launch->workspace) memory_free(launch->workspace);
   launch->flow = NULL;
-  if (flow.failed && launch->error == 0) launch->error = 2; /* out of memory */
   return launch->error;
+}
+
+int launch_run(Launch *launch) {
+  if (launch_begin(launch)) return launch->error;
+  launch_continue(launch, false);
+  return launch_end(launch);
 }

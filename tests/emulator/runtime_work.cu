@@ -23,6 +23,12 @@ __global__ void cluster_ranks(int *data) {
 }
 __device__ int symbol[4];
 
+// Waits for another stream, or for the host.
+__global__ void wait_for_flag(volatile int *flag, int *data, int value) {
+  while (*flag == 0) __nanosleep(200);
+  data[threadIdx.x] = value;
+}
+
 static int case_number;
 static void say(const char *what, cudaError_t error) {
   printf("%3d %-56s %s\n", case_number++, what, cudaGetErrorName(error));
@@ -359,6 +365,58 @@ static void memory(cudaStream_t stream) {
   CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
+// ---- Kernels that wait for what comes later ----
+
+static void overlap(cudaStream_t stream, cudaStream_t second) {
+  int *flag, *pinned;
+  cudaEvent_t event;
+  CUDA_CHECK(cudaMalloc(&flag, BYTES));
+  CUDA_CHECK(cudaMemset(flag, 0, BYTES));
+  CUDA_CHECK(cudaHostAlloc(&pinned, sizeof *pinned, cudaHostAllocMapped));
+  CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  set_all(1);
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  wait_for_flag<<<1, COUNT, 0, second>>>(flag, data, 5);
+  say("launch of a kernel that waits", cudaGetLastError());
+  say("query of its stream", cudaStreamQuery(second));
+  add<<<1, COUNT, 0, second>>>(data, 1);
+  say("record behind it", cudaEventRecord(event, second));
+  say("query of the event", cudaEventQuery(event));
+  say("another stream waits for the event", cudaStreamWaitEvent(stream, event, 0));
+  multiply<<<1, COUNT, 0, stream>>>(data, 10);
+  say("copy behind the wait",
+      cudaMemcpyAsync(result, data, BYTES, cudaMemcpyDeviceToDevice, stream));
+  cudaStream_t third;
+  CUDA_CHECK(cudaStreamCreateWithFlags(&third, cudaStreamNonBlocking));
+  add<<<1, 1, 0, third>>>(flag, 1);
+  say("synchronize the stream that sets the flag", cudaStreamSynchronize(third));
+  say("synchronize the stream that waits", cudaStreamSynchronize(stream));
+  say_number("(5 + 1) * 10", all_of(result));
+  say("query of the event", cudaEventQuery(event));
+
+  *(volatile int *)pinned = 0;
+  wait_for_flag<<<1, COUNT, 0, second>>>(pinned, data, 7);
+  say("query", cudaStreamQuery(second));
+  *(volatile int *)pinned = 1;
+  say("synchronize", cudaDeviceSynchronize());
+  say_number("7", all_of(data));
+
+  // Blocking streams wait for the legacy stream, and it for them.
+  *(volatile int *)pinned = 0;
+  wait_for_flag<<<1, COUNT, 0, stream>>>(pinned, data, 3);
+  add<<<1, COUNT>>>(data, 1);
+  multiply<<<1, COUNT, 0, stream>>>(data, 100);
+  say("query of the legacy stream", cudaStreamQuery(NULL));
+  *(volatile int *)pinned = 1;
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("(3 + 1) * 100", all_of(data));
+  CUDA_CHECK(cudaEventDestroy(event));
+  CUDA_CHECK(cudaStreamDestroy(third));
+  CUDA_CHECK(cudaFree(flag));
+  CUDA_CHECK(cudaFreeHost(pinned));
+}
+
 int main(int argc, char **argv) {
   program_begin("runtime_work", argc, argv, NULL, 0);
   cudaStream_t stream, second;
@@ -370,6 +428,7 @@ int main(int argc, char **argv) {
   captures(stream, second);
   nodes(stream);
   memory(stream);
+  overlap(stream, second);
   CUDA_CHECK(cudaStreamDestroy(stream));
   CUDA_CHECK(cudaStreamDestroy(second));
   return program_end("streams, graphs, memory");
