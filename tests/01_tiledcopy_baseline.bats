@@ -74,7 +74,8 @@ END
   chmod +x "$bin"/*
   cp "$bin/nvcc" "$BATS_TEST_TMPDIR/program"
   price() { # exit code of ncu, count of scalar
-    NCU_EXIT=$1 SCALAR=$2 PATH=$bin:$PATH run 01_tiledcopy_baseline/price.sh "$BATS_TEST_TMPDIR/program"
+    NCU_EXIT=$1 SCALAR=$2 PATH=$bin:$PATH \
+      run 01_tiledcopy_baseline/price.sh "$BATS_TEST_TMPDIR/program"
     echo "$output"
   }
   price 0 1536

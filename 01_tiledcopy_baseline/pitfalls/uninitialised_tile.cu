@@ -1,12 +1,14 @@
 // pitfall uninitialised_tile: a part of the tile is read that nobody has written
-//   H200: not run yet
+//   H200: right results
 //   report: uninitialised-read
 //
 // The last tiles reach over the edge of the matrix. The threads fetch only what is there, which is
 // right, and then sum up the whole tile, which is not: the rest of shared memory holds whatever
 // was there before, mostly the last tile of another CTA. That it holds zeros is a legend.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. In a
+// process that has run nothing else, these bytes of shared memory were zero. Behind a kernel that
+// fills shared memory with ones, the results were wrong.
 #include <stdio.h>
 #include <stdlib.h>
 

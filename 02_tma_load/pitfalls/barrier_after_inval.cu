@@ -1,5 +1,5 @@
 // pitfall barrier_after_inval: the barrier is invalidated in the loop and used again
-//   H200: not run yet
+//   H200: right results
 //   report: mbarrier-after-inval
 //
 // mbarrier_inval ends the barrier's life: its eight bytes are plain memory again. The loop does it
@@ -7,7 +7,9 @@
 // loop. After inval it needs a new init, a fence and a __syncthreads(), or, better, no inval
 // before the last use.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
+// barrier went on where it had been, even when the program wrote something else into its eight
+// bytes behind the inval: this chip did not look at them. PTX promises nothing of the kind.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,8 +6,9 @@
 // An instruction that takes them for a barrier may end the kernel, or count down something that
 // never was a count.
 //
-// The H200 was seen to do this in November 2026, in every run of programs with this mistake;
-// this very program has not been run on it yet.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
+// cudaErrorLaunchFailure. The bytes were zero: no arrival is pending, and the first one is an
+// error. Other bytes may do anything else.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,14 @@
 // pitfall init_not_fenced: the copy engine may see the barrier before its init
-//   H200: not run yet
+//   H200: right results
 //   report: mbarrier-init-not-fenced
 //
 // mbarrier_init writes through the generic proxy, and the engine that counts the bytes looks at
 // the barrier through the async one. __syncthreads() orders threads. For the engine the init is
 // settled by fence.mbarrier_init (or fence.proxy.async) in the thread that called it.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
+// they were on a matrix of 4096 x 4096: the __syncthreads() and the way to the engine take longer
+// than an init takes to arrive. That is this chip's timing, not a rule.
 #include <stdio.h>
 #include <stdlib.h>
 

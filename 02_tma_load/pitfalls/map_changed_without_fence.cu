@@ -1,14 +1,16 @@
-// pitfall map_changed_without_fence: the fence stands before the change of the tensor map
-//   H200: not run yet
+// pitfall map_changed_without_fence: the tensor map is changed, and no fence follows
+//   H200: wrong results
 //   report: tensormap-not-fenced
 //
 // tensormap.replace and tensormap.cp_fenceproxy put a new address into the map, which is used
 // again at once. The engine reads maps through a proxy of their own, and has read this one before:
 // without fence.proxy.tensormap (acquire) between the change and the copy it may go by what it
-// remembers, and fetch the old matrix a second time. The acquire here comes too early to be of
-// use.
+// remembers, and fetch the old matrix a second time. The acquire at the beginning is for what the
+// host has written, and of no use later.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time: the
+// first matrix came twice. With an acquire right in front of the change they were right each time,
+// by luck: the engine then had to read the map again in any case.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,11 +56,11 @@ __global__ void copy_both(CUtensorMap *map, const int *second, int *copy) {
     fence_mbarrier_init();
   }
   __syncwarp();
+  acquire(map);
   for (int number = 0; number < 2; number++) {
     if (number == 1) {
       if (threadIdx.x == 0) set_address(&own_map, second);
       __syncwarp();
-      acquire(map);
       publish(map, &own_map);
     }
     if (threadIdx.x == 0) {

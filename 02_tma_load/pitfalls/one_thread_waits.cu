@@ -1,12 +1,13 @@
 // pitfall one_thread_waits: one thread waits for the tile, all threads read it
-//   H200: not run yet
+//   H200: wrong results
 //   report: read-without-wait
 //
 // A wait lets the thread that waits see the bytes, and no other one. That thread 0 has waited is
 // no news to its neighbours: all threads that read wait themselves (it costs next to nothing), or
 // meet the one that did in a __syncthreads().
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
+// other warps read the tile before it had come.
 #include <stdio.h>
 #include <stdlib.h>
 

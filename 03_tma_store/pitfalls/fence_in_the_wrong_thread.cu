@@ -1,12 +1,14 @@
 // pitfall fence_in_the_wrong_thread: only the thread that stores fences, before the barrier
-//   H200: not run yet
+//   H200: right results
 //   report: missing-proxy-fence
 //
 // fence.proxy.async covers what is known to the thread that executes it: its own writes, and those
 // of others that a barrier has already brought to it. Before __syncthreads() thread 0 knows only
 // its own. Either every thread that writes fences before the barrier, or thread 0 alone behind it.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
+// they were on a matrix of 4096 x 4096. As in missing_proxy_fence, what the threads had written was
+// in shared memory before the engine came to read it.
 #include <stdio.h>
 #include <stdlib.h>
 

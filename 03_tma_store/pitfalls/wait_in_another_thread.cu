@@ -1,12 +1,13 @@
 // pitfall wait_in_another_thread: a thread waits that has committed nothing
-//   H200: not run yet
+//   H200: right results
 //   report: wait-in-another-thread
 //
 // Bulk groups belong to the thread that committed them. Thread 0 issues and commits; the last
 // thread, in charge of the end, waits: for its own groups, of which there are none. The CTA ends
 // with the store under way.
 //
-// What the H200 does with it was not tried yet: DEVICE=gpu make pitfalls shows it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
+// exit_before_read: the engine reads 4 KiB sooner than a next CTA comes to write there.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,6 +6,9 @@
 // The engine has an OR for 64-bit words, but it goes by the element type of the tensor map, and
 // INT64 has none: neither and, or nor xor. The encoder accepts the map, the assembler accepts the
 // instruction, and the kernel ends with an illegal instruction.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
+// cudaErrorIllegalInstruction.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"

@@ -1,11 +1,16 @@
 // pitfall buffer_still_read_by_a_peer: the sender waits for its own readers only
-//   H200: not run yet
+//   H200: right results
 //   report: stage-reused-too-early
 //
 // A multicast overwrites the buffer in every CTA of the mask, so it may be issued only when the
 // readers in all of them are done. Here the sender's barrier counts the arrival of its own CTA. The
 // peer may still be reading the last tile, or may not even have begun, when the next one is written
 // over it.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
+// two CTAs run in step, and the next tile comes from global memory: the peer has read the last one
+// by then. With the peer held up for 50 microseconds the kernel hung: it missed phases of its
+// barrier.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

@@ -1,11 +1,14 @@
 // pitfall mask_names_an_exited_cta: a tile is sent to a CTA that has left
-//   H200: not run yet
+//   H200: cudaErrorLaunchFailure
 //   report: peer-exited
 //
 // The cluster has two tiles to do in the first round and one in the second. The CTA of rank 1 has
 // nothing to do in the second round and returns; the mask of the second multicast still names it.
 // Its shared memory may by then belong to another CTA, of this kernel or the next: the engine
 // writes a tile over whatever that one keeps there, and counts bytes on what looks like a barrier.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
+// cudaErrorLaunchFailure.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"
@@ -79,8 +82,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaDeviceSynchronize());
 
   CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
-  check_tile("first tile by all, second by rank 0", ELEMENT_U32, got, expected, RESULTS,
-             TILE_WORDS, 0);
+  check_tile("first tile by all, second by rank 0", ELEMENT_U32, got, expected, RESULTS, TILE_WORDS,
+             0);
   CUDA_CHECK(cudaFree(tiles));
   CUDA_CHECK(cudaFree(result));
   return program_end("both rounds of %d clusters, every word", CLUSTERS);

@@ -1,11 +1,13 @@
 // pitfall peer_barrier_not_armed: the sender arms its own barrier and not the receiver's
-//   H200: not run yet
+//   H200: hangs
 //   report: hang-too-few-bytes-expected
 //
 // One CTA fetches the tile for both. Its own barrier expects the bytes; nobody has told the peer's.
 // There the bytes are counted all the same, as bytes that came and were not expected, and the
 // arrival that belongs to the phase never comes: the peer waits for ever. Every receiving CTA arms
 // its own barrier.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

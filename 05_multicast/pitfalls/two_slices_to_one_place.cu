@@ -1,11 +1,13 @@
 // pitfall two_slices_to_one_place: both CTAs send their slice to the same place of the tile
-//   H200: not run yet
+//   H200: wrong results
 //   report: overwrite-without-wait
 //
 // A multicast writes to the same offset in every CTA of the mask. Each CTA must therefore give its
 // slice a place of its own; here both start at the tile's first word. Two copies then race for the
 // upper half of both tiles, and nobody writes the lower half. The byte counts are right, so nothing
 // hangs.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"
@@ -39,8 +41,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   if (threadIdx.x == 0) {
     int first = (blockIdx.x / CTAS) * TILE_WORDS;
     mbarrier_arrive_expect_tx(&full, TILE_BYTES);
-    tma_load_1d_multicast(tile, &tensor, first + rank * SLICE_WORDS, &full,
-                          cluster_mask_all(CTAS));
+    tma_load_1d_multicast(tile, &tensor, first + rank * SLICE_WORDS, &full, cluster_mask_all(CTAS));
   }
   __syncwarp();
   mbarrier_wait_parity(&full, 0);

@@ -6,6 +6,8 @@
 // rows but each eighth. A reader that takes element (row, column) at row * COLUMNS + column gets
 // the right row and the wrong column. Sums over a row are right all the same, which hides it.
 // No report: ordinary loads may read a swizzled tile in any order, to copy it byte by byte, say.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

@@ -1,10 +1,13 @@
 // pitfall descriptor_in_bytes: the stride of the matrix descriptor is given in bytes
-//   H200: not run yet
+//   H200: cudaErrorIllegalAddress
 //   report: shared-out-of-bounds
 //
 // All fields of the descriptor count units of 16 bytes. A stride offset of 1024, meant as the bytes
 // from eight rows to the next eight, says 16,384 bytes: the first eight rows are right, the others
 // come from behind the tile, and at last from behind the end of shared memory.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
+// cudaErrorIllegalAddress.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

@@ -1,11 +1,14 @@
 // pitfall epilogue_tile_reused_too_early: the second result is written over the first one's store
-//   H200: not run yet
+//   H200: right results
 //   report: source-reused-before-read
 //
 // A persistent kernel computes one tile of D after the other, brings each into shared memory and
 // has TMA store it while the next one is multiplied. Before the tile in shared memory is written
 // again, the store must have read it: the thread that issued it waits (wait_group.read), and tells
 // the others. Here nobody waits; the multiplication in between is mostly long enough.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
+// Between the store and the next writing of the tile lie two loads and four multiplications.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

@@ -6,6 +6,9 @@
 // A producer that does not wait for it runs through all steps at once: it loads over tiles that are
 // being multiplied, and it arms a full-barrier whose phase still waits for bytes. The barrier has
 // no arrival left to count then, which the H200 answers with an unspecified launch failure.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
+// cudaErrorLaunchFailure.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
