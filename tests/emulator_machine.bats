@@ -189,6 +189,12 @@ EOF
   [ "$status" -eq 0 ] && [ "$output" = "error 0" ]
 }
 
+@test "vector registers, whole and by element; a range hides a part of an outer one" {
+  run "$run_ptx" tests/emulator/ptx/vector_registers.ptx kernel 1 1 buffer:u32:8
+  echo "$output"
+  [ "${lines[1]}" = "0: 0 10 20 20 $((0x41200000)) $((0x41280000)) 1010 20" ]
+}
+
 @test "forms of instructions as public programs write them" {
   run "$run_ptx" tests/emulator/ptx/forms.ptx
   echo "$output"

@@ -166,13 +166,44 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
   state->tail = &item->next;
 }
 
+static Symbol *declare_register(Decoder *decoder, const char *name, const Type *type) {
+  Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTER);
+  symbol->first_register = new_register(decoder, type->class, type->bytes);
+  symbol->class = type->class;
+  symbol->element_bytes = type->bytes;
+  declare(decoder, symbol, true);
+  return symbol;
+}
+
+/* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
+static void declare_vector(Decoder *decoder, const char *name, const Type *type) {
+  Symbol *whole = new_symbol(decoder, name, SYMBOL_VECTOR);
+  whole->range_count = type->vector;
+  whole->element_bytes = type->bytes;
+  for (uint32_t i = 0; i < type->vector; i++) {
+    char text[1100];
+    snprintf(text, sizeof text, "%.1000s.%c", name, "xyzw"[i]);
+    const Symbol *element = declare_register(decoder, copy_text(decoder, text, strlen(text)), type);
+    if (i == 0) whole->first_register = element->first_register;
+    text[strlen(text) - 1] = "rgba"[i];
+    Symbol *other = new_symbol(decoder, copy_text(decoder, text, strlen(text)), SYMBOL_REGISTER);
+    other->first_register = element->first_register;
+    other->class = type->class;
+    other->element_bytes = type->bytes;
+    declare(decoder, other, true);
+  }
+  declare(decoder, whole, true);
+}
+
 static void parse_registers(Decoder *decoder) {
   if (!decoder->function) parse_fail(decoder, "registers outside of a function");
   Type type = parse_type(decoder);
-  if (type.vector != 1) parse_fail(decoder, "vector registers are not known here");
+  if (type.vector != 1 && type.class == CLASS_PREDICATE)
+    parse_fail(decoder, "a vector of predicates");
   do {
     const char *name = parse_identifier(decoder);
     if (accept_char(decoder, '<')) {
+      if (type.vector != 1) parse_fail(decoder, "a range of vector registers is not known here");
       uint64_t count = parse_count(decoder);
       expect_char(decoder, '>');
       if (count > UINT32_MAX) parse_fail(decoder, "more than four thousand million registers");
@@ -183,11 +214,10 @@ static void parse_registers(Decoder *decoder) {
       symbol->element_bytes = type.bytes;
       declare(decoder, symbol, true);
     } else {
-      Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTER);
-      symbol->first_register = new_register(decoder, type.class, type.bytes);
-      symbol->class = type.class;
-      symbol->element_bytes = type.bytes;
-      declare(decoder, symbol, true);
+      if (type.vector == 1)
+        declare_register(decoder, name, &type);
+      else
+        declare_vector(decoder, name, &type);
     }
   } while (accept_char(decoder, ','));
   expect_char(decoder, ';');

@@ -54,8 +54,9 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
   }
   int64_t addend = 0;
   skip_space(decoder);
-  if (symbol->kind != SYMBOL_REGISTER && symbol->kind != SYMBOL_REGISTERS && !in_address &&
-      (*decoder->at == '+' || *decoder->at == '-'))
+  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS ||
+                     symbol->kind == SYMBOL_VECTOR;
+  if (!is_register && !in_address && (*decoder->at == '+' || *decoder->at == '-'))
     addend = (int64_t)parse_integer(decoder);
   Function *function = decoder->function;
   switch ((SymbolKind)symbol->kind) {
@@ -67,6 +68,19 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
       out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
                                                     : register_of_range(decoder, symbol, index);
       return;
+    case SYMBOL_VECTOR: {
+      Operand *elements = need(
+          decoder, arena_allocate(&decoder->module->arena, symbol->range_count * sizeof *elements));
+      for (uint32_t i = 0; i < symbol->range_count; i++)
+        elements[i] = (Operand){.kind = OPERAND_REGISTER,
+                                .bytes = symbol->element_bytes,
+                                .slot = REFER_REGISTER,
+                                .target = symbol->first_register + i};
+      out->kind = OPERAND_VECTOR;
+      out->count = (uint16_t)symbol->range_count;
+      out->elements = elements;
+      return;
+    }
     case SYMBOL_VARIABLE: {
       if (!symbol->memory) {
         extern_operand(decoder, out, symbol, (uint64_t)addend);

@@ -115,6 +115,7 @@ typedef enum {
   SYMBOL_ENTRY_PARAMETER,
   SYMBOL_REGISTER,
   SYMBOL_REGISTERS, /* a range %r<100> */
+  SYMBOL_VECTOR,    /* ".reg .v2 .f32 v": v.x and v.y, range_count of them */
   SYMBOL_FUNCTION,
   SYMBOL_PROTOTYPE,
   SYMBOL_TARGETS /* .branchtargets */

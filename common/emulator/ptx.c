@@ -158,7 +158,9 @@ static bool continues_name(char c) { return isalnum((unsigned char)c) || c == '_
 
 bool at_identifier(const Decoder *decoder) { return starts_name(*decoder->at); }
 
-/* "%tid.x" is one name; so is "_", the sink. */
+static bool names_element(char c) { return c && strchr("xyzwrgba", c) != NULL; }
+
+/* "%tid.x" is one name, as is "v.y" of a vector register; so is "_", the sink. */
 const char *parse_identifier(Decoder *decoder) {
   skip_space(decoder);
   const char *first = decoder->at, *at = first;
@@ -170,9 +172,7 @@ const char *parse_identifier(Decoder *decoder) {
   }
   at++;
   while (continues_name(*at)) at++;
-  if (*first == '%' && at[0] == '.' &&
-      (at[1] == 'x' || at[1] == 'y' || at[1] == 'z' || at[1] == 'w') && !continues_name(at[2]))
-    at += 2;
+  if (at[0] == '.' && names_element(at[1]) && !continues_name(at[2]) && at[2] != '.') at += 2;
   decoder->at = at;
   return copy_text(decoder, first, (size_t)(at - first));
 }

@@ -186,6 +186,17 @@ uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index
   return number;
 }
 
+/* The innermost range of this name that has the index: inside "{ .reg .f32 %f<11>; ... }" %f2521 is
+ * still the function's. */
+static const Symbol *range_with(const Module *module, const char *name, uint32_t index) {
+  uint32_t hash = hash_text(name);
+  for (const Symbol *symbol = *bucket_of(module, hash); symbol; symbol = symbol->next)
+    if (symbol->hash == hash && symbol->kind == SYMBOL_REGISTERS && index < symbol->range_count &&
+        strcmp(symbol->name, name) == 0)
+      return symbol;
+  return NULL;
+}
+
 /* "%r57" where "%r<100>" is declared; the longest prefix that is a range wins. */
 const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *index) {
   size_t length = strlen(name), digits = 0;
@@ -198,12 +209,9 @@ const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *ind
     if (digits > 1 && name[bytes] == '0') continue;
     memcpy(prefix, name, bytes);
     prefix[bytes] = '\0';
-    const Symbol *symbol = find_symbol(decoder->module, prefix);
-    if (!symbol || symbol->kind != SYMBOL_REGISTERS) continue;
-    unsigned long value = digits > 9 ? UINT32_MAX : strtoul(name + bytes, NULL, 10);
-    if (value >= symbol->range_count) continue;
-    *index = (uint32_t)value;
-    return symbol;
+    *index = digits > 9 ? UINT32_MAX : (uint32_t)strtoul(name + bytes, NULL, 10);
+    const Symbol *symbol = range_with(decoder->module, prefix, *index);
+    if (symbol) return symbol;
   }
   return NULL;
 }
