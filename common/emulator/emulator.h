@@ -73,8 +73,9 @@ typedef enum {
 typedef struct Operand Operand;
 struct Operand {
   uint8_t kind;
-  uint8_t bytes; /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
-  bool negated;
+  uint8_t bytes;    /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
+  bool negated;     /* "!p"; of video instructions also "-%r1" */
+  const char *part; /* of video instructions: "h1" of %r1.h1; else NULL */
   bool constant; /* its value is known at decode time: constant_value (a predicate's: 0 or not) */
   bool floating; /* a floating literal: constant_value is f32 bits when bytes is 4 (0f...), f64 bits
                     when bytes is 8 (0d... and decimals). Integer literals have 8 bytes. */

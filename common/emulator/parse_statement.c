@@ -1,6 +1,7 @@
 /* parse_statement.c: the statements of functions as drafts, their operands looked up by name.
  * Nothing here knows what an instruction does, but for the few that name labels and functions (bra,
  * brx, call). */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,12 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
   expect_char(decoder, ']');
 }
 
+/* Their operands may be parts of registers (%r1.h0), those of vmad may have a minus. */
+static bool is_video(const Draft *draft) {
+  const char *name = draft->statement.modifiers[0];
+  return name[0] == 'v' && strcmp(name, "vote") != 0;
+}
+
 static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
   if (++decoder->depth > 16) parse_fail(decoder, "operands nested too deeply");
   skip_space(decoder);
@@ -219,9 +226,14 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
     if (out->kind != OPERAND_PREDICATE) parse_fail(decoder, "\"!\" needs a predicate");
     out->negated = true;
+  } else if (c == '-' && is_video(draft) && !isdigit((unsigned char)decoder->at[1])) {
+    decoder->at++;
+    parse_operand(decoder, draft, list);
+    list->items[list->count - 1].negated = true;
   } else if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
+    if (is_video(draft) && *decoder->at == '.') out->part = accept_directive(decoder);
     skip_space(decoder);
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;

@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 4096, KEPT = 256, OPERANDS = 4 };
+#ifndef KEPT_ANSWERS
+#define KEPT_ANSWERS 256
+#endif
+enum { COUNT = 4096, KEPT = KEPT_ANSWERS, EDGES = 256, OPERANDS = 4 };
 
 typedef struct {
   const unsigned long long *value[OPERANDS];
@@ -171,8 +174,8 @@ static uint64_t mixed(char letter) {
 static uint64_t input_value(char letter, int operand, int operand_count, int i) {
   uint64_t other = mixed(letter);
   if (operand_count == 1 && i < 64) return edge(letter, (uint64_t)i);
-  if (operand_count == 2 && i < KEPT) return edge(letter, operand ? i % 16 : i / 16);
-  if (operand_count > 2 && i < KEPT) return edge(letter, random_bits());
+  if (operand_count == 2 && i < EDGES) return edge(letter, operand ? i % 16 : i / 16);
+  if (operand_count > 2 && i < EDGES) return edge(letter, random_bits());
   return other;
 }
 
