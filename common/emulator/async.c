@@ -123,6 +123,8 @@ static void queue_remove(struct AsyncQueue *queue, AsyncOperation *operation) {
 
 static void thread_forget_oldest(BulkThread *thread) {
   AsyncOperation *operation = thread->first;
+  if (thread->reading == operation) thread->reading = operation->next_of_thread;
+  if (thread->landing == operation) thread->landing = operation->next_of_thread;
   if (thread->unread == operation) thread->unread = operation->next_of_thread;
   thread->first = operation->next_of_thread;
   if (!thread->first) thread->last = NULL;
@@ -148,6 +150,8 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   else
     thread->first = operation;
   thread->last = operation;
+  if (!thread->reading) thread->reading = operation;
+  if (!thread->landing) thread->landing = operation;
   if (!thread->unread) thread->unread = operation;
   thread->count++;
 }
@@ -285,15 +289,23 @@ static uint64_t groups_to_wait_for(uint64_t committed, uint32_t pending) {
   return committed > pending ? committed - pending : 0;
 }
 
+/* The first operation of the thread that is not as far as the wait asks for. */
+static const AsyncOperation *not_done(BulkThread *thread, bool reads_only) {
+  while (thread->reading && thread->reading->source_read)
+    thread->reading = thread->reading->next_of_thread;
+  while (thread->landing && thread->landing->landed)
+    thread->landing = thread->landing->next_of_thread;
+  return reads_only ? thread->reading : thread->landing;
+}
+
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const GroupForm *form = in->decoded;
   struct WarpAsync *async = warp_async(warp);
   for (LaneMask left = mask; left; left &= left - 1) {
-    const BulkThread *thread = &async->bulk[first_lane(left)];
-    uint64_t end = groups_to_wait_for(thread->committed, form->pending);
-    for (AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
-         operation && operation->group < end; operation = operation->next_of_thread)
-      if (!(form->reads_only ? operation->source_read : operation->landed)) return STEP_BLOCKED;
+    BulkThread *thread = &async->bulk[first_lane(left)];
+    const AsyncOperation *operation = not_done(thread, form->reads_only);
+    if (operation && operation->group < groups_to_wait_for(thread->committed, form->pending))
+      return STEP_BLOCKED;
   }
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);

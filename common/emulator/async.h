@@ -65,8 +65,8 @@ struct AsyncOperation {
       TmaMap map;
       TmaPlace place;
     } tensor;
-    struct { /* cp.async: a whole warp's worth */
-      LaneMask lanes;
+    struct {                  /* cp.async: a whole warp's worth */
+      LaneMask lanes, waited; /* waited: those that a wait has told the checker about */
       uint32_t bytes;
       uint64_t group[LANES];
       uint32_t shared[LANES];
@@ -80,8 +80,10 @@ struct AsyncOperation {
 /* Of each warp. Lane numbers are those of the threads that own the groups. */
 typedef struct {
   AsyncOperation *first, *last; /* oldest first */
-  AsyncOperation *unread;       /* the first of them that no wait_group.read has waited for */
-  uint64_t committed;           /* groups; also the number of the one that is open */
+  /* The first of them whose source is not read, which has not landed, and which no wait_group.read
+   * has waited for; NULL: none. */
+  AsyncOperation *reading, *landing, *unread;
+  uint64_t committed; /* groups; also the number of the one that is open */
   uint32_t count;
 } BulkThread;
 struct WarpAsync {

@@ -34,6 +34,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   SharedPiece writes[LANES];
   int count = 0;
   operation->copy.lanes = mask;
+  operation->copy.waited = 0;
   operation->copy.bytes = form->bytes;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -93,8 +94,13 @@ static void forget_oldest_copy(struct WarpAsync *async) {
 }
 
 static void copy_list_prune(struct WarpAsync *async) {
+  /* A landed copy matters to the checker alone, who wants to know of each lane's wait. */
   uint32_t kept = settings()->check ? 256 : 0;
-  while (async->copy_count > kept && async->copy_first->landed) forget_oldest_copy(async);
+  for (AsyncOperation *first = async->copy_first; first && first->landed;
+       first = async->copy_first) {
+    if (async->copy_count <= kept && first->copy.waited != first->copy.lanes) break;
+    forget_oldest_copy(async);
+  }
 }
 
 /* ---- cp.async.commit_group, wait_group, wait_all --------------------------------------------- */
@@ -129,10 +135,12 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   if (settings()->check)
     for (AsyncOperation *operation = async->copy_first; operation;
          operation = operation->next_of_thread)
-      for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1) {
+      for (LaneMask left = mask & operation->copy.lanes & ~operation->copy.waited; left;
+           left &= left - 1) {
         int lane = first_lane(left);
-        if (lane_waits_for(async, form, operation, lane) && operation->copy.check[lane])
-          check_async_waited(warp, in, lane, operation->copy.check[lane], false);
+        if (!lane_waits_for(async, form, operation, lane)) continue;
+        operation->copy.waited |= 1u << lane;
+        check_async_waited(warp, in, lane, operation->copy.check[lane], false);
       }
   copy_list_prune(async);
   return STEP_NEXT;

@@ -25,18 +25,18 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   }
   operation->next_allocated = check->operations;
   check->operations = operation;
-  operation->next_of_warp = check->of_warp[operation->agent];
-  check->of_warp[operation->agent] = operation;
-  operation->listed = true;
+  operation->link = &check->of_warp[operation->agent];
+  operation->next_of_warp = *operation->link;
+  if (operation->next_of_warp) operation->next_of_warp->link = &operation->next_of_warp;
+  *operation->link = operation;
   return operation;
 }
 
-static void leave_list(ClusterCheck *check, AsyncCheck *operation) {
-  if (!operation->listed) return;
-  operation->listed = false;
-  AsyncCheck **link = &check->of_warp[operation->agent];
-  while (*link && *link != operation) link = &(*link)->next_of_warp;
-  if (*link) *link = operation->next_of_warp;
+static void leave_list(AsyncCheck *operation) {
+  if (!operation->link) return;
+  *operation->link = operation->next_of_warp;
+  if (operation->next_of_warp) operation->next_of_warp->link = operation->link;
+  operation->link = NULL;
 }
 
 AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
@@ -64,7 +64,7 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
     const MbarrierCheck *barrier = order_find_barrier(check, address);
     if (barrier) operation->landing_phase[rank] = barrier->phase;
   }
-  leave_list(check, operation); /* whoever waits for it waits for its barrier */
+  leave_list(operation); /* whoever waits for it waits for its barrier */
 }
 
 void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
@@ -75,15 +75,15 @@ void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck 
   uint32_t clock = clock_of(check, agent_of(warp));
   if (!operation->read_waited_clock) operation->read_waited_clock = clock;
   if (!reads_only && !operation->waited_clock) operation->waited_clock = clock;
-  leave_list(check, operation);
+  leave_list(operation);
 }
 
 void check_async_committed(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
   for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
-    if (each->lane == lane && !is_generic(each) && each->kind != ASYNC_WGMMA) {
-      each->committed = true;
-    }
+    if (each->lane != lane || is_generic(each) || each->kind == ASYNC_WGMMA) continue;
+    if (each->committed) break; /* and all older ones */
+    each->committed = true;
   }
 }
 
@@ -204,7 +204,7 @@ void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
       if (!each->group_waited[own]) each->group_waited[own] = clock;
       bool by_all = true;
       for (uint32_t k = 0; k < WARPS_OF_GROUP; k++) by_all &= each->group_waited[k] != 0;
-      if (by_all) leave_list(check, each);
+      if (by_all) leave_list(each);
     }
   }
 }

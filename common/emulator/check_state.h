@@ -70,6 +70,7 @@ typedef struct MbarrierCheck {
 /* An asynchronous operation. */
 struct AsyncCheck {
   AsyncCheck *next_of_warp; /* not yet waited for */
+  AsyncCheck **link;        /* what leads to it in that list; NULL: it is in none */
   AsyncCheck *next_allocated;
   const Instruction *in;
   AsyncKind kind;
@@ -77,7 +78,6 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
-  bool listed; /* in its warp's list */
   uint32_t issue_clock;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
