@@ -10,7 +10,7 @@
 static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                  uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
-  if (check->state_count > STATES_MOST) states_collect(check);
+  states_make_room(check);
   AsyncCheck *operation = calloc(1, sizeof *operation);
   if (!operation) abort();
   operation->in = in;

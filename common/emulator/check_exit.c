@@ -103,7 +103,7 @@ void exit_check(Cta *cta) {
     uint32_t number = states_of(notes, word);
     if (number < FIRST_STATE || looked[number]) continue;
     looked[number] = 1;
-    const State *state = check->states[number];
+    const State *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) look_at_entry(cta, &state->entries[i]);
   }
   free(looked);

@@ -102,10 +102,12 @@ void order_begin(ClusterCheck *check) {
     free(check->barriers[i]);
   }
   check->barrier_count = 0;
-  while (check->locations) {
-    LocationClock *next = check->locations->next;
-    free(check->locations);
-    check->locations = next;
+  for (uint32_t i = 0; i < LOCATION_CHAINS; i++) {
+    while (check->locations[i]) {
+      LocationClock *next = check->locations[i]->next;
+      free(check->locations[i]);
+      check->locations[i] = next;
+    }
   }
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
@@ -117,14 +119,14 @@ void order_begin(ClusterCheck *check) {
 
 void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
                     bool acquire) {
-  LocationClock *place = check->locations;
+  LocationClock **chain = &check->locations[address / 4 % LOCATION_CHAINS], *place = *chain;
   while (place && place->address != address) place = place->next;
   if (!place) {
     place = calloc(1, sizeof *place);
     if (!place) abort();
     place->address = address;
-    place->next = check->locations;
-    check->locations = place;
+    place->next = *chain;
+    *chain = place;
   }
   if (acquire) order_acquire(check, agent, &place->clock);
   if (release) order_release(check, agent, &place->clock);

@@ -388,7 +388,7 @@ void shadow_report_unwritten_reads(Cta *cta) {
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);
     if (number < FIRST_STATE) continue;
-    const State *state = check->states[number];
+    const State *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) {
       const Entry *entry = &state->entries[i];
       if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
@@ -430,7 +430,7 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
   static const State NEVER_WRITTEN = {0};
   ClusterCheck *check = now->check;
   *clean = true;
-  const State *state = number == STATE_NEVER_WRITTEN ? &NEVER_WRITTEN : check->states[number];
+  const State *state = number == STATE_NEVER_WRITTEN ? &NEVER_WRITTEN : state_at(check, number);
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
   if (number == STATE_UNKNOWN) state = &NEVER_WRITTEN;
   bool unwritten = number != STATE_UNKNOWN && is_unwritten(now, state->written);
@@ -452,28 +452,28 @@ static uint32_t move_on(const AccessNow *now, uint32_t number, bool *clean) {
       again |= entry->kind == ENTRY_READ;
       continue;
     }
-    Entry left = *entry;
     /* What a write follows in good order need not be remembered. */
-    if (writing && overlaps && entry->kind != ENTRY_BARRIER) left.mask &= (uint8_t)~now->mask;
-    if (left.mask && count < ENTRIES_MOST) entries[count++] = left;
+    bool replaced = writing && overlaps && entry->kind != ENTRY_BARRIER;
+    if ((replaced && !(entry->mask & ~now->mask)) || count == ENTRIES_MOST) continue;
+    entries[count] = *entry;
+    if (replaced) entries[count].mask &= (uint32_t)~now->mask;
+    count++;
   }
   if (!*clean) return STATE_UNKNOWN; /* one complaint about these bytes is enough */
-  Entry own;
-  memset(&own, 0, sizeof own); /* padding too: states are compared as bytes */
-  own.kind = now->kind;
-  own.mask = now->mask;
-  own.strong = now->strong;
-  own.unwritten = unwritten;
-  own.again = again;
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
-  own.agent = (uint16_t)now->agent;
+  Entry *own = &entries[count++];
+  *own = (Entry){.kind = now->kind,
+                 .mask = now->mask,
+                 .strong = now->strong,
+                 .unwritten = unwritten,
+                 .again = again,
+                 .agent = now->agent};
   if (now->operation) {
-    own.operation = now->operation;
+    own->operation = now->operation;
   } else {
-    own.clock = clock;
-    own.in = now->in;
+    own->clock = clock;
+    own->in = now->in;
   }
-  entries[count++] = own;
   uint8_t written = number == STATE_UNKNOWN ? FULL_WORD : state->written;
   if (writing) written |= now->mask;
   return states_find(check, entries, count, written);
@@ -545,7 +545,9 @@ static bool touch_run(AccessNow *now, uint32_t address, uint32_t words) {
   if (words == 1) {
     for (int lane = 0; lane < LANES; lane++) lanes[lane] = (uint8_t)lane;
   } else {
-    for (uint32_t i = 0; i < count; i++) lanes[i] = (uint8_t)(i / words);
+    for (int lane = 0; lane < LANES; lane++) {
+      for (uint32_t k = 0; k < words; k++) *lanes++ = (uint8_t)lane;
+    }
   }
   forget_layouts(notes, first, count);
   return true;
@@ -623,7 +625,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
 
 static AccessNow access_of(Warp *warp, const Instruction *in, AccessKind kind) {
   ClusterCheck *check = check_of(warp);
-  if (check->state_count > STATES_MOST) states_collect(check);
+  states_make_room(check);
   return (AccessNow){
       .check = check,
       .warp = warp,

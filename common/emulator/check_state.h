@@ -19,6 +19,7 @@
 enum {
   BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
   NAMED_BARRIERS = 16,
+  LOCATION_CHAINS = 256,
   WARPS_OF_GROUP = 4
 };
 
@@ -102,12 +103,11 @@ typedef enum {
   ENTRY_BARRIER /* a live mbarrier stands here */
 } EntryKind;
 typedef struct {
-  uint8_t kind;
-  uint8_t mask; /* bytes of the word */
-  uint8_t strong;
-  uint8_t unwritten; /* a read of what nothing had written: wrong, but why shows later */
-  uint8_t again;     /* a read: this agent had read here before, and has released since */
-  uint16_t agent;
+  uint32_t kind : 4, mask : 4; /* mask: bytes of the word */
+  uint32_t strong : 1;
+  uint32_t unwritten : 1; /* a read of what nothing had written: wrong, but why shows later */
+  uint32_t again : 1;     /* a read: this agent had read here before, and has released since */
+  uint32_t agent : 21;    /* so that no bit is left over: states are compared as bytes */
   uint32_t clock;
   union {
     const Instruction *in;
@@ -123,7 +123,6 @@ typedef struct State {
 } State;
 enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
 enum {
-  STATES_MOST = 1 << 16, /* then states_collect makes room */
   LINE_WORDS = 32,
   FULL_WORD = 15 /* a mask of bytes */
 };
@@ -141,6 +140,9 @@ struct CtaCheck {
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
 };
 
+typedef struct {
+  uint32_t number, hash;
+} StateSlot;
 typedef struct {
   uint32_t state, next, agent, clock;
   const void *what;
@@ -164,9 +166,12 @@ struct ClusterCheck {
   Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
   uint32_t barrier_count;
-  State **states;
+  uint64_t *states; /* all of them, one behind the other */
+  size_t states_used, states_room;
+  uint32_t *state_places; /* of each number: where it stands in `states` */
   uint32_t state_count, state_room;
-  uint32_t *table; /* hash table of state numbers */
+  uint32_t state_limit; /* then states_collect throws away those that no word is in */
+  StateSlot *table;     /* hash table */
   uint32_t table_size;
   Memo *memos;
   AsyncCheck *operations; /* all of them */
@@ -174,7 +179,7 @@ struct ClusterCheck {
   uint32_t
       cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
-  struct LocationClock *locations; /* strong accesses order through the place they name */
+  struct LocationClock *locations[LOCATION_CHAINS]; /* strong accesses order through the place */
   struct AcquiredMap *acquired_maps;
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
@@ -223,9 +228,16 @@ void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32
 void exit_check(Cta *cta);
 
 /* check_states.c */
+static inline const State *state_at(const ClusterCheck *check, uint32_t number) {
+  return (const State *)(const void *)(check->states + check->state_places[number]);
+}
+/* The number of the state with these entries; moves what state_at has returned. */
 uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
-/* To be called now and then while no number of a state is held. */
+/* To be called now and then, while no number of a state is held. */
 void states_collect(ClusterCheck *check);
+static inline void states_make_room(ClusterCheck *check) {
+  if (check->state_count > check->state_limit) states_collect(check);
+}
 /* Are all these words in one state, and in which? */
 bool states_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t *state);
 void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);

@@ -8,69 +8,96 @@
 
 #include "check_state.h"
 
-enum { FIRST_TABLE = 1 << 10 };
+enum {
+  FIRST_TABLE = 1 << 10,
+  FIRST_LIMIT = 1 << 13, /* of states; few enough to stay in the host's caches */
+  STATES_MOST = 1 << 16
+};
 
 static uint32_t line_count(const struct CtaCheck *notes) { return notes->words / LINE_WORDS + 1; }
 
 /* ---- States ---- */
 
-static uint32_t hash_bytes(const void *bytes, size_t count) {
-  const uint8_t *at = bytes;
-  uint64_t hash = 0x9e3779b97f4a7c15ull;
-  for (size_t i = 0; i + 8 <= count; i += 8) {
-    uint64_t word;
-    memcpy(&word, at + i, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdull;
-    hash ^= hash >> 32;
+static uint32_t hash_entries(const Entry *entries, unsigned count) {
+  _Static_assert(sizeof(Entry) == 16, "no padding");
+  uint64_t hash = count;
+  for (unsigned i = 0; i < count; i++) {
+    uint32_t first; /* read as it was just written: the host stalls on anything wider */
+    memcpy(&first, &entries[i], sizeof first);
+    hash ^= first * 0xff51afd7ed558ccdull ^ entries[i].clock * 0xc4ceb9fe1a85ec53ull ^
+            (uintptr_t)entries[i].in * 0x87c37b91114253d5ull;
+    hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
   }
-  return (uint32_t)(hash ^ hash >> 29);
+  return (uint32_t)(hash >> 32);
 }
 
-static void grow_table(ClusterCheck *check, uint32_t size) {
-  free(check->table);
-  check->table = calloc(size, sizeof *check->table);
-  if (!check->table) abort();
-  check->table_size = size;
+static void empty_table(ClusterCheck *check, uint32_t size) {
+  if (check->table_size != size) {
+    free(check->table);
+    check->table = malloc(size * sizeof *check->table);
+    if (!check->table) abort();
+    check->table_size = size;
+  }
+  memset(check->table, 0, size * sizeof *check->table);
+}
+
+static void fill_table(ClusterCheck *check) {
   for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
-    uint32_t at = check->states[i]->hash & (size - 1);
-    while (check->table[at]) at = (at + 1) & (size - 1);
-    check->table[at] = i;
+    uint32_t hash = state_at(check, i)->hash, at = hash & (check->table_size - 1);
+    while (check->table[at].number) at = (at + 1) & (check->table_size - 1);
+    check->table[at] = (StateSlot){i, hash};
   }
 }
 
-/* The number of the state with these entries; makes it if there is none. */
-uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written) {
-  uint32_t hash = hash_bytes(entries, count * sizeof *entries) ^ (count * 31 + written);
-  uint32_t at = hash & (check->table_size - 1);
-  for (; check->table[at]; at = (at + 1) & (check->table_size - 1)) {
-    const State *state = check->states[check->table[at]];
-    if (state->hash == hash && state->count == count && state->written == written &&
-        !memcmp(state->entries, entries, count * sizeof *entries)) {
-      return check->table[at];
-    }
-  }
+static State *new_state(ClusterCheck *check, unsigned count) {
   if (check->state_count == check->state_room) {
     check->state_room *= 2;
-    check->states = realloc(check->states, check->state_room * sizeof(State *));
+    check->state_places =
+        realloc(check->state_places, check->state_room * sizeof *check->state_places);
+    if (!check->state_places) abort();
+  }
+  size_t used = (sizeof(State) + count * sizeof(Entry)) / sizeof *check->states;
+  if (check->states_used + used > check->states_room) {
+    check->states_room = (check->states_room + used) * 2;
+    check->states = realloc(check->states, check->states_room * sizeof *check->states);
     if (!check->states) abort();
   }
-  State *state = malloc(sizeof *state + count * sizeof *entries);
-  if (!state) abort();
+  State *state = (State *)(void *)(check->states + check->states_used);
+  check->state_places[check->state_count++] = (uint32_t)check->states_used;
+  check->states_used += used;
+  return state;
+}
+
+uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written) {
+  uint32_t hash = hash_entries(entries, count) ^ written;
+  uint32_t at = hash & (check->table_size - 1);
+  for (; check->table[at].number; at = (at + 1) & (check->table_size - 1)) {
+    if (check->table[at].hash != hash) continue;
+    const State *state = state_at(check, check->table[at].number);
+    if (state->count == count && state->written == written &&
+        !memcmp(state->entries, entries, count * sizeof *entries)) {
+      return check->table[at].number;
+    }
+  }
+  uint32_t number = check->state_count;
+  check->table[at] = (StateSlot){number, hash};
+  State *state = new_state(check, count);
   state->hash = hash;
   state->count = (uint16_t)count;
   state->written = written;
   memcpy(state->entries, entries, count * sizeof *entries);
-  check->states[check->state_count] = state;
-  check->table[at] = check->state_count++;
   if (check->state_count * 2 > check->table_size) {
-    grow_table(check, check->table_size * 2);
+    empty_table(check, check->table_size * 2);
+    fill_table(check);
   }
-  return check->state_count - 1;
+  return number;
 }
 
-static void free_states(ClusterCheck *check) {
-  for (uint32_t i = FIRST_STATE; i < check->state_count; i++) free(check->states[i]);
+static void forget_states(ClusterCheck *check) {
   check->state_count = FIRST_STATE;
+  check->states_used = 0;
+  empty_table(check, FIRST_TABLE);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
 }
 
 static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
@@ -84,45 +111,30 @@ static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
   }
 }
 
-/* Throws away the states that no word is in, and the operations that no state names. */
-void states_collect(ClusterCheck *check) {
-  uint32_t *moved = calloc(check->state_count, sizeof *moved);
-  if (!moved) abort();
-  moved[STATE_UNKNOWN] = STATE_UNKNOWN;
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    const struct CtaCheck *notes = &check->ctas[rank];
-    for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
-      moved[states_of(notes, i)] = 1;
-    }
-  }
-  moved[STATE_NEVER_WRITTEN] = STATE_NEVER_WRITTEN;
+/* Keeps the states with a number in `moved`, where they get their new one. */
+static void keep_states(ClusterCheck *check, uint32_t *moved) {
   uint32_t kept = FIRST_STATE;
-  for (AsyncCheck *each = check->operations; each; each = each->next_allocated) {
-    each->marked = false;
-  }
+  size_t used = 0;
   for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
-    State *state = check->states[i];
-    if (!moved[i]) {
-      free(state);
-      continue;
-    }
+    if (!moved[i]) continue;
+    const State *state = state_at(check, i);
     for (unsigned k = 0; k < state->count; k++) {
       const Entry *entry = &state->entries[k];
       if (entry->kind == ENTRY_ASYNC_READ || entry->kind == ENTRY_ASYNC_WRITE) {
         entry->operation->marked = true;
       }
     }
-    moved[i] = kept;
-    check->states[kept++] = state;
+    size_t bytes = sizeof *state + state->count * sizeof *state->entries;
+    memmove(check->states + used, state, bytes);
+    check->state_places[kept] = (uint32_t)used;
+    used += bytes / sizeof *check->states;
+    moved[i] = kept++;
   }
   check->state_count = kept;
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CtaCheck *notes = &check->ctas[rank];
-    renumber(notes, moved);
-  }
-  free(moved);
-  grow_table(check, check->table_size);
-  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  check->states_used = used;
+}
+
+static void free_unmarked_operations(ClusterCheck *check) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     for (AsyncCheck *each = check->of_warp[agent]; each; each = each->next_of_warp) {
       each->marked = true;
@@ -137,17 +149,43 @@ void states_collect(ClusterCheck *check) {
       free(each);
     }
   }
-  /* When nearly all are in use, collecting again at once would gain nothing. */
-  if (check->state_count > STATES_MOST / 2) {
-    for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-      struct CtaCheck *notes = &check->ctas[rank];
-      for (uint32_t i = 0; i < line_count(notes) * LINE_WORDS; i++) {
-        if (states_of(notes, i) >= FIRST_STATE) states_set(notes, i, STATE_UNKNOWN);
-      }
+}
+
+/* Throws away the states that no word is in, and the operations that no state names. */
+void states_collect(ClusterCheck *check) {
+  uint32_t *moved = calloc(check->state_count, sizeof *moved);
+  if (!moved) abort();
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    const struct CtaCheck *notes = &check->ctas[rank];
+    for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
+      moved[states_of(notes, i)] = 1;
     }
-    free_states(check);
-    grow_table(check, FIRST_TABLE);
   }
+  moved[STATE_NEVER_WRITTEN] = STATE_NEVER_WRITTEN;
+  moved[STATE_UNKNOWN] = STATE_UNKNOWN;
+  for (AsyncCheck *each = check->operations; each; each = each->next_allocated) {
+    each->marked = false;
+  }
+  keep_states(check, moved);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) renumber(&check->ctas[rank], moved);
+  free(moved);
+  free_unmarked_operations(check);
+  empty_table(check, check->table_size);
+  fill_table(check);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  /* When many are in use, collecting again soon would gain little. */
+  if (check->state_count <= check->state_limit / 2) return;
+  if (check->state_limit < STATES_MOST) {
+    check->state_limit *= 2;
+    return;
+  }
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    struct CtaCheck *notes = &check->ctas[rank];
+    for (uint32_t i = 0; i < line_count(notes) * LINE_WORDS; i++) {
+      if (states_of(notes, i) >= FIRST_STATE) states_set(notes, i, STATE_UNKNOWN);
+    }
+  }
+  forget_states(check);
 }
 
 /* ---- Lines and words ---- */
@@ -241,12 +279,13 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->wgmma_group = calloc(agents, sizeof *check->wgmma_group);
   check->state_room = 64;
   check->state_count = FIRST_STATE;
-  check->states = calloc(check->state_room, sizeof(State *));
+  check->state_places = calloc(check->state_room, sizeof *check->state_places);
   check->memos = calloc(MEMOS, sizeof *check->memos);
-  if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->states || !check->memos) {
+  if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
+      !check->memos) {
     abort();
   }
-  grow_table(check, FIRST_TABLE);
+  empty_table(check, FIRST_TABLE);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     struct CtaCheck *notes = &check->ctas[rank];
     notes->words = words;
@@ -271,6 +310,7 @@ static void free_operations(ClusterCheck *check) {
 void check_cluster_begin(Cluster *cluster) {
   ClusterCheck *check = take_check(cluster);
   cluster->check = check;
+  check->state_limit = FIRST_LIMIT;
   order_begin(check);
   maps_begin(cluster);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
@@ -283,15 +323,7 @@ void check_cluster_begin(Cluster *cluster) {
 void check_cluster_end(Cluster *cluster) {
   ClusterCheck *check = cluster->check;
   if (!check) return;
-  if (check->state_count > FIRST_STATE) {
-    free_states(check);
-    if (check->table_size > FIRST_TABLE) {
-      grow_table(check, FIRST_TABLE);
-    } else {
-      memset(check->table, 0, check->table_size * sizeof *check->table);
-    }
-    memset(check->memos, 0, MEMOS * sizeof *check->memos);
-  }
+  if (check->state_count > FIRST_STATE) forget_states(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     struct CtaCheck *notes = &check->ctas[rank];
     memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
