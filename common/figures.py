@@ -126,9 +126,12 @@ def pitfalls_text(chapter):
         if outcome != "not run yet" and "not been run" in " ".join(header.split()):
             words += " (*)"
             related = True
+        report = "nothing can tell" if rule == "none" else f"`{rule}`"
+        check = re.search(r"^//   check: (.*)$", header, re.MULTILINE)
+        if check:
+            report += f" (`EMULATOR_CHECK={check.group(1)}`)"
         program = name[:-len(".cu")]
-        rows.append([f"[{program}](pitfalls/{name})", title, words,
-                     "nothing can tell" if rule == "none" else f"`{rule}`"])
+        rows.append([f"[{program}](pitfalls/{name})", title, words, report])
     header = ["program", "mistake", "what the H200 did", "the emulator reports"]
     text = "\n" + markdown([header] + rows)
     if related:

@@ -101,3 +101,15 @@ C
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "EMULATOR_CHECK=layout: silent where the swizzle is undone, told where it is not" {
+  EMULATOR_CHECK=layout run common/emulator/emulate build/$chapter/bank_conflicts
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output != *emulator:* ]]
+  for name in swizzle_3d base_offset; do
+    EMULATOR_CHECK=layout run common/emulator/emulate build/$chapter/$name
+    [ "$status" -eq 3 ]
+    [[ $output == *"emulator: swizzle-ignored: "* ]]
+  done
+}

@@ -29,7 +29,9 @@ try_pitfall() { # SOURCE
   local chapter name program fixed rule schedule first code text
   chapter=${1%%/*} name=$(basename "$1" .cu)
   program=build/$chapter/pitfalls/$name fixed=build/$chapter/fixed/$name
-  rule=$(sed -n 's|^//   report: ||p' "$1" | head -n 1)
+  rule=$(pitfall_field "$1" report)
+  export EMULATOR_CHECK
+  EMULATOR_CHECK=$(check_for "$1")
   for schedule in late random:{1..20}; do
     first_report "$program" "$schedule"
     [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
@@ -46,7 +48,8 @@ try_pitfall() { # SOURCE
 try_chapter() { # CHAPTER
   local sources=("$1"/pitfalls/*.cu)
   [ -e "${sources[0]}" ] || skip "no pitfalls"
-  export -f first_report try_pitfall
+  source common/pitfall-fields
+  export -f first_report try_pitfall pitfall_field check_for
   export LD_LIBRARY_PATH=$PWD/build/emulator
   run xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
   echo "$output"

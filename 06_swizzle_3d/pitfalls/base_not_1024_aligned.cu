@@ -1,13 +1,14 @@
 // pitfall base_not_1024_aligned: a swizzled tile lies at a multiple of 128 bytes, not of 1024
 //   H200: wrong results
-//   report: none
+//   report: swizzle-ignored
+//   check: layout
 //
 // The engine takes 128-byte alignment, and swizzles by the bits of the shared-memory *address*. The
 // reader computes with offsets from the start of the tile. The two agree only for a tile that
 // starts at a multiple of the pattern's length, 1024 bytes; here it starts 128 bytes behind one,
 // and every row lies as the reader expects the next one.
-// No report: which bytes the reader wanted is known to nobody but the reader. Reading the tile by
-// addresses instead of offsets would be right, and looks the same.
+// Reported only if asked for: which bytes the reader wanted is known to nobody but the reader.
+// EMULATOR_CHECK=layout tells of all loads that go to and fro in a row.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

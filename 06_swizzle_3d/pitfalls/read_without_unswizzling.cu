@@ -1,11 +1,13 @@
 // pitfall read_without_unswizzling: a swizzled tile is read as if it lay row by row
 //   H200: wrong results
-//   report: none
+//   report: swizzle-ignored
+//   check: layout
 //
 // The tensor map asks for the 128-byte swizzle, so the engine exchanges the 16-byte columns of all
 // rows but each eighth. A reader that takes element (row, column) at row * COLUMNS + column gets
 // the right row and the wrong column. Sums over a row are right all the same, which hides it.
-// No report: ordinary loads may read a swizzled tile in any order, to copy it byte by byte, say.
+// Reported only if asked for: ordinary loads may read a swizzled tile in any order, to copy it byte
+// by byte, say. EMULATOR_CHECK=layout tells of all that go to and fro in a row.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

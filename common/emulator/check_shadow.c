@@ -639,6 +639,8 @@ static AccessNow access_of(Warp *warp, const Instruction *in, AccessKind kind) {
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind) {
   AccessNow now = access_of(warp, in, kind);
+  if (settings()->check_layout && kind.access == ACCESS_READ)
+    check_plain_layout(warp, in, mask, addresses);
   if (now.strong) {
     bool reads = kind.access != ACCESS_WRITE, writes = kind.access != ACCESS_READ;
     for (LaneMask left = mask; left; left &= left - 1) {
@@ -655,10 +657,11 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       AccessKind kind) {
   AccessNow now = access_of(warp, in, kind);
-  if (!now.strong && bytes >= 4 && touch_run(&now, address, bytes / 4)) return;
+  bool layout = settings()->check_layout && kind.access == ACCESS_READ;
+  if (!layout && !now.strong && bytes >= 4 && touch_run(&now, address, bytes / 4)) return;
   uint32_t addresses[LANES];
   for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
-  if (now.strong) {
+  if (layout || now.strong) {
     check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
   } else {
     touch_lanes(&now, UINT32_MAX, addresses, bytes);

@@ -298,4 +298,8 @@ void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
 void maps_begin(const Cluster *cluster);
 void maps_end(ClusterCheck *check);
 
+/* Plain reads by these lanes, when EMULATOR_CHECK=layout (check_layout.c). */
+void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
+                        const uint32_t *addresses);
+
 #endif

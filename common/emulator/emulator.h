@@ -180,10 +180,11 @@ typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
 typedef struct {
   Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
   uint64_t seed;
-  bool check;     /* EMULATOR_CHECK=on|off */
-  bool fast_math; /* EMULATOR_MATH=exact|fast */
-  uint64_t steps; /* EMULATOR_STEPS: warp instructions of one cluster without progress */
-  int threads;    /* EMULATOR_THREADS: host threads, default all cores */
+  bool check;        /* EMULATOR_CHECK=on|off|layout */
+  bool check_layout; /* layout: on, and check_layout.c too */
+  bool fast_math;    /* EMULATOR_MATH=exact|fast */
+  uint64_t steps;    /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  int threads;       /* EMULATOR_THREADS: host threads, default all cores */
 } Settings;
 const Settings *settings(void); /* a bad value: message with the value and the choices, exit 2 */
 

@@ -51,7 +51,10 @@ static void read_all(void) {
   values.schedule = SCHEDULE_LATE;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
-  values.check = read_choice("EMULATOR_CHECK", "on", "off", true, "on or off");
+  text = getenv("EMULATOR_CHECK");
+  values.check_layout = text && !strcmp(text, "layout");
+  values.check =
+      values.check_layout || read_choice("EMULATOR_CHECK", "on", "off", true, "on, off or layout");
   values.fast_math = read_choice("EMULATOR_MATH", "fast", "exact", false, "exact or fast");
   /* About a minute of a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;
