@@ -24,6 +24,10 @@ passes_in_every_schedule() {
   passes_in_every_schedule foreign_gemm
 }
 
+@test "fp8 with scales by block: one struct of parameters, tiles from a counter, a graph of dependent launches" {
+  passes_in_every_schedule foreign_fp8
+}
+
 @test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
   run $programs/fuzz_ptx tests/emulator/damaged/ptx/*
   echo "$output" | tail -n 5
