@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # The runtime's answers to right and wrong calls, as an H200 gave them (driver 580.159,
-# CUDA 13.0, November 2026), but for runtime_work's, which are the manual's; the emulator's
-# switches; relocatable device code.
+# CUDA 13.0, November 2026); the emulator's switches; relocatable device code.
 
 setup() {
   cd "$BATS_TEST_DIRNAME/.." || return 1
@@ -15,7 +14,7 @@ emulate() { common/emulator/emulate "$@"; }
   diff <(common/run-program $program 2>/dev/null | sed 1d) $recorded/runtime_calls.txt
 }
 
-@test "streams, graphs, pools and copies answer as the manual says" {
+@test "streams, graphs, pools and copies answer as recorded" {
   diff <(common/run-program build/tests/emulator/runtime_work 2>/dev/null | sed 1d) \
     $recorded/runtime_work.txt
 }

@@ -502,8 +502,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
-  cudaError_t error = stream_unsafe_allowed();
-  if (error == cudaSuccess) error = ask_event(event);
+  cudaError_t error = ask_event(event);
+  if (error == cudaSuccess) error = stream_unsafe_allowed();
   if (error != cudaSuccess) return runtime_answer(error);
   pthread_mutex_lock(&runtime_lock);
   if (event->waiting) advance_all();
