@@ -1,7 +1,23 @@
 #!/usr/bin/env bats
 # Arithmetic, loads, stores and atomics on the emulator against what one NVIDIA H200 answered in
-# November 2026 (recorded/alu_cases.bin): 1,356 forms of instructions, each at 4,096 operands. To
-# record anew: alu_cases record tests/emulator/recorded/alu_cases.bin on an H200.
+# November 2026: 1,356 forms of instructions (recorded/alu_cases.bin) and 634 of video instructions
+# (recorded/video_cases.bin), each at 4,096 operands. To record anew: alu_cases record
+# tests/emulator/recorded/alu_cases.bin on an H200; the same with video_cases.
+
+# Thousands of kernels take half a minute to compile: only when the cases have changed.
+build_cases() { # NAME OPTIONS: alu_cases of NAME.txt
+  local name=$1
+  shift
+  "$BUILT/alu_generate" "$ROOT/tests/emulator/$name.txt" >"$BATS_FILE_TMPDIR/$name.cu"
+  if ! cmp -s "$BATS_FILE_TMPDIR/$name.cu" "$BUILT/$name.cu" ||
+    [ "$ROOT/tests/emulator/alu_main.cuh" -nt "$BUILT/$name" ]; then
+    rm -f "$BUILT/$name"
+    cp "$BATS_FILE_TMPDIR/$name.cu" "$BUILT/$name.cu"
+  fi
+  [ -x "$BUILT/$name" ] ||
+    "${NVCC:-nvcc}" "$@" -I"$ROOT/tests/emulator" -gencode arch=compute_90a,code=compute_90a \
+      -cudart shared --no-compress -O3 -o "$BUILT/$name" "$BUILT/$name.cu"
+}
 
 setup_file() {
   ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
@@ -10,16 +26,8 @@ setup_file() {
   make --no-print-directory -C "$ROOT" emulator >&2
   ${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -o "$BUILT/alu_generate" \
     "$ROOT/tests/emulator/alu_generate.c"
-  "$BUILT/alu_generate" "$ROOT/tests/emulator/alu_cases.txt" >"$BATS_FILE_TMPDIR/alu_cases.cu"
-  # Compiling 1,356 kernels takes half a minute: only when the cases have changed.
-  if ! cmp -s "$BATS_FILE_TMPDIR/alu_cases.cu" "$BUILT/alu_cases.cu" ||
-    [ "$ROOT/tests/emulator/alu_main.cuh" -nt "$BUILT/alu_cases" ]; then
-    rm -f "$BUILT/alu_cases"
-    cp "$BATS_FILE_TMPDIR/alu_cases.cu" "$BUILT/alu_cases.cu"
-  fi
-  [ -x "$BUILT/alu_cases" ] ||
-    "${NVCC:-nvcc}" -I"$ROOT/tests/emulator" -gencode arch=compute_90a,code=compute_90a \
-      -cudart shared --no-compress -O3 -o "$BUILT/alu_cases" "$BUILT/alu_cases.cu"
+  build_cases alu_cases
+  build_cases video_cases -DKEPT_ANSWERS=64
   export EMULATE=$ROOT/common/emulator/emulate
 }
 
@@ -32,6 +40,16 @@ bats_require_minimum_version 1.5.0
   echo "$stderr"
   [ "$status" -eq 0 ]
   [ "${lines[-1]}" = "PASS alu_cases: 1356 instructions, 0 differ" ]
+  [ -z "$stderr" ]
+}
+
+@test "every video instruction answers as the H200 did" {
+  run --separate-stderr "$EMULATE" "$BUILT/video_cases" check \
+    "$ROOT/tests/emulator/recorded/video_cases.bin"
+  echo "$output"
+  echo "$stderr"
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "PASS alu_cases: 634 instructions, 0 differ" ]
   [ -z "$stderr" ]
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The emulator's tensor cores: every form of wgmma, mma.sync, ldmatrix, stmatrix and movmatrix gives
-# the bits that an H200 gave. TENSOR_CASES=all replays a million results of each form (half a
+# The emulator's tensor cores: every form of wgmma, mma.sync, wmma, ldmatrix, stmatrix and movmatrix
+# gives the bits that an H200 gave. TENSOR_CASES=all replays a million results of each form (half a
 # minute) where an ordinary run replays some tens of thousands.
 
 setup() {
@@ -32,6 +32,10 @@ prints_what_was_recorded() {
 }
 
 @test "mma.sync, ldmatrix, stmatrix, movmatrix" { prints_what_was_recorded mma_cases; }
+
+@test "wmma: which lane holds what in every fragment, and every product" {
+  option='' suffix='' prints_what_was_recorded wmma_fragments
+}
 
 @test "wgmma" { prints_what_was_recorded wgmma_cases; }
 

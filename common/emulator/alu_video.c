@@ -65,6 +65,30 @@ static int64_t clamped(int64_t value, bool is_signed, int bits) {
   return value < least ? least : value > most ? most : value;
 }
 
+static bool is_shift(const VideoForm *form) {
+  return form->op == VIDEO_SHIFT_LEFT || form->op == VIDEO_SHIFT_RIGHT;
+}
+
+/* As the chip does it, which is not always as the PTX ISA says: there is no circuit for these
+ * instructions, ptxas makes them of others. A sum of .u32 is cut at 0 but not at the upper end;
+ * what goes into a half or a byte is compared as an unsigned number; shifts know 34 bits. */
+static int64_t saturated(const VideoForm *form, int64_t value, int bits) {
+  if (form->parts > 1) return clamped(value, form->signed_d, bits); /* these are as stated */
+  if (is_shift(form)) return clamped((int64_t)((uint64_t)value << 30) >> 30, form->signed_d, 32);
+  if (bits == 32 && form->signed_d) return clamped(value, true, 32);
+  if (bits == 32) return value < 0 ? 0 : value;
+  const int64_t most = (1ll << (form->signed_d ? bits - 1 : bits)) - 1;
+  return value < 0 || value > most ? most : value;
+}
+
+/* A second .min or .max compares 64 bits, of .u32 as an unsigned number; c has no sign then, but
+ * the result still has one. */
+static bool is_larger(const VideoForm *form, int64_t value, uint32_t c) {
+  const bool is_sum = form->op == VIDEO_ADD || form->op == VIDEO_SUB;
+  if (is_sum || (is_shift(form) && form->saturate)) value = (int32_t)value;
+  return form->signed_d ? value > (int32_t)c : (uint64_t)value > c;
+}
+
 static int64_t video_result(const VideoForm *form, int64_t a, int64_t b) {
   const int64_t by = form->wrap ? (b & 31) : b > 32 ? 32 : b;
   switch ((VideoOp)form->op) {
@@ -90,48 +114,35 @@ static int64_t video_result(const VideoForm *form, int64_t a, int64_t b) {
 }
 
 static uint32_t video_word(const VideoForm *form, const uint32_t *words, uint32_t c) {
-  int64_t sum = form->signed_d ? (int64_t)(int32_t)c : (int64_t)c;
-  uint32_t merged = form->has_c ? c : 0;
+  uint32_t sum = c, merged = form->has_c ? c : 0;
   for (int part = 0; part < form->parts; part++) {
     if (!(form->wanted >> part & 1)) continue;
     const Place place = form->d[part];
     int64_t one = video_result(form, extract(words, form->a[part], form->signed_a),
                                extract(words, form->b[part], form->signed_b));
-    if (form->saturate) one = clamped(one, form->signed_d, place.bits);
+    if (form->saturate) one = saturated(form, one, place.bits);
     const uint32_t kept = (uint32_t)((1ull << place.bits) - 1u) << place.shift;
-    merged = (merged & ~kept) | ((uint32_t)one << place.shift & kept);
-    switch (form->second) {
-      case SECOND_ADD:
-        sum += one;
-        break;
-      case SECOND_MIN:
-        sum = one < sum ? one : sum;
-        break;
-      case SECOND_MAX:
-        sum = one > sum ? one : sum;
-        break;
-      default:
-        break;
-    }
+    /* Into the upper half of c goes the upper half of the result: ptxas again. */
+    const bool upper = form->parts == 1 && place.shift == 16 && place.bits == 16;
+    merged = (merged & ~kept) | ((uint32_t)one << (upper ? 0 : place.shift) & kept);
+    if (form->second == SECOND_ADD)
+      sum += (uint32_t)one;
+    else if (form->second != NO_SECOND && is_larger(form, one, c) == (form->second == SECOND_MAX))
+      sum = (uint32_t)one;
   }
-  return form->second == NO_SECOND ? merged : (uint32_t)sum;
+  return form->second == NO_SECOND ? merged : sum;
 }
 
-__extension__ typedef __int128 Wide;
-
+/* The factors and c are signed whatever their types. */
 static uint32_t multiply_add(const VideoForm *form, const uint32_t *words, uint32_t c) {
   const bool is_signed = form->signed_a || form->signed_b || form->negate_product || form->negate_c;
-  const Wide addend = is_signed ? (Wide)(int32_t)c : (Wide)c;
-  const Wide product = (Wide)extract(words, form->a[0], form->signed_a) *
-                       (Wide)extract(words, form->b[0], form->signed_b);
-  Wide sum = (form->negate_product ? -product : product) + (form->negate_c ? -addend : addend) +
-             (form->plus_one ? 1 : 0);
-  sum >>= form->scale;
-  if (form->saturate) {
-    const Wide most = is_signed ? INT32_MAX : UINT32_MAX, least = is_signed ? INT32_MIN : 0;
-    sum = sum < least ? least : sum > most ? most : sum;
-  }
-  return (uint32_t)sum;
+  const int64_t addend = (int32_t)c;
+  const int64_t product = (int64_t)(int32_t)extract(words, form->a[0], form->signed_a) *
+                          (int32_t)extract(words, form->b[0], form->signed_b);
+  const uint64_t sum = (uint64_t)(form->negate_product ? -product : product) +
+                       (uint64_t)(form->negate_c ? -addend : addend) + (form->plus_one ? 1u : 0u);
+  const int64_t scaled = is_signed ? (int64_t)sum >> form->scale : (int64_t)(sum >> form->scale);
+  return (uint32_t)(form->saturate ? clamped(scaled, is_signed, 32) : scaled);
 }
 
 static StepResult run_video(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -239,8 +250,8 @@ static bool read_types(Form *form, VideoForm *made) {
   made->signed_d = is_signed[0];
   made->signed_a = is_signed[1];
   made->signed_b = is_signed[2];
-  const bool shifts = made->op == VIDEO_SHIFT_LEFT || made->op == VIDEO_SHIFT_RIGHT;
-  return !shifts || !made->signed_b || form_fail(form, "what is shifted by is .u32");
+  if (made->op == VIDEO_SET) made->signed_d = made->signed_a; /* for a second operation */
+  return !is_shift(made) || !made->signed_b || form_fail(form, "what is shifted by is .u32");
 }
 
 static bool read_operation(Form *form, VideoForm *made) {
@@ -255,7 +266,7 @@ static bool read_operation(Form *form, VideoForm *made) {
     made->comparison = (int8_t)form_choose(form, comparisons);
     if (made->comparison < 0) return form_fail(form, "the comparison is missing");
   }
-  if (made->op == VIDEO_SHIFT_LEFT || made->op == VIDEO_SHIFT_RIGHT) {
+  if (is_shift(made)) {
     made->wrap = form_take(form, "wrap");
     if (!made->wrap && !form_take(form, "clamp"))
       return form_fail(form, "a video shift needs .clamp or .wrap");

@@ -4,7 +4,7 @@
  * A fragment's registers are those of mma.sync, tile behind tile: blocks of 8 rows (A) or columns
  * (B) by four lanes' words, C and D blocks of 8 x 8. Fragments of f16 have eight registers whatever
  * the shape; those beyond the matrix repeat the first ones. A product is made of m16n8 products of
- * mma.sync, the eight rows that m8n32 lacks being zeros. */
+ * mma.sync. m8n32 is m32n8 with everything transposed: its A is a B there, its B an A. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +65,15 @@ static bool result_fits(Shape shape, ResultFormat format) {
          (format == RESULT_S32 && shape_fits(shape, NUMBER_B1));
 }
 
+static bool is_transposed(Shape shape) { return shape.m == 8 && shape.n == 32; }
+static Shape transposed(Shape shape) { return (Shape){shape.n, shape.m, shape.k}; }
+static FragmentKind transposed_kind(FragmentKind kind) {
+  return kind == FRAGMENT_A ? FRAGMENT_B : kind == FRAGMENT_B ? FRAGMENT_A : kind;
+}
+
 static Fragment fragment_of(FragmentKind kind, Shape shape, int bits, bool half) {
+  if (is_transposed(shape))
+    return fragment_of(transposed_kind(kind), transposed(shape), bits, half);
   Fragment fragment = {.kind = kind, .bits = bits};
   fragment.rows = kind == FRAGMENT_B ? shape.k : shape.m;
   fragment.columns = kind == FRAGMENT_A ? shape.k : shape.n;
@@ -236,6 +244,7 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
       fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
                   matrix < 2 ? (int)number_bits(number) : result_bits, number == NUMBER_F16);
   const int bits = move->fragment.bits;
+  if (is_transposed(shape)) move->column_major = !move->column_major;
   if (bits < 8 && move->column_major != (matrix == 1))
     return form_fail(&form, "numbers of less than a byte: A is .row, B is .col");
   move->element_bytes = (uint8_t)(bits < 8 ? 4 : bits / 8);
@@ -259,7 +268,6 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
 typedef struct {
   Shape shape;
   MmaForm tile;
-  bool padded;       /* eight rows of sixteen */
   ResultFormat c, d; /* as the instruction names them; the tile's are both d, or f32 */
   uint16_t a_slot[8], b_slot[8], c_slot[8], d_slot[8];
 } Product;
@@ -271,34 +279,26 @@ static float half_at(const uint32_t *const *columns, int number, int lane) {
 /* One m16n8 (or m8n8) product. Whatever D shares with the sources, all of them are read first. */
 static void multiply_tile(Warp *warp, const Product *product, int row_tile, int column_tile,
                           uint64_t (*result)[LANES]) {
-  static const uint64_t zeros[LANES];
   const MmaForm *tile = &product->tile;
-  const int skip = product->padded ? 2 : 1;
-  const int across = product->shape.n / 8, number = row_tile * across + column_tile;
+  const int first = (row_tile * (product->shape.n / 8) + column_tile) * tile->c_registers;
   const void *a[8], *b[4], *c[8];
   void *d[8];
-  uint32_t wide[8][LANES], upper[8][LANES];
-  memset(upper, 0, sizeof upper);
+  uint32_t wide[8][LANES];
   for (int i = 0; i < tile->a_registers; i++)
-    a[i] = i % skip ? (const void *)zeros
-                    : column_u32(warp, product->a_slot[row_tile * tile->a_registers + i / skip]);
+    a[i] = column_u32(warp, product->a_slot[row_tile * tile->a_registers + i]);
   for (int i = 0; i < tile->b_registers; i++)
     b[i] = column_u32(warp, product->b_slot[column_tile * tile->b_registers + i]);
-  const int present = tile->c_registers / skip; /* of C and D */
   for (int i = 0; i < tile->c_registers; i++) {
-    d[i] = i < present ? (void *)result[number * present + i] : (void *)upper[i];
-    if (i >= present) {
-      c[i] = zeros;
-    } else if (product->c == RESULT_F16 && tile->c == RESULT_F32) {
-      const int at = number * present + i;
-      const uint32_t *const column = column_u32(warp, product->c_slot[at / 2]);
+    d[i] = result[first + i];
+    if (product->c == RESULT_F16 && tile->c == RESULT_F32) {
+      const uint32_t *const column = column_u32(warp, product->c_slot[(first + i) / 2]);
       for (int lane = 0; lane < LANES; lane++) {
-        const float value = half_at(&column, at % 2, lane);
+        const float value = half_at(&column, (first + i) % 2, lane);
         memcpy(&wide[i][lane], &value, 4);
       }
       c[i] = wide[i];
     } else {
-      c[i] = column_u32(warp, product->c_slot[number * present + i]);
+      c[i] = column_u32(warp, product->c_slot[first + i]);
     }
   }
   mma_compute(tile, a, b, c, NULL, d);
@@ -313,7 +313,7 @@ static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
     for (int column = 0; column < product->shape.n / 8; column++)
       multiply_tile(warp, product, row, column, result);
   const int tiles = row_tiles * (product->shape.n / 8);
-  const int registers = tiles * tile->d_registers / (product->padded ? 2 : 1);
+  const int registers = tiles * tile->d_registers;
   for (int i = 0; i < registers; i++)
     for (LaneMask left = mask; left; left &= left - 1) {
       const int lane = first_lane(left);
@@ -398,8 +398,8 @@ bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *o
   for (int i = popc + 5; i < count; i++) tail.modifiers[tail.modifier_count++] = words[i];
   const char *wrong = read_tile(&tail, *shape, 0, product);
   if (wrong) return form_fail(&form, wrong);
-  const MmaForm *tile = &product->tile;
-  product->padded = shape->m == 8 && tile->rows == 16;
+  MmaForm *tile = &product->tile;
+  if (tile->a == NUMBER_TF32) tile->rule.step = 4; /* ptxas makes two products of it */
   const int bits = (int)number_bits(tile->a);
   const bool half = tile->a == NUMBER_F16;
   const Fragment a = fragment_of(FRAGMENT_A, *shape, bits, half);
@@ -410,12 +410,16 @@ bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *o
   const Fragment d =
       fragment_of(FRAGMENT_RESULT, *shape, product->d == RESULT_F16 ? 16 : wide, false);
   const Type type = wide == 64 ? TYPE_B64 : TYPE_B32;
+  const bool swapped = is_transposed(*shape);
   if (!form_operands(&form, 4, 4) ||
       !register_list(&form, 0, type, d.registers, true, product->d_slot) ||
-      !register_list(&form, 1, type, a.registers, false, product->a_slot) ||
-      !register_list(&form, 2, type, b.registers, false, product->b_slot) ||
+      !register_list(&form, 1, type, a.registers, false,
+                     swapped ? product->b_slot : product->a_slot) ||
+      !register_list(&form, 2, type, b.registers, false,
+                     swapped ? product->a_slot : product->b_slot) ||
       !register_list(&form, 3, type, c.registers, false, product->c_slot))
     return false;
+  if (swapped) *shape = transposed(*shape);
   out->decoded = product;
   return form_end(&form, run_wmma);
 }
