@@ -21,16 +21,17 @@ typedef struct {
   uint64_t *raw;                // the registers of the first iterations, or NULL
 } Run;
 
-__device__ static void note(Run run, int part, uint32_t iteration, uint32_t position,
-                            uint64_t bits) {
+// Calls, not inlined a dozen times in each kernel: that would take long to compile.
+__device__ __noinline__ static void note(Run run, int part, uint32_t iteration, uint32_t position,
+                                         uint64_t bits) {
   atomicAdd(&run.digests[part], (unsigned long long)result_mark(bits, iteration, position));
   if (run.raw != NULL && iteration < RAW_ITERATIONS && part < PARTS - 1) {
     run.raw[(iteration * (PARTS - 1) + (uint32_t)part) * 256u + position] = bits;
   }
 }
 
-__device__ static void fill(uint8_t *matrix, Run run, uint32_t iteration, uint32_t part,
-                            InputType type, int mode) {
+__device__ __noinline__ static void fill(uint8_t *matrix, Run run, uint32_t iteration,
+                                         uint32_t part, InputType type, int mode) {
   for (uint32_t i = threadIdx.x; i < MATRIX_BYTES / 8; i += 32) {
     uint32_t hash = input_hash(run.test, iteration, part * 4096u + i);
     uint32_t low = input_register(type, hash, mode);
