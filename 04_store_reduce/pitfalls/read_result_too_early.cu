@@ -1,13 +1,11 @@
 // pitfall read_result_too_early: the sums are read back when only the tile has been read
 //   H200: right results
-//   report: none
+//   report: read-before-written
 //
 // Every block adds its part to the sums; the last one to finish adds the sums up. It waits for its
 // reduce with cp.async.bulk.wait_group.read, which returns when the engine has read the tile: the
 // tile may be overwritten, but nothing is said of the sums in global memory. For those it takes
 // cp.async.bulk.wait_group without .read.
-// No report: the emulator does not follow who reads global memory. But as the reduce lands there as
-// late as it may, the total is wrong, by the part of the last block.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
 // they were with 4096 blocks: between the wait and the reading lie an atomic operation and two

@@ -127,7 +127,10 @@ static void thread_forget_oldest(BulkThread *thread) {
   if (thread->landing == operation) thread->landing = operation->next_of_thread;
   if (thread->unread == operation) thread->unread = operation->next_of_thread;
   thread->first = operation->next_of_thread;
-  if (!thread->first) thread->last = NULL;
+  if (!thread->first) {
+    thread->last = NULL;
+    thread->written_end = 0;
+  }
   thread->count--;
   async_unlist(operation);
 }
@@ -154,6 +157,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   if (!thread->landing) thread->landing = operation;
   if (!thread->unread) thread->unread = operation;
   thread->count++;
+  if (settings()->check) check_will_write(thread, operation);
 }
 
 void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_count,

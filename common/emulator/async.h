@@ -85,6 +85,8 @@ typedef struct {
   AsyncOperation *reading, *landing, *unread;
   uint64_t committed; /* groups; also the number of the one that is open */
   uint32_t count;
+  /* check_written.c: between these addresses they write; end 0: nowhere */
+  uint64_t written_first, written_end;
 } BulkThread;
 struct WarpAsync {
   BulkThread bulk[LANES];
@@ -152,5 +154,11 @@ bool decode_store_async(Decoder *, const PtxStatement *, Instruction *); /* asyn
 bool decode_reduce_async(Decoder *, const PtxStatement *, Instruction *);
 bool decode_tensormap_replace(Decoder *, const PtxStatement *,
                               Instruction *); /* tensormap_replace.c */
+
+/* check_written.c: the thread's operation will write global memory; and its threads read some, each
+ * so many bytes at its address. warp->async is there. */
+void check_will_write(BulkThread *thread, const AsyncOperation *operation);
+void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
+                         const uint64_t *addresses, uint32_t bytes);
 
 #endif

@@ -3,6 +3,7 @@
  *
  * A warp's access goes in two steps: find the host bytes of every lane (one check for the whole
  * warp where possible), then move them. */
+#include "async.h"
 #include "loadstore.h"
 
 #include "memory.h"
@@ -193,6 +194,8 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
     case SPACE_CONST:
       good = all_in_global(&range, bytes, access);
       places->in_order = space == SPACE_GLOBAL;
+      if (good && warp->async && access == ACCESS_READ && settings()->check)
+        check_reads_written(warp, in, mask, places->address, bytes);
       break;
     case SPACE_LOCAL:
       good =
