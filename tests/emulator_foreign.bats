@@ -28,6 +28,10 @@ passes_in_every_schedule() {
   passes_in_every_schedule foreign_fp8
 }
 
+@test "the driver API with PTX of its own: library, module, cluster, graph" {
+  passes_in_every_schedule foreign_driver
+}
+
 @test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
   run $programs/fuzz_ptx tests/emulator/damaged/ptx/*
   echo "$output" | tail -n 5

@@ -226,6 +226,13 @@ CUresult cuGetErrorString(CUresult result, const char **sentence) {
   return CUDA_SUCCESS;
 }
 
+/* NVRTC asks for tables of NVIDIA's own tools; it works without them. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id) {
+  (void)id;
+  if (table) *table = NULL;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 /* ---- How the runtime hands out driver calls ---- */
 
 /* The names a program asks for carry no version suffix; our newest one is what it gets. */
