@@ -145,7 +145,8 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   if (taken != NULL) wgmma_give(&taken->form, &results, d);
   core->count -= count;
   core->landed += count;
-  memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
+  if (core->count != 0)
+    memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
   return result;
 }
 
