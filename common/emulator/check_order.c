@@ -474,7 +474,8 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   answer->next = phase + 2;
   answer->in = in;
   answer->lane = lane;
-  if (phase == UINT32_MAX || !acquire) return; /* a fresh barrier tells nothing */
+  /* What the lane before has learnt the warp knows; a fresh barrier tells nothing. */
+  if (same_wait || phase == UINT32_MAX || !acquire) return;
   if (barrier->finished_phase[phase & 1] == phase) {
     order_acquire(check, agent, &barrier->finished[phase & 1]);
   }
