@@ -43,6 +43,8 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
                               const SharedPiece *reads, int read_count, const SharedPiece *writes,
                               int write_count, uint32_t barrier) {
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
+  for (int i = 0; i < write_count; i++)
+    operation->into_own |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
   return operation;
@@ -61,8 +63,13 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     uint32_t address = operation->barrier;
     if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
-    const MbarrierCheck *barrier = order_find_barrier(check, address);
-    if (barrier) operation->landing_phase[rank] = barrier->phase;
+    MbarrierCheck *barrier = order_find_barrier(check, address);
+    if (!barrier) continue;
+    operation->landing_phase[rank] = barrier->phase;
+    bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
+    if (load && operation->into_own && rank == operation->agent / check->warps_per_cta)
+      barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,
+                                     barrier->phase, operation->lane};
   }
   leave_list(operation); /* whoever waits for it waits for its barrier */
 }
@@ -135,6 +142,14 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   }
 }
 
+static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                                const char *luck) {
+  finding(warp, in, 1u << lane, "exit-with-copy-in-flight",
+          "the CTA has ended while this %s was on its way into shared memory%s.\n"
+          "Wait for every copy that was issued before the kernel ends.",
+          shadow_kind_names[kind], luck);
+}
+
 /* The CTA's memory is gone: nothing may still read from it or write into it. */
 void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
@@ -151,12 +166,16 @@ void check_cta_exit(Cta *cta) {
       if (takes && !each->read_waited_clock) {
         report_unread_store(warp, each);
       } else if (!each->landed && each->barrier) {
-        finding(warp, each->in, 1u << each->lane, "exit-with-copy-in-flight",
-                "the CTA has ended while this %s was on its way into shared memory.\n"
-                "Wait for every copy that was issued before the kernel ends.",
-                shadow_kind_names[each->kind]);
+        report_unknown_load(warp, each->in, each->lane, each->kind, "");
       }
     }
+  }
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    const MbarrierCheck *barrier = check->barriers[i];
+    const LandedLoad *load = &barrier->landed;
+    if (SHARED_RANK(barrier->address) != cta->rank || !exit_load_unknown(check, barrier)) continue;
+    report_unknown_load(&cta->warps[load->agent % check->warps_per_cta], load->in, load->lane,
+                        load->kind, " (it has landed in time by luck)");
   }
 }
 

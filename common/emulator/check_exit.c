@@ -33,6 +33,12 @@ static bool cta_knows_landed(const ClusterCheck *check, uint32_t rank, const Asy
   return cta_knows(check, rank, barrier->place, operation->landing_phase[barrier_rank] + 1);
 }
 
+bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier) {
+  return barrier->landed.in && barrier->valid && barrier->place != UINT32_MAX &&
+         !cta_knows(check, SHARED_RANK(barrier->address), barrier->place,
+                    barrier->landed.phase + 1);
+}
+
 static Warp *warp_of(Cta *cta, uint32_t agent) {
   uint32_t per_cta = cta->cluster->check->warps_per_cta;
   return &cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];

@@ -252,6 +252,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     barrier->address = address;
   }
   barrier->valid = true;
+  barrier->landed.in = NULL;
   barrier->fenced = barrier->init_released = false;
   barrier->init_round = 0;
   barrier->init_agent = (uint16_t)agent;

@@ -260,6 +260,14 @@ static bool check_after_operation(const AccessNow *now, const Entry *entry) {
   return false;
 }
 
+static const char *barrier_between(const AccessNow *now, const Entry *entry) {
+  uint32_t warps = now->check->warps_per_cta;
+  return entry->agent / warps == now->agent / warps
+             ? "Put __syncthreads() (or a barrier that both take part in) between them."
+             : "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an "
+               "mbarrier that the other CTA arrives on.";
+}
+
 static bool check_after_write(const AccessNow *now, const Entry *entry) {
   const ClusterCheck *check = now->check;
   if (now->strong && entry->strong) return true;
@@ -284,9 +292,8 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
         now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     REPORT(now, asynchronous ? "copy-not-ordered" : "shared-race",
-           "%s %s, written by %s %s, and nothing orders the two.\n"
-           "Put __syncthreads() (or a barrier that both take part in) between them.",
-           verb(now), place, who, where);
+           "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
+           barrier_between(now, entry));
   }
   return false;
 }
@@ -343,7 +350,7 @@ static bool check_after_read(const AccessNow *now, const Entry *entry) {
          now->kind == ENTRY_ASYNC_WRITE
              ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
                "for, or __syncthreads) before the next copy is issued."
-             : "Put __syncthreads() (or a barrier that both take part in) between them.");
+             : barrier_between(now, entry));
   return false;
 }
 

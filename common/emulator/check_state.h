@@ -43,6 +43,14 @@ typedef struct {
   int lane;
 } RemoteArrive;
 
+/* The last load of a CTA into its own memory that has landed and counted on a barrier. */
+typedef struct {
+  const Instruction *in; /* NULL: none yet */
+  AsyncKind kind;
+  uint32_t agent, phase; /* the phase that its bytes counted in */
+  int lane;
+} LandedLoad;
+
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
@@ -66,6 +74,7 @@ typedef struct MbarrierCheck {
   int armed_lane;
   struct Answer *answers; /* of each agent, to its last wait */
   RemoteArrive *remote;   /* of each agent; NULL: only its own CTA has arrived so far */
+  LandedLoad landed;
 } MbarrierCheck;
 
 /* An asynchronous operation. */
@@ -79,6 +88,7 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
+  bool into_own; /* it writes shared memory of the CTA that issued it */
   uint32_t issue_clock;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
@@ -223,6 +233,8 @@ bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t
                           uint32_t *next);
 
 /* check_exit.c */
+/* Has no warp of the CTA waited for the last load that came to this barrier? */
+bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in);
 void exit_check(Cta *cta);

@@ -1,0 +1,46 @@
+// pitfall peer_read_too_early: a CTA reads its peer's words before they are written
+//   H200: not run yet
+//   report: shared-race
+//
+// __syncthreads() waits for the threads of this CTA, and these words are written by those of the
+// other one. The CTAs of a cluster start together and then run as fast as they like. What the peer
+// has written before, only a cluster barrier behind the writes can promise.
+#include <stdio.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../cluster.cuh"
+#include "check.h"
+
+enum { CTAS = 2, CLUSTERS = 4, THREADS = 64, WORDS = 512 };
+
+// Each CTA fills its own memory and adds up what its peer has.
+__global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
+  __shared__ uint32_t own[WORDS];
+  cluster_sync();  // both have started
+  for (int i = threadIdx.x; i < WORDS; i += blockDim.x) own[i] = blockIdx.x * WORDS + i;
+  __syncthreads();
+
+  uint32_t peer = mapa_shared(own, 1 - cluster_rank());
+  for (int i = threadIdx.x; i < WORDS; i += blockDim.x) {
+    result[blockIdx.x * WORDS + i] = ld_shared_cluster(peer + i * 4);
+  }
+  cluster_sync();  // nobody leaves while its peer reads
+}
+
+int main(int argc, char **argv) {
+  program_begin("peer_read_too_early", argc, argv, NULL, 0);
+  static uint32_t got[CLUSTERS * CTAS][WORDS], expected[CLUSTERS * CTAS][WORDS];
+  for (int block = 0; block < CLUSTERS * CTAS; block++) {
+    for (int i = 0; i < WORDS; i++) expected[block][i] = (uint32_t)((block ^ 1) * WORDS + i);
+  }
+  uint32_t *result;
+  CUDA_CHECK(cudaMalloc(&result, sizeof got));
+  exchange<<<CLUSTERS * CTAS, THREADS>>>(result);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  CUDA_CHECK(cudaMemcpy(got, result, sizeof got, cudaMemcpyDeviceToHost));
+  check_tile("what the peers held", ELEMENT_U32, got, expected, CLUSTERS * CTAS, WORDS, 0);
+  CUDA_CHECK(cudaFree(result));
+  return program_end("the peer's words in %d CTAs", CLUSTERS * CTAS);
+}
