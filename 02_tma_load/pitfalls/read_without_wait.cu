@@ -6,9 +6,8 @@
 // the thread's own order makes a later read wait for them: only the wait on the barrier does.
 // Without it the tile is read with as much of the new data in it as has come so far.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. How
-// much of the tile was wrong differed from program to program; that none of it is wrong was not
-// seen.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time; how
+// much of the data is wrong may differ from run to run.
 #include <stdio.h>
 #include <stdlib.h>
 
