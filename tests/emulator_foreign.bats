@@ -28,7 +28,7 @@ passes_in_every_schedule() {
   passes_in_every_schedule foreign_fp8
 }
 
-@test "the driver API with PTX of its own: library, module, cluster, graph" {
+@test "the driver API with PTX of its own: library, module, cluster, graph, user object" {
   passes_in_every_schedule foreign_driver
 }
 

@@ -160,6 +160,21 @@ cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
   return cudaSuccess;
 }
 
+/* There is no other device to reach. */
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  (void)peer, (void)flags;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  (void)peer;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int from,
+                                      int to) {
+  (void)value, (void)attribute, (void)from, (void)to;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+
 /* ---- Advice that changes nothing here, and small questions ---- */
 
 cudaError_t cudaProfilerStart(void) { return cudaSuccess; }

@@ -1,5 +1,6 @@
 /* runtime_graph.c: graphs: nodes with work and what they depend on, built by calls or by capturing
  * streams; executable copies of them, which run node after node. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,9 @@ struct CUgraphNode_st {
   bool disabled;
 };
 struct CUgraph_st {
-  NodeList nodes; /* in an executable graph: each behind all that it depends on */
+  NodeList nodes;            /* in an executable graph: each behind all that it depends on */
+  cudaUserObject_t *objects; /* one place for each reference */
+  size_t object_count;
 };
 struct CUgraphExec_st {
   cudaGraph_t graph;
@@ -55,6 +58,35 @@ static cudaError_t give_nodes(const NodeList *list, cudaGraphNode_t *nodes, size
   return cudaSuccess;
 }
 
+/* ---- Objects whose lives graphs prolong ---- */
+
+struct CUuserObject_st {
+  void *data;
+  cudaHostFn_t destroy;
+  unsigned references;
+};
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
+                                 unsigned references, unsigned flags) {
+  if (!object || !destroy || !references || flags != cudaUserObjectNoDestructorSync)
+    return runtime_answer(cudaErrorInvalidValue);
+  *object = calloc(1, sizeof **object);
+  if (!*object) return runtime_answer(cudaErrorMemoryAllocation);
+  **object = (struct CUuserObject_st){data, destroy, references};
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+  if (!object || !count) return runtime_answer(cudaErrorInvalidValue);
+  object->references += count;
+  return cudaSuccess;
+}
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+  if (!object || !count || count > object->references) return runtime_answer(cudaErrorInvalidValue);
+  object->references -= count;
+  if (object->references) return cudaSuccess;
+  object->destroy(object->data);
+  free(object);
+  return cudaSuccess;
+}
 /* ---- Graphs ---- */
 
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
@@ -71,6 +103,8 @@ static void free_node(cudaGraphNode_t node) {
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   if (!graph) return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; i < graph->nodes.count; i++) free_node(graph->nodes.nodes[i]);
+  for (size_t i = 0; i < graph->object_count; i++) cudaUserObjectRelease(graph->objects[i], 1);
+  free(graph->objects);
   free(graph->nodes.nodes);
   free(graph);
   return cudaSuccess;
@@ -82,6 +116,27 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   for (size_t i = 0; i < all->count; i++) nodes_remove(&all->nodes[i]->dependencies, node);
   free_node(node);
   return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+  if (!graph || !object || !count) return runtime_answer(cudaErrorInvalidValue);
+  size_t total = graph->object_count + count;
+  cudaUserObject_t *objects = realloc(graph->objects, total * sizeof *objects);
+  if (!objects) return runtime_answer(cudaErrorMemoryAllocation);
+  graph->objects = objects;
+  while (graph->object_count < total) objects[graph->object_count++] = object;
+  return flags & cudaGraphUserObjectMove ? cudaSuccess : cudaUserObjectRetain(object, count);
+}
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
+  if (!graph || !object || !count) return runtime_answer(cudaErrorInvalidValue);
+  for (size_t i = graph->object_count; count && i-- > 0;) {
+    if (graph->objects[i] != object) continue;
+    graph->objects[i] = graph->objects[--graph->object_count];
+    cudaUserObjectRelease(object, 1);
+    count--;
+  }
+  return runtime_answer(count ? cudaErrorInvalidValue : cudaSuccess);
 }
 
 cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
@@ -137,6 +192,8 @@ cudaGraph_t graph_clone(cudaGraph_t graph) {
       progress = true;
     }
   }
+  for (size_t i = 0; i < graph->object_count; i++)
+    cudaGraphRetainUserObject(clone, graph->objects[i], 1, 0);
   if (clone->nodes.count == graph->nodes.count) return clone;
 failed:
   cudaGraphDestroy(clone);
@@ -241,6 +298,45 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
     if (!nodes_hold(&to[i]->dependencies, from[i])) return runtime_answer(cudaErrorInvalidValue);
     nodes_remove(&to[i]->dependencies, from[i]);
   }
+  return cudaSuccess;
+}
+
+/* What graphs have allocated is not counted apart. */
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
+                                           void *value) {
+  (void)attribute;
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  memset(value, 0, sizeof(uint64_t));
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+  return runtime_answer(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+/* A picture of the graph for graphviz: nodes by their number and type. */
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned flags) {
+  (void)flags;
+  static const char *const TYPES[] = {"kernel", "memcpy", "memset", "host",
+                                      "graph",  "empty",  "wait",   "record"};
+  FILE *file = graph && path ? fopen(path, "w") : NULL;
+  if (!file) return runtime_answer(cudaErrorInvalidValue);
+  const NodeList *all = &graph->nodes;
+  fprintf(file, "digraph graph_ {\n");
+  for (size_t i = 0; i < all->count; i++) {
+    const Work *work = &all->nodes[i]->work;
+    const char *type =
+        (unsigned)work->type < sizeof TYPES / sizeof *TYPES ? TYPES[work->type] : "memory";
+    bool kernel = work->type == cudaGraphNodeTypeKernel;
+    fprintf(file, "  n%zu [label=\"%zu %s %.200s\"];\n", i, i, type,
+            kernel ? work->launch.kernel->device_name : "");
+    for (size_t k = 0; k < all->nodes[i]->dependencies.count; k++) {
+      size_t from = 0;
+      while (all->nodes[from] != all->nodes[i]->dependencies.nodes[k]) from++;
+      fprintf(file, "  n%zu -> n%zu;\n", from, i);
+    }
+  }
+  fprintf(file, "}\n");
+  fclose(file);
   return cudaSuccess;
 }
 
