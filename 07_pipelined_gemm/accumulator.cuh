@@ -47,16 +47,16 @@ static __device__ __forceinline__ void stmatrix_x4(uint32_t address, uint32_t a,
 }
 
 /* PTX ISA: setmaxnreg. A kernel of 384 threads starts with at most 168 registers a thread (65,536
- * by 384, rounded down to a multiple of 8). The producer's warpgroup gives back all but 40, the two
- * consumer warpgroups take 232 each: 128 * 40 + 256 * 232 = 64,512 = 384 * 168. All warps of a
+ * by 384, rounded down to a multiple of 8). The producer's warpgroup gives back all but 56, the two
+ * consumer warpgroups take 224 each: 128 * 56 + 256 * 224 = 64,512 = 384 * 168. All warps of a
  * warpgroup execute it, and it needs the __launch_bounds__ from which the compiler knows 168. The
  * compiler keeps each branch within its number: with 24 for the producer it would spill. */
 static __device__ __forceinline__ void setmaxnreg_producer(void) {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
 }
 
 static __device__ __forceinline__ void setmaxnreg_consumer(void) {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
 }
 
 #endif

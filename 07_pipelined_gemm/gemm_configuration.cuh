@@ -14,6 +14,7 @@
 #include "accumulator.cuh"
 #include "arrive_peer.cuh"
 #include "tile_order.cuh"
+#include "tile_shares.cuh"
 #include "wgmma.cuh"
 
 #define GEMM_STEP_K 64 /* a row of 64 bf16 is 128 bytes: one swizzle span */
@@ -35,8 +36,12 @@ typedef struct {
 enum { GEMM_ACTORS = 3, GEMM_EVENTS = 4096 }; /* the producer and two consumers */
 
 typedef struct {
-  TileOrder order; /* of the clusters' tiles */
-  int steps;       /* of 64 k */
+  TileOrder order;   /* of the clusters' tiles */
+  int steps;         /* of 64 k */
+  TileShares shares; /* persistent kernels: who computes what */
+  float4 *parts;     /* room for contributions to shared tiles, */
+  uint32_t *flags;   /* and which of them are there: gemm_large.cuh */
+  uint32_t *pace;    /* NULL, or how far all clusters have come together */
   int m, n;
   uint16_t *c; /* NULL: TMA stores C; else rows of C are no multiple of 16 bytes, and threads do */
   GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel alone */
@@ -67,15 +72,30 @@ static __device__ __forceinline__ void grid_launch_dependents(void) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
+/* A kernel's first act: from cold memory a tensor map is 2,400 clocks away. */
+static __device__ __forceinline__ void gemm_prefetch_maps(const CUtensorMap *a,
+                                                          const CUtensorMap *b,
+                                                          const CUtensorMap *c) {
+  if (threadIdx.x != 32) return; /* not the thread that sets up the barriers meanwhile */
+  prefetch_tensor_map(a);
+  prefetch_tensor_map(b);
+  prefetch_tensor_map(c);
+}
+
+/* Changes nothing; but now the compiler knows that all lanes of the warp have the same value, and
+ * keeps what follows from it, the descriptors, in uniform registers. */
+static __device__ __forceinline__ uint32_t gemm_uniform(uint32_t value) {
+  return __shfl_sync(0xFFFFFFFF, value, 0);
+}
+
 /* A warp writes 16 rows of its accumulator, `columns` of them from (row, column) of C on, through
- * `out`: columns / box boxes of 16 x box elements in shared memory. */
+ * `out`: columns / box boxes of 16 x box elements in shared memory, which no store may be reading
+ * any more. */
 static __device__ __forceinline__ void gemm_store(uint16_t *out, const float *d, int columns,
                                                   int box, const CUtensorMap *map_c,
                                                   const GemmWork &work, int row, int column) {
   uint32_t lane = threadIdx.x % 32;
   uint32_t swizzle_mask = box / 8 - 1; /* 128, 64 or 32-byte swizzle: as wide as the box */
-  if (lane == 0) bulk_wait_group_read(0);
-  __syncwarp();
 #pragma unroll
   for (int at = 0; at < columns; at += 16) {
     uint32_t offset = lane % 16 * (box * 2) + (at % box + lane / 16 * 8) * 2;

@@ -1,5 +1,6 @@
 /* gemm_large.cuh: the kernel of overlapped_epilogue.cu, for any cluster of tiles of 128 x 256, any
- * m and n, launched so that it may start before its predecessor has ended. Included once for each
+ * m and n, launched so that it may start before its predecessor has ended, and with the tiles left
+ * over after the last full round shared by all (tile_shares.cuh). Included once for each
  * configuration, with these defined before (and undefined after):
  *   GEMM_NAME                        the kernel's name
  *   GEMM_CLUSTER_M, GEMM_CLUSTER_N   the CTAs of a cluster, as a grid of neighbouring tiles
@@ -33,12 +34,21 @@ enum {
   LARGE_RIGHT = LARGE_HALF_N * GEMM_STEP_K * 2 / 16 /* in a descriptor's units */
 };
 
+/* What the producer tells the consumers about a piece of work. */
+typedef struct {
+  int row, column; /* of this CTA's tile of C */
+  int steps;
+  int takes;       /* so many clusters before this one contribute to it */
+  int given, last; /* as bool; but a struct with padding could not be copied unread */
+} LargePiece;
+
 typedef struct {
   uint16_t a[LARGE_STAGES][LARGE_TILE_M * GEMM_STEP_K];
   uint16_t b[LARGE_STAGES][LARGE_TILE_N * GEMM_STEP_K];
   uint16_t out[LARGE_CONSUMERS * 4][16 * LARGE_HALF_N];
   uint64_t full[LARGE_STAGES];
   uint64_t empty[LARGE_STAGES];
+  LargePiece piece[LARGE_STAGES]; /* that begins with this stage */
 } LargeShared;
 
 /* One step of 64 k on one half of the accumulator. */
@@ -49,6 +59,104 @@ static __device__ __forceinline__ void large_step(float d[LARGE_HALF_N / 2], uin
     wgmma_m64n128k16(d, a + i * WGMMA_K_STEP, b + i * WGMMA_K_STEP, accumulate || i > 0);
   }
 }
+
+/* A consumer warp's side of the exchange of contributions, through global memory. In `parts` each
+ * CTA has room for one tile of sums, every thread's where the same thread of the CTA that sums them
+ * looks for them; each warp has a flag that says that they are there. */
+enum { LARGE_PACE = 16, LARGE_PATIENCE = 100 };
+enum { LARGE_PART = LARGE_CONSUMERS * 128, LARGE_HALF_PARTS = LARGE_HALF_N / 8 };
+
+/* PTX ISA: st.release and ld.acquire. Who reads the value that was stored so sees what had been
+ * written before it. */
+static __device__ __forceinline__ void st_release_gpu(uint32_t *global, uint32_t value) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(global), "r"(value) : "memory");
+}
+
+static __device__ __forceinline__ uint32_t ld_acquire_gpu(const uint32_t *global) {
+  uint32_t value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(global) : "memory");
+  return value;
+}
+
+static __device__ __forceinline__ void large_give(const GemmWork &work, uint32_t half,
+                                                  const float d[LARGE_HALF_N / 2]) {
+  float4 *to =
+      work.parts + (blockIdx.x * 2 + half) * LARGE_HALF_PARTS * LARGE_PART + (threadIdx.x - 128);
+#pragma unroll
+  for (int i = 0; i < LARGE_HALF_PARTS; i++) {
+    to[i * LARGE_PART] = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
+  }
+}
+
+static __device__ __forceinline__ void large_given(const GemmWork &work) {
+  uint32_t warp = threadIdx.x / 32 - 4;
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    st_release_gpu(&work.flags[blockIdx.x * LARGE_CONSUMERS * 4 + warp], 1);
+  }
+}
+
+static __device__ __forceinline__ void large_take(const GemmWork &work, uint32_t block,
+                                                  uint32_t half, float d[LARGE_HALF_N / 2]) {
+  uint32_t thread = threadIdx.x - 128;
+  if (half == 0) {
+    if (thread % 32 == 0) {
+      uint32_t *flag = &work.flags[block * LARGE_CONSUMERS * 4 + thread / 32];
+      while (ld_acquire_gpu(flag) == 0) {
+      }
+      *flag = 0; /* for the next launch */
+    }
+    __syncwarp();
+  }
+  const float4 *from = work.parts + (block * 2 + half) * LARGE_HALF_PARTS * LARGE_PART + thread;
+  float4 part[LARGE_HALF_PARTS];
+#pragma unroll
+  for (int i = 0; i < LARGE_HALF_PARTS; i++) part[i] = __ldcg(&from[i * LARGE_PART]);
+#pragma unroll
+  for (int i = 0; i < LARGE_HALF_PARTS; i++) {
+    d[4 * i] += part[i].x, d[4 * i + 1] += part[i].y;
+    d[4 * i + 2] += part[i].z, d[4 * i + 3] += part[i].w;
+  }
+}
+
+/* Called by each cluster every LARGE_PACE steps: waits until all others have reached the place
+ * where it was the time before. Left to themselves the clusters drift apart, over thousands of
+ * steps, until L2 has lost what the first have read before the last ask for it. Nothing but speed
+ * depends on this wait: whose patience is once at an end never waits again. */
+static __device__ __forceinline__ void large_keep_pace(const GemmWork &work, int tile, int step,
+                                                       int *patience) {
+  uint32_t times_a_tile = (work.shares.steps + LARGE_PACE - 1) / LARGE_PACE;
+  uint32_t time = tile * times_a_tile + step / LARGE_PACE, workers = work.shares.workers;
+  if (time + 1 < work.shares.whole * times_a_tile) {
+    atomicAdd(work.pace, 1);
+    int looks = 0;
+    while (looks < *patience && *(volatile uint32_t *)work.pace < time * workers) looks++;
+    if (looks == LARGE_PATIENCE) *patience = 0;
+  } else if (atomicAdd(work.pace, 1) == (time + 1) * workers - 1) {
+    *(volatile uint32_t *)work.pace = 0; /* the last of all: for the next launch */
+  }
+}
+
+/* What becomes of a half that is multiplied: a contribution is given to the tile's owner; an owner
+ * adds what others contribute, always in the same order; and a whole tile is stored. */
+static __device__ __forceinline__ void large_finish(const GemmWork &work, const LargePiece &piece,
+                                                    uint32_t cluster_size, uint32_t half,
+                                                    float d[LARGE_HALF_N / 2], uint16_t *out,
+                                                    const CUtensorMap *map_c) {
+  if (piece.given) {
+    large_give(work, half, d);
+    return;
+  }
+#pragma unroll 1
+  for (int i = 1; i <= piece.takes; i++) {
+    large_take(work, blockIdx.x - i * cluster_size, half, d);
+  }
+  if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* the store before has read `out` */
+  __syncwarp();
+  int row_in_tile = (threadIdx.x - 128) / 32 * 16;
+  gemm_store(out, d, LARGE_HALF_N, LARGE_BOX_N, map_c, work, piece.row + row_in_tile,
+             piece.column + (int)half * LARGE_HALF_N);
+}
 #endif
 
 static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LARGE_THREADS, 1)
@@ -57,20 +165,18 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LA
   enum { CLUSTER_M = GEMM_CLUSTER_M, CLUSTER_N = GEMM_CLUSTER_N };
   enum { SLICE_M = LARGE_TILE_M / GEMM_CLUSTER_N, SLICE_N = LARGE_TILE_N / GEMM_CLUSTER_M };
   enum { PEERS = GEMM_CLUSTER_M + GEMM_CLUSTER_N - 1 }; /* CTAs that load into this one */
+  gemm_prefetch_maps(&map_a, &map_b, &map_c);
   extern __shared__ uint8_t dynamic_shared[];
   LargeShared *shared = (LargeShared *)align_1024(dynamic_shared);
 
   uint32_t rank = cluster_rank(), cluster_m = rank % CLUSTER_M, cluster_n = rank / CLUSTER_M;
-  int clusters = gridDim.x / GEMM_CLUSTER, tile = blockIdx.x / GEMM_CLUSTER;
-  int tiles = work.order.rows * work.order.columns;
-  uint32_t warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = threadIdx.x % 32;
+  uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
+  uint32_t thread = threadIdx.x % 128, lane = threadIdx.x % 32;
 #ifdef GEMM_TRACED
   int events = 0;
 #endif
 
   if (threadIdx.x == 0) {
-    prefetch_tensor_map(&map_a);
-    prefetch_tensor_map(&map_b);
     for (int stage = 0; stage < LARGE_STAGES; stage++) {
       mbarrier_init(&shared->full[stage], 1);
       mbarrier_init(&shared->empty[stage], LARGE_CONSUMERS * 4 * PEERS);
@@ -89,18 +195,36 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LA
       for (int i = 0; i < CLUSTER_N; i++) mask_a |= 1u << (cluster_m + CLUSTER_M * i);
       for (int i = 0; i < CLUSTER_M; i++) mask_b |= 1u << (i + CLUSTER_M * cluster_n);
       uint32_t count = 0; /* of steps, over all tiles */
+      int patience = LARGE_PATIENCE;
       grid_dependency_wait();
-      for (; tile < tiles; tile += clusters) {
-        TilePlace place = tile_place(work.order, tile);
+      int cluster = blockIdx.x / GEMM_CLUSTER;
+      TilePiece piece, next;
+      bool more = tile_piece(work.shares, cluster, 0, &next);
+      for (int index = 1; more; index++) {
+        piece = next;
+        more = tile_piece(work.shares, cluster, index, &next);
+        TilePlace place = tile_place(work.order, piece.tile);
         int row = (place.row * CLUSTER_M + cluster_m) * LARGE_TILE_M + cluster_n * SLICE_M;
         int column = (place.column * CLUSTER_N + cluster_n) * LARGE_TILE_N + cluster_m * SLICE_N;
-        for (int step = 0; step < work.steps; step++, count++) {
+        for (int step = piece.first; step < piece.end; step++, count++) {
+          if (work.pace && rank == 0 && index <= work.shares.whole && step % LARGE_PACE == 0) {
+            large_keep_pace(work, index - 1, step, &patience);
+          }
           uint32_t stage = count % LARGE_STAGES;
           uint64_t *full = &shared->full[stage];
           uint16_t *a = shared->a[stage] + cluster_n * SLICE_M * GEMM_STEP_K;
           uint16_t *b = shared->b[stage] + cluster_m * SLICE_N * GEMM_STEP_K;
           int k = step * GEMM_STEP_K;
           mbarrier_wait_parity(&shared->empty[stage], count / LARGE_STAGES % 2 ^ 1);
+          if (step == piece.first) {
+            LargePiece *told = &shared->piece[stage];
+            told->row = row - cluster_n * SLICE_M;
+            told->column = column - cluster_m * SLICE_N;
+            told->steps = piece.end - piece.first;
+            told->takes = tile_contributions(work.shares, cluster, piece);
+            told->given = piece.end < work.shares.steps;
+            told->last = !more;
+          }
           mbarrier_arrive_expect_tx(full, LARGE_LOAD_BYTES);
           if (CLUSTER_N > 1) {
             tma_load_2d_multicast(a, &map_a, k, row, full, mask_a);
@@ -148,17 +272,16 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LA
     uint32_t count = 0;                                    /* of steps, over all tiles */
 
     GEMM_NEXT_STAGE();
+    LargePiece piece = shared->piece[0];
     large_step(left, a, b, false);
     wgmma_commit();
     large_step(right, a, b + LARGE_RIGHT, false);
     wgmma_commit();
     count++;
     while (true) {
-      TilePlace place = tile_place(work.order, tile);
-      int row =
-          (place.row * CLUSTER_M + cluster_m) * LARGE_TILE_M + consumer * 64 + thread / 32 * 16;
-      int column = (place.column * CLUSTER_N + cluster_n) * LARGE_TILE_N;
-      for (int step = 1; step < work.steps - 1; step++, count++) {
+      int steps = gemm_uniform(piece.steps);
+      bool last = gemm_uniform(piece.last);
+      for (int step = 1; step < steps - 1; step++, count++) {
         GEMM_NEXT_STAGE();
         large_step(left, a, b, true);
         large_step(right, a, b + LARGE_RIGHT, true);
@@ -174,25 +297,28 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(LA
       wgmma_wait_all_but_one(); /* all but the last step's right half */
       GEMM_FREE(count - 1);
       GEMM_EVENT(warpgroup, GEMM_STORE_BEGUN, count);
-      gemm_store(out, left, LARGE_HALF_N, LARGE_BOX_N, &map_c, work, row, column);
+      large_finish(work, piece, GEMM_CLUSTER, 0, left, out, &map_c);
       GEMM_EVENT(warpgroup, GEMM_STORE_ISSUED, count);
       wgmma_wait_all();
       GEMM_FREE(count);
       count++;
 
-      tile += clusters;
-      if (tile >= tiles) {
-        gemm_store(out, right, LARGE_HALF_N, LARGE_BOX_N, &map_c, work, row, column + LARGE_HALF_N);
+      if (last) {
+        large_finish(work, piece, GEMM_CLUSTER, 1, right, out, &map_c);
+        if (piece.given) large_given(work);
         break;
       }
       GEMM_NEXT_STAGE();
       large_step(left, a, b, false);
       wgmma_commit();
+      LargePiece done = piece;
+      piece = shared->piece[count % LARGE_STAGES];
       GEMM_EVENT(warpgroup, GEMM_STORE_BEGUN, count);
-      gemm_store(out, right, LARGE_HALF_N, LARGE_BOX_N, &map_c, work, row, column + LARGE_HALF_N);
+      large_finish(work, done, GEMM_CLUSTER, 1, right, out, &map_c);
       GEMM_EVENT(warpgroup, GEMM_STORE_ISSUED, count);
       large_step(right, a, b + LARGE_RIGHT, false);
       wgmma_commit();
+      if (done.given) large_given(work); /* while this step is multiplied */
       count++;
     }
     if (lane == 0) bulk_wait_group_read(0); /* shared memory must outlive the last stores */

@@ -2,8 +2,8 @@
  * tiles, one for each CTA or, with the k range split, one for each cluster. Included once for each
  * configuration, with these defined before (and undefined after):
  *   GEMM_NAME                        the kernel's name
- *   GEMM_TILE_M, GEMM_TILE_N         64 or 128 rows, one consumer warpgroup for each 64; 64 or 128
- *                                    columns
+ *   GEMM_TILE_M, GEMM_TILE_N         64 or 128 rows, one consumer warpgroup for each 64; 64, 128 or
+ *                                    256 columns
  *   GEMM_STAGES                      the ring's length
  *   GEMM_CLUSTER_M, GEMM_CLUSTER_N   the CTAs of a cluster that share loads, as a grid of tiles
  *   GEMM_SPLIT_K                     the CTAs of a cluster that share a tile: each takes a part of
@@ -20,11 +20,13 @@
 /* The columns that a CTA sums up and stores, and those of one box of the store. */
 #define GEMM_PART_N (GEMM_TILE_N / GEMM_SPLIT_K)
 #define GEMM_BOX_N (GEMM_PART_N < 64 ? GEMM_PART_N : 64)
+/* Stored at a time. */
+#define GEMM_OUT_N (GEMM_PART_N < 128 ? GEMM_PART_N : 128)
 
 typedef struct {
   uint16_t a[GEMM_STAGES][GEMM_TILE_M * GEMM_STEP_K];
   uint16_t b[GEMM_STAGES][GEMM_TILE_N * GEMM_STEP_K];
-  uint16_t out[GEMM_CONSUMERS * 4][16 * GEMM_PART_N];
+  uint16_t out[GEMM_CONSUMERS * 4][16 * GEMM_OUT_N];
 #if GEMM_SPLIT_K > 1
   float4 partial[GEMM_SPLIT_K - 1][GEMM_PART_N / 8][128 * GEMM_CONSUMERS];
 #endif
@@ -50,8 +52,9 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
   enum { CLUSTER_M = GEMM_CLUSTER_M, CLUSTER_N = GEMM_CLUSTER_N, SPLIT_K = GEMM_SPLIT_K };
   enum { SLICE_M = GEMM_TILE_M / GEMM_CLUSTER_N, SLICE_N = GEMM_TILE_N / GEMM_CLUSTER_M };
   enum { CONSUMERS = GEMM_CONSUMERS, PEERS = GEMM_CLUSTER_M + GEMM_CLUSTER_N - 1 };
-  enum { PART_N = GEMM_PART_N, BOX_N = GEMM_BOX_N };
+  enum { PART_N = GEMM_PART_N, BOX_N = GEMM_BOX_N, OUT_N = GEMM_OUT_N };
   enum { LOAD_BYTES = (GEMM_TILE_M + GEMM_TILE_N) * GEMM_STEP_K * 2 };
+  gemm_prefetch_maps(&map_a, &map_b, &map_c);
   extern __shared__ uint8_t dynamic_shared[];
   GEMM_SHARED *shared = (GEMM_SHARED *)align_1024(dynamic_shared);
 
@@ -59,16 +62,10 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
   uint32_t rank = GEMM_CLUSTER > 1 ? cluster_rank() : 0;
   uint32_t cluster_m = rank % CLUSTER_M, cluster_n = rank / CLUSTER_M % CLUSTER_N;
   uint32_t split = rank / GEMM_SHARING;
-  TilePlace place = tile_place(work.order, blockIdx.x / GEMM_CLUSTER);
-  int tile_row = (place.row * CLUSTER_M + cluster_m) * TILE_M;
-  int tile_column = (place.column * CLUSTER_N + cluster_n) * TILE_N;
-  int first_step = work.steps * (int)split / SPLIT_K;
-  int steps = work.steps * (int)(split + 1) / SPLIT_K - first_step;
-  uint32_t warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128, lane = threadIdx.x % 32;
+  uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
+  uint32_t thread = threadIdx.x % 128, lane = threadIdx.x % 32;
 
   if (threadIdx.x == 128 * CONSUMERS) {
-    prefetch_tensor_map(&map_a);
-    prefetch_tensor_map(&map_b);
     for (int stage = 0; stage < STAGES; stage++) {
       mbarrier_init(&shared->full[stage], 1);
       mbarrier_init(&shared->empty[stage], CONSUMERS * 4 * PEERS);
@@ -76,8 +73,14 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
     fence_mbarrier_init();
     grid_launch_dependents();
   }
+  if (GEMM_CLUSTER > 1) cluster_arrive_release();
+  TilePlace place = tile_place(work.order, blockIdx.x / GEMM_CLUSTER);
+  int tile_row = (place.row * CLUSTER_M + cluster_m) * TILE_M;
+  int tile_column = (place.column * CLUSTER_N + cluster_n) * TILE_N;
+  int first_step = work.steps * (int)split / SPLIT_K;
+  int steps = work.steps * (int)(split + 1) / SPLIT_K - first_step;
   if (GEMM_CLUSTER > 1) {
-    cluster_sync();
+    cluster_wait_acquire();
   } else {
     __syncthreads();
   }
@@ -184,7 +187,15 @@ static __global__ void __cluster_dims__(GEMM_CLUSTER, 1, 1) __launch_bounds__(GE
 #else
     float *sum = d;
 #endif
-    gemm_store(out, sum, PART_N, BOX_N, &map_c, work, row, tile_column + (int)split * PART_N);
+#pragma unroll
+    for (int at = 0; at < PART_N; at += OUT_N) {
+      if (at > 0) {
+        if (lane == 0) bulk_wait_group_read(0);
+        __syncwarp();
+      }
+      gemm_store(out, sum + at / 2, OUT_N, BOX_N, &map_c, work, row,
+                 tile_column + (int)split * PART_N + at);
+    }
     if (lane == 0) bulk_wait_group_read(0);
   }
 #if GEMM_SPLIT_K == 1
@@ -222,3 +233,4 @@ static const GemmConfiguration GEMM_JOIN(GEMM_NAME, _configuration) = {GEMM_STRI
 #undef GEMM_THREADS
 #undef GEMM_PART_N
 #undef GEMM_BOX_N
+#undef GEMM_OUT_N

@@ -17,13 +17,19 @@
 
 #include "pipelined_gemm.cuh"
 
-static const GemmConfiguration *const configurations[] = {
-    &large_2x1_configuration,           &large_1x2_configuration,
-    &small_128x128_2x1_configuration,   &small_128x64_2x1_configuration,
-    &small_64x128_configuration,        &small_64x128_2x1_configuration,
-    &small_64x64_configuration,         &small_128x128_split_2_configuration,
-    &small_64x64_split_2_configuration, &small_64x64_split_4_configuration,
-    &small_64x128_split_8_configuration};
+static const GemmConfiguration *const configurations[] = {&large_2x1_configuration,
+                                                          &large_1x2_configuration,
+                                                          &small_128x128_2x1_configuration,
+                                                          &small_128x64_2x1_configuration,
+                                                          &small_64x128_configuration,
+                                                          &small_64x128_2x1_configuration,
+                                                          &small_64x64_configuration,
+                                                          &small_128x128_split_2_configuration,
+                                                          &small_64x64_split_2_configuration,
+                                                          &small_64x64_split_4_configuration,
+                                                          &small_64x128_split_8_configuration,
+                                                          &small_128x256_2x1_configuration,
+                                                          &small_128x256_1x2_configuration};
 enum { CONFIGURATIONS = sizeof(configurations) / sizeof(configurations[0]) };
 
 // What gemm_check_product is to run: NULL lets the table choose.
@@ -32,12 +38,16 @@ static PipelinedGemm planned;
 
 static void gemm_prepare(GemmPlan *plan) {
   const GemmProblem *p = &plan->problem;
+  pipelined_gemm_end(&planned);
   const char *wrong = pipelined_gemm_plan(&planned, p->a, p->b, p->c, p->m, p->n, p->k, forced);
   if (wrong) {
     fprintf(stderr, "pipelined_gemm: %s\n", wrong);
     exit(EXIT_USAGE);
   }
-  if (p->most_blocks > 0 && planned.configuration->persistent) planned.blocks = p->most_blocks;
+  if (p->most_blocks > 0 && planned.configuration->persistent) {
+    pipelined_gemm_end(&planned);
+    pipelined_gemm_share(&planned, p->most_blocks);
+  }
 }
 
 static void gemm_launch(const GemmPlan *plan) {
@@ -201,6 +211,7 @@ static void write_trace(const char *path, int m, int n, int k) {
   CUDA_CHECK(cudaFree(b));
   CUDA_CHECK(cudaFree(c));
   CUDA_CHECK(cudaFree(device_events));
+  pipelined_gemm_end(&gemm);
   free(events);
 }
 
@@ -257,6 +268,10 @@ int main(int argc, char **argv) {
   gemm_check_product(gemm_prepare, gemm_launch, 200, 333, 136, 0, GEMM_INTEGERS, 0, 8, true);
   forced = &large_2x1_configuration;
   gemm_check_product(gemm_prepare, gemm_launch, 300, 517, 200, 2, GEMM_INTEGERS, 0, 9, true);
+  // 5. Tiles that several clusters share: one left over for 2 clusters, and one for 3.
+  gemm_check_product(gemm_prepare, gemm_launch, 200, 517, 2440, 4, GEMM_INTEGERS, 0, 11, true);
+  forced = &large_1x2_configuration;
+  gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 6, GEMM_INTEGERS, 0, 12, true);
   forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
   return program_end("%d configurations on uneven shapes, every element exactly", CONFIGURATIONS);

@@ -4,9 +4,11 @@
  *   const char *wrong = pipelined_gemm_plan(&gemm, a, b, c, m, n, k, NULL);
  *   if (wrong) ...                             a sentence: which argument, which rule, the mend
  *   pipelined_gemm_launch(&gemm, stream);      as often as wanted: no host work but the launch
+ *   pipelined_gemm_end(&gemm);                 frees the plan's memory on the device
  *
  * A is [m, k], B is [n, k], C is [m, n], row-major bf16 without gaps; the sums are fp32. The same
- * arguments give the same bits every time, whatever the chip's number of SMs. */
+ * arguments give the same bits every time on chips with as many SMs. A plan has memory of its own
+ * through which its clusters speak: one launch of it at a time. */
 #ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
 #define PIPELINED_GEMM_PIPELINED_GEMM_CUH
 
@@ -29,6 +31,24 @@
 #define GEMM_CLUSTER_N 1
 #define GEMM_TRACED
 #include "gemm_large.cuh"
+
+#define GEMM_NAME small_128x256_2x1
+#define GEMM_TILE_M 128
+#define GEMM_TILE_N 256
+#define GEMM_STAGES 4
+#define GEMM_CLUSTER_M 2
+#define GEMM_CLUSTER_N 1
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
+
+#define GEMM_NAME small_128x256_1x2
+#define GEMM_TILE_M 128
+#define GEMM_TILE_N 256
+#define GEMM_STAGES 4
+#define GEMM_CLUSTER_M 1
+#define GEMM_CLUSTER_N 2
+#define GEMM_SPLIT_K 1
+#include "gemm_small.cuh"
 
 #define GEMM_NAME small_128x128_2x1
 #define GEMM_TILE_M 128
@@ -112,33 +132,38 @@
 #include "gemm_small.cuh"
 
 /* Which configuration for which product: the first row all of whose conditions hold. Measured on an
- * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest; a
- * cluster had better share A where C is narrow and k long, else B; and splitting k pays only
- * once each part has 16 steps of 64 or more. */
+ * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest; if
+ * no SM gets a second tile, there is nothing to overlap the stores with, and the plain kernel is
+ * better; a cluster had better share A where C is narrow and k long, else B; and splitting k pays
+ * only once each part has 16 steps of 64 or more. */
 typedef struct {
   const GemmConfiguration *configuration;
-  int least_blocks;   /* CTAs that the product must give */
-  int most_m, most_n; /* GEMM_ANY: no limit */
+  int least_blocks, most_blocks; /* CTAs that the product may give; GEMM_ANY: no limit */
+  int most_m, most_n;
   int least_k;
 } GemmChoice;
 
-enum { GEMM_ENOUGH_BLOCKS = 112, GEMM_ANY = 0 };
+enum { GEMM_ENOUGH_BLOCKS = 112, GEMM_ONE_ROUND = 132, GEMM_ANY = 0 };
 
 static const GemmChoice gemm_choices[] = {
-    /*                              CTAs at least, m at most, n at most, k at least */
-    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 4096, 4096},
-    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, 128, GEMM_ANY, 65},
-    {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 65},
-    {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 0},
-    {&small_64x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, 512, GEMM_ANY, 2048},
-    {&small_64x128_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 0},
-    {&small_128x128_split_2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 2048},
-    {&small_64x64_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 0},
-    {&small_64x64_split_2_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 2048},
-    {&small_64x64_split_4_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, 4096},
-    {&small_64x128_split_8_configuration, 0, GEMM_ANY, GEMM_ANY, 8192},
-    {&small_64x64_split_4_configuration, 0, GEMM_ANY, GEMM_ANY, 4096},
-    {&small_64x64_configuration, 0, GEMM_ANY, GEMM_ANY, 0},
+    /*                              CTAs at least, at most, m at most, n at most, k at least */
+    {&small_128x256_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ONE_ROUND, GEMM_ANY, 2048, 4096},
+    {&small_128x256_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ONE_ROUND, GEMM_ANY, GEMM_ANY, 512},
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, 2048, 4096},
+    {&large_1x2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 128, GEMM_ANY, 65},
+    {&large_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, GEMM_ANY, 65},
+    {&small_128x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, GEMM_ANY, 0},
+    {&small_64x128_2x1_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, 512, GEMM_ANY, 2048},
+    {&small_64x128_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, GEMM_ANY, 0},
+    {&small_128x128_split_2_configuration, GEMM_ENOUGH_BLOCKS, GEMM_ANY, GEMM_ANY, GEMM_ANY, 2048},
+    {&small_64x64_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, GEMM_ANY, 0},
+    {&small_64x64_split_2_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, GEMM_ANY,
+     2048},
+    {&small_64x64_split_4_configuration, GEMM_ENOUGH_BLOCKS / 2, GEMM_ANY, GEMM_ANY, GEMM_ANY,
+     4096},
+    {&small_64x128_split_8_configuration, 0, GEMM_ANY, GEMM_ANY, GEMM_ANY, 8192},
+    {&small_64x64_split_4_configuration, 0, GEMM_ANY, GEMM_ANY, GEMM_ANY, 4096},
+    {&small_64x64_configuration, 0, GEMM_ANY, GEMM_ANY, GEMM_ANY, 0},
 };
 enum { GEMM_CHOICES = sizeof(gemm_choices) / sizeof(gemm_choices[0]) };
 
@@ -147,6 +172,7 @@ typedef struct {
   CUtensorMap a, b, c;
   GemmWork work;
   int blocks;
+  void *workspace; /* NULL, or memory for tiles that several clusters compute together */
 } PipelinedGemm;
 
 /* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
@@ -169,12 +195,34 @@ static inline const GemmConfiguration *pipelined_gemm_choose(int m, int n, int k
     const GemmConfiguration *c = choice->configuration;
     long tiles = (long)divide_up(m, c->tile_m) * divide_up(n, c->tile_n);
     if (tiles * c->split_k < choice->least_blocks) continue;
+    if (choice->most_blocks != GEMM_ANY && tiles * c->split_k > choice->most_blocks) continue;
     if (choice->most_m != GEMM_ANY && m > choice->most_m) continue;
     if (choice->most_n != GEMM_ANY && n > choice->most_n) continue;
     if (k < choice->least_k) continue;
     return c;
   }
   return gemm_choices[GEMM_CHOICES - 1].configuration;
+}
+
+/* Shares the tiles among so many CTAs, and gets the memory through which clusters sum a tile that
+ * several compute, and keep pace. */
+static inline void pipelined_gemm_share(PipelinedGemm *gemm, int blocks) {
+  enum { LONG_WAY = 4096 }; /* steps, after which clusters have drifted too far apart for L2 */
+  const GemmConfiguration *c = gemm->configuration;
+  TileShares shares = tile_shares(gemm->work.order.rows * gemm->work.order.columns,
+                                  gemm->work.steps, blocks / (c->cluster_m * c->cluster_n));
+  bool shared = shares.sharers > shares.left;
+  bool paced = shares.whole * shares.steps >= LONG_WAY;
+  gemm->work.shares = shares;
+  gemm->blocks = blocks;
+  if (!shared && !paced) return;
+  size_t part_bytes = shared ? (size_t)c->tile_m * c->tile_n * sizeof(float) * blocks : 0;
+  size_t flags = (size_t)c->threads / 32 * blocks;
+  CUDA_CHECK(cudaMalloc(&gemm->workspace, part_bytes + (flags + 1) * sizeof(uint32_t)));
+  gemm->work.parts = (float4 *)gemm->workspace;
+  gemm->work.flags = (uint32_t *)((uint8_t *)gemm->workspace + part_bytes);
+  if (paced) gemm->work.pace = gemm->work.flags + flags;
+  CUDA_CHECK(cudaMemset(gemm->work.flags, 0, (flags + 1) * sizeof(uint32_t)));
 }
 
 /* Plans a product. Returns NULL, or a sentence about the first argument that will not do. A
@@ -256,7 +304,14 @@ static inline const char *pipelined_gemm_plan(PipelinedGemm *gemm, const void *a
                      ? persistent_blocks(configuration->kernel, cluster, configuration->threads,
                                          configuration->shared_bytes, tiles, 0)
                      : tiles * cluster;
+  if (configuration->persistent) pipelined_gemm_share(gemm, gemm->blocks);
   return NULL;
+}
+
+/* When all its launches are over. */
+static inline void pipelined_gemm_end(PipelinedGemm *gemm) {
+  CUDA_CHECK(cudaFree(gemm->workspace));
+  gemm->workspace = NULL;
 }
 
 static inline void pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {

@@ -18,9 +18,62 @@ static bool covers_every_tile(TileOrder order) {
   return true;
 }
 
+// Every step of every tile is somebody's, once; who ends a tile that others began is told of each
+// of them, and each of them has one place to leave its contribution.
+static bool shares_every_step(TileShares shares) {
+  static int steps[80 * 7], parts[80 * 7], owners[80 * 7];
+  int tiles = shares.whole * shares.workers + shares.left;
+  memset(steps, 0, sizeof(steps));
+  memset(parts, 0, sizeof(parts));
+  memset(owners, 0, sizeof(owners));
+  for (int worker = 0; worker < shares.workers; worker++) {
+    TilePiece piece;
+    int given = 0;
+    for (int i = 0; tile_piece(shares, worker, i, &piece); i++) {
+      if (piece.tile < 0 || piece.tile >= tiles || piece.first < 0 || piece.end > shares.steps ||
+          piece.end - piece.first < (shares.steps < 4 ? shares.steps : 4)) {
+        return false;
+      }
+      steps[piece.tile] += piece.end - piece.first;
+      int others = tile_contributions(shares, worker, piece);
+      if (piece.end == shares.steps) {
+        if (owners[piece.tile]++) return false;
+        parts[piece.tile] += others;
+        // The others are the workers just before this one, in the same tile.
+        for (int j = 1; j <= others; j++) {
+          TilePiece other;
+          bool found = false;
+          for (int k = 0; tile_piece(shares, worker - j, k, &other); k++) {
+            found = found || (other.tile == piece.tile && other.end < shares.steps);
+          }
+          if (!found) return false;
+        }
+      } else {
+        parts[piece.tile]--;
+        if (others != 0 || ++given > 1) return false;
+      }
+    }
+  }
+  for (int tile = 0; tile < tiles; tile++) {
+    if (steps[tile] != shares.steps || parts[tile] != 0 || owners[tile] != 1) return false;
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
   program_begin("choices", argc, argv, NULL, 0);
-  long grids = 0, shapes = 0;
+  long grids = 0, shapes = 0, shared = 0;
+  for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
+    for (int tiles = workers; tiles <= 3 * workers; tiles++) {
+      for (int steps = 2; steps <= 300; steps += steps < 20 ? 1 : 31) {
+        TileShares shares = tile_shares(tiles, steps, workers);
+        check_that(shares_every_step(shares), "%d tiles of %d steps for %d workers: each step once",
+                   tiles, steps, workers);
+        if (shares.sharers > shares.left) shared++;
+      }
+    }
+  }
+  check_that(shared > 1000, "%ld of these cases have shared tiles", shared);
   for (int rows = 1; rows <= 24; rows++) {
     for (int columns = 1; columns <= 24; columns++) {
       for (int band = 1; band <= 17; band += 2) {
@@ -62,6 +115,7 @@ int main(int argc, char **argv) {
                    gemm.work.order.band);
         check_that(c->shared_bytes <= 227 * 1024, "%s: %d bytes of shared memory", c->name,
                    c->shared_bytes);
+        pipelined_gemm_end(&gemm);
         shapes++;
       }
     }

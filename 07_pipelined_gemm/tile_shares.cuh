@@ -1,0 +1,101 @@
+/* tile_shares.cuh: which worker (a cluster) of a persistent kernel computes which tiles, or which
+ * part of one.
+ *
+ * Each takes every so-manieth tile. When all have taken equally many, some are left over, too few
+ * for all: 8192 x 8192 has 1024 tiles of 256 x 256 for 66 clusters, 15 each, and then 34. To have
+ * 34 clusters compute them while 32 stand idle would cost half a tile's time; instead the steps of
+ * the left-over tiles, one tile's after the other's, are cut into equal shares:
+ *
+ *     tiles      |        990         |        991         |        992    ...
+ *     workers    |    0     |    1       |    2     |    3        |    4    ...
+ *
+ * A tile's parts are summed by whoever has its end, its owner: worker 1 above sums tile 990, and
+ * before that computes the beginning of tile 991, for worker 3. So that no one waits long, a worker
+ * computes its contribution first and what it owns last; and as owners wait for lower-numbered
+ * workers alone, which were launched before them, nobody waits for ever. */
+#ifndef PIPELINED_GEMM_TILE_SHARES_CUH
+#define PIPELINED_GEMM_TILE_SHARES_CUH
+
+#include <stdint.h>
+
+typedef struct {
+  int steps;       /* of each tile */
+  int workers;     /* no more than there are tiles */
+  int whole, left; /* each worker's tiles, and what is left over */
+  int sharers;     /* so many share what is left over; as many as that: each takes a whole tile */
+} TileShares;
+
+/* Steps [first, end) of a tile. Its contribution to a tile ends before the tile does; a worker has
+ * one at most. */
+typedef struct {
+  int tile, first, end;
+} TilePiece;
+
+enum {
+  SHARES_LEAST_STEPS = 4, /* of a piece: a cut nearer to a tile's edge than this moves there */
+  SHARES_SUM_STEPS = 9    /* what a part costs to hand over and to add, in steps (NOTES.md) */
+};
+
+/* Where a worker's share begins, in steps of the left-over tiles. */
+static inline __host__ __device__ int share_begin(const TileShares &shares, int worker) {
+  int all = shares.left * shares.steps;
+  if (worker >= shares.sharers) return all;
+  if (shares.sharers == shares.left) return worker * shares.steps;
+  int cut = (int)((uint32_t)all * (uint32_t)worker / (uint32_t)shares.sharers);
+  int in_tile = cut % shares.steps;
+  if (in_tile < SHARES_LEAST_STEPS) return cut - in_tile;
+  if (shares.steps - in_tile < SHARES_LEAST_STEPS) return cut - in_tile + shares.steps;
+  return cut;
+}
+
+/* A worker's pieces, in its order: index from 0 on until the answer is false. */
+static inline __host__ __device__ bool tile_piece(const TileShares &shares, int worker, int index,
+                                                  TilePiece *piece) {
+  int steps = shares.steps;
+  if (index < shares.whole) {
+    piece->tile = worker + index * shares.workers;
+    piece->first = 0;
+    piece->end = steps;
+    return true;
+  }
+  if (shares.left == 0) return false;
+  int begin = share_begin(shares, worker), end = share_begin(shares, worker + 1);
+  if (begin == end) return false;
+  int first_tile = begin / steps, last_tile = (end - 1) / steps; /* the same, or the next */
+  int tile = last_tile - (index - shares.whole);
+  if (tile < first_tile) return false;
+  piece->tile = shares.whole * shares.workers + tile;
+  piece->first = tile == first_tile ? begin - tile * steps : 0;
+  piece->end = tile == last_tile ? end - tile * steps : steps;
+  return true;
+}
+
+/* How many workers before this one contribute to a piece: 0 unless it owns a shared tile. */
+static inline __host__ __device__ int tile_contributions(const TileShares &shares, int worker,
+                                                         TilePiece piece) {
+  if (piece.first == 0 || piece.end < shares.steps) return 0;
+  int begin = share_begin(shares, worker) - piece.first, count = 1; /* of the tile */
+  while (share_begin(shares, worker - count) > begin) count++;
+  return count;
+}
+
+/* Few parts take long to multiply, many to sum. */
+static inline TileShares tile_shares(int tiles, int steps, int workers) {
+  TileShares shares;
+  shares.steps = steps;
+  shares.workers = workers;
+  shares.whole = tiles / workers;
+  shares.left = shares.sharers = tiles % workers;
+  int least = steps;
+  for (int sharers = shares.left + 1; shares.left > 0 && sharers <= workers; sharers++) {
+    int each = (shares.left * steps + sharers - 1) / sharers;
+    int cost = each + (steps + each - 1) / each * SHARES_SUM_STEPS;
+    if (each >= 2 * SHARES_LEAST_STEPS && cost < least) {
+      least = cost;
+      shares.sharers = sharers;
+    }
+  }
+  return shares;
+}
+
+#endif
