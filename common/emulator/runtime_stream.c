@@ -289,6 +289,8 @@ cudaError_t stream_submit(cudaStream_t stream, Work *work) {
 
 /* ---- Streams ---- */
 
+static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph);
+
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
@@ -310,6 +312,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   stream_drain(stream);
   pthread_mutex_lock(&runtime_lock);
   drop_queue(stream);
+  if (stream->capture && stream->capture->origin == stream) {
+    cudaGraph_t none;
+    stream->capture->invalid = true;
+    end_capture(stream, &none);
+  }
   unlist(stream);
   nodes_clear(&stream->last);
   free(stream->last.nodes);
@@ -392,8 +399,9 @@ typedef struct {
   void *data;
 } Callback;
 static void call_back(void *argument) {
-  const Callback *callback = argument;
+  Callback *callback = argument;
   callback->function(callback->stream, runtime_known_fault(), callback->data);
+  free(callback);
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
                                   unsigned flags) {
@@ -402,8 +410,10 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t func
     resolve(stream)->capture->invalid = true;
     return runtime_answer(cudaErrorStreamCaptureUnsupported);
   }
-  Callback callback = {stream, function, data};
-  return cudaLaunchHostFunc(stream, call_back, &callback);
+  Callback *callback = malloc(sizeof *callback); /* the call may have to wait */
+  if (!callback) return runtime_answer(cudaErrorMemoryAllocation);
+  *callback = (Callback){stream, function, data};
+  return cudaLaunchHostFunc(stream, call_back, callback);
 }
 
 /* ---- Events: times of the host's clock ---- */
