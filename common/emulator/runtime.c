@@ -299,7 +299,8 @@ static bool index_is(Index3 index, uint32_t x, uint32_t y, uint32_t z) {
 
 static cudaError_t check_cluster(const Kernel *kernel, const FunctionTraits *traits,
                                  LaunchShape *shape) {
-  Index3 required = traits->required_cluster;
+  Index3 required =
+      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
   bool asked = !index_is(shape->cluster, 0, 0, 0);
   if (required.x) {
     if (asked && !index_is(shape->cluster, required.x, required.y, required.z)) {
@@ -543,9 +544,11 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
       kernel->dynamic_shared_limit >= 0 ? kernel->dynamic_shared_limit
                                         : SHARED_BYTES_UNASKED - (int)traits->static_shared_bytes;
   attributes->preferredShmemCarveout = kernel->preferred_carveout;
-  attributes->requiredClusterWidth = (int)traits->required_cluster.x;
-  attributes->requiredClusterHeight = (int)traits->required_cluster.y;
-  attributes->requiredClusterDepth = (int)traits->required_cluster.z;
+  Index3 required =
+      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
+  attributes->requiredClusterWidth = (int)required.x;
+  attributes->requiredClusterHeight = (int)required.y;
+  attributes->requiredClusterDepth = (int)required.z;
   attributes->nonPortableClusterSizeAllowed = kernel->non_portable_cluster;
   return cudaSuccess;
 }
@@ -572,11 +575,17 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
       return cudaSuccess;
     case cudaFuncAttributeClusterSchedulingPolicyPreference:
       return cudaSuccess;
-    case cudaFuncAttributeClusterDimMustBeSet:
     case cudaFuncAttributeRequiredClusterWidth:
     case cudaFuncAttributeRequiredClusterHeight:
-    case cudaFuncAttributeRequiredClusterDepth:
-      return runtime_answer(cudaErrorNotSupported);
+    case cudaFuncAttributeRequiredClusterDepth: {
+      if (value < 0) return runtime_answer(cudaErrorInvalidValue);
+      if (function_traits(entry)->required_cluster.x) /* the compiler has fixed it */
+        return runtime_answer(cudaErrorNotPermitted);
+      uint32_t *sizes[] = {&kernel->required_cluster.x, &kernel->required_cluster.y,
+                           &kernel->required_cluster.z};
+      *sizes[attribute - cudaFuncAttributeRequiredClusterWidth] = (uint32_t)value;
+      return cudaSuccess;
+    }
     default:
       return runtime_answer(cudaErrorInvalidValue);
   }

@@ -31,6 +31,7 @@ typedef struct Kernel {
   const Function *entry; /* found when it is first needed */
   int dynamic_shared_limit;
   bool non_portable_cluster;
+  Index3 required_cluster; /* by cudaFuncSetAttribute; {0,0,0}: none */
   int preferred_carveout;
 } Kernel;
 

@@ -151,6 +151,16 @@ int main(void) {
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));
   expect("captured", 1000 + 7 + 100);
+
+  /* A cluster that the function requires, and the launch need not name. */
+  CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 4));
+  CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1));
+  CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1));
+  CHECK(DRIVER(cuLaunchKernel)(function, 4, 1, 1, COUNT, 1, 1, 0, stream, arguments, NULL));
+  CHECK(DRIVER(cuStreamSynchronize)(stream));
+  CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));
+  expect("a required cluster of four", 4000 + 7 + 1);
+
   int registers = 0;
   CHECK(DRIVER(cuFuncGetAttribute)(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
   wrong += registers <= 0;
