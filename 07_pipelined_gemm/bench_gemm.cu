@@ -8,7 +8,8 @@
 // measurement the chip rests for 40 ms, two launches warm up, and what counts is the next 15 ms or
 // so. The products that fit in L2 are measured cold, one launch at a time, with 256 MiB overwritten
 // before each. Data: normal numbers (zeros run faster, as fewer wires toggle). cuBLASLt: the
-// fastest of the algorithms that its heuristics name, each timed first.
+// fastest of the algorithms that its heuristics name, each timed first, the fastest four once more
+// in the way just described.
 //
 //   bench_gemm --bench         writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
 //   bench_gemm --tune          pipelined_gemm's configurations against each other instead
