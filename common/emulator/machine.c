@@ -310,7 +310,8 @@ ClusterEnd cluster_run(Context *context) {
     if (too_long)
       return hang(context,
                   "it has run EMULATOR_STEPS instructions without any barrier, exit or "
-                  "asynchronous operation making progress: it spins");
+                  "asynchronous operation making progress: it spins (if it only takes long, set "
+                  "EMULATOR_STEPS higher)");
     if (round.worked) {
       polls = 0;
       continue;
