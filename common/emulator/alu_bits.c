@@ -43,7 +43,8 @@ bool decode_logic(Decoder *decoder, const PtxStatement *statement, Instruction *
   Type type = form_type(&form);
   if (type == TYPE_PREDICATE) {
     if (!form_operands(&form, 3, 3)) return false;
-    for (int i = 0; i < 3; i++) form_predicate(&form, i);
+    form_predicate_destination(&form, 0);
+    for (int i = 1; i < 3; i++) form_predicate(&form, i);
     return form_end(&form, table[which][2]);
   }
   if (!bits_16_to_64(type)) return form_fail(&form, "logic has the types pred, b16, b32 and b64");
@@ -56,7 +57,8 @@ bool decode_not(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   Type type = form_type(&form);
   if (type == TYPE_PREDICATE) {
     if (!form_operands(&form, 2, 2)) return false;
-    for (int i = 0; i < 2; i++) form_predicate(&form, i);
+    form_predicate_destination(&form, 0);
+    form_predicate(&form, 1);
     return form_end(&form, not_predicate);
   }
   if (!bits_16_to_64(type)) return form_fail(&form, "not has the types pred, b16, b32 and b64");
@@ -113,7 +115,10 @@ bool decode_lop3(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (!form_operands(&form, boolean ? 7 : 5, boolean ? 7 : 5)) return false;
   bool sink = boolean && out->operand[0].kind == OPERAND_SINK;
   if (!sink) out->d = form_destination(&form, 0, TYPE_B32);
-  if (boolean) lop3->second = form_predicate(&form, 1), lop3->with = form_predicate(&form, 6);
+  if (boolean) {
+    lop3->second = form_predicate_destination(&form, 1);
+    lop3->with = form_predicate(&form, 6);
+  }
   lop3->a = form_source(&form, 1 + boolean, TYPE_B32);
   lop3->b = form_source(&form, 2 + boolean, TYPE_B32);
   lop3->c = form_source(&form, 3 + boolean, TYPE_B32);

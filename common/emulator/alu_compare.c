@@ -110,7 +110,7 @@ bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   Type type = form_type(&form);
   if (!form_operands(&form, 2, 2)) return false;
   if (type == TYPE_PREDICATE) {
-    form_predicate(&form, 0);
+    form_predicate_destination(&form, 0);
     form_predicate(&form, 1);
     return form_end(&form, move_predicate);
   }
@@ -426,8 +426,8 @@ bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (!form_operands(&form, 3 + boolean, 4 + boolean)) return false;
   bool two = out->operand_count == 4 + boolean;
   if (comparison->halves && !two) return form_fail(&form, "a packed type has two predicates, p|q");
-  form_predicate(&form, 0);
-  if (two) form_predicate(&form, 1);
+  form_predicate_destination(&form, 0);
+  if (two) form_predicate_destination(&form, 1);
   out->a = form_source(&form, 1 + two, type);
   out->b = form_source(&form, 2 + two, type);
   if (boolean) comparison->with = form_predicate(&form, 3 + two);

@@ -344,7 +344,7 @@ bool decode_testp(Decoder *decoder, const PtxStatement *statement, Instruction *
   if (which < 0 || (type != TYPE_F32 && type != TYPE_F64))
     return form_fail(&form, "testp names a test and f32 or f64");
   if (!form_operands(&form, 2, 2)) return false;
-  form_predicate(&form, 0);
+  form_predicate_destination(&form, 0);
   out->a = form_source(&form, 1, type);
   out->b = (uint16_t)which;
   out->c = type == TYPE_F64;

@@ -52,7 +52,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     request.size[i] = size[i];
     request.box[i] = box[i];
     request.element_stride[i] = element_strides[i];
-    if (i + 1 < rank) request.stride_bytes[i] = strides[i];
+    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
   }
   char explanation[EXPLANATION_TEXT];
   if (tensor_map_explain(&request, explanation, sizeof explanation)) {
@@ -94,9 +94,9 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
   for (cuuint32_t i = 0; i < rank && i < 5; i++) {
     request.size[i] = size[i];
     request.element_stride[i] = element_strides[i];
-    if (i + 1 < rank) request.stride_bytes[i] = strides[i];
-    if (i + 2 < rank) request.lower_corner[i] = lower_corner[i];
-    if (i + 2 < rank) request.upper_corner[i] = upper_corner[i];
+    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
+    if (i + 2 < rank && i < 3) request.lower_corner[i] = lower_corner[i];
+    if (i + 2 < rank && i < 3) request.upper_corner[i] = upper_corner[i];
   }
   char explanation[EXPLANATION_TEXT];
   if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {

@@ -183,6 +183,13 @@ const Operand *form_predicate(Form *form, int index) {
     form_fail(form, "an operand should be a predicate");
   return operand;
 }
+const Operand *form_predicate_destination(Form *form, int index) {
+  const Operand *operand = form_operand(form, index);
+  bool predicate = operand->kind == OPERAND_PREDICATE && !operand->negated;
+  if (!form->failed && !predicate && operand->kind != OPERAND_SINK)
+    form_fail(form, "the destination is no predicate");
+  return operand;
+}
 
 bool form_columns(Form *form, Type d, Type a, Type b, Type c) {
   int count = 1 + (a != TYPE_NONE) + (b != TYPE_NONE) + (c != TYPE_NONE);

@@ -71,8 +71,10 @@ uint16_t form_source(Form *form, int index, Type type);
 uint16_t form_value(Form *form, const Operand *operand, Type type);
 /* The column of a destination. */
 uint16_t form_destination(Form *form, int index, Type type);
-/* Operand `index` is a predicate; its operand is returned for reading or writing. */
+/* Operand `index` is a predicate, or a literal; its operand is returned for reading. */
 const Operand *form_predicate(Form *form, int index);
+/* Operand `index` is a predicate to be written, or _. */
+const Operand *form_predicate_destination(Form *form, int index);
 /* d, a, b, c of the instruction from operands 0 to 3, as many as have a type, and no more. */
 bool form_columns(Form *form, Type d, Type a, Type b, Type c);
 /* The last call: refuses modifiers that nobody took; sets the handler. */

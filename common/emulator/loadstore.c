@@ -178,7 +178,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
     case SPACE_SHARED: {
       uint32_t least = (uint32_t)(range.least - base), most = (uint32_t)(range.most - base);
       Cta *cta = shared_address_cta(warp, least);
-      good = cta && SHARED_RANK(least) == SHARED_RANK(most) &&
+      good = cta && (range.most - base) >> 32 == 0 && SHARED_RANK(least) == SHARED_RANK(most) &&
              SHARED_OFFSET(most) < cta->shared_bytes &&
              cta->shared_bytes - SHARED_OFFSET(most) >= bytes;
       if (!good) break;
@@ -572,7 +572,7 @@ static bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Ins
                 {"param::entry", IN_PARAM}};
   Form form = form_begin(decoder, statement, out, 1);
   if (!form_operands(&form, 2, 2)) return false;
-  form_predicate(&form, 0);
+  form_predicate_destination(&form, 0);
   out->a = form_source(&form, 1, TYPE_U64);
   for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
     if (!form_take(&form, spaces[i].name)) continue;

@@ -505,7 +505,7 @@ static bool decode_wait(Decoder *decoder, const PtxStatement *statement, Instruc
   made->potentially_blocking = has_modifier(statement, "try_wait");
   made->parity = form_take(&form, "parity");
   if (!form_operands(&form, 3, made->potentially_blocking ? 4 : 3)) return false;
-  form_predicate(&form, 0);
+  form_predicate_destination(&form, 0);
   made->address = 1;
   made->count = 2;
   need_address(&form, 1);

@@ -51,7 +51,8 @@ static void fill_variables(Decoder *decoder) {
         }
         if (item->masked) value = value >> item->shift & 0xff;
       }
-      if (item->offset + item->bytes <= symbol->bytes)
+      /* One that was refused in its middle has no memory. */
+      if (symbol->memory && item->offset + item->bytes <= symbol->bytes)
         memcpy(symbol->memory + item->offset, &value, item->bytes < 8 ? item->bytes : 8);
     }
   }

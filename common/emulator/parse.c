@@ -284,6 +284,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
           module->globals[module->global_count++] = symbol;
         }
       }
+      uint64_t room = symbol->memory ? symbol->bytes : UINT64_MAX; /* weak, and here once more */
       symbol->bytes = bytes;
       symbol->alignment = type.alignment;
       symbol->unit = module->unit;
@@ -303,6 +304,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         if (state.offset > bytes) parse_fail(decoder, "%s has too many initial values", own_name);
       }
       if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* the dynamic part */
+      if (symbol->bytes > room) parse_fail(decoder, "%s is declared twice and grows", own_name);
       if (kind == SYMBOL_VARIABLE && !external) allocate_variable(decoder, symbol);
     }
   } while (accept_char(decoder, ','));

@@ -115,6 +115,7 @@ static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
 /* Lands the first `count` of this warp. */
 static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   struct WarpTensorCore *core = warp->tensor;
+  if (count == 0) return STEP_NEXT;
   StepResult result = STEP_NEXT;
   WgmmaResults results;
   uint32_t *d[MAX_D];
