@@ -33,10 +33,12 @@ passes_in_every_schedule() {
 }
 
 @test "damaged PTX, as a fuzzer made it: refused with a reason, or run to an end" {
-  run $programs/fuzz_ptx tests/emulator/damaged/ptx/*
-  echo "$output" | tail -n 5
-  [ "$status" -eq 0 ]
-  [[ $output == *" files replayed"* ]]
+  for schedule in late early random:1; do
+    EMULATOR_SCHEDULE=$schedule run $programs/fuzz_ptx tests/emulator/damaged/ptx/*
+    echo "$output" | tail -n 5
+    [ "$status" -eq 0 ]
+    [[ $output == *" files replayed"* ]]
+  done
 }
 
 @test "damaged fat binaries, as a fuzzer made them: refused with a reason, or text" {

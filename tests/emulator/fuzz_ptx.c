@@ -3,11 +3,13 @@
  *
  * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
  * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of PTX files. What
- * loads also runs: each entry, two small blocks, few steps, a buffer for all 8-byte parameters and
- * a tensor map of that buffer for all of 128 bytes. */
+ * loads also runs: each entry, two small clusters, a second at most, a buffer for all 8-byte
+ * parameters and a tensor map of that buffer for all of 128 bytes. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "../../common/emulator/memory.h"
@@ -23,6 +25,14 @@ enum {
   MOST_ENTRIES = 8,
   INTEGER = 16 /* what 4-byte parameters hold: a loop's count, mostly */
 };
+
+/* A loop round a barrier makes progress for ever: a timer of CPU time ends the launch as a fault
+ * would. */
+static Launch *running;
+static void end_launch(int signal) {
+  (void)signal;
+  if (running) running->error = 702; /* cudaErrorLaunchTimeout */
+}
 
 /* A map of the rank that the text copies with. */
 static void map_buffer(const char *text, uint64_t buffer, uint64_t words[16]) {
@@ -84,7 +94,11 @@ static void run_entry(const Function *entry, const char *text) {
                      .parameter_bytes = traits->parameter_bytes,
                      .static_shared_bytes = traits->static_shared_bytes,
                      .dynamic_shared_bytes = SHARED_BYTES};
+    running = &launch;
+    setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 1}, NULL);
     launch_run(&launch);
+    setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 0}, NULL);
+    running = NULL;
   }
   memory_free(buffer);
 }
@@ -94,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!prepared) {
     setenv("EMULATOR_STEPS", "20000", 1);
     setenv("EMULATOR_THREADS", "1", 1);
+    signal(SIGVTALRM, end_launch);
     prepared = true;
   }
   char error[1024];
