@@ -3,6 +3,7 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
+#   SANITIZE="..."        flags such as -fsanitize=address, for all host code; first: make clean
 #   V=1                   show the commands
 
 ROOT := $(patsubst %/common/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
@@ -38,6 +39,7 @@ endif
 export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
 endif
 export NVCC := $(CUDA)/bin/nvcc
+comma := ,
 
 # SASS for the H200, and the PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
@@ -46,11 +48,13 @@ ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
 NVCC_FLAGS = -std=$(STANDARD) -O3 -lineinfo --no-compress -cudart shared \
-  -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-Werror
-CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $(CUDA)/include
+  -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-Werror \
+  $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE)))
+CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $(CUDA)/include \
+  $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 EMULATOR_FLAGS := $(CC_FLAGS) -O3 -march=native -fno-math-errno -ffp-contract=off \
-  -fno-strict-aliasing -fno-semantic-interposition -pthread $(SANITIZE)
+  -fno-strict-aliasing -fno-semantic-interposition -pthread
 
 # ---- What there is to build ----
 CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
@@ -175,7 +179,7 @@ $(BUILD)/common/tensor-map: $(BUILD)/common/tensor_map_command.o $(filter $(BUIL
 
 $(FIND_DEVICE): $(BUILD)/common/find_device.o
 	$(call say,link)
-	$(Q)$(CC) -o $@ $^ -ldl
+	$(Q)$(CC) $(SANITIZE) -o $@ $^ -ldl
 
 # Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
 # build/device holds a link to it then.

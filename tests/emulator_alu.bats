@@ -16,7 +16,7 @@ build_cases() { # NAME OPTIONS: alu_cases of NAME.txt
   fi
   [ -x "$BUILT/$name" ] ||
     "${NVCC:-nvcc}" "$@" -I"$ROOT/tests/emulator" -gencode arch=compute_90a,code=compute_90a \
-      -cudart shared --no-compress -O3 -o "$BUILT/$name" "$BUILT/$name.cu"
+      -cudart shared --no-compress -O3 ${SANITIZE:+-lasan} -o "$BUILT/$name" "$BUILT/$name.cu"
 }
 
 setup_file() {

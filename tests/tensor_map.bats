@@ -19,7 +19,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 @test "explaining, packing and unpacking allocate nothing" {
   run nm -u build/common/tensor_map.o build/common/tensor_map_explain.o
   [ "$status" -eq 0 ]
-  ! grep -E 'alloc|strdup|asprintf|_Zn' <<<"$output"
+  ! grep -v __asan <<<"$output" | grep -E 'alloc|strdup|asprintf|_Zn'
 }
 
 @test "recorded answers of an H200 to tiled maps: rules and bytes" {

@@ -193,8 +193,9 @@ static void case_make(int index, TmaCase *c) {
     int high = (int)c->size[i] + 2;
     if (i == 0) {
       int most = high / (int)unit + 1;
-      c->coordinate[0] =
-          (int)unit * case_coordinate(random, negative ? -(int)(reach / unit) : 0, most);
+      /* of unsigned numbers: the product wraps for the coordinates at the ends of int */
+      c->coordinate[0] = (int32_t)(unit * (uint32_t)case_coordinate(
+                                              random, negative ? -(int)(reach / unit) : 0, most));
       if (case_chance(random, 1)) c->coordinate[0] += 1;
     } else if (c->im2col && i < c->rank - 1) {
       c->coordinate[i] = case_chance(random, 85)
