@@ -195,11 +195,11 @@ static void place_shared(Decoder *decoder, Function *entry, const bool *needed) 
 static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *local_bytes) {
   Decoder *decoder = graph->decoder;
   Module *module = graph->module;
-  Arena scratch = {0};
-  bool *needed = arena_allocate(&scratch, module->shared_count + 1u);
-  bool *seen = arena_allocate(&scratch, module->function_count + 1u);
-  bool *column = arena_allocate(&scratch, module->column_count + 1u);
-  uint32_t *queue = arena_allocate(&scratch, (module->function_count + 1u) * sizeof *queue);
+  Arena *scratch = &decoder->scratch;
+  bool *needed = arena_allocate(scratch, module->shared_count + 1u);
+  bool *seen = arena_allocate(scratch, module->function_count + 1u);
+  bool *column = arena_allocate(scratch, module->column_count + 1u);
+  uint32_t *queue = arena_allocate(scratch, (module->function_count + 1u) * sizeof *queue);
   if (!needed || !seen || !column || !queue) parse_fail(decoder, "out of memory");
   uint32_t count = 0;
   bool uses_alloca = false;
@@ -231,7 +231,7 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   if (uses_alloca) entry->local_bytes = ((entry->local_bytes + 15u) & ~15u) + ALLOCA_BYTES;
   entry->traits.local_bytes = entry->local_bytes;
   place_shared(decoder, entry, needed);
-  arena_free(&scratch);
+  arena_free(scratch);
 
   uint32_t parameters = entry->parameter_count;
   uint32_t *offsets = decoder_allocate(decoder, (parameters + 1u) * sizeof *offsets);

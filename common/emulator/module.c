@@ -113,6 +113,7 @@ Module *module_load_linked(const ModuleText *texts, size_t count, const char *na
   } else {
     snprintf(error, error_bytes, "out of memory");
   }
+  if (decoder) arena_free(&decoder->scratch); /* what a refusal left */
   free(decoder);
   if (loaded) return module;
   module_unload(module);

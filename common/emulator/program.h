@@ -272,6 +272,7 @@ struct Decoder {
   const char *at;
   uint32_t line;
   int depth; /* nesting of expressions and braces, bounded */
+  Arena scratch;
 
   Function *function; /* being parsed or decoded */
   uint32_t source_line;
