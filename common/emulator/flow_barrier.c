@@ -146,7 +146,8 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
     for (uint32_t i = 1; fine && i + 1 < count; i++) fine = is_number(&operand[i]);
     if (fine) {
       fine = operand[0].kind == OPERAND_SINK ||
-             operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE);
+             (!operand[0].constant &&
+              operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE));
       form->result = &operand[0];
       form->barrier = &operand[1];
       form->threads = count == 4 ? &operand[2] : NULL;
@@ -157,7 +158,7 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   } else {
     fine = arrives ? count == 2 : count == 1 || count == 2;
     for (uint32_t i = 0; fine && i < count; i++) fine = is_number(&operand[i]);
-    form->barrier = &operand[0];
+    form->barrier = operand;
     form->threads = count == 2 ? &operand[1] : NULL;
     form->kind = arrives ? ARRIVE : SYNC;
   }
