@@ -1,10 +1,13 @@
 // pitfall last_load_not_awaited: the kernel ends while a load is on its way
-//   H200: not run yet
+//   H200: right results
 //   report: exit-with-copy-in-flight
 //
 // Each tile is fetched while the one before it is read. Behind the last tile there is none, and yet
 // it is asked for: the box lies outside the matrix, zeros are sent, and nobody waits for them. When
 // the CTA ends, its shared memory goes to the next one, and the zeros go there too.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time,
+// by luck.
 #include <stdio.h>
 #include <stdlib.h>
 

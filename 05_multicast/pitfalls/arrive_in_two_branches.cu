@@ -1,10 +1,13 @@
 // pitfall arrive_in_two_branches: one thread arrives with a release, the others of its warp relaxed
-//   H200: not run yet
+//   H200: hangs
 //   report: cluster-arrive-split
 //
 // Only thread 0 has written something that the peer will read, so only its arrive seems to need the
 // release. Every thread arrives once, as the cluster barrier asks. But the lanes of warp 0 come to
 // it by two instructions, and the barrier is never complete.
+//
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): hangs each time. With
+// the same instruction in both branches it does not, nor when whole warps take different ones.
 #include <stdio.h>
 
 #include "../cluster.cuh"

@@ -385,6 +385,9 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   LaunchShape whole = shape;
   cudaError_t error = runtime_check_launch(kernel, entry, &whole);
   if (error != cudaSuccess) return error;
+  if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
+    return cudaErrorLaunchOutOfResources; /* the H200's answer to a buffer that is too long */
+  }
   if (function_traits(entry)->parameter_count && !arguments && !packed)
     return cudaErrorInvalidValue;
   Work work = {.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};

@@ -132,9 +132,12 @@ int main(void) {
     CUdeviceptr out;
     unsigned value;
   } packed = {out, 5};
-  size_t packed_bytes = sizeof packed;
+  size_t packed_bytes = sizeof packed; /* with the padding too many: the parameters end before it */
   void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &packed_bytes, CU_LAUNCH_PARAM_END};
+  wrong += DRIVER(cuLaunchKernel)(function, 1, 1, 1, COUNT, 1, 1, 0, stream, NULL, extra) !=
+           CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  packed_bytes = sizeof packed.out + sizeof packed.value;
   CHECK(DRIVER(cuLaunchKernel)(function, 1, 1, 1, COUNT, 1, 1, 0, stream, NULL, extra));
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));

@@ -112,8 +112,9 @@ static void print_properties(void) {
   say_number("unifiedAddressing", p.unifiedAddressing);
   say_number("managedMemory", p.managedMemory);
   // Every attribute that does not depend on the host or on how the GPU is plugged in.
-  static const int HOST_DEPENDENT[] = {13, 18, 20, 33, 34, 36, 50, 88, 89, 98, 99, 100, 102, 124};
-  for (int attribute = 1; attribute <= 132; attribute++) {
+  static const int HOST_DEPENDENT[] = {13, 18, 20, 33,  34,  36,  50,  88,
+                                       89, 98, 99, 100, 102, 124, 139, 140};
+  for (int attribute = 1; attribute <= 148; attribute++) {
     bool skipped = false;
     for (size_t i = 0; i < sizeof HOST_DEPENDENT / sizeof *HOST_DEPENDENT; i++) {
       skipped |= HOST_DEPENDENT[i] == attribute;
