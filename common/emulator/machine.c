@@ -7,11 +7,11 @@
 #include "checker.h"
 
 enum {
-  SLICE_STEPS = 4096,         /* of one warp before the others have their turn */
-  PATIENCE = 20000,           /* backward jumps of a group while others of its warp wait */
-  POLL_STEPS = 256,           /* a slice this short that ends in a yield is a poll */
-  POLL_ROUNDS = 4,            /* rounds of nothing else after which other clusters are let on */
-  EXPIRATIONS = 10000,        /* of waits without any change: then it is a hang */
+  SLICE_STEPS = 4096,          /* of one warp before the others have their turn */
+  PATIENCE = 20000,            /* backward jumps of a group while others of its warp wait */
+  POLL_STEPS = 256,            /* a slice this short that ends in a yield is a poll */
+  POLL_ROUNDS = 4,             /* rounds of nothing else after which other clusters are let on */
+  EXPIRATIONS = 10000,         /* of waits without any change: then it is a hang */
   EXPIRED_WAIT_CLOCKS = 20000, /* how long a try_wait suspends a thread */
   EXPIRATIONS_TO_DOUBLE = 500  /* then time passes twice as fast: programs that give up by the clock
                                   shall come to it before they count as hanging */

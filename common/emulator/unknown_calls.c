@@ -1,14 +1,15 @@
 /* unknown_calls.c: the runtime's calls that the emulator does not know. A program that needs one is
- * told its name; without this list the loader would refuse the program, naming one of them at most. */
+ * told its name; without this list the loader would refuse the program, naming one of them at most.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
-#define UNKNOWN(call)                                                                        \
-  void call(void);                                                                           \
-  void call(void) {                                                                          \
-    fflush(stdout);                                                                          \
+#define UNKNOWN(call)                                                                             \
+  void call(void);                                                                                \
+  void call(void) {                                                                               \
+    fflush(stdout);                                                                               \
     fprintf(stderr, "emulator: the program calls " #call ", which the emulator does not know\n"); \
-    exit(1);                                                                                 \
+    exit(1);                                                                                      \
   }
 
 /* clang-format off */
