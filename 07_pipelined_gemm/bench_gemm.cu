@@ -221,22 +221,10 @@ static int set_competitors(Competitor *list, Shape s, bool tune) {
   list[count].kind = BY_CUBLASLT;
   if (best_algorithm(&list[count], s)) count++;
   if (tune) {
-    static const GemmConfiguration *const all[] = {&large_2x1_configuration,
-                                                   &large_1x2_configuration,
-                                                   &small_128x128_2x1_configuration,
-                                                   &small_128x64_2x1_configuration,
-                                                   &small_64x128_configuration,
-                                                   &small_64x128_2x1_configuration,
-                                                   &small_64x64_configuration,
-                                                   &small_128x128_split_2_configuration,
-                                                   &small_64x64_split_2_configuration,
-                                                   &small_64x64_split_4_configuration,
-                                                   &small_64x128_split_8_configuration,
-                                                   &small_128x256_2x1_configuration,
-                                                   &small_128x256_1x2_configuration};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-      if (!s.cold && all[i]->tile_m * all[i]->tile_n < 128 * 128) continue;
-      if (set_pipelined(&list[count], all[i], s)) count++;
+    for (int i = 0; i < GEMM_CONFIGURATIONS; i++) {
+      const GemmConfiguration *each = gemm_configurations[i];
+      if (!s.cold && each->tile_m * each->tile_n < 128 * 128) continue;
+      if (set_pipelined(&list[count], each, s)) count++;
     }
     return count;
   }

@@ -17,21 +17,6 @@
 
 #include "pipelined_gemm.cuh"
 
-static const GemmConfiguration *const configurations[] = {&large_2x1_configuration,
-                                                          &large_1x2_configuration,
-                                                          &small_128x128_2x1_configuration,
-                                                          &small_128x64_2x1_configuration,
-                                                          &small_64x128_configuration,
-                                                          &small_64x128_2x1_configuration,
-                                                          &small_64x64_configuration,
-                                                          &small_128x128_split_2_configuration,
-                                                          &small_64x64_split_2_configuration,
-                                                          &small_64x64_split_4_configuration,
-                                                          &small_64x128_split_8_configuration,
-                                                          &small_128x256_2x1_configuration,
-                                                          &small_128x256_1x2_configuration};
-enum { CONFIGURATIONS = sizeof(configurations) / sizeof(configurations[0]) };
-
 // What gemm_check_product is to run: NULL lets the table choose.
 static const GemmConfiguration *forced;
 static PipelinedGemm planned;
@@ -256,8 +241,8 @@ int main(int argc, char **argv) {
   // 2. What it refuses.
   show_refusals();
   // 3. Every configuration, on edges in all directions; k long enough to go round the ring.
-  for (int i = 0; i < CONFIGURATIONS; i++) {
-    forced = configurations[i];
+  for (int i = 0; i < GEMM_CONFIGURATIONS; i++) {
+    forced = gemm_configurations[i];
     printf("%-22s ", forced->name);
     gemm_check_product(gemm_prepare, gemm_launch, 328, 520, 584, 2, GEMM_INTEGERS, 0, 100 + i,
                        true);
@@ -274,5 +259,6 @@ int main(int argc, char **argv) {
   gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 6, GEMM_INTEGERS, 0, 12, true);
   forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
-  return program_end("%d configurations on uneven shapes, every element exactly", CONFIGURATIONS);
+  return program_end("%d configurations on uneven shapes, every element exactly",
+                     GEMM_CONFIGURATIONS);
 }

@@ -131,6 +131,22 @@
 #define GEMM_SPLIT_K 8
 #include "gemm_small.cuh"
 
+/* All there are. */
+static const GemmConfiguration *const gemm_configurations[] = {&large_2x1_configuration,
+                                                               &large_1x2_configuration,
+                                                               &small_128x128_2x1_configuration,
+                                                               &small_128x64_2x1_configuration,
+                                                               &small_64x128_configuration,
+                                                               &small_64x128_2x1_configuration,
+                                                               &small_64x64_configuration,
+                                                               &small_128x128_split_2_configuration,
+                                                               &small_64x64_split_2_configuration,
+                                                               &small_64x64_split_4_configuration,
+                                                               &small_64x128_split_8_configuration,
+                                                               &small_128x256_2x1_configuration,
+                                                               &small_128x256_1x2_configuration};
+enum { GEMM_CONFIGURATIONS = sizeof(gemm_configurations) / sizeof(gemm_configurations[0]) };
+
 /* Which configuration for which product: the first row all of whose conditions hold. Measured on an
  * H200 of 132 SMs (NOTES.md): what fills at least 7 of 8 SMs with the largest tiles is fastest; if
  * no SM gets a second tile, there is nothing to overlap the stores with, and the plain kernel is
