@@ -62,10 +62,6 @@ static void release_if_done(AsyncOperation *operation) {
   if (!operation->landed || operation->listed) return;
   struct AsyncQueue *queue = operation->warp->cta->cluster->async;
   if (operation->check) check_async_release(operation->check);
-  if (operation->kind == ASYNC_CP_ASYNC && !operation->arrives && settings()->check)
-    for (int lane = 0; lane < LANES; lane++)
-      if (((operation->copy.lanes >> lane) & 1u) && operation->copy.check[lane])
-        check_async_release(operation->copy.check[lane]);
   free(operation->staging); /* of one that never landed */
   operation->staging = NULL;
   operation->newer = queue->spare;
@@ -196,16 +192,6 @@ static AsyncOperation *choose(Cluster *cluster) {
   return what_must_land_first(operation);
 }
 
-static void tell_landed(Cluster *cluster, const AsyncOperation *operation) {
-  if (operation->kind != ASYNC_CP_ASYNC) {
-    check_async_landed(cluster, operation->check);
-    return;
-  }
-  for (int lane = 0; lane < LANES; lane++)
-    if ((operation->copy.lanes >> lane) & 1u)
-      check_async_landed(cluster, operation->copy.check[lane]);
-}
-
 bool async_land_next(Cluster *cluster) {
   if (!cluster->async || !cluster->async->oldest) return false;
   AsyncOperation *operation = choose(cluster);
@@ -221,7 +207,7 @@ bool async_land_next(Cluster *cluster) {
     mbarrier_async_arrive(operation);
   } else {
     operation->write(operation);
-    if (settings()->check) tell_landed(cluster, operation);
+    if (settings()->check) check_async_landed(cluster, operation->check);
     if (operation->barrier)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
         mbarrier_complete_tx(

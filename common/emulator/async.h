@@ -72,7 +72,6 @@ struct AsyncOperation {
       uint32_t shared[LANES];
       uint32_t source_bytes[LANES];
       const uint8_t *source[LANES];
-      AsyncCheck *check[LANES];
     } copy;
   };
 };

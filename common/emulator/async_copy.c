@@ -64,11 +64,8 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->copy.source_bytes[lane] = bytes;
     operation->copy.group[lane] = async->copy_committed[lane];
     writes[count++] = (SharedPiece){to, form->bytes};
-    operation->copy.check[lane] =
-        settings()->check
-            ? check_async_issue(warp, in, lane, ASYNC_CP_ASYNC, NULL, 0, &writes[count - 1], 1, 0)
-            : NULL;
   }
+  if (settings()->check) operation->check = check_copies_issue(warp, in, mask, writes, count);
   copy_list_prune(async);
   operation->write = land_copy;
   operation->shared = writes[0].address;
@@ -134,14 +131,13 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   }
   if (settings()->check)
     for (AsyncOperation *operation = async->copy_first; operation;
-         operation = operation->next_of_thread)
-      for (LaneMask left = mask & operation->copy.lanes & ~operation->copy.waited; left;
-           left &= left - 1) {
-        int lane = first_lane(left);
-        if (!lane_waits_for(async, form, operation, lane)) continue;
-        operation->copy.waited |= 1u << lane;
-        check_async_waited(warp, in, lane, operation->copy.check[lane], false);
-      }
+         operation = operation->next_of_thread) {
+      LaneMask waiting = 0;
+      for (LaneMask left = mask & ~operation->copy.waited; left; left &= left - 1)
+        if (lane_waits_for(async, form, operation, first_lane(left))) waiting |= left & -left;
+      operation->copy.waited |= waiting;
+      if (waiting) check_copies_waited(warp, waiting, operation->check);
+    }
   copy_list_prune(async);
   return STEP_NEXT;
 }

@@ -56,7 +56,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
       else
         memcpy(operation->staging + 4 * i, &column_u32(warp, form->slot[i])[lane], 4);
     const SharedPiece piece = {to, bytes};
-    operation->copy.check[lane] =
+    operation->check =
         checked ? check_async_issue(warp, in, lane,
                                     form->reduce == REDUCE_NONE ? ASYNC_CP_ASYNC : ASYNC_RED_ASYNC,
                                     NULL, 0, &piece, 1, barrier)

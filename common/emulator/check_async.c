@@ -19,8 +19,9 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   operation->lane = (uint8_t)lane;
   operation->barrier = barrier;
   operation->issue_clock = clock_of(check, operation->agent);
+  operation->issue_time = check->now;
   for (uint32_t rank = 0; rank < check->cta_count && barrier; rank++) {
-    const MbarrierCheck *counting = shadow_barrier_of(check, operation, rank);
+    const MbarrierCheck *counting = past_barrier_of(check, operation, rank);
     operation->issue_phase[rank] = counting ? counting->phase : 0;
   }
   operation->next_allocated = check->operations;
@@ -30,6 +31,11 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   if (operation->next_of_warp) operation->next_of_warp->link = &operation->next_of_warp;
   *operation->link = operation;
   return operation;
+}
+
+void async_free(AsyncCheck *operation) {
+  free(operation->lane_waited_clock);
+  free(operation);
 }
 
 static void leave_list(AsyncCheck *operation) {
@@ -48,6 +54,40 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
   return operation;
+}
+
+AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
+                               const SharedPiece *writes, int write_count) {
+  AsyncCheck *operation = new_operation(warp, in, first_lane(lanes), ASYNC_CP_ASYNC, 0);
+  operation->lanes = lanes;
+  shadow_touch_copies(warp, operation, writes, write_count);
+  return operation;
+}
+
+void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
+  lanes &= operation->lanes & ~operation->lanes_waited;
+  if (lanes != operation->lanes && !operation->lane_waited_clock) {
+    operation->lane_waited_clock = calloc(LANES, sizeof *operation->lane_waited_clock);
+    if (!operation->lane_waited_clock) abort();
+  }
+  for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
+    operation->lane_waited_clock[first_lane(left)] = clock;
+  operation->lanes_waited |= lanes;
+  order_begin_epoch(check, agent);
+  if (operation->lanes_waited != operation->lanes) return;
+  operation->waited_clock = clock;
+  leave_list(operation);
+}
+
+void check_copies_arrive(Warp *warp, int lane) {
+  ClusterCheck *check = check_of(warp);
+  AsyncCheck *next;
+  for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = next) {
+    next = each->next_of_warp;
+    if (each->landed && each->lanes >> lane & 1) check_copies_waited(warp, 1u << lane, each);
+  }
 }
 
 void check_async_source_read(Cluster *cluster, AsyncCheck *operation) {
@@ -82,6 +122,7 @@ void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck 
   uint32_t clock = clock_of(check, agent_of(warp));
   if (!operation->read_waited_clock) operation->read_waited_clock = clock;
   if (!reads_only && !operation->waited_clock) operation->waited_clock = clock;
+  order_begin_epoch(check, agent_of(warp));
   leave_list(operation);
 }
 
@@ -113,7 +154,7 @@ void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   const struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
   LaneMask who = 1u << store->lane;
-  const char *name = shadow_kind_names[store->kind];
+  const char *name = past_kind_names[store->kind];
   const char *luck = store->source_read ? " (it was read in time by luck)" : "";
   if (!store->committed) {
     finding(warp, store->in, who, "store-never-committed",
@@ -124,7 +165,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
             name, luck);
   } else if (notes->idle_wait && notes->idle_thread != thread_of(warp, store->lane)) {
     char where[128];
-    shadow_describe_place(notes->idle_wait, where, sizeof where);
+    past_describe_place(notes->idle_wait, where, sizeof where);
     finding(
         warp, store->in, who, "wait-in-another-thread",
         "the CTA has ended, and nobody has waited for this %s to have read its source in shared "
@@ -147,7 +188,7 @@ static void report_unknown_load(Warp *warp, const Instruction *in, int lane, Asy
   finding(warp, in, 1u << lane, "exit-with-copy-in-flight",
           "the CTA has ended while this %s was on its way into shared memory%s.\n"
           "Wait for every copy that was issued before the kernel ends.",
-          shadow_kind_names[kind], luck);
+          past_kind_names[kind], luck);
 }
 
 /* The CTA's memory is gone: nothing may still read from it or write into it. */
@@ -155,7 +196,7 @@ void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   if (cta->cluster->launch->error) return;
   check->ctas[cta->rank].exited = true;
-  shadow_report_unwritten_reads(cta);
+  past_report_unwritten(cta);
   exit_check(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;
@@ -241,6 +282,7 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
   if (last > notes->words / LINE_WORDS) last = notes->words / LINE_WORDS;
   if (first > last) return;
   if (written) {
+    notes->any_layout = true;
     memset(notes->layouts + first, layout, last - first + 1);
     return;
   }

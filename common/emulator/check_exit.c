@@ -78,6 +78,22 @@ static void look_at_entry(Cta *cta, const Entry *entry) {
                                          : "copies into shared memory of");
 }
 
+static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
+  const ClusterCheck *check = cta->cluster->check;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const Reads *reads = notes->reads[agent];
+    if (!reads || agent / check->warps_per_cta == cta->rank) continue;
+    uint32_t last = 0;
+    for (uint32_t word = 0; word < notes->words; word++)
+      last = reads->words[word] > last ? reads->words[word] : last;
+    Entry entry = {.kind = ENTRY_READ,
+                   .agent = agent & AGENT_MOST,
+                   .clock = last >> 1,
+                   .in = order_place(check, last >> 1)};
+    if (last >> 1 > check->start) look_at_entry(cta, &entry);
+  }
+}
+
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in) {
   if (!barrier->remote) {
@@ -107,12 +123,20 @@ void exit_check(Cta *cta) {
   if (!looked) abort();
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);
-    if (number < FIRST_STATE || looked[number]) continue;
+    if (number >= PLAIN) {
+      Entry entry = {.kind = ENTRY_WRITE,
+                     .agent = notes->writers[word] / LANES,
+                     .clock = time_of_plain(number),
+                     .in = order_place(check, time_of_plain(number))};
+      look_at_entry(cta, &entry);
+    }
+    if (number < FIRST_STATE || number >= PLAIN || looked[number]) continue;
     looked[number] = 1;
     const State *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) look_at_entry(cta, &state->entries[i]);
   }
   free(looked);
+  look_at_reads(cta, notes);
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     if (SHARED_RANK(check->barriers[i]->address) == cta->rank) {
       look_at_barrier(cta, check->barriers[i]);

@@ -45,20 +45,47 @@ static void join(uint32_t *restrict into, const uint32_t *restrict from, uint32_
   for (uint32_t i = 0; i < width; i++) into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
+/* After so many accesses the time stands still: races are not seen any more, nobody is accused. */
+static uint32_t tick(ClusterCheck *check) {
+  if (check->now < TIME_MOST) check->now++;
+  return check->now;
+}
+
+/* What the warp does from here on is not behind what it has just released. */
+static void begin_epoch(ClusterCheck *check, uint32_t agent) {
+  check->clocks[agent].seen[agent] = check->epoch[agent] = tick(check);
+}
+
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
+  uint32_t time = tick(check);
+  check->clocks[agent].seen[agent] = time;
+  *time_slot(check, agent, in) = (TimeSlot){in, time};
+  check->places[time % PLACES] = (TimeSlot){in, time};
+  return time;
+}
+
+const Instruction *order_place(const ClusterCheck *check, uint32_t time) {
+  static const Instruction FORGOTTEN = {.text = ""};
+  const TimeSlot *place = &check->places[time % PLACES];
+  return place->time == time ? place->in : &FORGOTTEN;
+}
+
+static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {
+  if (!from->seen) return;
+  join(into->seen, from->seen, check->width);
+  join(into->fenced, from->fenced, check->width);
+}
+
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
-  Clock *own = &check->clocks[agent];
-  join(into->seen, own->seen, check->width);
-  join(into->fenced, own->fenced, check->width);
-  own->seen[agent]++;
+  join_clock(check, into, &check->clocks[agent]);
+  begin_epoch(check, agent);
 }
 
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
   if (!from->seen) return;
-  uint32_t own = check->clocks[agent].seen[agent];
-  join(check->clocks[agent].seen, from->seen, check->width);
-  join(check->clocks[agent].fenced, from->fenced, check->width);
-  check->clocks[agent].seen[agent] = own;
+  join_clock(check, &check->clocks[agent], from);
+  begin_epoch(check, agent);
 }
 
 static void forget(Clock *clock, uint32_t width) {
@@ -86,11 +113,18 @@ void order_begin(ClusterCheck *check) {
   }
   if (check->vectors) memset(check->vectors, 0, sizeof(void *));
   check->vectors_used = check->vectors ? sizeof(void *) / sizeof *check->vectors : 0;
+  if (check->now > TIME_MOST / 2) reads_forget_all(check), check->now = 0;
+  check->start = tick(check);
+  memset(check->last_read, 0, check->agents * sizeof *check->last_read);
+  memset(check->last_write, 0, check->agents * sizeof *check->last_write);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     check->clocks[agent] = order_new_clock(check);
-    check->clocks[agent].seen[agent] = 1; /* 0 means: has seen nothing of it */
+    for (uint32_t other = 0; other < check->agents; other++) {
+      check->clocks[agent].seen[other] = check->start;
+    }
     check->wgmma_group[agent] = 1;
   }
+  for (uint32_t agent = 0; agent < check->agents; agent++) begin_epoch(check, agent);
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
   memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
   memset(check->leaving_seen, 0, sizeof check->leaving_seen);
@@ -117,8 +151,7 @@ void order_begin(ClusterCheck *check) {
   }
 }
 
-void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
-                    bool acquire) {
+static Clock *clock_at(ClusterCheck *check, uint32_t address) {
   LocationClock **chain = &check->locations[address / 4 % LOCATION_CHAINS], *place = *chain;
   while (place && place->address != address) place = place->next;
   if (!place) {
@@ -128,8 +161,22 @@ void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool 
     place->next = *chain;
     *chain = place;
   }
-  if (acquire) order_acquire(check, agent, &place->clock);
-  if (release) order_release(check, agent, &place->clock);
+  return &place->clock;
+}
+
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool release, bool acquire) {
+  Clock *own = &check->clocks[agent];
+  for (LaneMask left = mask; acquire && left; left &= left - 1) {
+    join_clock(check, own, clock_at(check, addresses[first_lane(left)]));
+  }
+  if (acquire) begin_epoch(check, agent);
+  for (LaneMask left = mask; release && left; left &= left - 1) {
+    Clock *into = clock_at(check, addresses[first_lane(left)]);
+    if (!into->seen) *into = order_new_clock(check);
+    join_clock(check, into, own);
+  }
+  if (release) begin_epoch(check, agent);
 }
 
 /* ---- Barriers of a CTA and of the cluster ---- */
@@ -196,7 +243,7 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
 
 /* ---- Fences ---- */
 
-/* Ordinary fences order strong accesses, which order_location has let order everything already. */
+/* Ordinary fences order strong accesses, which order_locations has let order everything already. */
 void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
   (void)warp, (void)in, (void)scope, (void)mask;
 }
@@ -213,7 +260,7 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t agent = agent_of(warp);
   Clock *own = &check->clocks[agent];
   join(own->fenced, own->seen, check->width);
-  own->seen[agent]++; /* what this warp writes from here on is not behind the fence */
+  begin_epoch(check, agent); /* what this warp writes from here on is not behind the fence */
   fence_barriers_of(check, agent);
 }
 
@@ -387,12 +434,7 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
   bool of_copies = in->text && strstr(in->text, "cp.async.mbarrier");
   if (of_copies) {
-    for (AsyncCheck *copy = check->of_warp[agent]; copy; copy = copy->next_of_warp) {
-      if (copy->kind == ASYNC_CP_ASYNC && copy->lane == lane && copy->landed &&
-          !copy->waited_clock) {
-        copy->waited_clock = clock_of(check, agent);
-      }
-    }
+    check_copies_arrive(warp, lane);
     release = true;
   }
   if (barrier && SHARED_RANK(address) != warp->cta->rank) {
@@ -403,11 +445,12 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
    * cp.async, whose copies each lane has found landed for itself. */
   if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
       lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
-      barrier->arriving.seen && barrier->arriving.seen[agent] + 1 == barrier->last_clock) {
+      barrier->arriving.seen && barrier->arriving.seen[agent] == barrier->last_released) {
     barrier->last_lane = lane;
     return;
   }
   check_arrival_belongs(warp, in, lane, barrier);
+  barrier->last_released = clock_of(check, agent);
   order_release(check, agent, &barrier->arriving);
   barrier->last_arrive = in;
   barrier->last_agent = agent;

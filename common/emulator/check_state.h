@@ -1,15 +1,18 @@
 /* check_state.h: what the files of the checker share.
  *
  * Two questions are asked of every access to shared memory: what else touched these bytes, and is
- * that other access ordered with this one? (check_states.c and check_shadow.c answer the first,
- * check_order.c the second.)
+ * that other access ordered with this one? (check_states.c, check_reads.c and check_shadow.c answer
+ * the first, check_order.c the second, check_past.c says what is wrong.)
  *
- * Order. Every warp has a clock that moves on whenever it releases something. clocks[x].seen[w] is
- * how far warp x has seen the work of warp w: through barriers, mbarriers and fences it inherits
- * what others had seen. An access of warp w at clock c is ordered before x when seen[w] >= c.
+ * Order. A cluster has one count of time, which moves on with every access and every release. Every
+ * warp has a clock: the time of the last thing it did. clocks[x].seen[w] is how far warp x has seen
+ * the work of warp w: through barriers, mbarriers and fences it inherits what others had seen. An
+ * access of warp w at time t is ordered before x when seen[w] >= t.
  * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
  * each fence.proxy.async, wherever on the path that fence stands (in the writer before the barrier,
  * or in the thread that issues the copy behind it).
+ * Between two things that order it with others (its epoch) a warp's accesses by one instruction
+ * share one time: nothing could tell them apart.
  * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be over. */
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
@@ -18,6 +21,8 @@
 
 enum {
   BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
+  TIME_SLOTS = 32,      /* instructions of a warp whose time in this epoch is at hand */
+  PLACES = 1 << 14,     /* of so many times the instruction is known */
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
   WARPS_OF_GROUP = 4
@@ -28,6 +33,12 @@ typedef struct ClusterCheck ClusterCheck;
 typedef struct {
   uint32_t *seen, *fenced;
 } Clock;
+
+/* An access: its instruction and its time. */
+typedef struct {
+  const Instruction *in;
+  uint32_t time;
+} TimeSlot;
 
 typedef struct Answer {
   uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
@@ -65,7 +76,7 @@ typedef struct MbarrierCheck {
   Clock arriving;                 /* what those who arrived in the running phase had seen */
   Clock finished[2];              /* the last two phases */
   const Instruction *last_arrive; /* with agent, lane and clock: lanes of one arrive release once */
-  uint32_t last_agent, last_clock;
+  uint32_t last_agent, last_clock, last_released;
   int last_lane;
   uint32_t finished_phase[2];
   /* The last arrive.expect_tx: its phase plus 1, who, and how much of others' work it had seen. */
@@ -89,7 +100,7 @@ struct AsyncCheck {
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
   bool into_own; /* it writes shared memory of the CTA that issued it */
-  uint32_t issue_clock;
+  uint32_t issue_clock, issue_time;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
    * the vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
@@ -98,16 +109,23 @@ struct AsyncCheck {
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
-  uint64_t group; /* wgmma: number of its group */
+  /* cp.async: one operation of several lanes, each of which waits for itself: waited_clock is that
+   * of the last. */
+  LaneMask lanes, lanes_waited;
+  uint32_t *lane_waited_clock; /* of each lane; NULL: no lane has waited before the others */
+  uint64_t group;              /* wgmma: number of its group */
   /* wgmma: the clock of each warp of the group whose wait found it over; 0: not yet */
   uint32_t group_waited[WARPS_OF_GROUP];
 };
 
-/* What a word of shared memory remembers. One State stands for all words with the same past, so
- * that a tile costs one state and its words a number each. */
+/* What a word of shared memory remembers beside who has read it (check_reads.c): a number.
+ *
+ * Mostly a thread has written the whole word, and all before that is forgotten: then the number is
+ * the time of that write (PLAIN). Any other past is the number of a State, which stands for all
+ * words with the same past, so that a tile costs one state and its words a number each. */
 typedef enum {
-  ENTRY_WRITE, /* generic */
-  ENTRY_READ,
+  ENTRY_WRITE,       /* generic */
+  ENTRY_READ,        /* volatile, of parts of a word, or of what nothing had written */
   ENTRY_ASYNC_WRITE, /* by an operation */
   ENTRY_ASYNC_READ,
   ENTRY_BARRIER /* a live mbarrier stands here */
@@ -116,8 +134,8 @@ typedef struct {
   uint32_t kind : 4, mask : 4; /* mask: bytes of the word */
   uint32_t strong : 1;
   uint32_t unwritten : 1; /* a read of what nothing had written: wrong, but why shows later */
-  uint32_t again : 1;     /* a read: this agent had read here before, and has released since */
-  uint32_t agent : 21;    /* so that no bit is left over: states are compared as bytes */
+  uint32_t again : 1;     /* a read: this agent had read here before, in an earlier epoch */
+  uint32_t agent : 21; /* AGENT_MOST; so that no bit is left over: states are compared as bytes */
   uint32_t clock;
   union {
     const Instruction *in;
@@ -125,24 +143,38 @@ typedef struct {
     MbarrierCheck *barrier;
   };
 } Entry;
+enum { AGENT_MOST = (1 << 21) - 1 };
 typedef struct State {
   uint32_t hash;
   uint16_t count;
-  uint8_t written; /* bytes that something has written at some time */
+  uint8_t written;  /* bytes that something has written at some time */
+  uint32_t since;   /* when the whole word was written last: reads before that are over */
+  uint64_t read_by; /* agents (of the first 64) that may read it all, a bit each, as found so far */
   Entry entries[];
 } State;
 enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
+#define PLAIN 0x80000000u
+#define PLAIN_STRONG 0x40000000u /* with PLAIN: the write was strong */
+#define TIME_MOST 0x3fffffffu
 enum {
   LINE_WORDS = 32,
   FULL_WORD = 15 /* a mask of bytes */
 };
 
+/* When an agent has last read each word: time << 1 | again. */
+typedef struct {
+  uint32_t *lines; /* of each line: the agent's clock when it last read any word of it */
+  uint32_t words[];
+} Reads;
+
 struct CtaCheck {
-  uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
-  uint32_t *states;   /* of each word of a split line */
-  uint8_t *last_lane; /* that wrote it */
-  uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  uint32_t *lines;   /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
+  uint32_t *states;  /* of each word of a split line */
+  uint16_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
+  uint8_t *layouts;  /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  Reads **reads;     /* of each agent; NULL: it has read nothing here */
   uint32_t words;
+  bool any_layout; /* some of them is not 0 */
   bool exited;
   bool unwritten_reads;         /* some entry is unwritten */
   const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
@@ -154,7 +186,7 @@ typedef struct {
   uint32_t number, hash;
 } StateSlot;
 typedef struct {
-  uint32_t state, next, agent, clock;
+  uint32_t state, next, agent, time;
   const void *what;
   uint32_t how;
 } Memo;
@@ -168,8 +200,13 @@ struct ClusterCheck {
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_room;
   size_t vectors_used;
-  Clock *clocks;             /* of each agent */
-  Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
+  Clock *clocks;                    /* of each agent */
+  uint32_t now, start;              /* the time; when this cluster began */
+  uint32_t *epoch;                  /* of each agent: when it began */
+  uint32_t *last_read, *last_write; /* of each agent: its last plain access anywhere; 0: none */
+  TimeSlot *times;                  /* TIME_SLOTS of each agent */
+  TimeSlot *places;                 /* of the last PLACES times: by which instruction */
+  Clock cluster_arriving[2];        /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
   /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
    * knowing that a peer is done, for nothing else. */
@@ -203,6 +240,7 @@ static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->clust
 static inline uint32_t agent_of(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;
 }
+static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
   return check->clocks[agent].seen[agent];
 }
@@ -221,11 +259,29 @@ static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
 
 /* check_order.c */
 void order_begin(ClusterCheck *check);
+static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
+                                  const Instruction *in) {
+  return &check->times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(void *) % TIME_SLOTS];
+}
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in);
+/* The time of an access that the agent makes now. */
+static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
+  const TimeSlot *slot = time_slot(check, agent, in);
+  return slot->in == in && slot->time > check->epoch[agent] ? slot->time
+                                                            : order_new_time(check, agent, in);
+}
+/* By which instruction was the access of that time? Never NULL. */
+const Instruction *order_place(const ClusterCheck *check, uint32_t time);
 Clock order_new_clock(ClusterCheck *check);
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
-void order_location(ClusterCheck *check, uint32_t agent, uint32_t address, bool release,
-                    bool acquire);
+/* Strong accesses by these lanes. */
+/* What the agent does from here on may be told apart from what it did before. */
+static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
+  check->epoch[agent] = check->now;
+}
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool release, bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
 /* Was this agent's last wait for the barrier answered by the end of a phase before this one, which
  * it knew of already? *next is the phase after that. */
@@ -239,9 +295,12 @@ void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32
                              const Instruction *in);
 void exit_check(Cta *cta);
 
+/* check_reads.c */
+void reads_forget_all(ClusterCheck *check);
+
 /* check_states.c */
-static inline const State *state_at(const ClusterCheck *check, uint32_t number) {
-  return (const State *)(const void *)(check->states + check->state_places[number]);
+static inline State *state_at(const ClusterCheck *check, uint32_t number) {
+  return (State *)(void *)(check->states + check->state_places[number]);
 }
 /* The number of the state with these entries; moves what state_at has returned. */
 uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
@@ -284,20 +343,26 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
   return (word / LINE_WORDS + 1) * LINE_WORDS;
 }
 
+/* check_past.c */
+/* The copy's barrier in this CTA; NULL: none. */
+const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                     uint32_t rank);
+void past_report_unwritten(Cta *cta);
+void past_describe_place(const Instruction *in, char *text, size_t room);
+extern const char *const past_kind_names[]; /* of AsyncKind */
+
 /* check_shadow.c */
 /* An operation reads or writes these pieces. */
 void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count);
-/* The copy's barrier in this CTA; NULL: none. */
-const MbarrierCheck *shadow_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
-                                       uint32_t rank);
-void shadow_report_unwritten_reads(Cta *cta);
-void shadow_describe_place(const Instruction *in, char *text, size_t room);
-extern const char *const shadow_kind_names[]; /* of AsyncKind */
+/* cp.async: a piece of each of its lanes. */
+void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
-/* Is this finished operation known to be over by this warp? */
-bool shadow_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
-                         uint32_t rank);
+
+/* check_async.c */
+/* cp.async.mbarrier.arrive: what this lane has copied is known to be over from here on. */
+void check_copies_arrive(Warp *warp, int lane);
+void async_free(AsyncCheck *operation);
 
 /* check_registers.c */
 void registers_begin(Warp *warp);

@@ -31,6 +31,19 @@ static uint32_t hash_entries(const Entry *entries, unsigned count) {
   return (uint32_t)(hash >> 32);
 }
 
+/* When the last of the entries that write the whole word did so. */
+static uint32_t since(const Entry *entries, unsigned count) {
+  uint32_t time = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const Entry *entry = &entries[i];
+    bool generic = entry->kind == ENTRY_WRITE;
+    if (entry->mask != FULL_WORD || !(generic || entry->kind == ENTRY_ASYNC_WRITE)) continue;
+    uint32_t then = generic ? entry->clock : entry->operation->issue_time;
+    time = then > time ? then : time;
+  }
+  return time;
+}
+
 static void empty_table(ClusterCheck *check, uint32_t size) {
   if (check->table_size != size) {
     free(check->table);
@@ -85,6 +98,8 @@ uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, 
   state->hash = hash;
   state->count = (uint16_t)count;
   state->written = written;
+  state->since = since(entries, count);
+  state->read_by = 0;
   memcpy(state->entries, entries, count * sizeof *entries);
   if (check->state_count * 2 > check->table_size) {
     empty_table(check, check->table_size * 2);
@@ -103,11 +118,12 @@ static void forget_states(ClusterCheck *check) {
 static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
   for (uint32_t line = 0; line < line_count(notes); line++) {
     if (notes->lines[line] != STATE_SPLIT) {
-      notes->lines[line] = moved[notes->lines[line]];
+      if (notes->lines[line] < PLAIN) notes->lines[line] = moved[notes->lines[line]];
       continue;
     }
     uint32_t *states = notes->states + line * LINE_WORDS;
-    for (uint32_t i = 0; i < LINE_WORDS; i++) states[i] = moved[states[i]];
+    for (uint32_t i = 0; i < LINE_WORDS; i++)
+      if (states[i] < PLAIN) states[i] = moved[states[i]];
   }
 }
 
@@ -146,7 +162,7 @@ static void free_unmarked_operations(ClusterCheck *check) {
       link = &each->next_allocated;
     } else {
       *link = each->next_allocated;
-      free(each);
+      async_free(each);
     }
   }
 }
@@ -158,7 +174,8 @@ void states_collect(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     const struct CtaCheck *notes = &check->ctas[rank];
     for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
-      moved[states_of(notes, i)] = 1;
+      uint32_t state = states_of(notes, i);
+      if (state < PLAIN) moved[state] = 1;
     }
   }
   moved[STATE_NEVER_WRITTEN] = STATE_NEVER_WRITTEN;
@@ -182,7 +199,8 @@ void states_collect(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     struct CtaCheck *notes = &check->ctas[rank];
     for (uint32_t i = 0; i < line_count(notes) * LINE_WORDS; i++) {
-      if (states_of(notes, i) >= FIRST_STATE) states_set(notes, i, STATE_UNKNOWN);
+      uint32_t state = states_of(notes, i);
+      if (state >= FIRST_STATE && state < PLAIN) states_set(notes, i, STATE_UNKNOWN);
     }
   }
   forget_states(check);
@@ -281,6 +299,14 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->state_count = FIRST_STATE;
   check->state_places = calloc(check->state_room, sizeof *check->state_places);
   check->memos = calloc(MEMOS, sizeof *check->memos);
+  check->epoch = calloc(agents, sizeof *check->epoch);
+  check->last_read = calloc(agents, sizeof *check->last_read);
+  check->last_write = calloc(agents, sizeof *check->last_write);
+  check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
+  check->places = calloc(PLACES, sizeof *check->places);
+  if (!check->epoch || !check->last_read || !check->last_write || !check->times || !check->places) {
+    abort();
+  }
   if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
       !check->memos) {
     abort();
@@ -291,9 +317,11 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     notes->words = words;
     notes->lines = calloc(line_count(notes), sizeof *notes->lines);
     notes->states = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->states);
-    notes->last_lane = calloc(line_count(notes) * LINE_WORDS, 1);
+    notes->writers = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->writers);
+    notes->reads = calloc(agents, sizeof(Reads *));
     notes->layouts = calloc(line_count(notes), 1);
-    if (!notes->lines || !notes->states || !notes->last_lane || !notes->layouts) abort();
+    if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->layouts)
+      abort();
   }
   return check;
 }
@@ -301,7 +329,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
 static void free_operations(ClusterCheck *check) {
   while (check->operations) {
     AsyncCheck *next = check->operations->next_allocated;
-    free(check->operations);
+    async_free(check->operations);
     check->operations = next;
   }
   memset(check->of_warp, 0, check->agents * sizeof(AsyncCheck *));
@@ -328,6 +356,7 @@ void check_cluster_end(Cluster *cluster) {
     struct CtaCheck *notes = &check->ctas[rank];
     memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
     memset(notes->layouts, 0, line_count(notes));
+    notes->any_layout = false;
   }
   free_operations(check);
   maps_end(check);

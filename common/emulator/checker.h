@@ -83,6 +83,10 @@ typedef enum {
 AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                               const SharedPiece *reads, int read_count, const SharedPiece *writes,
                               int write_count, uint32_t barrier);
+/* cp.async of these lanes, of a piece each: one operation, of which each lane waits for its own. */
+AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
+                               const SharedPiece *writes, int write_count);
+void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
 void check_async_source_read(Cluster *cluster, AsyncCheck *operation); /* its reads have happened */
 void check_async_landed(Cluster *cluster, AsyncCheck *operation);      /* its writes too */
 /* The thread has waited for this operation's group; reads_only for wait_group.read. */

@@ -1,0 +1,467 @@
+// bench_checks: what the emulator's checks cost, for the ways in which programs use shared memory.
+// Each kernel below is one such way, made of nothing else. `make bench-emulator` runs this with the
+// checks off and on and prints the factor.
+#include <stdio.h>
+#include <time.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "check.h"
+
+enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 3 };
+
+__device__ void store(int *out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+
+// Every thread its own word, and the next one's.
+__global__ void neighbours(int *out, const int *in, int rounds) {
+  __shared__ int words[THREADS + 1];
+  int sum = in[threadIdx.x];
+  if (threadIdx.x == 0) words[THREADS] = 0;
+  for (int r = 0; r < rounds; r++) {
+    words[threadIdx.x] = sum;
+    __syncthreads();
+    sum += words[threadIdx.x + 1];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void transpose(int *out, const int *in, int rounds) {
+  __shared__ int tile[32][33];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) tile[y + j][x] = sum + j;
+    __syncthreads();
+    for (int j = 0; j < 32; j += WARPS) sum += tile[x][y + j];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// The same without padding: an XOR of the column with the row keeps banks apart.
+__global__ void transpose_swizzled(int *out, const int *in, int rounds) {
+  __shared__ int tile[32][32];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) tile[y + j][x ^ (y + j)] = sum + j;
+    __syncthreads();
+    for (int j = 0; j < 32; j += WARPS) sum += tile[x][(y + j) ^ x];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// Matrix multiplication, a thread an element: each warp reads rows of one tile word by word, and
+// the whole other tile.
+__global__ void multiply_tiles(int *out, const int *in, int rounds) {
+  __shared__ float a[16][16], b[16][16];
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  float sum = (float)in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    a[y][x] = sum;
+    b[y][x] = sum + 1;
+    __syncthreads();
+    for (int k = 0; k < 16; k++) sum += a[y][k] * b[k][x];
+    __syncthreads();
+  }
+  store(out, (int)sum);
+}
+
+// The same, a thread 8 by 8 elements, read four at a time.
+__global__ void multiply_blocks(int *out, const int *in, int rounds) {
+  __shared__ float4 a[8][32], b[8][32];
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  float sums[8][8] = {};
+  float first = (float)in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    a[threadIdx.x / 32][threadIdx.x % 32] = make_float4(first, 1, 2, 3);
+    b[threadIdx.x / 32][threadIdx.x % 32] = make_float4(first, 3, 2, 1);
+    __syncthreads();
+    for (int k = 0; k < 8; k++) {
+      float4 rows[2] = {a[k][y], a[k][y + 16]}, columns[2] = {b[k][x], b[k][x + 16]};
+      const float *row = (const float *)rows, *column = (const float *)columns;
+      for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) sums[i][j] += row[i] * column[j];
+    }
+    __syncthreads();
+  }
+  float sum = 0;
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++) sum += sums[i][j];
+  store(out, (int)sum);
+}
+
+// All warps read all rows.
+__global__ void rows_for_all(int *out, const int *in, int rounds) {
+  __shared__ int tile[32][32];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) tile[y + j][x] = sum + j;
+    __syncthreads();
+    for (int j = 0; j < 32; j++) sum += tile[j][x];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void stencil(int *out, const int *in, int rounds) {
+  __shared__ int line[THREADS + 8];
+  int sum = in[threadIdx.x], at = threadIdx.x + 4;
+  for (int r = 0; r < rounds; r++) {
+    line[at] = sum;
+    if (threadIdx.x < 4) line[threadIdx.x] = line[THREADS + 4 + threadIdx.x] = r;
+    __syncthreads();
+    for (int i = -4; i <= 4; i++) sum += line[at + i];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void reduce_tree(int *out, const int *in, int rounds) {
+  __shared__ int sums[THREADS];
+  int sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+      if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+      __syncthreads();
+    }
+    sum += sums[0];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// The one that tutorials warn of: threads far apart.
+__global__ void reduce_strided(int *out, const int *in, int rounds) {
+  __shared__ int sums[THREADS];
+  int sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    for (int step = 1; step < THREADS; step *= 2) {
+      if (threadIdx.x % (2 * step) == 0) sums[threadIdx.x] += sums[threadIdx.x + step];
+      __syncthreads();
+    }
+    sum += sums[0];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void scan(int *out, const int *in, int rounds) {
+  __shared__ int sums[2][THREADS];
+  int sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    int from = 0;
+    sums[0][threadIdx.x] = sum;
+    __syncthreads();
+    for (int step = 1; step < THREADS; step *= 2) {
+      int before = threadIdx.x >= step ? sums[from][threadIdx.x - step] : 0;
+      sums[1 - from][threadIdx.x] = sums[from][threadIdx.x] + before;
+      from = 1 - from;
+      __syncthreads();
+    }
+    sum += sums[from][threadIdx.x];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void bitonic_sort(int *out, const int *in, int rounds) {
+  __shared__ int keys[THREADS * 2];
+  int sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    keys[threadIdx.x] = sum * 2654435761u >> 8;
+    keys[threadIdx.x + THREADS] = sum * 40503u >> 4;
+    for (int size = 2; size <= THREADS * 2; size *= 2) {
+      for (int stride = size / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        int at = 2 * threadIdx.x - (threadIdx.x & (stride - 1));
+        bool up = (threadIdx.x & (size / 2)) == 0;
+        int low = keys[at], high = keys[at + stride];
+        if ((low > high) == up) keys[at] = high, keys[at + stride] = low;
+      }
+    }
+    __syncthreads();
+    sum += keys[threadIdx.x];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+__global__ void histogram(int *out, const int *in, int rounds) {
+  __shared__ int bins[THREADS];
+  int sum = in[threadIdx.x];
+  bins[threadIdx.x] = 0;
+  __syncthreads();
+  for (int r = 0; r < rounds; r++) atomicAdd(&bins[(threadIdx.x * 7 + r * 13) % THREADS], 1);
+  __syncthreads();
+  store(out, sum + bins[threadIdx.x]);
+}
+
+__global__ void bytes(int *out, const int *in, int rounds) {
+  __shared__ unsigned char tile[32][36];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) tile[y + j][x] = (unsigned char)(sum + j);
+    __syncthreads();
+    for (int j = 0; j < 32; j += WARPS) sum += tile[x][y + j];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// A Fourier transform's way: pairs of words, further apart from step to step.
+__global__ void butterflies(int *out, const int *in, int rounds) {
+  __shared__ int2 points[THREADS * 2];
+  int sum = in[threadIdx.x];
+  points[threadIdx.x] = make_int2(sum, 1);
+  points[threadIdx.x + THREADS] = make_int2(sum, 2);
+  for (int r = 0; r < rounds; r++) {
+    for (int half = 1; half <= THREADS; half *= 2) {
+      __syncthreads();
+      int at = (threadIdx.x / half) * 2 * half + threadIdx.x % half;
+      int2 low = points[at], high = points[at + half];
+      points[at] = make_int2(low.x + high.x, low.y + high.y);
+      points[at + half] = make_int2(low.x - high.x, low.y - high.y);
+    }
+  }
+  __syncthreads();
+  store(out, points[threadIdx.x].x);
+}
+
+__device__ void cp_async(void *tile, const void *from, int bytes) {
+  uint32_t to = (uint32_t)__cvta_generic_to_shared(tile);
+  if (bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+  }
+}
+
+// Two stages, copied by every thread.
+__global__ void cp_async_16(int *out, const int *in, int rounds) {
+  __shared__ int4 tiles[2][THREADS];
+  int sum = 0;
+  cp_async(&tiles[0][threadIdx.x], in + threadIdx.x * 4, 16);
+  asm volatile("cp.async.commit_group;" ::: "memory");
+  for (int r = 0; r < rounds; r++) {
+    cp_async(&tiles[(r + 1) % 2][threadIdx.x], in + threadIdx.x * 4, 16);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+    int4 four = tiles[r % 2][threadIdx.x ^ 32];
+    sum += four.x + four.y + four.z + four.w;
+    __syncthreads();
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  store(out, sum);
+}
+
+__global__ void cp_async_4(int *out, const int *in, int rounds) {
+  __shared__ int tiles[2][32][32];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
+  for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[0][y + j][x], in + threadIdx.x, 4);
+  asm volatile("cp.async.commit_group;" ::: "memory");
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[(r + 1) % 2][y + j][x], in + threadIdx.x, 4);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    __syncthreads();
+    for (int j = 0; j < 32; j += WARPS) sum += tiles[r % 2][x][y + j];
+    __syncthreads();
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  store(out, sum);
+}
+
+// cp.async that counts on an mbarrier; the other half of the warps reads.
+__global__ void cp_async_mbarrier(int *out, const int *in, int rounds) {
+  __shared__ int4 tile[THREADS / 2];
+  __shared__ uint64_t full, empty;
+  int sum = 0, half = threadIdx.x % (THREADS / 2);
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, THREADS / 2);
+    mbarrier_init(&empty, THREADS / 2);
+  }
+  __syncthreads();
+  for (int r = 0; r < rounds; r++) {
+    if (threadIdx.x < THREADS / 2) {
+      mbarrier_wait_parity(&empty, (r & 1) ^ 1);
+      cp_async(&tile[half], in + half * 4, 16);
+      asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(
+                       (uint32_t)__cvta_generic_to_shared(&full))
+                   : "memory");
+    } else {
+      mbarrier_wait_parity(&full, r & 1);
+      sum += tile[half].x + tile[half].y;
+      mbarrier_arrive(&empty);
+    }
+  }
+  store(out, sum);
+}
+
+// Half of the warps write, half read; two mbarriers between them.
+__global__ void producer_consumer(int *out, const int *in, int rounds) {
+  __shared__ int tile[THREADS / 2];
+  __shared__ uint64_t full, empty;
+  int sum = 0, half = threadIdx.x % (THREADS / 2);
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, THREADS / 2);
+    mbarrier_init(&empty, THREADS / 2);
+  }
+  __syncthreads();
+  for (int r = 0; r < rounds; r++) {
+    if (threadIdx.x < THREADS / 2) {
+      mbarrier_wait_parity(&empty, (r & 1) ^ 1);
+      tile[half] = in[half] + r;
+      mbarrier_arrive(&full);
+    } else {
+      mbarrier_wait_parity(&full, r & 1);
+      sum += tile[half] + tile[(half * 5) % (THREADS / 2)];
+      mbarrier_arrive(&empty);
+    }
+  }
+  store(out, sum);
+}
+
+// A tile comes by one bulk copy; the warps read its columns.
+__global__ void bulk_columns(int *out, const int *in, int rounds) {
+  __shared__ alignas(128) int tile[32][32];
+  __shared__ uint64_t full;
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = 0;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  for (int r = 0; r < rounds; r++) {
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(&full, sizeof tile);
+      bulk_load(tile, in, sizeof tile, &full);
+    }
+    mbarrier_wait_parity(&full, r & 1);
+    for (int j = 0; j < 32; j += WARPS) sum += tile[x][y + j];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// Fragments for mma.sync: every warp reads 16-byte rows of all over the tile.
+__global__ void ldmatrix(int *out, const int *in, int rounds) {
+  __shared__ alignas(128) int tile[64][16];
+  int sum = in[threadIdx.x], lane = threadIdx.x % 32;
+  for (int r = 0; r < rounds; r++) {
+    for (int i = threadIdx.x; i < 64 * 16; i += THREADS) tile[i / 16][i % 16] = sum;
+    __syncthreads();
+    for (int row = 0; row < 64; row += 16) {
+      for (int half = 0; half < 2; half++) {
+        uint32_t from = (uint32_t)__cvta_generic_to_shared(&tile[row + lane % 16][half * 8 + lane / 16 * 4]);
+        int a, b, c, d;
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                     : "r"(from)
+                     : "memory");
+        sum += a ^ b ^ c ^ d;
+      }
+    }
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// Each CTA of a cluster reads its neighbour's words, the last first.
+__global__ void __cluster_dims__(4) cluster_exchange(int *out, const int *in, int rounds) {
+  __shared__ int words[THREADS];
+  uint32_t peer = mapa_shared(&words[THREADS - 1 - threadIdx.x], (cluster_rank() + 1) % 4);
+  int sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    words[threadIdx.x] = sum;
+    cluster_sync();
+    sum += (int)ld_shared_cluster(peer);
+    cluster_sync();
+  }
+  store(out, sum);
+}
+
+// Each warp by itself, in any order.
+__global__ void permute_in_warp(int *out, const int *in, int rounds) {
+  __shared__ int words[WARPS][32];
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    words[warp][lane * 5 % 32] = sum;
+    __syncwarp();
+    sum += words[warp][lane * 7 % 32];
+    __syncwarp();
+  }
+  store(out, sum);
+}
+
+// Addresses that nobody could foresee.
+__global__ void gather(int *out, const int *in, int rounds) {
+  __shared__ int words[THREADS * 4];
+  unsigned sum = (unsigned)in[threadIdx.x] + threadIdx.x;
+  for (int r = 0; r < rounds; r++) {
+    for (int i = 0; i < 4; i++) words[threadIdx.x * 4 + i] = (int)sum + i;
+    __syncthreads();
+    for (int i = 0; i < 8; i++) {
+      sum = sum * 1664525u + 1013904223u;
+      sum += (unsigned)words[sum >> 22];
+    }
+    __syncthreads();
+  }
+  store(out, (int)sum);
+}
+
+typedef struct {
+  const char *name;
+  void (*kernel)(int *, const int *, int);
+  int rounds;
+} Way;
+
+#define WAY(kernel, rounds) {#kernel, kernel, rounds}
+static const Way WAYS[] = {
+    WAY(neighbours, 4000),       WAY(transpose, 500),      WAY(transpose_swizzled, 500),
+    WAY(multiply_tiles, 250),    WAY(multiply_blocks, 250), WAY(rows_for_all, 250),
+    WAY(stencil, 1000),          WAY(reduce_tree, 500),    WAY(reduce_strided, 500),
+    WAY(scan, 500),              WAY(bitonic_sort, 60),    WAY(histogram, 4000),
+    WAY(bytes, 500),             WAY(butterflies, 250),    WAY(cp_async_16, 1000),
+    WAY(cp_async_4, 250),        WAY(cp_async_mbarrier, 1000), WAY(producer_consumer, 1000),
+    WAY(bulk_columns, 500),      WAY(ldmatrix, 500),       WAY(cluster_exchange, 1000),
+    WAY(permute_in_warp, 4000),  WAY(gather, 500),
+};
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int main(int argc, char **argv) {
+  enum { COUNT = sizeof WAYS / sizeof *WAYS };
+  long only = -1;
+  const Option options[] = {{"--way", "only this one, counted from 0", &only, 0, COUNT - 1}};
+  program_begin("bench_checks", argc, argv, options, 1);
+  int *in, *out;
+  CUDA_CHECK(cudaMalloc(&in, BLOCKS * THREADS * sizeof *in));
+  CUDA_CHECK(cudaMalloc(&out, BLOCKS * THREADS * sizeof *out));
+  CUDA_CHECK(cudaMemset(in, 1, BLOCKS * THREADS * sizeof *in));
+  for (long i = 0; i < COUNT; i++) {
+    if (only >= 0 && i != only) continue;
+    double best = 1e30;
+    for (int repeat = 0; repeat < REPEATS; repeat++) {
+      double start = seconds();
+      WAYS[i].kernel<<<BLOCKS, THREADS>>>(out, in, WAYS[i].rounds);
+      CUDA_CHECK(cudaDeviceSynchronize());
+      double taken = seconds() - start;
+      if (taken < best) best = taken;
+    }
+    printf("%-20s %8.1f ms\n", WAYS[i].name, best * 1e3);
+  }
+  CUDA_CHECK(cudaFree(in));
+  CUDA_CHECK(cudaFree(out));
+  return program_end("nothing: this program measures");
+}
