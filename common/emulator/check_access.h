@@ -17,7 +17,6 @@ typedef struct {
   uint8_t mask;
   bool strong;
   bool by_lane; /* the answer depended on which lane had written the word: it holds for no other */
-  bool all_plain; /* all its words were written by threads, or are unknown */
   AsyncCheck *operation;
 } AccessNow;
 
@@ -25,7 +24,32 @@ static inline bool access_writes(const AccessNow *now) {
   return now->kind == ENTRY_WRITE || now->kind == ENTRY_ASYNC_WRITE;
 }
 
+/* The state that a thread leaves which writes the whole word. */
+static inline uint32_t plain_of(const AccessNow *now) {
+  return PLAIN | (now->strong ? PLAIN_STRONG : 0) | now->time;
+}
+/* Is a word that a thread wrote ordered before this access, so that nothing has to be looked up? */
+static inline bool plain_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                                uint32_t number) {
+  if (now->strong && (number & PLAIN_STRONG)) return true;
+  return has_seen(now->check, now->agent, notes->writers[word] / LANES, time_of_plain(number));
+}
+/* When was the whole word last written, going by its state? */
+static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
+  if (number >= PLAIN) return time_of_plain(number);
+  if (number == STATE_UNKNOWN) return UINT32_MAX;
+  return number == STATE_NEVER_WRITTEN ? 0 : state_at(check, number)->since;
+}
+
 #define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
+
+/* check_plain.c: false: nothing has been done, look at each word. */
+bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
+bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes);
+void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);
+
+/* check_shadow.c: checks the access against a word in this state and returns the next one. */
+uint32_t shadow_next(AccessNow *now, uint32_t number);
 
 /* check_past.c: false: they may not follow, and that has been said. */
 bool past_allows(AccessNow *now, const Entry *entry);
@@ -37,12 +61,33 @@ bool past_unwritten(const AccessNow *now, uint8_t written);
 /* Are all reads of these words by others ordered before this access? False: perhaps not. */
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count);
-/* The same for one word, where reads before `since` are over; false: not, and that has been said. */
+/* The same for what is accessed of one word, where reads before `since` are over; false: not, and
+ * that has been said. */
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
-/* The agent's own, made when it first reads there. */
+/* The agent's own table, made when it first reads there. */
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes);
-void reads_note(const AccessNow *now, Reads *reads, uint32_t word, uint32_t since);
-/* The agents that have read any of these words since then, a bit each, by their number modulo 64. */
+/* It is going to read some of the words from `word` to `end`. */
+static inline Reads *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
+                                 uint32_t end) {
+  Reads *reads = notes->reads[now->agent];
+  uint32_t clock = clock_of(now->check, now->agent);
+  if (!reads) reads = reads_make(now, notes);
+  for (uint32_t block = word / BLOCK_WORDS; block <= (end - 1) / BLOCK_WORDS; block++)
+    reads->blocks[block] = clock;
+  return reads;
+}
+/* What to note for a read of what was written at time `since`, after the last one noted. */
+static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_t since) {
+  const ClusterCheck *check = now->check;
+  uint32_t last = noted >> 1;
+  bool again = last > since && last > check->start && last < check->epoch[now->agent];
+  return now->time << 1 | again;
+}
+/* Less than a word: these bytes of it. */
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
+                      uint32_t word, uint32_t mask, uint32_t since);
+/* The agents that have read any of these words since then, a bit each, by their number modulo 64.
+ */
 uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
                      uint32_t count, uint32_t since);
 

@@ -86,6 +86,8 @@ static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
     uint32_t last = 0;
     for (uint32_t word = 0; word < notes->words; word++)
       last = reads->words[word] > last ? reads->words[word] : last;
+    for (uint32_t byte = 0; byte < notes->words * WORD_BYTES && reads->bytes; byte++)
+      last = reads->bytes[byte] > last ? reads->bytes[byte] : last;
     Entry entry = {.kind = ENTRY_READ,
                    .agent = agent & AGENT_MOST,
                    .clock = last >> 1,

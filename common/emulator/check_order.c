@@ -17,16 +17,16 @@ struct LocationClock {
 /* ---- Vectors ---- */
 
 static uint32_t *new_vector(ClusterCheck *check) {
+  _Static_assert(AT_ONCE * sizeof(uint32_t) >= sizeof(void *), "the first piece holds a pointer");
   if (check->vectors_used + check->room > check->vector_room) {
-    /* Vectors in use keep their place: the old block is kept by the new one's first words. */
+    /* Vectors in use keep their place: the old block is kept by the new one's first piece. */
     size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
-    uint32_t *block = malloc(sizeof(void *) + room * sizeof *block);
+    uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, room * sizeof *block);
     if (!block) abort();
     memcpy(block, &check->vectors, sizeof(void *));
     check->vectors = block;
     check->vector_room = room;
-    check->vectors_used = sizeof(void *) / sizeof *block;
-    if (check->vectors_used + check->room > room) abort();
+    check->vectors_used = AT_ONCE;
   }
   uint32_t *vector = check->vectors + check->vectors_used;
   check->vectors_used += check->room;
@@ -41,8 +41,11 @@ Clock order_new_clock(ClusterCheck *check) {
   return clock;
 }
 
-static void join(uint32_t *restrict into, const uint32_t *restrict from, uint32_t width) {
-  for (uint32_t i = 0; i < width; i++) into[i] = into[i] > from[i] ? into[i] : from[i];
+static void join(uint32_t *restrict to, const uint32_t *restrict other, uint32_t width) {
+  uint32_t *into = __builtin_assume_aligned(to, AT_ONCE * sizeof *to);
+  const uint32_t *from = __builtin_assume_aligned(other, AT_ONCE * sizeof *other);
+  for (uint32_t i = 0; i < width; i += AT_ONCE)
+    for (uint32_t k = i; k < i + AT_ONCE; k++) into[k] = into[k] > from[k] ? into[k] : from[k];
 }
 
 /* After so many accesses the time stands still: races are not seen any more, nobody is accused. */
@@ -53,12 +56,12 @@ static uint32_t tick(ClusterCheck *check) {
 
 /* What the warp does from here on is not behind what it has just released. */
 static void begin_epoch(ClusterCheck *check, uint32_t agent) {
-  check->clocks[agent].seen[agent] = check->epoch[agent] = tick(check);
+  check->own[agent] = check->epoch[agent] = tick(check);
 }
 
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
   uint32_t time = tick(check);
-  check->clocks[agent].seen[agent] = time;
+  check->own[agent] = time;
   *time_slot(check, agent, in) = (TimeSlot){in, time};
   check->places[time % PLACES] = (TimeSlot){in, time};
   return time;
@@ -79,6 +82,7 @@ static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
   join_clock(check, into, &check->clocks[agent]);
+  into->seen[agent] = check->own[agent];
   begin_epoch(check, agent);
 }
 
@@ -112,7 +116,7 @@ void order_begin(ClusterCheck *check) {
     older = next;
   }
   if (check->vectors) memset(check->vectors, 0, sizeof(void *));
-  check->vectors_used = check->vectors ? sizeof(void *) / sizeof *check->vectors : 0;
+  check->vectors_used = check->vectors ? AT_ONCE : 0;
   if (check->now > TIME_MOST / 2) reads_forget_all(check), check->now = 0;
   check->start = tick(check);
   memset(check->last_read, 0, check->agents * sizeof *check->last_read);
@@ -122,6 +126,7 @@ void order_begin(ClusterCheck *check) {
     for (uint32_t other = 0; other < check->agents; other++) {
       check->clocks[agent].seen[other] = check->start;
     }
+    check->clocks[agent].seen[agent] = UINT32_MAX;
     check->wgmma_group[agent] = 1;
   }
   for (uint32_t agent = 0; agent < check->agents; agent++) begin_epoch(check, agent);
@@ -164,19 +169,57 @@ static Clock *clock_at(ClusterCheck *check, uint32_t address) {
   return &place->clock;
 }
 
+/* So many places of a vector, in one register of the host. */
+typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
+
+static inline Piece larger(Piece a, Piece b) {
+  Piece from_a = (Piece)(a > b);
+  return (a & from_a) | (b & ~from_a);
+}
+
+/* All that the others know, or all that this one knows, to each of the others. */
+static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE) {
+    Piece all = *(Piece *)(void *)(own + at);
+    for (int i = 0; i < count; i++) all = larger(all, *(Piece *)(void *)(others[i] + at));
+    *(Piece *)(void *)(own + at) = all;
+  }
+}
+static void tell_all(const uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE) {
+    Piece told = *(const Piece *)(const void *)(own + at);
+    for (int i = 0; i < count; i++) {
+      Piece *to = (Piece *)(void *)(others[i] + at);
+      *to = larger(*to, told);
+    }
+  }
+}
+
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire) {
-  Clock *own = &check->clocks[agent];
-  for (LaneMask left = mask; acquire && left; left &= left - 1) {
-    join_clock(check, own, clock_at(check, addresses[first_lane(left)]));
+  const Clock *own = &check->clocks[agent];
+  uint32_t *seen[LANES], *fenced[LANES], last = UINT32_MAX;
+  int count = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint32_t address = addresses[first_lane(left)];
+    if (address == last) continue; /* lanes often use one place */
+    Clock *place = clock_at(check, last = address);
+    if (!place->seen && release) *place = order_new_clock(check);
+    if (!place->seen) continue;
+    seen[count] = place->seen;
+    fenced[count++] = place->fenced;
+  }
+  if (acquire && count > 0) {
+    join_all(own->seen, seen, count, check->width);
+    join_all(own->fenced, fenced, count, check->width);
   }
   if (acquire) begin_epoch(check, agent);
-  for (LaneMask left = mask; release && left; left &= left - 1) {
-    Clock *into = clock_at(check, addresses[first_lane(left)]);
-    if (!into->seen) *into = order_new_clock(check);
-    join_clock(check, into, own);
-  }
-  if (release) begin_epoch(check, agent);
+  if (!release) return;
+  own->seen[agent] = check->own[agent];
+  tell_all(own->seen, seen, count, check->width);
+  tell_all(own->fenced, fenced, count, check->width);
+  own->seen[agent] = UINT32_MAX;
+  begin_epoch(check, agent);
 }
 
 /* ---- Barriers of a CTA and of the cluster ---- */
@@ -260,6 +303,7 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t agent = agent_of(warp);
   Clock *own = &check->clocks[agent];
   join(own->fenced, own->seen, check->width);
+  own->fenced[agent] = check->own[agent];
   begin_epoch(check, agent); /* what this warp writes from here on is not behind the fence */
   fence_barriers_of(check, agent);
 }
@@ -387,8 +431,12 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             "Put __syncthreads() behind the init.",
             SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->init_clock = 0; /* said once */
-  } else if (!barrier->fenced && is_asynchronous(in) &&
+  } else if (!barrier->fenced && barrier->used_by_thread != in &&
              check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
+    if (!is_asynchronous(in)) {
+      barrier->used_by_thread = in;
+      return true;
+    }
     finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
             "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
             "%u of the %s) may not be visible to it yet.\n"
@@ -427,16 +475,12 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
 }
 
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                           bool release) {
+                           bool release, bool of_copies) {
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   uint32_t agent = agent_of(warp);
   /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
-  bool of_copies = in->text && strstr(in->text, "cp.async.mbarrier");
-  if (of_copies) {
-    check_copies_arrive(warp, lane);
-    release = true;
-  }
+  if (of_copies) check_copies_arrive(warp, lane);
   if (barrier && SHARED_RANK(address) != warp->cta->rank) {
     exit_note_remote_arrive(check, barrier, agent, lane, in);
   }

@@ -1,4 +1,5 @@
-/* check_past.c: may an access follow what has been there before? If not, what is wrong, in words. */
+/* check_past.c: may an access follow what has been there before? If not, what is wrong, in words.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,7 @@ static const char *verb(const AccessNow *now) {
 }
 
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
-                                       uint32_t rank) {
+                                     uint32_t rank) {
   if (by_group(operation)) return NULL;
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
@@ -404,4 +405,3 @@ void past_report_unwritten(Cta *cta) {
     }
   }
 }
-

@@ -9,13 +9,11 @@
 
 #include "check_access.h"
 
-static uint32_t line_count(const struct CtaCheck *notes) { return notes->words / LINE_WORDS + 1; }
-
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes) {
-  size_t lines = line_count(notes);
-  Reads *reads = calloc(1, sizeof *reads + (lines * LINE_WORDS + lines) * sizeof *reads->words);
+  size_t blocks = notes->words / BLOCK_WORDS + 1, words = blocks * BLOCK_WORDS;
+  Reads *reads = calloc(1, sizeof *reads + (words + blocks) * sizeof *reads->words);
   if (!reads) abort();
-  reads->lines = reads->words + lines * LINE_WORDS;
+  reads->blocks = reads->words + words;
   notes->reads[now->agent] = reads;
   return reads;
 }
@@ -24,18 +22,23 @@ void reads_forget_all(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     struct CtaCheck *notes = &check->ctas[rank];
     for (uint32_t agent = 0; agent < check->agents; agent++) {
+      if (notes->reads[agent]) free(notes->reads[agent]->bytes);
       free(notes->reads[agent]);
       notes->reads[agent] = NULL;
     }
   }
 }
 
-void reads_note(const AccessNow *now, Reads *reads, uint32_t word, uint32_t since) {
-  const ClusterCheck *check = now->check;
-  uint32_t last = reads->words[word] >> 1;
-  bool again = last > since && last > check->start && last < check->epoch[now->agent];
-  reads->words[word] = now->time << 1 | again;
-  reads->lines[word / LINE_WORDS] = clock_of(check, now->agent);
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
+                      uint32_t word, uint32_t mask, uint32_t since) {
+  if (!reads->bytes) {
+    size_t words = (notes->words / BLOCK_WORDS + 1) * BLOCK_WORDS;
+    reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
+    if (!reads->bytes) abort();
+  }
+  uint32_t *bytes = reads->bytes + word * WORD_BYTES;
+  for (uint32_t i = 0; i < WORD_BYTES; i++)
+    if (mask >> i & 1) bytes[i] = reads_value(now, bytes[i], since);
 }
 
 /* The table of an agent that has read here lately; NULL: this access knows all its reads. */
@@ -46,53 +49,83 @@ static const Reads *unseen_reads(const AccessNow *now, const struct CtaCheck *no
   return seen || agent == now->agent ? NULL : notes->reads[agent];
 }
 
+static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
+  uint32_t newest = 0;
+  for (uint32_t i = 0; i < count; i++) newest = noted[i] > newest ? noted[i] : newest;
+  return newest;
+}
+
+/* Has an agent read any of these words after that time? */
+static bool read_after(const Reads *reads, uint32_t word, uint32_t end, uint32_t time) {
+  while (word < end) {
+    uint32_t block_end = (word / BLOCK_WORDS + 1) * BLOCK_WORDS;
+    if (block_end > end) block_end = end;
+    if (reads->blocks[word / BLOCK_WORDS] > time) {
+      const uint32_t *bytes = reads->bytes;
+      if (newest_of(reads->words + word, block_end - word) >> 1 > time) return true;
+      if (bytes &&
+          newest_of(bytes + word * WORD_BYTES, (block_end - word) * WORD_BYTES) >> 1 > time)
+        return true;
+    }
+    word = block_end;
+  }
+  return false;
+}
+
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count) {
   const ClusterCheck *check = now->check;
   const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
-  bool all = true;
-  for (uint32_t agent = 0; agent < check->agents; agent++) all &= seen[agent] >= last[agent];
-  if (all) return true;
-  for (uint32_t agent = 0; agent < check->agents; agent++) {
+  uint32_t unseen = 0;
+  for (uint32_t i = 0; i < check->agents; i += AT_ONCE)
+    for (uint32_t agent = i; agent < i + AT_ONCE; agent++) unseen |= seen[agent] < last[agent];
+  for (uint32_t agent = 0; agent < check->agents && unseen; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
-    if (!reads) continue;
-    for (uint32_t at = word, end = word + count; at < end;) {
-      uint32_t line_end = (at / LINE_WORDS + 1) * LINE_WORDS, newest = 0;
-      if (line_end > end) line_end = end;
-      if (reads->lines[at / LINE_WORDS] > seen[agent]) {
-        for (uint32_t i = at; i < line_end; i++)
-          newest = reads->words[i] > newest ? reads->words[i] : newest;
-        if (newest >> 1 > seen[agent]) return false;
-      }
-      at = line_end;
-    }
+    if (reads && read_after(reads, word, word + count, seen[agent])) return false;
   }
   return true;
 }
 
 static void forget_word(const ClusterCheck *check, struct CtaCheck *notes, uint32_t word) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    if (notes->reads[agent]) notes->reads[agent]->words[word] = 0;
+    Reads *reads = notes->reads[agent];
+    if (!reads) continue;
+    reads->words[word] = 0;
+    if (reads->bytes)
+      memset(reads->bytes + word * WORD_BYTES, 0, WORD_BYTES * sizeof *reads->bytes);
   }
+}
+
+static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t mask,
+                        uint32_t since) {
+  const ClusterCheck *check = now->check;
+  uint32_t time = read >> 1;
+  if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
+  Entry entry = {.kind = ENTRY_READ,
+                 .mask = mask & FULL_WORD,
+                 .again = read & 1,
+                 .agent = agent & AGENT_MOST,
+                 .clock = time,
+                 .in = order_place(check, time)};
+  return past_allows(now, &entry);
 }
 
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
   const ClusterCheck *check = now->check;
-  for (uint32_t agent = 0; agent < check->agents; agent++) {
+  bool allowed = true;
+  for (uint32_t agent = 0; agent < check->agents && allowed; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
-    uint32_t read = reads ? reads->words[now->word] : 0, time = read >> 1;
-    if (time <= since || time <= check->clocks[now->agent].seen[agent]) continue;
-    Entry entry = {.kind = ENTRY_READ,
-                   .mask = FULL_WORD,
-                   .again = read & 1,
-                   .agent = agent & AGENT_MOST,
-                   .clock = time,
-                   .in = order_place(check, time)};
-    if (past_allows(now, &entry)) continue;
-    forget_word(check, notes, now->word); /* one complaint about these bytes is enough */
-    return false;
+    if (!reads) continue;
+    allowed = read_allows(now, agent, reads->words[now->word], FULL_WORD, since);
+    for (uint32_t i = 0; i < WORD_BYTES && reads->bytes && allowed; i++) {
+      uint8_t mask = (uint8_t)(1u << i);
+      if (now->mask & mask)
+        allowed = read_allows(now, agent, reads->bytes[now->word * WORD_BYTES + i], mask, since);
+    }
   }
-  return true;
+  if (!allowed)
+    forget_word(check, notes, now->word); /* one complaint about these bytes is enough */
+  return allowed;
 }
 
 uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
@@ -100,11 +133,8 @@ uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, ui
   uint64_t readers = 0;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = notes->reads[agent];
-    if (!reads || check->last_read[agent] <= since) continue;
-    uint32_t newest = 0;
-    for (uint32_t line = word / LINE_WORDS; line <= (word + count - 1) / LINE_WORDS; line++)
-      newest = reads->lines[line] > newest ? reads->lines[line] : newest;
-    if (newest > since) readers |= 1ull << (agent & 63);
+    if (reads && check->last_read[agent] > since && read_after(reads, word, word + count, since))
+      readers |= 1ull << (agent & 63);
   }
   return readers;
 }

@@ -7,7 +7,7 @@
  * Order. A cluster has one count of time, which moves on with every access and every release. Every
  * warp has a clock: the time of the last thing it did. clocks[x].seen[w] is how far warp x has seen
  * the work of warp w: through barriers, mbarriers and fences it inherits what others had seen. An
- * access of warp w at time t is ordered before x when seen[w] >= t.
+ * access of warp w at time t is ordered before x when seen[w] >= t; seen[x] is infinite.
  * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
  * each fence.proxy.async, wherever on the path that fence stands (in the writer before the barrier,
  * or in the thread that issues the copy behind it).
@@ -25,6 +25,7 @@ enum {
   PLACES = 1 << 14,     /* of so many times the instruction is known */
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
+  AT_ONCE = 16, /* places of a vector: loops over whole such pieces need no tail */
   WARPS_OF_GROUP = 4
 };
 
@@ -73,8 +74,9 @@ typedef struct MbarrierCheck {
   uint32_t phase; /* the running one, counted from 0 */
   uint32_t count;
   const Instruction *init_in;
-  Clock arriving;                 /* what those who arrived in the running phase had seen */
-  Clock finished[2];              /* the last two phases */
+  const Instruction *used_by_thread; /* the last that was found not to be the copy engine's */
+  Clock arriving;                    /* what those who arrived in the running phase had seen */
+  Clock finished[2];                 /* the last two phases */
   const Instruction *last_arrive; /* with agent, lane and clock: lanes of one arrive release once */
   uint32_t last_agent, last_clock, last_released;
   int last_lane;
@@ -158,19 +160,22 @@ enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
 #define TIME_MOST 0x3fffffffu
 enum {
   LINE_WORDS = 32,
+  BLOCK_WORDS = 256,
+  WORD_BYTES = 4,
   FULL_WORD = 15 /* a mask of bytes */
 };
 
 /* When an agent has last read each word: time << 1 | again. */
 typedef struct {
-  uint32_t *lines; /* of each line: the agent's clock when it last read any word of it */
+  uint32_t *blocks; /* of BLOCK_WORDS words: the agent's clock when it last read near there */
+  uint32_t *bytes;  /* the same as words, of reads of less than a word; NULL: none yet */
   uint32_t words[];
 } Reads;
 
 struct CtaCheck {
   uint32_t *lines;   /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
   uint32_t *states;  /* of each word of a split line */
-  uint16_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
+  uint32_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
   uint8_t *layouts;  /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
   Reads **reads;     /* of each agent; NULL: it has read nothing here */
   uint32_t words;
@@ -200,10 +205,13 @@ struct ClusterCheck {
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_room;
   size_t vectors_used;
-  Clock *clocks;                    /* of each agent */
-  uint32_t now, start;              /* the time; when this cluster began */
-  uint32_t *epoch;                  /* of each agent: when it began */
-  uint32_t *last_read, *last_write; /* of each agent: its last plain access anywhere; 0: none */
+  Clock *clocks;        /* of each agent */
+  uint32_t now, start;  /* the time; when this cluster began */
+  uint32_t *own;        /* clock of each agent */
+  uint32_t *epoch;      /* of each agent: when it began */
+  uint32_t *safe;       /* of each agent: in this epoch it knows all written until then */
+  uint32_t *safe_found; /* the epoch in which that was found out */
+  uint32_t *last_read, *last_write; /* of each agent, in whole pieces: its last access; 0: none */
   TimeSlot *times;                  /* TIME_SLOTS of each agent */
   TimeSlot *places;                 /* of the last PLACES times: by which instruction */
   Clock cluster_arriving[2];        /* barrier.cluster, by the parity of its round */
@@ -230,8 +238,12 @@ struct ClusterCheck {
   struct AcquiredMap *acquired_maps;
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
+  bool layouts_asked; /* check_layout.c is to look at plain reads */
 };
 
+static inline uint32_t whole_pieces(uint32_t places) {
+  return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
+}
 static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
   return operation->kind == ASYNC_CP_ASYNC || operation->kind == ASYNC_RED_ASYNC;
 }
@@ -242,11 +254,11 @@ static inline uint32_t agent_of(const Warp *warp) {
 }
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
-  return check->clocks[agent].seen[agent];
+  return check->own[agent];
 }
 static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
                             uint32_t clock) {
-  return agent == other || check->clocks[agent].seen[other] >= clock;
+  return check->clocks[agent].seen[other] >= clock;
 }
 
 /* Is this barrier's init ordered before what the agent does now? Beside the usual ways there is the

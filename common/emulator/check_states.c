@@ -289,7 +289,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   ClusterCheck *check = calloc(1, sizeof *check);
   if (!check) abort();
   check->agents = agents;
-  check->room = agents + BARRIER_PLACES;
+  check->room = whole_pieces(agents + BARRIER_PLACES);
   check->warps_per_cta = cluster->ctas[0].warp_count;
   check->cta_count = cluster->cta_count;
   check->clocks = calloc(agents, sizeof *check->clocks);
@@ -299,12 +299,16 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->state_count = FIRST_STATE;
   check->state_places = calloc(check->state_room, sizeof *check->state_places);
   check->memos = calloc(MEMOS, sizeof *check->memos);
+  check->own = calloc(agents, sizeof *check->own);
   check->epoch = calloc(agents, sizeof *check->epoch);
-  check->last_read = calloc(agents, sizeof *check->last_read);
-  check->last_write = calloc(agents, sizeof *check->last_write);
+  check->safe = calloc(agents, sizeof *check->safe);
+  check->safe_found = calloc(agents, sizeof *check->safe_found);
+  check->last_read = calloc(whole_pieces(agents), sizeof *check->last_read);
+  check->last_write = calloc(whole_pieces(agents), sizeof *check->last_write);
   check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
   check->places = calloc(PLACES, sizeof *check->places);
-  if (!check->epoch || !check->last_read || !check->last_write || !check->times || !check->places) {
+  if (!check->own || !check->epoch || !check->safe || !check->safe_found || !check->last_read ||
+      !check->last_write || !check->times || !check->places) {
     abort();
   }
   if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
@@ -339,6 +343,7 @@ void check_cluster_begin(Cluster *cluster) {
   ClusterCheck *check = take_check(cluster);
   cluster->check = check;
   check->state_limit = FIRST_LIMIT;
+  check->layouts_asked = settings()->check_layout;
   order_begin(check);
   maps_begin(cluster);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {

@@ -49,8 +49,9 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t b
 void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* Before any other operation on it. False: it is not a usable barrier and a finding was made. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                           bool release);
+                           bool release, bool of_copies);
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);

@@ -178,7 +178,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   Barrier barrier = barrier_read(who.warp->cta->cluster, operation->barrier);
   if (!take_arrivals(who, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
-    check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true);
+    check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true, true);
   settle(who, operation->barrier, barrier);
 }
 
@@ -341,7 +341,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!take_arrivals(who, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
-        check_mbarrier_arrive(warp, in, lane, address, form->release);
+        check_mbarrier_arrive(warp, in, lane, address, form->release, false);
     if (!settle(who, address, barrier)) return STEP_FAULT;
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }

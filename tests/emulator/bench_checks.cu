@@ -267,7 +267,8 @@ __global__ void cp_async_4(int *out, const int *in, int rounds) {
   for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[0][y + j][x], in + threadIdx.x, 4);
   asm volatile("cp.async.commit_group;" ::: "memory");
   for (int r = 0; r < rounds; r++) {
-    for (int j = 0; j < 32; j += WARPS) cp_async(&tiles[(r + 1) % 2][y + j][x], in + threadIdx.x, 4);
+    for (int j = 0; j < 32; j += WARPS)
+      cp_async(&tiles[(r + 1) % 2][y + j][x], in + threadIdx.x, 4);
     asm volatile("cp.async.commit_group;" ::: "memory");
     asm volatile("cp.async.wait_group 1;" ::: "memory");
     __syncthreads();
@@ -359,7 +360,8 @@ __global__ void ldmatrix(int *out, const int *in, int rounds) {
     __syncthreads();
     for (int row = 0; row < 64; row += 16) {
       for (int half = 0; half < 2; half++) {
-        uint32_t from = (uint32_t)__cvta_generic_to_shared(&tile[row + lane % 16][half * 8 + lane / 16 * 4]);
+        uint32_t from =
+            (uint32_t)__cvta_generic_to_shared(&tile[row + lane % 16][half * 8 + lane / 16 * 4]);
         int a, b, c, d;
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
@@ -422,16 +424,32 @@ typedef struct {
   int rounds;
 } Way;
 
-#define WAY(kernel, rounds) {#kernel, kernel, rounds}
+#define WAY(kernel, rounds) \
+  { #kernel, kernel, rounds }
 static const Way WAYS[] = {
-    WAY(neighbours, 4000),       WAY(transpose, 500),      WAY(transpose_swizzled, 500),
-    WAY(multiply_tiles, 250),    WAY(multiply_blocks, 250), WAY(rows_for_all, 250),
-    WAY(stencil, 1000),          WAY(reduce_tree, 500),    WAY(reduce_strided, 500),
-    WAY(scan, 500),              WAY(bitonic_sort, 60),    WAY(histogram, 4000),
-    WAY(bytes, 500),             WAY(butterflies, 250),    WAY(cp_async_16, 1000),
-    WAY(cp_async_4, 250),        WAY(cp_async_mbarrier, 1000), WAY(producer_consumer, 1000),
-    WAY(bulk_columns, 500),      WAY(ldmatrix, 500),       WAY(cluster_exchange, 1000),
-    WAY(permute_in_warp, 4000),  WAY(gather, 500),
+    WAY(neighbours, 4000),
+    WAY(transpose, 500),
+    WAY(transpose_swizzled, 500),
+    WAY(multiply_tiles, 250),
+    WAY(multiply_blocks, 250),
+    WAY(rows_for_all, 250),
+    WAY(stencil, 1000),
+    WAY(reduce_tree, 500),
+    WAY(reduce_strided, 500),
+    WAY(scan, 500),
+    WAY(bitonic_sort, 60),
+    WAY(histogram, 4000),
+    WAY(bytes, 500),
+    WAY(butterflies, 250),
+    WAY(cp_async_16, 1000),
+    WAY(cp_async_4, 250),
+    WAY(cp_async_mbarrier, 1000),
+    WAY(producer_consumer, 1000),
+    WAY(bulk_columns, 500),
+    WAY(ldmatrix, 500),
+    WAY(cluster_exchange, 1000),
+    WAY(permute_in_warp, 4000),
+    WAY(gather, 500),
 };
 
 static double seconds(void) {

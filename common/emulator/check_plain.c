@@ -1,0 +1,379 @@
+/* check_plain.c: what nearly all accesses are: a warp reads or writes whole words.
+ *
+ * Their words have mostly been written by threads, and long ago: then the host's vector
+ * instructions see at once that nothing is wrong. Where they do not, each step here looks closer
+ * than the one before, until each word is looked at by itself (check_shadow.c), which alone
+ * reports. */
+#include <string.h>
+
+#include "check_access.h"
+#include "gather.h"
+
+enum { NEAR_LINES = 4 /* words that lie together are looked at line by line */ };
+
+/* What is known of the words of an access so far. */
+typedef struct {
+  uint32_t safe;    /* what any thread has written until then, this warp knows */
+  uint32_t allowed; /* a state that allows it; UINT32_MAX: none yet */
+  bool all_plain;   /* so far all words were written by threads, or are unknown */
+} Sweep;
+
+__attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
+  const ClusterCheck *check = now->check;
+  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_write;
+  uint32_t safe = check->now, time = check->now;
+  for (uint32_t i = 0; i < check->agents; i += AT_ONCE) {
+    for (uint32_t agent = i; agent < i + AT_ONCE; agent++) {
+      uint32_t known = seen[agent] >= last[agent] ? time : seen[agent];
+      safe = known < safe ? known : safe;
+    }
+  }
+  check->safe[now->agent] = safe;
+  check->safe_found[now->agent] = check->epoch[now->agent];
+  return safe;
+}
+
+static inline Sweep sweep_begin(const AccessNow *now) {
+  const ClusterCheck *check = now->check;
+  bool found = check->safe_found[now->agent] == check->epoch[now->agent];
+  return (Sweep){found ? check->safe[now->agent] : find_safe(now), UINT32_MAX, true};
+}
+
+/* ---- Many words at once ---- */
+
+/* Are they all written by threads, and so long ago that this warp knows it? */
+static inline bool all_safe(const uint32_t *states, uint32_t safe) {
+  return !any_above(states, PLAIN_STRONG, PLAIN, safe);
+}
+
+/* Are they all written by threads, and does this warp know of each? */
+__attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint32_t *states,
+                                               const uint32_t *writers) {
+  uint32_t agents[LANES], seen[LANES], all = ~0u, unknown = 0;
+  for (int i = 0; i < LANES; i++) agents[i] = writers[i] / LANES;
+  gather(seen, now->check->clocks[now->agent].seen, agents);
+  for (int i = 0; i < LANES; i++) {
+    unknown |= seen[i] < time_of_plain(states[i]);
+    all &= states[i];
+  }
+  return all >= PLAIN && !unknown;
+}
+
+static bool line_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t line,
+                        const Sweep *sweep) {
+  _Static_assert((int)LINE_WORDS == (int)LANES, "a line is looked at like the words of a warp");
+  uint32_t state = notes->lines[line], word = line * LINE_WORDS;
+  if (state == STATE_SPLIT) {
+    const uint32_t *states = notes->states + word;
+    return all_safe(states, sweep->safe) || all_seen(now, states, notes->writers + word);
+  }
+  return state >= PLAIN && (time_of_plain(state) <= sweep->safe ||
+                            plain_allows(now, notes, word, state));
+}
+
+static bool lines_allow(const AccessNow *now, const struct CtaCheck *notes, uint32_t first,
+                        uint32_t last, const Sweep *sweep) {
+  for (uint32_t line = first; line <= last; line++)
+    if (!line_allows(now, notes, line, sweep)) return false;
+  return true;
+}
+
+/* ---- Each word ---- */
+
+/* A state whose words this warp may read, as it has found before. */
+static bool knows_clean(const AccessNow *now, uint32_t number) {
+  if (now->kind != ENTRY_READ || now->agent >= 64) return false;
+  return state_at(now->check, number)->read_by >> now->agent & 1;
+}
+
+static void note_clean(const AccessNow *now, uint32_t number) {
+  if (now->kind != ENTRY_READ || now->agent >= 64 || number < FIRST_STATE) return;
+  State *state = state_at(now->check, number);
+  if (state->written == FULL_WORD) state->read_by |= 1ull << now->agent;
+}
+
+/* May the access go to a word in this state, and leave it as plain accesses do? */
+static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                         uint32_t number, Sweep *sweep) {
+  if (number == sweep->allowed) return true;
+  if (number >= PLAIN) return plain_allows(now, notes, word, number);
+  if (number != STATE_UNKNOWN) {
+    sweep->all_plain = false;
+    if (number < FIRST_STATE || !knows_clean(now, number)) {
+      now->word = word;
+      now->by_lane = false;
+      uint32_t next = shadow_next(now, number);
+      if (now->by_lane || next != (now->kind == ENTRY_READ ? number : plain_of(now))) return false;
+      note_clean(now, number);
+    }
+  }
+  sweep->allowed = number;
+  return true;
+}
+
+/* ---- Words one behind the other ---- */
+
+/* A warp's worth of words: where one of its lines has states of its own, so gets the other. */
+static inline bool chunk_allows(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+                                const Sweep *sweep) {
+  uint32_t line = first / LINE_WORDS, other = (first + LANES - 1) / LINE_WORDS;
+  bool split = notes->lines[line] == STATE_SPLIT, other_split = notes->lines[other] == STATE_SPLIT;
+  if (!split && !other_split)
+    return line_allows(now, notes, line, sweep) &&
+           (line == other || line_allows(now, notes, other, sweep));
+  if (!split) states_split(notes, line);
+  if (!other_split) states_split(notes, other);
+  const uint32_t *states = notes->states + first;
+  return all_safe(states, sweep->safe) || all_seen(now, states, notes->writers + first);
+}
+
+static bool chunks_allow(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+                         uint32_t count, const Sweep *sweep) {
+  if (count % LANES != 0)
+    return lines_allow(now, notes, first / LINE_WORDS, (first + count - 1) / LINE_WORDS, sweep);
+  for (uint32_t end = first + count; first < end; first += LANES)
+    if (!chunk_allows(now, notes, first, sweep)) return false;
+  return true;
+}
+
+static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t first,
+                       uint32_t count, Sweep *sweep) {
+  for (uint32_t word = first, end = first + count; word < end;) {
+    uint32_t line = word / LINE_WORDS, line_end = (line + 1) * LINE_WORDS;
+    uint32_t state = notes->lines[line];
+    if (line_end > end) line_end = end;
+    if (state != STATE_SPLIT) {
+      /* Words in one state may have been written by several lanes, but by one warp. */
+      if (!sweep_allows(now, notes, word, state, sweep)) return false;
+    } else {
+      for (uint32_t i = word; i < line_end; i++)
+        if (!sweep_allows(now, notes, i, notes->states[i], sweep)) return false;
+    }
+    word = line_end;
+  }
+  return true;
+}
+
+static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+                          uint32_t count, const Sweep *sweep) {
+  uint32_t *words = reads_begin(now, notes, first, first + count)->words + first;
+  uint32_t value = now->time << 1;
+  if (!sweep->all_plain) {
+    uint32_t last = STATE_UNKNOWN, since = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t state = states_of(notes, first + i);
+      if (state != last) since = access_since(now->check, last = state);
+      words[i] = reads_value(now, words[i], since);
+    }
+  } else if (count == LANES) {
+    for (uint32_t i = 0; i < LANES; i++) words[i] = value;
+  } else {
+    for (uint32_t i = 0; i < count; i++) words[i] = value;
+  }
+}
+
+void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count) {
+  if (!notes->any_layout) return;
+  memset(notes->layouts + first / LINE_WORDS, 0,
+         (first + count - 1) / LINE_WORDS - first / LINE_WORDS + 1);
+}
+
+static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
+                             uint32_t count, uint32_t bytes) {
+  uint32_t next = plain_of(now), line = first / LINE_WORDS, *writers = notes->writers + first;
+  uint32_t lane_0 = now->agent * LANES;
+  if (bytes == 4) {
+    bool split = notes->lines[line] == STATE_SPLIT &&
+                 notes->lines[(first + LANES - 1) / LINE_WORDS] == STATE_SPLIT;
+    if (first % LINE_WORDS == 0) {
+      notes->lines[line] = next;
+    } else if (split) {
+      for (uint32_t i = 0; i < LANES; i++) notes->states[first + i] = next;
+    } else {
+      states_fill(notes, first, LANES, next);
+    }
+    for (uint32_t lane = 0; lane < LANES; lane++) writers[lane] = lane_0 + lane;
+  } else {
+    states_fill(notes, first, count, next);
+    for (uint32_t i = 0; i < count; i++)
+      writers[i] = lane_0 + (i * 4 + (bytes < 4 ? 4 - bytes : 0)) / bytes;
+  }
+  plain_forget_layouts(notes, first, count);
+}
+
+/* The usual access: a whole warp, one behind the other. */
+bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
+  uint32_t count = LANES * bytes / 4, first = SHARED_OFFSET(address) / 4;
+  uint32_t rank = SHARED_RANK(address);
+  if (rank != now->warp->cta->rank || (address & 3)) return false;
+  struct CtaCheck *notes = &now->check->ctas[rank];
+  if (first + count > notes->words) return false;
+  now->rank = rank;
+  Sweep sweep = sweep_begin(now);
+  if (!chunks_allow(now, notes, first, count, &sweep) &&
+      !run_allows(now, notes, first, count, &sweep))
+    return false;
+  if (now->kind == ENTRY_READ) {
+    note_run_read(now, notes, first, count, &sweep);
+  } else {
+    if (!reads_all_seen(now, notes, first, count)) return false;
+    note_run_written(now, notes, first, count, bytes);
+  }
+  return true;
+}
+
+/* ---- Words anywhere ---- */
+
+/* Words of a whole warp, `words` of each lane; no lane's words stand in two lines. */
+typedef struct {
+  uint32_t word[LANES], words, least, most;
+} Spread;
+
+/* One word of each lane. */
+static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
+                        uint32_t k, Sweep *sweep) {
+  uint32_t words[LANES], lines[LANES], states[LANES], writers[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    words[lane] = spread->word[lane] + k;
+    lines[lane] = words[lane] / LINE_WORDS;
+  }
+  gather(lines, notes->lines, lines);
+  gather(states, notes->states, words);
+  for (int lane = 0; lane < LANES; lane++)
+    states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
+  if (all_safe(states, sweep->safe)) return true;
+  if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
+    gather(writers, notes->writers, words);
+    if (all_seen(now, states, writers)) return true;
+  }
+  for (int lane = 0; lane < LANES; lane++) {
+    if (states[lane] == sweep->allowed) continue;
+    now->lane = lane;
+    if (!sweep_allows(now, notes, words[lane], states[lane], sweep)) return false;
+  }
+  return true;
+}
+
+static bool spread_allows(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
+                          Sweep *sweep) {
+  uint32_t first = spread->least / LINE_WORDS;
+  uint32_t last = (spread->most + spread->words - 1) / LINE_WORDS;
+  if (last - first < NEAR_LINES * spread->words && lines_allow(now, notes, first, last, sweep))
+    return true;
+  for (uint32_t k = 0; k < spread->words; k++)
+    if (!words_allow(now, notes, spread, k, sweep)) return false;
+  return true;
+}
+
+/* One word of each lane, of which some were written by operations. */
+static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
+                            const uint32_t *words, Reads *reads) {
+  uint32_t noted[LANES], since[LANES], last = STATE_UNKNOWN, last_since = UINT32_MAX;
+  gather(noted, reads->words, words);
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t state = states_of(notes, words[lane]);
+    if (state != last) last_since = access_since(now->check, last = state);
+    since[lane] = last_since;
+  }
+  for (int lane = 0; lane < LANES; lane++) noted[lane] = reads_value(now, noted[lane], since[lane]);
+  for (int lane = 0; lane < LANES; lane++) reads->words[words[lane]] = noted[lane];
+}
+
+static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
+                             const Sweep *sweep) {
+  Reads *reads = reads_begin(now, notes, spread->least, spread->most + spread->words);
+  uint32_t *table = reads->words, value = now->time << 1;
+  for (uint32_t k = 0; k < spread->words; k++) {
+    if (sweep->all_plain) {
+      for (int lane = 0; lane < LANES; lane++) table[spread->word[lane] + k] = value;
+    } else {
+      uint32_t words[LANES];
+      for (int lane = 0; lane < LANES; lane++) words[lane] = spread->word[lane] + k;
+      note_words_read(now, notes, words, reads);
+    }
+  }
+}
+
+/* Each lane has read less than a word. */
+static void note_parts_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
+                            LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
+  Reads *reads = reads_begin(now, notes, spread->least, spread->most + 1);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint32_t address = addresses[first_lane(left)], word = spread->word[first_lane(left)];
+    uint32_t since = access_since(now->check, states_of(notes, word));
+    reads_note_bytes(now, notes, reads, word, ((1u << bytes) - 1) << (address & 3), since);
+  }
+}
+
+static void note_spread_written(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
+                                LaneMask mask) {
+  uint32_t next = plain_of(now), lane_0 = now->agent * LANES, words = spread->words;
+  uint32_t *states = notes->states, *writers = notes->writers, lines[LANES], unsplit = 0;
+  for (int lane = 0; lane < LANES; lane++) lines[lane] = spread->word[lane] / LINE_WORDS;
+  if (notes->any_layout)
+    for (int lane = 0; lane < LANES; lane++) notes->layouts[lines[lane]] = 0;
+  gather(lines, notes->lines, lines);
+  for (int lane = 0; lane < LANES; lane++) unsplit |= lines[lane] ^ STATE_SPLIT;
+  for (int lane = 0; lane < LANES && unsplit; lane++) {
+    uint32_t line = spread->word[lane] / LINE_WORDS;
+    if (notes->lines[line] != STATE_SPLIT) states_split(notes, line);
+  }
+  if (mask == UINT32_MAX && words == 1) {
+    for (uint32_t lane = 0; lane < LANES; lane++) states[spread->word[lane]] = next;
+    for (uint32_t lane = 0; lane < LANES; lane++) writers[spread->word[lane]] = lane_0 + lane;
+    return;
+  }
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    for (uint32_t word = spread->word[lane], end = word + words; word < end; word++) {
+      states[word] = next;
+      writers[word] = lane_0 + (uint32_t)lane;
+    }
+  }
+}
+
+/* Have the others' reads of these words been seen? False: perhaps not. */
+static bool spread_reads_seen(const AccessNow *now, const struct CtaCheck *notes,
+                              const Spread *spread) {
+  if (reads_all_seen(now, notes, spread->least, spread->most - spread->least + spread->words))
+    return true;
+  for (int lane = 0; lane < LANES; lane++)
+    if (!reads_all_seen(now, notes, spread->word[lane], spread->words)) return false;
+  return true;
+}
+
+/* The next usual one: anywhere in one CTA's memory. Who reads less than a word is held to all of
+ * it here. */
+bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
+  uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
+  uint32_t least = UINT32_MAX, most = 0;
+  Spread spread;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t address = mask >> lane & 1 ? addresses[lane] : first;
+    uint32_t word = SHARED_OFFSET(address) / 4;
+    differing |= address ^ first;
+    spread.word[lane] = word;
+    least = word < least ? word : least;
+    most = word > most ? word : most;
+  }
+  spread.words = bytes < WORD_BYTES ? 1 : bytes / WORD_BYTES;
+  spread.least = least;
+  spread.most = most;
+  if (SHARED_RANK(differing) || rank >= now->check->cta_count ||
+      ((differing | first) & (bytes - 1)))
+    return false;
+  struct CtaCheck *notes = &now->check->ctas[rank];
+  if (most + spread.words > notes->words || notes->exited) return false;
+  now->rank = rank;
+  Sweep sweep = sweep_begin(now);
+  if (!spread_allows(now, notes, &spread, &sweep)) return false;
+  if (bytes < WORD_BYTES) {
+    note_parts_read(now, notes, &spread, mask, addresses, bytes);
+  } else if (now->kind == ENTRY_READ) {
+    note_spread_read(now, notes, &spread, &sweep);
+  } else {
+    if (!spread_reads_seen(now, notes, &spread)) return false;
+    note_spread_written(now, notes, &spread, mask);
+  }
+  return true;
+}
