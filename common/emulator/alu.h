@@ -11,8 +11,6 @@
 #include "emulator.h"
 #include "form.h"
 
-#define LANE_ARRAY __attribute__((aligned(64)))
-
 static inline void store_u32(Warp *warp, unsigned slot, LaneMask mask, const uint32_t *result) {
   uint32_t *column = column_u32(warp, slot);
   if (mask == ~0u) {

@@ -61,6 +61,9 @@ bool past_unwritten(const AccessNow *now, uint8_t written);
 /* Are all reads of these words by others ordered before this access? False: perhaps not. */
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count);
+/* The same for one word of each lane, all of them from `least` to `most`. */
+bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
+                       uint32_t least, uint32_t most);
 /* The same for what is accessed of one word, where reads before `since` are over; false: not, and
  * that has been said. */
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);

@@ -41,11 +41,9 @@ Clock order_new_clock(ClusterCheck *check) {
   return clock;
 }
 
-static void join(uint32_t *restrict to, const uint32_t *restrict other, uint32_t width) {
-  uint32_t *into = __builtin_assume_aligned(to, AT_ONCE * sizeof *to);
-  const uint32_t *from = __builtin_assume_aligned(other, AT_ONCE * sizeof *other);
-  for (uint32_t i = 0; i < width; i += AT_ONCE)
-    for (uint32_t k = i; k < i + AT_ONCE; k++) into[k] = into[k] > from[k] ? into[k] : from[k];
+static void join(uint32_t *into, const uint32_t *from, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE)
+    *piece_at(into, at) = larger(*piece_at(into, at), *const_piece_at(from, at));
 }
 
 /* After so many accesses the time stands still: races are not seen any more, nobody is accused. */
@@ -57,6 +55,14 @@ static uint32_t tick(ClusterCheck *check) {
 /* What the warp does from here on is not behind what it has just released. */
 static void begin_epoch(ClusterCheck *check, uint32_t agent) {
   check->own[agent] = check->epoch[agent] = tick(check);
+}
+
+static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
+  check->released[1][agent] = check->released[0][agent];
+  check->first_write[1][agent] = check->first_write[0][agent];
+  check->released[0][agent] = check->own[agent];
+  check->first_write[0][agent] = UINT32_MAX;
+  begin_epoch(check, agent);
 }
 
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
@@ -83,13 +89,13 @@ void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
   join_clock(check, into, &check->clocks[agent]);
   into->seen[agent] = check->own[agent];
-  begin_epoch(check, agent);
+  begin_epoch_released(check, agent);
 }
 
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
   if (!from->seen) return;
   join_clock(check, &check->clocks[agent], from);
-  begin_epoch(check, agent);
+  order_begin_epoch(check, agent);
 }
 
 static void forget(Clock *clock, uint32_t width) {
@@ -129,7 +135,11 @@ void order_begin(ClusterCheck *check) {
     check->clocks[agent].seen[agent] = UINT32_MAX;
     check->wgmma_group[agent] = 1;
   }
-  for (uint32_t agent = 0; agent < check->agents; agent++) begin_epoch(check, agent);
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    check->own[agent] = check->start;
+    begin_epoch_released(check, agent);
+    begin_epoch_released(check, agent);
+  }
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
   memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
   memset(check->leaving_seen, 0, sizeof check->leaving_seen);
@@ -169,29 +179,19 @@ static Clock *clock_at(ClusterCheck *check, uint32_t address) {
   return &place->clock;
 }
 
-/* So many places of a vector, in one register of the host. */
-typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
-
-static inline Piece larger(Piece a, Piece b) {
-  Piece from_a = (Piece)(a > b);
-  return (a & from_a) | (b & ~from_a);
-}
-
 /* All that the others know, or all that this one knows, to each of the others. */
 static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece all = *(Piece *)(void *)(own + at);
-    for (int i = 0; i < count; i++) all = larger(all, *(Piece *)(void *)(others[i] + at));
-    *(Piece *)(void *)(own + at) = all;
+    Piece all = *piece_at(own, at);
+    for (int i = 0; i < count; i++) all = larger(all, *piece_at(others[i], at));
+    *piece_at(own, at) = all;
   }
 }
 static void tell_all(const uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece told = *(const Piece *)(const void *)(own + at);
-    for (int i = 0; i < count; i++) {
-      Piece *to = (Piece *)(void *)(others[i] + at);
-      *to = larger(*to, told);
-    }
+    Piece told = *const_piece_at(own, at);
+    for (int i = 0; i < count; i++)
+      *piece_at(others[i], at) = larger(*piece_at(others[i], at), told);
   }
 }
 
@@ -213,13 +213,13 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
     join_all(own->seen, seen, count, check->width);
     join_all(own->fenced, fenced, count, check->width);
   }
-  if (acquire) begin_epoch(check, agent);
+  if (acquire) order_begin_epoch(check, agent);
   if (!release) return;
   own->seen[agent] = check->own[agent];
   tell_all(own->seen, seen, count, check->width);
   tell_all(own->fenced, fenced, count, check->width);
   own->seen[agent] = UINT32_MAX;
-  begin_epoch(check, agent);
+  begin_epoch_released(check, agent);
 }
 
 /* ---- Barriers of a CTA and of the cluster ---- */

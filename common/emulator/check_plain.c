@@ -18,19 +18,31 @@ typedef struct {
   bool all_plain;   /* so far all words were written by threads, or are unknown */
 } Sweep;
 
+/* Of each agent: has it written nothing that this warp does not know, up to which time? If the warp
+ * knows of its last release, or of the one before, then up to its first write since. */
+static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32_t at) {
+  Piece known = *const_piece_at(seen, at), until = known, first = {0};
+  Piece to_first = ~first; /* the first write since */
+  for (int i = 0; i < 2; i++) {
+    Piece up_to_date = (Piece)(known >= *const_piece_at(check->released[i], at));
+    to_first = ~larger(~to_first, ~*const_piece_at(check->first_write[i], at));
+    until = larger(until, (to_first - 1) & up_to_date);
+  }
+  Piece all = (Piece)(known >= *const_piece_at(check->last_write, at));
+  return until | all;
+}
+
 __attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
   const ClusterCheck *check = now->check;
-  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_write;
-  uint32_t safe = check->now, time = check->now;
-  for (uint32_t i = 0; i < check->agents; i += AT_ONCE) {
-    for (uint32_t agent = i; agent < i + AT_ONCE; agent++) {
-      uint32_t known = seen[agent] >= last[agent] ? time : seen[agent];
-      safe = known < safe ? known : safe;
-    }
-  }
-  check->safe[now->agent] = safe;
+  const uint32_t *seen = check->clocks[now->agent].seen;
+  Piece behind = {0}; /* ~ of the least */
+  uint32_t furthest = ~check->now;
+  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
+    behind = larger(behind, ~known_until(check, seen, at));
+  for (int i = 0; i < AT_ONCE; i++) furthest = behind[i] > furthest ? behind[i] : furthest;
+  check->safe[now->agent] = ~furthest;
   check->safe_found[now->agent] = check->epoch[now->agent];
-  return safe;
+  return ~furthest;
 }
 
 static inline Sweep sweep_begin(const AccessNow *now) {
@@ -49,7 +61,8 @@ static inline bool all_safe(const uint32_t *states, uint32_t safe) {
 /* Are they all written by threads, and does this warp know of each? */
 __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint32_t *states,
                                                const uint32_t *writers) {
-  uint32_t agents[LANES], seen[LANES], all = ~0u, unknown = 0;
+  LANE_ARRAY uint32_t agents[LANES], seen[LANES];
+  uint32_t all = ~0u, unknown = 0;
   for (int i = 0; i < LANES; i++) agents[i] = writers[i] / LANES;
   gather(seen, now->check->clocks[now->agent].seen, agents);
   for (int i = 0; i < LANES; i++) {
@@ -63,10 +76,7 @@ static bool line_allows(const AccessNow *now, const struct CtaCheck *notes, uint
                         const Sweep *sweep) {
   _Static_assert((int)LINE_WORDS == (int)LANES, "a line is looked at like the words of a warp");
   uint32_t state = notes->lines[line], word = line * LINE_WORDS;
-  if (state == STATE_SPLIT) {
-    const uint32_t *states = notes->states + word;
-    return all_safe(states, sweep->safe) || all_seen(now, states, notes->writers + word);
-  }
+  if (state == STATE_SPLIT) return all_safe(notes->states + word, sweep->safe);
   return state >= PLAIN && (time_of_plain(state) <= sweep->safe ||
                             plain_allows(now, notes, word, state));
 }
@@ -182,7 +192,7 @@ static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint3
                              uint32_t count, uint32_t bytes) {
   uint32_t next = plain_of(now), line = first / LINE_WORDS, *writers = notes->writers + first;
   uint32_t lane_0 = now->agent * LANES;
-  if (bytes == 4) {
+  if (bytes == WORD_BYTES) {
     bool split = notes->lines[line] == STATE_SPLIT &&
                  notes->lines[(first + LANES - 1) / LINE_WORDS] == STATE_SPLIT;
     if (first % LINE_WORDS == 0) {
@@ -193,22 +203,21 @@ static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint3
       states_fill(notes, first, LANES, next);
     }
     for (uint32_t lane = 0; lane < LANES; lane++) writers[lane] = lane_0 + lane;
-  } else {
+  } else if (bytes > WORD_BYTES) {
+    uint32_t shift = (uint32_t)__builtin_ctz(bytes / WORD_BYTES);
     states_fill(notes, first, count, next);
-    for (uint32_t i = 0; i < count; i++)
-      writers[i] = lane_0 + (i * 4 + (bytes < 4 ? 4 - bytes : 0)) / bytes;
+    for (uint32_t i = 0; i < count; i++) writers[i] = lane_0 + (i >> shift);
+  } else { /* the last of the lanes that share the word */
+    uint32_t shift = (uint32_t)__builtin_ctz(WORD_BYTES / bytes);
+    states_fill(notes, first, count, next);
+    for (uint32_t i = 0; i < count; i++) writers[i] = lane_0 + ((i + 1) << shift) - 1;
   }
   plain_forget_layouts(notes, first, count);
 }
 
-/* The usual access: a whole warp, one behind the other. */
-bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
-  uint32_t count = LANES * bytes / 4, first = SHARED_OFFSET(address) / 4;
-  uint32_t rank = SHARED_RANK(address);
-  if (rank != now->warp->cta->rank || (address & 3)) return false;
-  struct CtaCheck *notes = &now->check->ctas[rank];
-  if (first + count > notes->words) return false;
-  now->rank = rank;
+/* All words from `first` on, `bytes` of each lane. */
+static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes) {
+  uint32_t count = LANES * bytes / WORD_BYTES;
   Sweep sweep = sweep_begin(now);
   if (!chunks_allow(now, notes, first, count, &sweep) &&
       !run_allows(now, notes, first, count, &sweep))
@@ -222,25 +231,48 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   return true;
 }
 
+/* The usual access: a whole warp, one behind the other. */
+bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
+  uint32_t first = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
+  struct CtaCheck *notes = &now->check->ctas[rank];
+  if (rank != now->warp->cta->rank || address % WORD_BYTES != 0 ||
+      first + LANES * bytes / WORD_BYTES > notes->words)
+    return false;
+  now->rank = rank;
+  return touch_run(now, notes, first, bytes);
+}
+
 /* ---- Words anywhere ---- */
 
 /* Words of a whole warp, `words` of each lane; no lane's words stand in two lines. */
 typedef struct {
-  uint32_t word[LANES], words, least, most;
+  LANE_ARRAY uint32_t word[LANES];
+  uint32_t words, least, most;
 } Spread;
 
-/* One word of each lane. */
-static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
-                        uint32_t k, Sweep *sweep) {
-  uint32_t words[LANES], lines[LANES], states[LANES], writers[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    words[lane] = spread->word[lane] + k;
-    lines[lane] = words[lane] / LINE_WORDS;
-  }
+/* The word of each lane that stands k behind its first; `room` is for where they are not at hand. */
+static inline const uint32_t *words_behind(const Spread *spread, uint32_t k, uint32_t *room) {
+  if (k == 0) return spread->word;
+  for (int lane = 0; lane < LANES; lane++) room[lane] = spread->word[lane] + k;
+  return room;
+}
+
+static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words,
+                                 uint32_t *states) {
+  LANE_ARRAY uint32_t lines[LANES];
+  for (int lane = 0; lane < LANES; lane++) lines[lane] = words[lane] / LINE_WORDS;
   gather(lines, notes->lines, lines);
   gather(states, notes->states, words);
   for (int lane = 0; lane < LANES; lane++)
     states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
+}
+
+/* One word of each lane. */
+static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
+                        uint32_t k, Sweep *sweep) {
+  LANE_ARRAY uint32_t room[LANES], states[LANES], writers[LANES];
+  const uint32_t *words = words_behind(spread, k, room);
+  states_gather(notes, words, states);
   if (all_safe(states, sweep->safe)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
     gather(writers, notes->writers, words);
@@ -268,11 +300,15 @@ static bool spread_allows(AccessNow *now, const struct CtaCheck *notes, const Sp
 /* One word of each lane, of which some were written by operations. */
 static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
                             const uint32_t *words, Reads *reads) {
-  uint32_t noted[LANES], since[LANES], last = STATE_UNKNOWN, last_since = UINT32_MAX;
+  LANE_ARRAY uint32_t noted[LANES], states[LANES], since[LANES];
+  uint32_t last = STATE_UNKNOWN, last_since = UINT32_MAX, differing = 0;
   gather(noted, reads->words, words);
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t state = states_of(notes, words[lane]);
-    if (state != last) last_since = access_since(now->check, last = state);
+  states_gather(notes, words, states);
+  for (int lane = 0; lane < LANES; lane++) differing |= states[lane] ^ states[0];
+  if (!differing) last_since = access_since(now->check, states[0]);
+  for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
+  for (int lane = 0; lane < LANES && differing; lane++) {
+    if (states[lane] != last) last_since = access_since(now->check, last = states[lane]);
     since[lane] = last_since;
   }
   for (int lane = 0; lane < LANES; lane++) noted[lane] = reads_value(now, noted[lane], since[lane]);
@@ -287,9 +323,8 @@ static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const
     if (sweep->all_plain) {
       for (int lane = 0; lane < LANES; lane++) table[spread->word[lane] + k] = value;
     } else {
-      uint32_t words[LANES];
-      for (int lane = 0; lane < LANES; lane++) words[lane] = spread->word[lane] + k;
-      note_words_read(now, notes, words, reads);
+      LANE_ARRAY uint32_t room[LANES];
+      note_words_read(now, notes, words_behind(spread, k, room), reads);
     }
   }
 }
@@ -308,7 +343,8 @@ static void note_parts_read(const AccessNow *now, struct CtaCheck *notes, const 
 static void note_spread_written(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
                                 LaneMask mask) {
   uint32_t next = plain_of(now), lane_0 = now->agent * LANES, words = spread->words;
-  uint32_t *states = notes->states, *writers = notes->writers, lines[LANES], unsplit = 0;
+  uint32_t *states = notes->states, *writers = notes->writers, unsplit = 0;
+  LANE_ARRAY uint32_t lines[LANES];
   for (int lane = 0; lane < LANES; lane++) lines[lane] = spread->word[lane] / LINE_WORDS;
   if (notes->any_layout)
     for (int lane = 0; lane < LANES; lane++) notes->layouts[lines[lane]] = 0;
@@ -332,13 +368,29 @@ static void note_spread_written(const AccessNow *now, struct CtaCheck *notes, co
   }
 }
 
+/* Are they, a word of each lane, all of 32 words in some order? */
+static bool is_permuted_run(const Spread *spread) {
+  uint32_t covered = 0;
+  if (spread->most - spread->least != LANES - 1) return false;
+  for (int lane = 0; lane < LANES; lane++) covered |= 1u << (spread->word[lane] - spread->least);
+  return covered == UINT32_MAX;
+}
+
+static void note_writers(const AccessNow *now, struct CtaCheck *notes, const Spread *spread) {
+  LANE_ARRAY uint32_t lanes[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) lanes[spread->word[lane] - spread->least] = lane;
+  uint32_t *writers = notes->writers + spread->least;
+  for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
+}
+
 /* Have the others' reads of these words been seen? False: perhaps not. */
 static bool spread_reads_seen(const AccessNow *now, const struct CtaCheck *notes,
                               const Spread *spread) {
-  if (reads_all_seen(now, notes, spread->least, spread->most - spread->least + spread->words))
-    return true;
-  for (int lane = 0; lane < LANES; lane++)
-    if (!reads_all_seen(now, notes, spread->word[lane], spread->words)) return false;
+  for (uint32_t k = 0; k < spread->words; k++) {
+    LANE_ARRAY uint32_t room[LANES];
+    const uint32_t *words = words_behind(spread, k, room);
+    if (!reads_all_seen_at(now, notes, words, spread->least + k, spread->most + k)) return false;
+  }
   return true;
 }
 
@@ -348,10 +400,11 @@ bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
   uint32_t least = UINT32_MAX, most = 0;
   Spread spread;
+  for (int lane = 0; lane < LANES; lane++)
+    spread.word[lane] = mask >> lane & 1 ? addresses[lane] : first;
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t address = mask >> lane & 1 ? addresses[lane] : first;
-    uint32_t word = SHARED_OFFSET(address) / 4;
-    differing |= address ^ first;
+    uint32_t word = SHARED_OFFSET(spread.word[lane]) / WORD_BYTES;
+    differing |= spread.word[lane] ^ first;
     spread.word[lane] = word;
     least = word < least ? word : least;
     most = word > most ? word : most;
@@ -365,6 +418,11 @@ bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (most + spread.words > notes->words || notes->exited) return false;
   now->rank = rank;
+  if (bytes == WORD_BYTES && mask == UINT32_MAX && is_permuted_run(&spread) &&
+      touch_run(now, notes, least, bytes)) {
+    if (now->kind == ENTRY_WRITE) note_writers(now, notes, &spread);
+    return true;
+  }
   Sweep sweep = sweep_begin(now);
   if (!spread_allows(now, notes, &spread, &sweep)) return false;
   if (bytes < WORD_BYTES) {

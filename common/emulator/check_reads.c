@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "check_access.h"
+#include "gather.h"
+
+enum { NEAR_WORDS = 64 /* words of a warp that are looked at as one run first */ };
 
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes) {
   size_t blocks = notes->words / BLOCK_WORDS + 1, words = blocks * BLOCK_WORDS;
@@ -72,16 +75,43 @@ static bool read_after(const Reads *reads, uint32_t word, uint32_t end, uint32_t
   return false;
 }
 
+static bool all_agents_seen(const AccessNow *now) {
+  const ClusterCheck *check = now->check;
+  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
+  Piece unseen = {0};
+  uint32_t any = 0;
+  for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
+    unseen |= (Piece)(*const_piece_at(seen, at) < *const_piece_at(last, at));
+  for (int i = 0; i < AT_ONCE; i++) any |= unseen[i];
+  return !any;
+}
+
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count) {
   const ClusterCheck *check = now->check;
-  const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
-  uint32_t unseen = 0;
-  for (uint32_t i = 0; i < check->agents; i += AT_ONCE)
-    for (uint32_t agent = i; agent < i + AT_ONCE; agent++) unseen |= seen[agent] < last[agent];
-  for (uint32_t agent = 0; agent < check->agents && unseen; agent++) {
+  if (all_agents_seen(now)) return true;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
-    if (reads && read_after(reads, word, word + count, seen[agent])) return false;
+    uint32_t seen = check->clocks[now->agent].seen[agent];
+    if (reads && read_after(reads, word, word + count, seen)) return false;
+  }
+  return true;
+}
+
+/* The same for one word of each lane, of the words from `least` to `most`. */
+bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
+                       uint32_t least, uint32_t most) {
+  const ClusterCheck *check = now->check;
+  if (all_agents_seen(now)) return true;
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    const Reads *reads = unseen_reads(now, notes, agent);
+    uint32_t seen = check->clocks[now->agent].seen[agent], noted[LANES];
+    if (!reads || (most - least < NEAR_WORDS && !read_after(reads, least, most + 1, seen)))
+      continue;
+    gather(noted, reads->words, words);
+    if (any_above(noted, 0, 0, seen << 1 | 1)) return false;
+    for (int lane = 0; lane < LANES && reads->bytes; lane++)
+      if (newest_of(reads->bytes + words[lane] * WORD_BYTES, WORD_BYTES) >> 1 > seen) return false;
   }
   return true;
 }

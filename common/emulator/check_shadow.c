@@ -200,8 +200,14 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
 
 /* Told last: the host waits for a store before it can read the vector around it. */
 static void note_last(const AccessNow *now) {
-  (now->kind == ENTRY_READ ? now->check->last_read : now->check->last_write)[now->agent] =
-      now->time;
+  ClusterCheck *check = now->check;
+  uint32_t agent = now->agent;
+  if (now->kind == ENTRY_READ) {
+    check->last_read[agent] = now->time;
+  } else {
+    check->last_write[agent] = now->time;
+    if (check->first_write[0][agent] == UINT32_MAX) check->first_write[0][agent] = now->time;
+  }
 }
 
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,

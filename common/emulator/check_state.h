@@ -212,6 +212,9 @@ struct ClusterCheck {
   uint32_t *safe;       /* of each agent: in this epoch it knows all written until then */
   uint32_t *safe_found; /* the epoch in which that was found out */
   uint32_t *last_read, *last_write; /* of each agent, in whole pieces: its last access; 0: none */
+  /* The same: the clock that it last told others of, and the one before; its first write since
+   * then, UINT32_MAX: none. */
+  uint32_t *released[2], *first_write[2];
   TimeSlot *times;                  /* TIME_SLOTS of each agent */
   TimeSlot *places;                 /* of the last PLACES times: by which instruction */
   Clock cluster_arriving[2];        /* barrier.cluster, by the parity of its round */
@@ -241,6 +244,19 @@ struct ClusterCheck {
   bool layouts_asked; /* check_layout.c is to look at plain reads */
 };
 
+/* So many places of a vector, in one register of the host. Every vector stands at a multiple of
+ * its size. */
+typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
+static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
+  return (Piece *)(void *)(vector + place);
+}
+static inline const Piece *const_piece_at(const uint32_t *vector, uint32_t place) {
+  return (const Piece *)(const void *)(vector + place);
+}
+static inline Piece larger(Piece a, Piece b) {
+  Piece from_a = (Piece)(a > b);
+  return (a & from_a) | (b & ~from_a);
+}
 static inline uint32_t whole_pieces(uint32_t places) {
   return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
 }

@@ -276,6 +276,14 @@ uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, ui
 
 static _Thread_local ClusterCheck *free_checks;
 
+static uint32_t *new_pieces(uint32_t places) {
+  size_t bytes = whole_pieces(places) * sizeof(uint32_t);
+  uint32_t *made = aligned_alloc(sizeof(Piece), bytes);
+  if (!made) abort();
+  memset(made, 0, bytes);
+  return made;
+}
+
 static ClusterCheck *take_check(const Cluster *cluster) {
   uint32_t agents = cluster->cta_count * cluster->ctas[0].warp_count;
   uint32_t words = (cluster->ctas[0].shared_bytes + 3) / 4;
@@ -303,8 +311,12 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->epoch = calloc(agents, sizeof *check->epoch);
   check->safe = calloc(agents, sizeof *check->safe);
   check->safe_found = calloc(agents, sizeof *check->safe_found);
-  check->last_read = calloc(whole_pieces(agents), sizeof *check->last_read);
-  check->last_write = calloc(whole_pieces(agents), sizeof *check->last_write);
+  check->last_read = new_pieces(agents);
+  check->last_write = new_pieces(agents);
+  for (int i = 0; i < 2; i++) {
+    check->released[i] = new_pieces(agents);
+    check->first_write[i] = new_pieces(agents);
+  }
   check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
   check->places = calloc(PLACES, sizeof *check->places);
   if (!check->own || !check->epoch || !check->safe || !check->safe_found || !check->last_read ||

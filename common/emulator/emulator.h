@@ -14,6 +14,7 @@
 
 enum { LANES = 32, MAX_CLUSTER_CTAS = 16, SHARED_RESERVED_BYTES = 1024 };
 typedef uint32_t LaneMask;
+#define LANE_ARRAY __attribute__((aligned(64))) /* of an element a lane: the host's vectors fit */
 
 typedef struct Module Module;     /* module.h: one PTX text, loaded */
 typedef struct Function Function; /* module.h: an entry or a device function */

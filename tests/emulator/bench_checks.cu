@@ -9,7 +9,7 @@
 #include "../../05_multicast/cluster.cuh"
 #include "check.h"
 
-enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 3 };
+enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 5 };
 
 __device__ void store(int *out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
