@@ -192,15 +192,12 @@ static AsyncOperation *choose(Cluster *cluster) {
   return what_must_land_first(operation);
 }
 
-bool async_land_next(Cluster *cluster) {
-  if (!cluster->async || !cluster->async->oldest) return false;
-  AsyncOperation *operation = choose(cluster);
-  cluster_changed(cluster);
+static void land_step(Cluster *cluster, AsyncOperation *operation) {
   if (operation->read_source && !operation->source_read) {
     operation->read_source(operation);
     operation->source_read = true;
     if (settings()->check) check_async_source_read(cluster, operation->check);
-    return true;
+    return;
   }
   queue_remove(cluster->async, operation);
   if (operation->arrives) {
@@ -217,6 +214,26 @@ bool async_land_next(Cluster *cluster) {
   free(operation->staging);
   operation->staging = NULL;
   release_if_done(operation);
+}
+
+/* The arrival of the next lane by the same instruction, when it can come at once; NULL: none. Lanes
+ * that arrive one by one would wake all that wait each time. */
+static AsyncOperation *next_arrival(const AsyncOperation *operation) {
+  AsyncOperation *next = operation->newer;
+  if (!operation->arrives || settings()->schedule == SCHEDULE_RANDOM) return NULL;
+  bool together = next && next->arrives && next->warp == operation->warp &&
+                  next->in == operation->in && what_must_land_first(next) == next;
+  return together ? next : NULL;
+}
+
+bool async_land_next(Cluster *cluster) {
+  if (!cluster->async || !cluster->async->oldest) return false;
+  AsyncOperation *operation = choose(cluster);
+  cluster_changed(cluster);
+  for (AsyncOperation *next; operation; operation = next) {
+    next = next_arrival(operation);
+    land_step(cluster, operation);
+  }
   return true;
 }
 

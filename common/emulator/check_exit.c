@@ -91,7 +91,7 @@ static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
     Entry entry = {.kind = ENTRY_READ,
                    .agent = agent & AGENT_MOST,
                    .clock = last >> 1,
-                   .in = order_place(check, last >> 1)};
+                   .in = order_place(check, last >> 1).in};
     if (last >> 1 > check->start) look_at_entry(cta, &entry);
   }
 }
@@ -129,7 +129,7 @@ void exit_check(Cta *cta) {
       Entry entry = {.kind = ENTRY_WRITE,
                      .agent = notes->writers[word] / LANES,
                      .clock = time_of_plain(number),
-                     .in = order_place(check, time_of_plain(number))};
+                     .in = order_place(check, time_of_plain(number)).in};
       look_at_entry(cta, &entry);
     }
     if (number < FIRST_STATE || number >= PLAIN || looked[number]) continue;

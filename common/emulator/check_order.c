@@ -65,18 +65,19 @@ static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
   begin_epoch(check, agent);
 }
 
-uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
   uint32_t time = tick(check);
+  TimeSlot slot = {in, time, strong};
   check->own[agent] = time;
-  *time_slot(check, agent, in) = (TimeSlot){in, time};
-  check->places[time % PLACES] = (TimeSlot){in, time};
+  *time_slot(check, agent, in) = check->places[time % PLACES] = slot;
   return time;
 }
 
-const Instruction *order_place(const ClusterCheck *check, uint32_t time) {
+TimeSlot order_place(const ClusterCheck *check, uint32_t time) {
   static const Instruction FORGOTTEN = {.text = ""};
-  const TimeSlot *place = &check->places[time % PLACES];
-  return place->time == time ? place->in : &FORGOTTEN;
+  TimeSlot place = check->places[time % PLACES];
+  if (place.time == time) return place;
+  return (TimeSlot){&FORGOTTEN, time, .strong = true}; /* rather that than a false accusation */
 }
 
 static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {

@@ -77,8 +77,8 @@ static bool line_allows(const AccessNow *now, const struct CtaCheck *notes, uint
   _Static_assert((int)LINE_WORDS == (int)LANES, "a line is looked at like the words of a warp");
   uint32_t state = notes->lines[line], word = line * LINE_WORDS;
   if (state == STATE_SPLIT) return all_safe(notes->states + word, sweep->safe);
-  return state >= PLAIN && (time_of_plain(state) <= sweep->safe ||
-                            plain_allows(now, notes, word, state));
+  return state >= PLAIN &&
+         (time_of_plain(state) <= sweep->safe || plain_allows(now, notes, word, state));
 }
 
 static bool lines_allow(const AccessNow *now, const struct CtaCheck *notes, uint32_t first,
@@ -97,7 +97,8 @@ static bool knows_clean(const AccessNow *now, uint32_t number) {
 }
 
 static void note_clean(const AccessNow *now, uint32_t number) {
-  if (now->kind != ENTRY_READ || now->agent >= 64 || number < FIRST_STATE) return;
+  bool noted = now->kind == ENTRY_READ && !now->strong && now->agent < 64;
+  if (!noted || number < FIRST_STATE) return;
   State *state = state_at(now->check, number);
   if (state->written == FULL_WORD) state->read_by |= 1ull << now->agent;
 }
@@ -146,8 +147,8 @@ static bool chunks_allow(const AccessNow *now, struct CtaCheck *notes, uint32_t 
   return true;
 }
 
-static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t first,
-                       uint32_t count, Sweep *sweep) {
+static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t first, uint32_t count,
+                       Sweep *sweep) {
   for (uint32_t word = first, end = first + count; word < end;) {
     uint32_t line = word / LINE_WORDS, line_end = (line + 1) * LINE_WORDS;
     uint32_t state = notes->lines[line];
@@ -250,7 +251,8 @@ typedef struct {
   uint32_t words, least, most;
 } Spread;
 
-/* The word of each lane that stands k behind its first; `room` is for where they are not at hand. */
+/* The word of each lane that stands k behind its first; `room` is for where they are not at hand.
+ */
 static inline const uint32_t *words_behind(const Spread *spread, uint32_t k, uint32_t *room) {
   if (k == 0) return spread->word;
   for (int lane = 0; lane < LANES; lane++) room[lane] = spread->word[lane] + k;

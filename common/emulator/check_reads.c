@@ -131,12 +131,14 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
   const ClusterCheck *check = now->check;
   uint32_t time = read >> 1;
   if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
+  TimeSlot place = order_place(check, time);
   Entry entry = {.kind = ENTRY_READ,
                  .mask = mask & FULL_WORD,
+                 .strong = place.strong,
                  .again = read & 1,
                  .agent = agent & AGENT_MOST,
                  .clock = time,
-                 .in = order_place(check, time)};
+                 .in = place.in};
   return past_allows(now, &entry);
 }
 

@@ -35,9 +35,6 @@ static bool is_plain_write(const AccessNow *now) {
   return now->kind == ENTRY_WRITE && now->mask == FULL_WORD;
 }
 
-/* Reads that are noted in a table of their own (check_reads.c). */
-static bool is_plain_read(const AccessNow *now) { return now->kind == ENTRY_READ && !now->strong; }
-
 /* What stands in a word of this state. */
 typedef struct {
   const Entry *entries;
@@ -55,7 +52,7 @@ static void look_at_past(const AccessNow *now, uint32_t number, Past *past) {
                           .strong = (number & PLAIN_STRONG) != 0,
                           .agent = now->check->ctas[now->rank].writers[now->word] / LANES,
                           .clock = time,
-                          .in = order_place(now->check, time)};
+                          .in = order_place(now->check, time).in};
     past->entries = &past->plain;
     past->count = 1;
     past->written = FULL_WORD;
@@ -96,7 +93,8 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     count++;
   }
   if (!*clean) return STATE_UNKNOWN; /* one complaint about these bytes is enough */
-  if (is_plain_read(now) && !unwritten) return number;
+  /* Reads are noted in tables of their own (check_reads.c). */
+  if (now->kind == ENTRY_READ && !unwritten) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
   Entry *own = &entries[count++];
@@ -116,9 +114,9 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
 
 uint32_t shadow_next(AccessNow *now, uint32_t number) {
   ClusterCheck *check = now->check;
-  bool plain = is_plain_write(now) || is_plain_read(now);
+  bool reads = now->kind == ENTRY_READ, plain = is_plain_write(now) || reads;
   if (plain && number >= PLAIN && plain_allows(now, &check->ctas[now->rank], now->word, number))
-    return is_plain_read(now) ? number : plain_of(now);
+    return reads ? number : plain_of(now);
   const void *what = now->operation ? (const void *)now->operation : (const void *)now->in;
   uint32_t how =
       (uint32_t)now->kind | (uint32_t)now->mask << 4 | (uint32_t)now->strong << 8 | now->rank << 12;
@@ -150,7 +148,7 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
   if (access_writes(now) && next != STATE_UNKNOWN && !reads_allow(now, notes, since))
     next = STATE_UNKNOWN;
   if (next != number) states_set(notes, word, next);
-  if (is_plain_read(now)) {
+  if (now->kind == ENTRY_READ) {
     Reads *reads = reads_begin(now, notes, word, word + 1);
     if (now->mask == FULL_WORD)
       reads->words[word] = reads_value(now, reads->words[word], since);
@@ -169,10 +167,10 @@ static void access_begin(AccessNow *now, Warp *warp, const Instruction *in, Acce
   now->in = in;
   now->lane = 0;
   now->agent = agent_of(warp);
-  now->time = order_time(check, now->agent, in);
+  now->strong = kind.strong || kind.access == ACCESS_ATOMIC;
+  now->time = order_time(check, now->agent, in, now->strong);
   now->mask = FULL_WORD;
   now->kind = kind.access == ACCESS_READ ? ENTRY_READ : ENTRY_WRITE;
-  now->strong = kind.strong || kind.access == ACCESS_ATOMIC;
   now->operation = NULL;
 }
 
@@ -219,7 +217,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;
   access_begin(&now, warp, in, kind);
-  bool plain = bytes >= 4 ? writes || !strong : !writes && !strong;
+  bool plain = bytes >= WORD_BYTES || !writes;
   if (!plain || !plain_touch_spread(&now, mask, addresses, bytes))
     touch_lanes(&now, mask, addresses, bytes);
   note_last(&now);

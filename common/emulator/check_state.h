@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
   const Instruction *in;
   uint32_t time;
+  bool strong;
 } TimeSlot;
 
 typedef struct Answer {
@@ -215,9 +216,9 @@ struct ClusterCheck {
   /* The same: the clock that it last told others of, and the one before; its first write since
    * then, UINT32_MAX: none. */
   uint32_t *released[2], *first_write[2];
-  TimeSlot *times;                  /* TIME_SLOTS of each agent */
-  TimeSlot *places;                 /* of the last PLACES times: by which instruction */
-  Clock cluster_arriving[2];        /* barrier.cluster, by the parity of its round */
+  TimeSlot *times;           /* TIME_SLOTS of each agent */
+  TimeSlot *places;          /* of the last PLACES times: by which instruction */
+  Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
   /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
    * knowing that a peer is done, for nothing else. */
@@ -291,15 +292,17 @@ static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
                                   const Instruction *in) {
   return &check->times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(void *) % TIME_SLOTS];
 }
-uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in);
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong);
 /* The time of an access that the agent makes now. */
-static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in) {
+static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                                  bool strong) {
   const TimeSlot *slot = time_slot(check, agent, in);
-  return slot->in == in && slot->time > check->epoch[agent] ? slot->time
-                                                            : order_new_time(check, agent, in);
+  return slot->in == in && slot->time > check->epoch[agent]
+             ? slot->time
+             : order_new_time(check, agent, in, strong);
 }
-/* By which instruction was the access of that time? Never NULL. */
-const Instruction *order_place(const ClusterCheck *check, uint32_t time);
+/* The access of that time; of one long ago the instruction is one without a line. */
+TimeSlot order_place(const ClusterCheck *check, uint32_t time);
 Clock order_new_clock(ClusterCheck *check);
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);

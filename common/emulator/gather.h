@@ -35,8 +35,8 @@ static inline bool any_above(const uint32_t *values, uint32_t without, uint32_t 
 #if defined(__AVX512F__)
   __mmask16 above = 0;
   for (int lane = 0; lane < LANES; lane += 16) {
-    __m512i kept = _mm512_andnot_si512(_mm512_set1_epi32((int)without),
-                                       _mm512_loadu_si512(values + lane));
+    __m512i kept =
+        _mm512_andnot_si512(_mm512_set1_epi32((int)without), _mm512_loadu_si512(values + lane));
     above |= _mm512_cmpgt_epu32_mask(_mm512_sub_epi32(kept, _mm512_set1_epi32((int)base)),
                                      _mm512_set1_epi32((int)most));
   }

@@ -214,6 +214,35 @@ __global__ void bytes(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
+// Two bytes a thread, written by columns.
+__global__ void halves(int *out, const int *in, int rounds) {
+  __shared__ unsigned short tile[32][34];
+  int x = threadIdx.x % 32, y = threadIdx.x / 32, sum = in[threadIdx.x];
+  for (int r = 0; r < rounds; r++) {
+    for (int j = 0; j < 32; j += WARPS) tile[x][y + j] = (unsigned short)(sum + j);
+    __syncthreads();
+    for (int j = 0; j < 32; j += WARPS) sum += tile[y + j][x];
+    __syncthreads();
+  }
+  store(out, sum);
+}
+
+// Without barriers inside a warp, as before there was __syncwarp.
+__global__ void reduce_volatile(int *out, const int *in, int rounds) {
+  __shared__ volatile int sums[THREADS];
+  int sum = in[threadIdx.x], lane = threadIdx.x % 32;
+  for (int r = 0; r < rounds; r++) {
+    sums[threadIdx.x] = sum;
+    for (int half = 16; half > 0; half /= 2) {
+      if (lane < half) sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + half];
+      __syncwarp();
+    }
+    sum += sums[threadIdx.x - lane];
+    __syncwarp();
+  }
+  store(out, sum);
+}
+
 // A Fourier transform's way: pairs of words, further apart from step to step.
 __global__ void butterflies(int *out, const int *in, int rounds) {
   __shared__ int2 points[THREADS * 2];
@@ -440,6 +469,8 @@ static const Way WAYS[] = {
     WAY(bitonic_sort, 60),
     WAY(histogram, 4000),
     WAY(bytes, 500),
+    WAY(halves, 500),
+    WAY(reduce_volatile, 500),
     WAY(butterflies, 250),
     WAY(cp_async_16, 1000),
     WAY(cp_async_4, 250),
