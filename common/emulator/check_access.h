@@ -4,6 +4,13 @@
 
 #include "check_state.h"
 
+/* What followed the state of a word in this access. */
+typedef struct {
+  uint32_t state; /* STATE_SPLIT: nothing that would hold for another word */
+  uint32_t next, rank;
+  uint8_t mask;
+} Step;
+
 typedef struct {
   ClusterCheck *check;
   Warp *warp;
@@ -17,6 +24,8 @@ typedef struct {
   uint8_t mask;
   bool strong;
   bool by_lane; /* the answer depended on which lane had written the word: it holds for no other */
+  bool reads_seen; /* all reads of others, of any word, are ordered before this */
+  Step last;
   AsyncCheck *operation;
 } AccessNow;
 
@@ -58,6 +67,8 @@ void past_report_exited(const AccessNow *now);
 bool past_unwritten(const AccessNow *now, uint8_t written);
 
 /* check_reads.c: who has read a word. */
+/* Are all reads by others, of any words, ordered before this access? */
+bool reads_of_all_seen(const AccessNow *now);
 /* Are all reads of these words by others ordered before this access? False: perhaps not. */
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count);
@@ -69,14 +80,20 @@ bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
 /* The agent's own table, made when it first reads there. */
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes);
-/* It is going to read some of the words from `word` to `end`. */
+static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, Reads *reads,
+                                    uint32_t first, uint32_t last) {
+  uint16_t own = (uint16_t)(now->agent + 1), *readers = notes->readers;
+  uint32_t clock = clock_of(now->check, now->agent), *lines = reads->lines;
+  for (uint32_t line = first; line <= last; line++) lines[line] = clock;
+  for (uint32_t line = first; line <= last; line++)
+    readers[line] = readers[line] == 0 || readers[line] == own ? own : MANY_READERS;
+}
+/* It is going to read some of the words from `word` to `end`: notes it for all lines there. */
 static inline Reads *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
                                  uint32_t end) {
   Reads *reads = notes->reads[now->agent];
-  uint32_t clock = clock_of(now->check, now->agent);
   if (!reads) reads = reads_make(now, notes);
-  for (uint32_t block = word / BLOCK_WORDS; block <= (end - 1) / BLOCK_WORDS; block++)
-    reads->blocks[block] = clock;
+  reads_note_lines(now, notes, reads, word / LINE_WORDS, (end - 1) / LINE_WORDS);
   return reads;
 }
 /* What to note for a read of what was written at time `since`, after the last one noted. */

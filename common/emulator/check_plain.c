@@ -9,7 +9,10 @@
 #include "check_access.h"
 #include "gather.h"
 
-enum { NEAR_LINES = 4 /* words that lie together are looked at line by line */ };
+enum {
+  NEAR_LINES = 4, /* words that lie together are looked at line by line */
+  WIDE_LINES = 64 /* reads that lie further apart are noted in each lane's line */
+};
 
 /* What is known of the words of an access so far. */
 typedef struct {
@@ -319,8 +322,14 @@ static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
 
 static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
                              const Sweep *sweep) {
-  Reads *reads = reads_begin(now, notes, spread->least, spread->most + spread->words);
-  uint32_t *table = reads->words, value = now->time << 1;
+  uint32_t first = spread->least, last = spread->most + spread->words, value = now->time << 1;
+  bool wide = last - first > WIDE_LINES * LINE_WORDS;
+  Reads *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
+  uint32_t *table = reads->words;
+  for (int lane = 0; lane < LANES && wide; lane++) {
+    uint32_t line = spread->word[lane] / LINE_WORDS;
+    reads_note_lines(now, notes, reads, line, line);
+  }
   for (uint32_t k = 0; k < spread->words; k++) {
     if (sweep->all_plain) {
       for (int lane = 0; lane < LANES; lane++) table[spread->word[lane] + k] = value;

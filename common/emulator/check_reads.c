@@ -13,10 +13,10 @@
 enum { NEAR_WORDS = 64 /* words of a warp that are looked at as one run first */ };
 
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes) {
-  size_t blocks = notes->words / BLOCK_WORDS + 1, words = blocks * BLOCK_WORDS;
-  Reads *reads = calloc(1, sizeof *reads + (words + blocks) * sizeof *reads->words);
+  size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
+  Reads *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
   if (!reads) abort();
-  reads->blocks = reads->words + words;
+  reads->lines = reads->words + words;
   notes->reads[now->agent] = reads;
   return reads;
 }
@@ -35,7 +35,7 @@ void reads_forget_all(ClusterCheck *check) {
 void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
                       uint32_t word, uint32_t mask, uint32_t since) {
   if (!reads->bytes) {
-    size_t words = (notes->words / BLOCK_WORDS + 1) * BLOCK_WORDS;
+    size_t words = (notes->words / LINE_WORDS + 1) * LINE_WORDS;
     reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
     if (!reads->bytes) abort();
   }
@@ -61,21 +61,20 @@ static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
 /* Has an agent read any of these words after that time? */
 static bool read_after(const Reads *reads, uint32_t word, uint32_t end, uint32_t time) {
   while (word < end) {
-    uint32_t block_end = (word / BLOCK_WORDS + 1) * BLOCK_WORDS;
-    if (block_end > end) block_end = end;
-    if (reads->blocks[word / BLOCK_WORDS] > time) {
+    uint32_t line_end = (word / LINE_WORDS + 1) * LINE_WORDS;
+    if (line_end > end) line_end = end;
+    if (reads->lines[word / LINE_WORDS] > time) {
       const uint32_t *bytes = reads->bytes;
-      if (newest_of(reads->words + word, block_end - word) >> 1 > time) return true;
-      if (bytes &&
-          newest_of(bytes + word * WORD_BYTES, (block_end - word) * WORD_BYTES) >> 1 > time)
+      if (newest_of(reads->words + word, line_end - word) >> 1 > time) return true;
+      if (bytes && newest_of(bytes + word * WORD_BYTES, (line_end - word) * WORD_BYTES) >> 1 > time)
         return true;
     }
-    word = block_end;
+    word = line_end;
   }
   return false;
 }
 
-static bool all_agents_seen(const AccessNow *now) {
+bool reads_of_all_seen(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   const uint32_t *seen = check->clocks[now->agent].seen, *last = check->last_read;
   Piece unseen = {0};
@@ -86,10 +85,18 @@ static bool all_agents_seen(const AccessNow *now) {
   return !any;
 }
 
+/* Has nobody else read these lines at all? */
+static bool reads_alone(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                        uint32_t end) {
+  for (uint32_t line = word / LINE_WORDS; line <= (end - 1) / LINE_WORDS; line++)
+    if (notes->readers[line] != 0 && notes->readers[line] != now->agent + 1) return false;
+  return true;
+}
+
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count) {
   const ClusterCheck *check = now->check;
-  if (all_agents_seen(now)) return true;
+  if (reads_of_all_seen(now) || reads_alone(now, notes, word, word + count)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent];
@@ -102,7 +109,7 @@ bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t
 bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
                        uint32_t least, uint32_t most) {
   const ClusterCheck *check = now->check;
-  if (all_agents_seen(now)) return true;
+  if (reads_of_all_seen(now) || reads_alone(now, notes, least, most + 1)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent], noted[LANES];

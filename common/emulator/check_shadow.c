@@ -140,12 +140,24 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   return next;
 }
 
+/* The same, which is often the same as for the word before. */
+static inline uint32_t next_as_before(AccessNow *now, uint32_t number) {
+  Step *last = &now->last;
+  if (last->state == number && last->mask == now->mask && last->rank == now->rank)
+    return last->next;
+  now->by_lane = false;
+  uint32_t next = shadow_next(now, number);
+  *last = (Step){now->by_lane ? STATE_SPLIT : number, next, now->rank, now->mask};
+  return next;
+}
+
 /* One word, with all that there may be. */
 static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
   uint32_t number = states_of(notes, word);
   now->word = word;
-  uint32_t since = access_since(now->check, number), next = shadow_next(now, number);
-  if (access_writes(now) && next != STATE_UNKNOWN && !reads_allow(now, notes, since))
+  uint32_t since = access_since(now->check, number), next = next_as_before(now, number);
+  if (access_writes(now) && next != STATE_UNKNOWN && !now->reads_seen &&
+      !reads_allow(now, notes, since))
     next = STATE_UNKNOWN;
   if (next != number) states_set(notes, word, next);
   if (now->kind == ENTRY_READ) {
@@ -172,12 +184,15 @@ static void access_begin(AccessNow *now, Warp *warp, const Instruction *in, Acce
   now->mask = FULL_WORD;
   now->kind = kind.access == ACCESS_READ ? ENTRY_READ : ENTRY_WRITE;
   now->operation = NULL;
+  now->reads_seen = false;
+  now->last.state = STATE_SPLIT;
 }
 
 static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
   ClusterCheck *check = now->check;
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
   states_make_room(check);
+  now->reads_seen = access_writes(now) && reads_of_all_seen(now);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint32_t address = addresses[lane], rank = SHARED_RANK(address);
@@ -261,14 +276,8 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 
 /* ---- Accesses of asynchronous operations ---- */
 
-/* The state that was looked up last, and what follows it. */
-typedef struct {
-  uint32_t rank, state, next;
-} Last;
-
 /* Whole words one behind the other, from `word` to `end`. */
-static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, uint32_t end,
-                        Last *last) {
+static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, uint32_t end) {
   bool writes = now->kind == ENTRY_ASYNC_WRITE;
   now->mask = FULL_WORD;
   if (writes && !reads_all_seen(now, notes, word, end - word)) {
@@ -277,30 +286,22 @@ static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, u
   }
   while (word < end) {
     uint32_t state = states_of(notes, word), first = word;
-    if (state != last->state || now->rank != last->rank) {
-      now->word = word;
-      now->by_lane = false;
-      uint32_t next = shadow_next(now, state);
-      if (now->by_lane) {
-        states_set(notes, word++, next);
-        continue;
-      }
-      *last = (Last){now->rank, state, next};
-    }
-    if (end - word == TWO_CHUNKS && states_move_two_chunks(notes, word, state, last->next))
+    now->word = word;
+    uint32_t next = next_as_before(now, state);
+    if (now->last.state != state)
+      states_set(notes, word++, next); /* it holds for this word alone */
+    else if (end - word == TWO_CHUNKS && states_move_two_chunks(notes, word, state, next))
       word = end;
     else
-      word = states_move_run(notes, word, end, state, last->next);
-    uint32_t since = access_since(now->check, state);
-    if (writes && since != UINT32_MAX)
+      word = states_move_run(notes, word, end, state, next);
+    if (writes && state != STATE_UNKNOWN)
       now->operation->replaced_readers |=
-          reads_since(now->check, notes, first, word - first, since);
+          reads_since(now->check, notes, first, word - first, access_since(now->check, state));
   }
 }
 
 static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
   ClusterCheck *check = now->check;
-  Last last = {UINT32_MAX, UINT32_MAX, 0};
   for (int i = 0; i < count; i++) {
     uint32_t rank = SHARED_RANK(pieces[i].address);
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
@@ -314,7 +315,11 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
                   (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : FULL_WORD);
       touch_word(now, notes, word++);
     }
-    if (word < whole_end) touch_whole(now, notes, word, whole_end, &last);
+    const Step *last = &now->last;
+    bool as_before = now->kind == ENTRY_ASYNC_READ && whole_end - word == TWO_CHUNKS &&
+                     last->rank == rank && last->mask == FULL_WORD &&
+                     states_move_two_chunks(notes, word, last->state, last->next);
+    if (word < whole_end && !as_before) touch_whole(now, notes, word, whole_end);
     if (word < whole_end) word = whole_end;
     if (word * 4 < end && word < notes->words) {
       now->mask = (uint8_t)((1u << (end & 3)) - 1);
@@ -333,6 +338,7 @@ static AccessNow access_of_operation(Warp *warp, AsyncCheck *operation, EntryKin
       .kind = (uint8_t)kind,
       .operation = operation,
       .strong = operation->kind == ASYNC_RED_ASYNC,
+      .last = {.state = STATE_SPLIT},
   };
 }
 

@@ -161,15 +161,16 @@ enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
 #define TIME_MOST 0x3fffffffu
 enum {
   LINE_WORDS = 32,
-  BLOCK_WORDS = 256,
   WORD_BYTES = 4,
   FULL_WORD = 15 /* a mask of bytes */
 };
 
+enum { MANY_READERS = UINT16_MAX };
+
 /* When an agent has last read each word: time << 1 | again. */
 typedef struct {
-  uint32_t *blocks; /* of BLOCK_WORDS words: the agent's clock when it last read near there */
-  uint32_t *bytes;  /* the same as words, of reads of less than a word; NULL: none yet */
+  uint32_t *lines; /* of each line: the agent's clock when it last read near there */
+  uint32_t *bytes; /* the same as words, of reads of less than a word; NULL: none yet */
   uint32_t words[];
 } Reads;
 
@@ -179,6 +180,7 @@ struct CtaCheck {
   uint32_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
   uint8_t *layouts;  /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
   Reads **reads;     /* of each agent; NULL: it has read nothing here */
+  uint16_t *readers; /* of each line: 0, 1 + the one agent that has read there, or MANY_READERS */
   uint32_t words;
   bool any_layout; /* some of them is not 0 */
   bool exited;

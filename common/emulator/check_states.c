@@ -335,8 +335,10 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     notes->states = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->states);
     notes->writers = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->writers);
     notes->reads = calloc(agents, sizeof(Reads *));
+    notes->readers = calloc(line_count(notes), sizeof *notes->readers);
     notes->layouts = calloc(line_count(notes), 1);
-    if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->layouts)
+    if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->readers ||
+        !notes->layouts)
       abort();
   }
   return check;
@@ -373,6 +375,7 @@ void check_cluster_end(Cluster *cluster) {
     struct CtaCheck *notes = &check->ctas[rank];
     memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
     memset(notes->layouts, 0, line_count(notes));
+    memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
     notes->any_layout = false;
   }
   free_operations(check);
