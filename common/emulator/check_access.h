@@ -27,6 +27,7 @@ typedef struct {
   bool reads_seen; /* all reads of others, of any word, are ordered before this */
   Step last;
   AsyncCheck *operation;
+  const SharedPiece *copies; /* cp.async: a piece of each of its lanes; NULL: something else */
 } AccessNow;
 
 static inline bool access_writes(const AccessNow *now) {

@@ -19,6 +19,8 @@ typedef struct {
   uint32_t safe;    /* what any thread has written until then, this warp knows */
   uint32_t allowed; /* a state that allows it; UINT32_MAX: none yet */
   bool all_plain;   /* so far all words were written by threads, or are unknown */
+  uint32_t same;    /* the state of all words, if it is known to be one; else STATE_SPLIT */
+  bool parts; /* only parts of the words are accessed: what is wrong with a word may not matter */
 } Sweep;
 
 /* Of each agent: has it written nothing that this warp does not know, up to which time? If the warp
@@ -51,7 +53,8 @@ __attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
 static inline Sweep sweep_begin(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   bool found = check->safe_found[now->agent] == check->epoch[now->agent];
-  return (Sweep){found ? check->safe[now->agent] : find_safe(now), UINT32_MAX, true};
+  return (Sweep){found ? check->safe[now->agent] : find_safe(now), UINT32_MAX, true, STATE_SPLIT,
+                 false};
 }
 
 /* ---- Many words at once ---- */
@@ -114,6 +117,7 @@ static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t 
   if (number != STATE_UNKNOWN) {
     sweep->all_plain = false;
     if (number < FIRST_STATE || !knows_clean(now, number)) {
+      if (sweep->parts) return false;
       now->word = word;
       now->by_lane = false;
       uint32_t next = shadow_next(now, number);
@@ -283,7 +287,10 @@ static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spre
     gather(writers, notes->writers, words);
     if (all_seen(now, states, writers)) return true;
   }
-  for (int lane = 0; lane < LANES; lane++) {
+  uint32_t differing = 0;
+  for (int lane = 0; lane < LANES; lane++) differing |= states[lane] ^ states[0];
+  if (!differing && spread->words == 1) sweep->same = states[0];
+  for (int lane = 0; lane < (differing ? LANES : 1); lane++) {
     if (states[lane] == sweep->allowed) continue;
     now->lane = lane;
     if (!sweep_allows(now, notes, words[lane], states[lane], sweep)) return false;
@@ -302,20 +309,29 @@ static bool spread_allows(AccessNow *now, const struct CtaCheck *notes, const Sp
   return true;
 }
 
-/* One word of each lane, of which some were written by operations. */
-static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
-                            const uint32_t *words, Reads *reads) {
-  LANE_ARRAY uint32_t noted[LANES], states[LANES], since[LANES];
-  uint32_t last = STATE_UNKNOWN, last_since = UINT32_MAX, differing = 0;
-  gather(noted, reads->words, words);
+/* When were these words last written? */
+static void find_since(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
+                       const Sweep *sweep, uint32_t *since) {
+  LANE_ARRAY uint32_t states[LANES];
+  uint32_t last = sweep->same, last_since = UINT32_MAX;
+  if (last != STATE_SPLIT) {
+    last_since = access_since(now->check, last);
+    for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
+    return;
+  }
   states_gather(notes, words, states);
-  for (int lane = 0; lane < LANES; lane++) differing |= states[lane] ^ states[0];
-  if (!differing) last_since = access_since(now->check, states[0]);
-  for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
-  for (int lane = 0; lane < LANES && differing; lane++) {
+  for (int lane = 0; lane < LANES; lane++) {
     if (states[lane] != last) last_since = access_since(now->check, last = states[lane]);
     since[lane] = last_since;
   }
+}
+
+/* One word of each lane, of which some were written by operations. */
+static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
+                            const uint32_t *words, const Sweep *sweep, Reads *reads) {
+  LANE_ARRAY uint32_t noted[LANES], since[LANES];
+  find_since(now, notes, words, sweep, since);
+  gather(noted, reads->words, words);
   for (int lane = 0; lane < LANES; lane++) noted[lane] = reads_value(now, noted[lane], since[lane]);
   for (int lane = 0; lane < LANES; lane++) reads->words[words[lane]] = noted[lane];
 }
@@ -335,7 +351,7 @@ static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const
       for (int lane = 0; lane < LANES; lane++) table[spread->word[lane] + k] = value;
     } else {
       LANE_ARRAY uint32_t room[LANES];
-      note_words_read(now, notes, words_behind(spread, k, room), reads);
+      note_words_read(now, notes, words_behind(spread, k, room), sweep, reads);
     }
   }
 }
@@ -435,6 +451,7 @@ bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses
     return true;
   }
   Sweep sweep = sweep_begin(now);
+  sweep.parts = bytes < WORD_BYTES;
   if (!spread_allows(now, notes, &spread, &sweep)) return false;
   if (bytes < WORD_BYTES) {
     note_parts_read(now, notes, &spread, mask, addresses, bytes);

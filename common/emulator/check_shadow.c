@@ -64,6 +64,16 @@ static void look_at_past(const AccessNow *now, uint32_t number, Past *past) {
   }
 }
 
+/* cp.async: whose piece is it? */
+static int lane_of_copy(const AccessNow *now) {
+  LaneMask left = now->operation->lanes;
+  for (const SharedPiece *piece = now->copies; left; piece++, left &= left - 1) {
+    uint32_t behind = now->word * WORD_BYTES - SHARED_OFFSET(piece->address);
+    if (SHARED_RANK(piece->address) == now->rank && behind < piece->bytes) return first_lane(left);
+  }
+  return now->lane;
+}
+
 /* Checks the access against the word's past and returns its new state; *clean tells whether there
  * was nothing to report. */
 static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
@@ -72,19 +82,20 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   *clean = true;
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
   look_at_past(now, number, &past);
+  if (now->copies) now->lane = lane_of_copy(now);
   bool unwritten = past_unwritten(now, past.written);
   bool writing = access_writes(now);
   Entry entries[ENTRIES_MOST + 1];
   unsigned count = 0;
+  bool noted = false;
   for (unsigned i = 0; i < past.count; i++) {
     const Entry *entry = &past.entries[i];
     bool overlaps = entry->mask & now->mask;
     if (overlaps && *clean && !past_allows(now, entry)) *clean = false;
-    if (overlaps && now->kind == ENTRY_ASYNC_WRITE) note_replaced(now, entry);
-    if (entry->kind == ENTRY_READ && same_actor(entry, now) && entry->clock == now->time) {
-      return *clean ? number : STATE_UNKNOWN; /* the same again changes nothing */
-    }
-    if (same_actor(entry, now)) continue;
+    if (overlaps && now->kind == ENTRY_ASYNC_WRITE && !now->copies) note_replaced(now, entry);
+    bool again = same_actor(entry, now);
+    noted |= again && entry->kind == ENTRY_READ;
+    if (again && entry->kind != ENTRY_READ) continue;
     /* What a write follows in good order need not be remembered. */
     bool replaced = writing && overlaps && entry->kind != ENTRY_BARRIER;
     if ((replaced && !(entry->mask & ~now->mask)) || count == ENTRIES_MOST) continue;
@@ -93,8 +104,8 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     count++;
   }
   if (!*clean) return STATE_UNKNOWN; /* one complaint about these bytes is enough */
-  /* Reads are noted in tables of their own (check_reads.c). */
-  if (now->kind == ENTRY_READ && !unwritten) return number;
+  /* Reads are noted in tables of their own (check_reads.c), this kind of them once. */
+  if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
   Entry *own = &entries[count++];
@@ -184,6 +195,7 @@ static void access_begin(AccessNow *now, Warp *warp, const Instruction *in, Acce
   now->mask = FULL_WORD;
   now->kind = kind.access == ACCESS_READ ? ENTRY_READ : ENTRY_WRITE;
   now->operation = NULL;
+  now->copies = NULL;
   now->reads_seen = false;
   now->last.state = STATE_SPLIT;
 }
@@ -294,7 +306,7 @@ static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, u
       word = end;
     else
       word = states_move_run(notes, word, end, state, next);
-    if (writes && state != STATE_UNKNOWN)
+    if (writes && !now->copies && state != STATE_UNKNOWN)
       now->operation->replaced_readers |=
           reads_since(now->check, notes, first, word - first, access_since(now->check, state));
   }
@@ -351,6 +363,7 @@ void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPi
 
 void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
   AccessNow now = access_of_operation(warp, operation, ENTRY_ASYNC_WRITE);
+  now.copies = pieces;
   SharedPiece together[LANES] = {pieces[0]};
   int used = 1;
   for (int i = 1; i < count; i++) {

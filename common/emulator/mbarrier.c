@@ -348,6 +348,20 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+/* To the checker: lanes next to each other that have waited for one barrier have learnt the same.
+ */
+static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
+                          const uint32_t *addresses) {
+  const MbarrierForm *form = in->decoded;
+  uint32_t told = UINT32_MAX;
+  FOR_LANES(lanes, lane) {
+    if (addresses[lane] == told) continue;
+    told = addresses[lane];
+    const Note *note = note_of(warp->cta->cluster, told);
+    check_mbarrier_observed(warp, in, lane, told, note->phases - 1, form->acquire);
+  }
+}
+
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -376,9 +390,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
   if (!complete && form->potentially_blocking && !cluster->waits_expire) return STEP_BLOCKED;
-  if (settings()->check) FOR_LANES(complete, lane)
-  check_mbarrier_observed(warp, in, lane, addresses[lane],
-                          note_of(cluster, addresses[lane])->phases - 1, form->acquire);
+  if (settings()->check) tell_observed(warp, in, complete, addresses);
   FOR_LANES(mask, lane)
   set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
   return complete == mask ? STEP_NEXT : STEP_YIELD;
