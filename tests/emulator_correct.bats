@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
-# The checker accuses no correct program: kernels put together at random run silent and right.
-#   EMULATOR_COMPOSITIONS=500   how many of them; 40 unless told
+# The checker accuses no correct program: kernels put together at random run silent and right. And
+# it sees every race in shared memory: random accesses, held against each other one by one.
+#   EMULATOR_COMPOSITIONS=500   how many of the kernels; 40 unless told
 
 setup() {
   cd "$BATS_TEST_DIRNAME/.." || return 1
@@ -40,5 +41,21 @@ runs_silently() {
   echo "$output"
   [ "$status" -eq 2 ]
   run common/emulator/emulate "$program" --count 0
+  [ "$status" -eq 2 ]
+}
+
+@test "random accesses: a race is reported where there is one, and nowhere else" {
+  for schedule in late early random:7; do
+    EMULATOR_SCHEDULE=$schedule run build/tests/emulator/random_accesses --count 1000
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ]
+    [ "$output" = "1000 programs, 698 of them with races: all seen, nothing else reported" ]
+  done
+}
+
+@test "random accesses: bad options are refused" {
+  run build/tests/emulator/random_accesses --seed 0
+  [ "$status" -eq 2 ]
+  run build/tests/emulator/random_accesses --count
   [ "$status" -eq 2 ]
 }
