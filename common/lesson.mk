@@ -116,10 +116,11 @@ tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS)
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
 
-bench-emulator: $(BUILD)/tests/emulator/bench $(BUILD)/tests/emulator/bench_engines $(EMULATOR) ## measure how fast the emulator itself is
+bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
 	@$(BUILD)/tests/emulator/bench
 	@for threads in 1 $$(nproc); do echo "$$threads host threads:"; EMULATOR_THREADS=$$threads \
 	  $(ROOT)/common/emulator/emulate $(BUILD)/tests/emulator/bench_engines | sed '1d;$$d'; done
+	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
 
 figures: ## write the measured tables and pictures into the READMEs
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))

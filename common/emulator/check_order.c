@@ -111,6 +111,16 @@ static void swap(Clock *one, Clock *other) {
   *other = held;
 }
 
+/* Whatever holds a time must go with it. */
+static void begin_time(ClusterCheck *check) {
+  check->now = 0;
+  reads_forget_all(check);
+  memset(check->times, 0, check->agents * TIME_SLOTS * sizeof *check->times);
+  memset(check->places, 0, PLACES * sizeof *check->places);
+  memset(check->safe_found, 0, check->agents * sizeof *check->safe_found);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+}
+
 void order_begin(ClusterCheck *check) {
   check->width = check->agents;
   /* All blocks but the newest go; it is large enough for a cluster like the last one. */
@@ -124,7 +134,7 @@ void order_begin(ClusterCheck *check) {
   }
   if (check->vectors) memset(check->vectors, 0, sizeof(void *));
   check->vectors_used = check->vectors ? AT_ONCE : 0;
-  if (check->now > TIME_MOST / 2) reads_forget_all(check), check->now = 0;
+  if (check->now > TIME_MOST / 2) begin_time(check);
   check->start = tick(check);
   memset(check->last_read, 0, check->agents * sizeof *check->last_read);
   memset(check->last_write, 0, check->agents * sizeof *check->last_write);

@@ -1,6 +1,6 @@
-// bench_checks: what the emulator's checks cost, for the ways in which programs use shared memory.
-// Each kernel below is one such way, made of nothing else. `make bench-emulator` runs this with the
-// checks off and on and prints the factor.
+// bench_checks: how long the emulator takes for the ways in which programs use shared memory. Each
+// kernel below is one such way and does hardly anything else, so what the checks cost here is the
+// most that they cost. `make bench-emulator` runs it with the checks off and on (bench_checks.sh).
 #include <stdio.h>
 #include <time.h>
 

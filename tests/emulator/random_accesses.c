@@ -6,7 +6,8 @@
  * patterns, and of barriers of all warps or of two. What is ordered with what is worked out here
  * from the line itself, every access against every other, byte by byte. The emulator runs the
  * program, each in a process of its own, for what it has reported it says but once. It must report
- * something if and only if there is a race, and nothing but races, at instructions that have one. */
+ * something if and only if there is a race, and nothing but races, at instructions that have one.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +85,12 @@ static Pattern choose_pattern(Program *program) {
 }
 
 static void add_access(Program *program, const Pattern *pattern) {
-  static const char *const loads[] = {"ld.shared.u8 %v0, [%a];",
-                                      "ld.shared.u16 %h, [%a];",
-                                      "ld.shared.u32 %v0, [%a];",
-                                      "ld.shared.v2.u32 {%v0, %v1}, [%a];",
-                                      "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a];"};
-  static const char *const stores[] = {"st.shared.u8 [%a], %v0;",
-                                       "st.shared.u16 [%a], %h;",
-                                       "st.shared.u32 [%a], %v0;",
-                                       "st.shared.v2.u32 [%a], {%v0, %v1};",
-                                       "st.shared.v4.u32 [%a], {%v0, %v1, %v2, %v3};"};
+  static const char *const loads[] = {
+      "ld.shared.u8 %v0, [%a];", "ld.shared.u16 %h, [%a];", "ld.shared.u32 %v0, [%a];",
+      "ld.shared.v2.u32 {%v0, %v1}, [%a];", "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%a];"};
+  static const char *const stores[] = {
+      "st.shared.u8 [%a], %v0;", "st.shared.u16 [%a], %h;", "st.shared.u32 [%a], %v0;",
+      "st.shared.v2.u32 [%a], {%v0, %v1};", "st.shared.v4.u32 [%a], {%v0, %v1, %v2, %v3};"};
   uint32_t label = program->labels++, width = (uint32_t)__builtin_ctz(pattern->bytes);
   add(program, "setp.ge.u32 %%p2, %%lane, %u;", pattern->lanes);
   add(program, "@%%p2 bra L%u;", label);
