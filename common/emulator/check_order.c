@@ -11,8 +11,10 @@ typedef struct LocationClock LocationClock;
 struct LocationClock {
   LocationClock *next;
   uint32_t address;
+  uint32_t teller; /* 1 + the one agent that has released here, or MANY_TELLERS; 0: none */
   Clock clock;
 };
+enum { MANY_TELLERS = UINT16_MAX };
 
 /* ---- Vectors ---- */
 
@@ -65,19 +67,26 @@ static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
   begin_epoch(check, agent);
 }
 
+/* A place fits into 64 bits, for many are noted and few are looked for: the instruction's address,
+ * whether it was strong, and what of the time its index does not tell. */
+enum { TAG_BITS = 16 };
+
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
+  _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag tells all times apart");
+  _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
   uint32_t time = tick(check);
-  TimeSlot slot = {in, time, strong};
   check->own[agent] = time;
-  *time_slot(check, agent, in) = check->places[time % PLACES] = slot;
+  *time_slot(check, agent, in) = (TimeSlot){in, time};
+  check->places[time % PLACES] = ((uint64_t)(uintptr_t)in | strong) << TAG_BITS | time / PLACES;
   return time;
 }
 
-TimeSlot order_place(const ClusterCheck *check, uint32_t time) {
+Place order_place(const ClusterCheck *check, uint32_t time) {
   static const Instruction FORGOTTEN = {.text = ""};
-  TimeSlot place = check->places[time % PLACES];
-  if (place.time == time) return place;
-  return (TimeSlot){&FORGOTTEN, time, .strong = true}; /* rather that than a false accusation */
+  uint64_t place = check->places[time % PLACES], address = place >> TAG_BITS;
+  if ((place & ((1u << TAG_BITS) - 1)) != time / PLACES || address == 0)
+    return (Place){&FORGOTTEN, .strong = true}; /* rather that than a false accusation */
+  return (Place){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
 }
 
 static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {
@@ -177,7 +186,7 @@ void order_begin(ClusterCheck *check) {
   }
 }
 
-static Clock *clock_at(ClusterCheck *check, uint32_t address) {
+static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
   LocationClock **chain = &check->locations[address / 4 % LOCATION_CHAINS], *place = *chain;
   while (place && place->address != address) place = place->next;
   if (!place) {
@@ -187,7 +196,7 @@ static Clock *clock_at(ClusterCheck *check, uint32_t address) {
     place->next = *chain;
     *chain = place;
   }
-  return &place->clock;
+  return place;
 }
 
 /* All that the others know, or all that this one knows, to each of the others. */
@@ -206,29 +215,41 @@ static void tell_all(const uint32_t *own, uint32_t *const *others, int count, ui
   }
 }
 
+typedef struct {
+  uint32_t *seen[LANES], *fenced[LANES];
+  int count;
+} Clocks;
+
+static inline void add_clock(Clocks *clocks, const Clock *clock) {
+  clocks->seen[clocks->count] = clock->seen;
+  clocks->fenced[clocks->count++] = clock->fenced;
+}
+
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire) {
   const Clock *own = &check->clocks[agent];
-  uint32_t *seen[LANES], *fenced[LANES], last = UINT32_MAX;
-  int count = 0;
+  Clocks news = {.count = 0}, told = {.count = 0};
+  uint32_t last = UINT32_MAX;
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)];
     if (address == last) continue; /* lanes often use one place */
-    Clock *place = clock_at(check, last = address);
-    if (!place->seen && release) *place = order_new_clock(check);
-    if (!place->seen) continue;
-    seen[count] = place->seen;
-    fenced[count++] = place->fenced;
+    LocationClock *place = location_at(check, last = address);
+    bool by_others = place->teller != 0 && place->teller != agent + 1;
+    if (acquire && by_others) add_clock(&news, &place->clock);
+    if (!release) continue;
+    if (place->teller == 0) place->clock = order_new_clock(check);
+    place->teller = by_others ? MANY_TELLERS : agent + 1;
+    add_clock(&told, &place->clock);
   }
-  if (acquire && count > 0) {
-    join_all(own->seen, seen, count, check->width);
-    join_all(own->fenced, fenced, count, check->width);
+  if (news.count > 0) {
+    join_all(own->seen, news.seen, news.count, check->width);
+    join_all(own->fenced, news.fenced, news.count, check->width);
+    order_begin_epoch(check, agent);
   }
-  if (acquire) order_begin_epoch(check, agent);
   if (!release) return;
   own->seen[agent] = check->own[agent];
-  tell_all(own->seen, seen, count, check->width);
-  tell_all(own->fenced, fenced, count, check->width);
+  tell_all(own->seen, told.seen, told.count, check->width);
+  tell_all(own->fenced, told.fenced, told.count, check->width);
   own->seen[agent] = UINT32_MAX;
   begin_epoch_released(check, agent);
 }

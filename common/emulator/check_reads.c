@@ -138,7 +138,7 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
   const ClusterCheck *check = now->check;
   uint32_t time = read >> 1;
   if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
-  TimeSlot place = order_place(check, time);
+  Place place = order_place(check, time);
   Entry entry = {.kind = ENTRY_READ,
                  .mask = mask & FULL_WORD,
                  .strong = place.strong,

@@ -35,12 +35,17 @@ typedef struct {
   uint32_t *seen, *fenced;
 } Clock;
 
-/* An access: its instruction and its time. */
+/* When an instruction last made an access. */
 typedef struct {
   const Instruction *in;
   uint32_t time;
-  bool strong;
 } TimeSlot;
+
+/* An access as it is found again by its time. */
+typedef struct {
+  const Instruction *in;
+  bool strong;
+} Place;
 
 typedef struct Answer {
   uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
@@ -219,7 +224,7 @@ struct ClusterCheck {
    * then, UINT32_MAX: none. */
   uint32_t *released[2], *first_write[2];
   TimeSlot *times;           /* TIME_SLOTS of each agent */
-  TimeSlot *places;          /* of the last PLACES times: by which instruction */
+  uint64_t *places;          /* of the last PLACES times: by which instruction */
   Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
   /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
@@ -304,7 +309,7 @@ static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Ins
              : order_new_time(check, agent, in, strong);
 }
 /* The access of that time; of one long ago the instruction is one without a line. */
-TimeSlot order_place(const ClusterCheck *check, uint32_t time);
+Place order_place(const ClusterCheck *check, uint32_t time);
 Clock order_new_clock(ClusterCheck *check);
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
