@@ -73,9 +73,9 @@ bool reads_of_all_seen(const AccessNow *now);
 /* Are all reads of these words by others ordered before this access? False: perhaps not. */
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count);
-/* The same for one word of each lane, all of them from `least` to `most`. */
+/* The same for `each` words of each lane, whose first ones are `words`, from `least` to `most`. */
 bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t least, uint32_t most);
+                       uint32_t each, uint32_t least, uint32_t most);
 /* The same for what is accessed of one word, where reads before `since` are over; false: not, and
  * that has been said. */
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);

@@ -228,8 +228,9 @@ static inline void add_clock(Clocks *clocks, const Clock *clock) {
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire) {
   const Clock *own = &check->clocks[agent];
-  Clocks news = {.count = 0}, told = {.count = 0};
+  Clocks news, told;
   uint32_t last = UINT32_MAX;
+  news.count = told.count = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)];
     if (address == last) continue; /* lanes often use one place */

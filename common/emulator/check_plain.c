@@ -102,6 +102,17 @@ static bool knows_clean(const AccessNow *now, uint32_t number) {
   return state_at(now->check, number)->read_by >> now->agent & 1;
 }
 
+/* Parts of a word, each written by a thread, all of which this warp knows. */
+static bool knows_writes(const AccessNow *now, uint32_t number) {
+  const State *state = state_at(now->check, number);
+  const uint32_t *seen = now->check->clocks[now->agent].seen;
+  for (unsigned i = 0; i < state->count; i++) {
+    const Entry *entry = &state->entries[i];
+    if (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock) return false;
+  }
+  return state->written == FULL_WORD;
+}
+
 static void note_clean(const AccessNow *now, uint32_t number) {
   bool noted = now->kind == ENTRY_READ && !now->strong && now->agent < 64;
   if (!noted || number < FIRST_STATE) return;
@@ -116,7 +127,7 @@ static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t 
   if (number >= PLAIN) return plain_allows(now, notes, word, number);
   if (number != STATE_UNKNOWN) {
     sweep->all_plain = false;
-    if (number < FIRST_STATE || !knows_clean(now, number)) {
+    if (number < FIRST_STATE || !(knows_clean(now, number) || knows_writes(now, number))) {
       if (sweep->parts) return false;
       now->word = word;
       now->by_lane = false;
@@ -258,20 +269,13 @@ typedef struct {
   uint32_t words, least, most;
 } Spread;
 
-/* The word of each lane that stands k behind its first; `room` is for where they are not at hand.
- */
-static inline const uint32_t *words_behind(const Spread *spread, uint32_t k, uint32_t *room) {
-  if (k == 0) return spread->word;
-  for (int lane = 0; lane < LANES; lane++) room[lane] = spread->word[lane] + k;
-  return room;
-}
-
-static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words,
+/* The states of the words that stand k behind these. */
+static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words, uint32_t k,
                                  uint32_t *states) {
   LANE_ARRAY uint32_t lines[LANES];
   for (int lane = 0; lane < LANES; lane++) lines[lane] = words[lane] / LINE_WORDS;
   gather(lines, notes->lines, lines);
-  gather(states, notes->states, words);
+  gather(states, notes->states + k, words);
   for (int lane = 0; lane < LANES; lane++)
     states[lane] = lines[lane] == STATE_SPLIT ? states[lane] : lines[lane];
 }
@@ -279,12 +283,12 @@ static inline void states_gather(const struct CtaCheck *notes, const uint32_t *w
 /* One word of each lane. */
 static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
                         uint32_t k, Sweep *sweep) {
-  LANE_ARRAY uint32_t room[LANES], states[LANES], writers[LANES];
-  const uint32_t *words = words_behind(spread, k, room);
-  states_gather(notes, words, states);
+  LANE_ARRAY uint32_t states[LANES], writers[LANES];
+  const uint32_t *words = spread->word;
+  states_gather(notes, words, k, states);
   if (all_safe(states, sweep->safe)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
-    gather(writers, notes->writers, words);
+    gather(writers, notes->writers + k, words);
     if (all_seen(now, states, writers)) return true;
   }
   uint32_t differing = 0;
@@ -293,7 +297,7 @@ static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spre
   for (int lane = 0; lane < (differing ? LANES : 1); lane++) {
     if (states[lane] == sweep->allowed) continue;
     now->lane = lane;
-    if (!sweep_allows(now, notes, words[lane], states[lane], sweep)) return false;
+    if (!sweep_allows(now, notes, words[lane] + k, states[lane], sweep)) return false;
   }
   return true;
 }
@@ -311,7 +315,7 @@ static bool spread_allows(AccessNow *now, const struct CtaCheck *notes, const Sp
 
 /* When were these words last written? */
 static void find_since(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       const Sweep *sweep, uint32_t *since) {
+                       uint32_t k, const Sweep *sweep, uint32_t *since) {
   LANE_ARRAY uint32_t states[LANES];
   uint32_t last = sweep->same, last_since = UINT32_MAX;
   if (last != STATE_SPLIT) {
@@ -319,40 +323,35 @@ static void find_since(const AccessNow *now, const struct CtaCheck *notes, const
     for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
     return;
   }
-  states_gather(notes, words, states);
+  states_gather(notes, words, k, states);
   for (int lane = 0; lane < LANES; lane++) {
     if (states[lane] != last) last_since = access_since(now->check, last = states[lane]);
     since[lane] = last_since;
   }
 }
 
-/* One word of each lane, of which some were written by operations. */
-static void note_words_read(const AccessNow *now, const struct CtaCheck *notes,
-                            const uint32_t *words, const Sweep *sweep, Reads *reads) {
-  LANE_ARRAY uint32_t noted[LANES], since[LANES];
-  find_since(now, notes, words, sweep, since);
-  gather(noted, reads->words, words);
-  for (int lane = 0; lane < LANES; lane++) noted[lane] = reads_value(now, noted[lane], since[lane]);
-  for (int lane = 0; lane < LANES; lane++) reads->words[words[lane]] = noted[lane];
-}
-
 static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
                              const Sweep *sweep) {
   uint32_t first = spread->least, last = spread->most + spread->words, value = now->time << 1;
+  const uint32_t *words = spread->word;
   bool wide = last - first > WIDE_LINES * LINE_WORDS;
   Reads *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
-  uint32_t *table = reads->words;
   for (int lane = 0; lane < LANES && wide; lane++) {
-    uint32_t line = spread->word[lane] / LINE_WORDS;
+    uint32_t line = words[lane] / LINE_WORDS;
     reads_note_lines(now, notes, reads, line, line);
   }
   for (uint32_t k = 0; k < spread->words; k++) {
+    uint32_t *table = reads->words + k;
     if (sweep->all_plain) {
-      for (int lane = 0; lane < LANES; lane++) table[spread->word[lane] + k] = value;
-    } else {
-      LANE_ARRAY uint32_t room[LANES];
-      note_words_read(now, notes, words_behind(spread, k, room), sweep, reads);
+      for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
+      continue;
     }
+    LANE_ARRAY uint32_t noted[LANES], since[LANES]; /* some were written by operations */
+    find_since(now, notes, words, k, sweep, since);
+    gather(noted, table, words);
+    for (int lane = 0; lane < LANES; lane++)
+      noted[lane] = reads_value(now, noted[lane], since[lane]);
+    for (int lane = 0; lane < LANES; lane++) table[words[lane]] = noted[lane];
   }
 }
 
@@ -410,17 +409,6 @@ static void note_writers(const AccessNow *now, struct CtaCheck *notes, const Spr
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
-/* Have the others' reads of these words been seen? False: perhaps not. */
-static bool spread_reads_seen(const AccessNow *now, const struct CtaCheck *notes,
-                              const Spread *spread) {
-  for (uint32_t k = 0; k < spread->words; k++) {
-    LANE_ARRAY uint32_t room[LANES];
-    const uint32_t *words = words_behind(spread, k, room);
-    if (!reads_all_seen_at(now, notes, words, spread->least + k, spread->most + k)) return false;
-  }
-  return true;
-}
-
 /* The next usual one: anywhere in one CTA's memory. Who reads less than a word is held to all of
  * it here. */
 bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
@@ -458,7 +446,7 @@ bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses
   } else if (now->kind == ENTRY_READ) {
     note_spread_read(now, notes, &spread, &sweep);
   } else {
-    if (!spread_reads_seen(now, notes, &spread)) return false;
+    if (!reads_all_seen_at(now, notes, spread.word, spread.words, least, most)) return false;
     note_spread_written(now, notes, &spread, mask);
   }
   return true;

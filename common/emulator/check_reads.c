@@ -105,20 +105,24 @@ bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t
   return true;
 }
 
-/* The same for one word of each lane, of the words from `least` to `most`. */
 bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t least, uint32_t most) {
+                       uint32_t each, uint32_t least, uint32_t most) {
   const ClusterCheck *check = now->check;
-  if (reads_of_all_seen(now) || reads_alone(now, notes, least, most + 1)) return true;
+  uint32_t end = most + each;
+  if (reads_of_all_seen(now) || reads_alone(now, notes, least, end)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = unseen_reads(now, notes, agent);
-    uint32_t seen = check->clocks[now->agent].seen[agent], noted[LANES];
-    if (!reads || (most - least < NEAR_WORDS && !read_after(reads, least, most + 1, seen)))
-      continue;
-    gather(noted, reads->words, words);
-    if (any_above(noted, 0, 0, seen << 1 | 1)) return false;
-    for (int lane = 0; lane < LANES && reads->bytes; lane++)
-      if (newest_of(reads->bytes + words[lane] * WORD_BYTES, WORD_BYTES) >> 1 > seen) return false;
+    uint32_t seen = check->clocks[now->agent].seen[agent];
+    if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
+    for (uint32_t k = 0; k < each; k++) {
+      LANE_ARRAY uint32_t noted[LANES];
+      gather(noted, reads->words + k, words);
+      if (any_above(noted, 0, 0, seen << 1 | 1)) return false;
+    }
+    for (int lane = 0; lane < LANES && reads->bytes; lane++) {
+      const uint32_t *bytes = reads->bytes + words[lane] * WORD_BYTES;
+      if (newest_of(bytes, each * WORD_BYTES) >> 1 > seen) return false;
+    }
   }
   return true;
 }
