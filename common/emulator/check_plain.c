@@ -21,6 +21,10 @@ typedef struct {
   bool all_plain;   /* so far all words were written by threads, or are unknown */
   uint32_t same;    /* the state of all words, if it is known to be one; else STATE_SPLIT */
   bool parts; /* only parts of the words are accessed: what is wrong with a word may not matter */
+  /* Whose word it is, for a report: in a run, `bytes` of each lane from `first` on; or that lane's
+   * of `words`. */
+  uint32_t first, bytes;
+  const uint32_t *words;
 } Sweep;
 
 /* Of each agent: has it written nothing that this warp does not know, up to which time? If the warp
@@ -40,21 +44,24 @@ static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32
 __attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   const uint32_t *seen = check->clocks[now->agent].seen;
-  Piece behind = {0}; /* ~ of the least */
-  uint32_t furthest = ~check->now;
+  Piece longest = {0}; /* to the end of time */
+  uint32_t rest = ~check->now;
   for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
-    behind = larger(behind, ~known_until(check, seen, at));
-  for (int i = 0; i < AT_ONCE; i++) furthest = behind[i] > furthest ? behind[i] : furthest;
-  check->safe[now->agent] = ~furthest;
+    longest = larger(longest, ~known_until(check, seen, at));
+  for (int i = 0; i < AT_ONCE; i++) rest = longest[i] > rest ? longest[i] : rest;
+  check->safe[now->agent] = ~rest;
   check->safe_found[now->agent] = check->epoch[now->agent];
-  return ~furthest;
+  return ~rest;
 }
 
 static inline Sweep sweep_begin(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   bool found = check->safe_found[now->agent] == check->epoch[now->agent];
-  return (Sweep){found ? check->safe[now->agent] : find_safe(now), UINT32_MAX, true, STATE_SPLIT,
-                 false};
+  Sweep sweep = {.safe = found ? check->safe[now->agent] : find_safe(now),
+                 .allowed = UINT32_MAX,
+                 .all_plain = true,
+                 .same = STATE_SPLIT};
+  return sweep;
 }
 
 /* ---- Many words at once ---- */
@@ -120,6 +127,14 @@ static void note_clean(const AccessNow *now, uint32_t number) {
   if (state->written == FULL_WORD) state->read_by |= 1ull << now->agent;
 }
 
+static int lane_of_word(const Sweep *sweep, uint32_t word) {
+  if (!sweep->words) return (int)((word - sweep->first) * WORD_BYTES / sweep->bytes);
+  for (int lane = 0; lane < LANES; lane++) {
+    if (word - sweep->words[lane] < sweep->bytes / WORD_BYTES) return lane;
+  }
+  return 0;
+}
+
 /* May the access go to a word in this state, and leave it as plain accesses do? */
 static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                          uint32_t number, Sweep *sweep) {
@@ -130,6 +145,7 @@ static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t 
     if (number < FIRST_STATE || !(knows_clean(now, number) || knows_writes(now, number))) {
       if (sweep->parts) return false;
       now->word = word;
+      now->lane = lane_of_word(sweep, word);
       now->by_lane = false;
       uint32_t next = shadow_next(now, number);
       if (now->by_lane || next != (now->kind == ENTRY_READ ? number : plain_of(now))) return false;
@@ -194,7 +210,7 @@ static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t
       if (state != last) since = access_since(now->check, last = state);
       words[i] = reads_value(now, words[i], since);
     }
-  } else if (count == LANES) {
+  } else if (count == LANES) { /* so many that the compiler knows it */
     for (uint32_t i = 0; i < LANES; i++) words[i] = value;
   } else {
     for (uint32_t i = 0; i < count; i++) words[i] = value;
@@ -234,10 +250,15 @@ static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint3
   plain_forget_layouts(notes, first, count);
 }
 
-/* All words from `first` on, `bytes` of each lane. */
-static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes) {
+/* All words from `first` on, `bytes` of each lane; of which lane, `words` tells, unless it is NULL:
+ * then they are in order. */
+static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes,
+                      const uint32_t *words) {
   uint32_t count = LANES * bytes / WORD_BYTES;
   Sweep sweep = sweep_begin(now);
+  sweep.first = first;
+  sweep.bytes = bytes;
+  sweep.words = words;
   if (!chunks_allow(now, notes, first, count, &sweep) &&
       !run_allows(now, notes, first, count, &sweep))
     return false;
@@ -253,12 +274,11 @@ static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, ui
 /* The usual access: a whole warp, one behind the other. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   uint32_t first = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
+  if (rank != now->warp->cta->rank || address % WORD_BYTES != 0) return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
-  if (rank != now->warp->cta->rank || address % WORD_BYTES != 0 ||
-      first + LANES * bytes / WORD_BYTES > notes->words)
-    return false;
+  if (first + LANES * bytes / WORD_BYTES > notes->words) return false;
   now->rank = rank;
-  return touch_run(now, notes, first, bytes);
+  return touch_run(now, notes, first, bytes, NULL);
 }
 
 /* ---- Words anywhere ---- */
@@ -296,7 +316,6 @@ static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spre
   if (!differing && spread->words == 1) sweep->same = states[0];
   for (int lane = 0; lane < (differing ? LANES : 1); lane++) {
     if (states[lane] == sweep->allowed) continue;
-    now->lane = lane;
     if (!sweep_allows(now, notes, words[lane] + k, states[lane], sweep)) return false;
   }
   return true;
@@ -434,12 +453,14 @@ bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses
   if (most + spread.words > notes->words || notes->exited) return false;
   now->rank = rank;
   if (bytes == WORD_BYTES && mask == UINT32_MAX && is_permuted_run(&spread) &&
-      touch_run(now, notes, least, bytes)) {
+      touch_run(now, notes, least, bytes, spread.word)) {
     if (now->kind == ENTRY_WRITE) note_writers(now, notes, &spread);
     return true;
   }
   Sweep sweep = sweep_begin(now);
   sweep.parts = bytes < WORD_BYTES;
+  sweep.words = spread.word;
+  sweep.bytes = spread.words * WORD_BYTES;
   if (!spread_allows(now, notes, &spread, &sweep)) return false;
   if (bytes < WORD_BYTES) {
     note_parts_read(now, notes, &spread, mask, addresses, bytes);

@@ -49,7 +49,7 @@ static const Reads *unseen_reads(const AccessNow *now, const struct CtaCheck *no
                                  uint32_t agent) {
   const ClusterCheck *check = now->check;
   bool seen = check->clocks[now->agent].seen[agent] >= check->last_read[agent];
-  return seen || agent == now->agent ? NULL : notes->reads[agent];
+  return seen ? NULL : notes->reads[agent];
 }
 
 static uint32_t newest_of(const uint32_t *noted, uint32_t count) {

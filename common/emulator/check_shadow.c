@@ -143,8 +143,9 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   bool clean;
   now->by_lane = false;
   uint32_t next = move_on(now, number, &clean);
-  /* An access that was in order stays so: what a warp has seen it never forgets. */
-  if (clean && !now->by_lane) {
+  /* An access that was in order stays so: what a warp has seen it never forgets. (Of a read of what
+   * nothing has written, the state holds the time.) */
+  if (clean && !now->by_lane && !(reads && next != number)) {
     uint32_t kept = plain && next == plain_of(now) ? PLAIN : next;
     *memo = (Memo){number, kept, now->agent, time, what, how};
   }

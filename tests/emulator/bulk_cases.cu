@@ -67,8 +67,9 @@ static const char *const plain_names[PLAIN_KINDS] = {"cp.async.ca 4",
   X("min.s64")                                                                                \
   X("min.f16")                                                                                \
   X("min.bf16")                                                                               \
-  X("max.u32") X("max.s32") X("max.u64") X("max.s64") X("max.f16") X("max.bf16") X("and.b32") \
-      X("and.b64") X("or.b32") X("or.b64") X("xor.b32") X("xor.b64")
+  X("max.u32")                                                                                \
+  X("max.s32") X("max.u64") X("max.s64") X("max.f16") X("max.bf16") X("and.b32") X("and.b64") \
+      X("or.b32") X("or.b64") X("xor.b32") X("xor.b64")
 #define TO_PEER(X) \
   X("add.u32")     \
   X("add.s32")     \
