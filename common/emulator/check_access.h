@@ -51,6 +51,20 @@ static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) 
   return number == STATE_NEVER_WRITTEN ? 0 : state_at(check, number)->since;
 }
 
+/* cp.async: the lane, the first or the second, whose piece the word is in. */
+static inline int access_lane_of_copy(const AccessNow *now, bool second) {
+  int found = now->lane;
+  const SharedPiece *piece = now->copies;
+  for (LaneMask left = now->operation->lanes; left; piece++, left &= left - 1) {
+    uint32_t behind = now->word * WORD_BYTES - SHARED_OFFSET(piece->address);
+    if (SHARED_RANK(piece->address) != now->rank || behind >= piece->bytes) continue;
+    found = __builtin_ctz(left);
+    if (!second) break;
+    second = false;
+  }
+  return found;
+}
+
 #define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
 
 /* check_plain.c: false: nothing has been done, look at each word. */

@@ -51,6 +51,7 @@ const char *const past_kind_names[] = {
 static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
   if (operation->kind == ASYNC_WGMMA) return -1;
   if (!operation->lanes) return operation->lane;
+  if (operation == now->operation) return access_lane_of_copy(now, false);
   return now->check->ctas[now->rank].writers[now->word] % LANES;
 }
 

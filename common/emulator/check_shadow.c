@@ -64,14 +64,14 @@ static void look_at_past(const AccessNow *now, uint32_t number, Past *past) {
   }
 }
 
-/* cp.async: whose piece is it? */
-static int lane_of_copy(const AccessNow *now) {
-  LaneMask left = now->operation->lanes;
-  for (const SharedPiece *piece = now->copies; left; piece++, left &= left - 1) {
-    uint32_t behind = now->word * WORD_BYTES - SHARED_OFFSET(piece->address);
-    if (SHARED_RANK(piece->address) == now->rank && behind < piece->bytes) return first_lane(left);
+/* cp.async: of two lanes that copy to one place the first has been there when the second comes. */
+static void find_lane_of_copy(AccessNow *now, const Past *past) {
+  bool twice = false;
+  for (unsigned i = 0; i < past->count; i++) {
+    const Entry *entry = &past->entries[i];
+    twice |= entry->kind == ENTRY_ASYNC_WRITE && entry->operation == now->operation;
   }
-  return now->lane;
+  now->lane = access_lane_of_copy(now, twice);
 }
 
 /* Checks the access against the word's past and returns its new state; *clean tells whether there
@@ -82,7 +82,7 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   *clean = true;
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
   look_at_past(now, number, &past);
-  if (now->copies) now->lane = lane_of_copy(now);
+  if (now->copies) find_lane_of_copy(now, &past);
   bool unwritten = past_unwritten(now, past.written);
   bool writing = access_writes(now);
   Entry entries[ENTRIES_MOST + 1];
