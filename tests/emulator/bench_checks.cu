@@ -308,16 +308,21 @@ __global__ void cp_async_4(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
+// Half of the threads fill, half of them read.
+__device__ void begin_stage(uint64_t *full, uint64_t *empty) {
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, THREADS / 2);
+    mbarrier_init(empty, THREADS / 2);
+  }
+  __syncthreads();
+}
+
 // cp.async that counts on an mbarrier; the other half of the warps reads.
 __global__ void cp_async_mbarrier(int *out, const int *in, int rounds) {
   __shared__ int4 tile[THREADS / 2];
   __shared__ uint64_t full, empty;
   int sum = 0, half = threadIdx.x % (THREADS / 2);
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, THREADS / 2);
-    mbarrier_init(&empty, THREADS / 2);
-  }
-  __syncthreads();
+  begin_stage(&full, &empty);
   for (int r = 0; r < rounds; r++) {
     if (threadIdx.x < THREADS / 2) {
       mbarrier_wait_parity(&empty, (r & 1) ^ 1);
@@ -339,11 +344,7 @@ __global__ void producer_consumer(int *out, const int *in, int rounds) {
   __shared__ int tile[THREADS / 2];
   __shared__ uint64_t full, empty;
   int sum = 0, half = threadIdx.x % (THREADS / 2);
-  if (threadIdx.x == 0) {
-    mbarrier_init(&full, THREADS / 2);
-    mbarrier_init(&empty, THREADS / 2);
-  }
-  __syncthreads();
+  begin_stage(&full, &empty);
   for (int r = 0; r < rounds; r++) {
     if (threadIdx.x < THREADS / 2) {
       mbarrier_wait_parity(&empty, (r & 1) ^ 1);

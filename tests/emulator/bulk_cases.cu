@@ -51,34 +51,17 @@ static const char *const plain_names[PLAIN_KINDS] = {"cp.async.ca 4",
                                                      "bulk prefetch",
                                                      "fences"};
 
-#define TO_GLOBAL(X)                                                                        \
-  X("add.u32")                                                                              \
-  X("add.s32")                                                                              \
-  X("add.u64")                                                                              \
-  X("add.f32")                                                                              \
-  X("add.f64")                                                                              \
-  X("add.noftz.f16")                                                                        \
-  X("add.noftz.bf16")                                                                       \
-  X("inc.u32")                                                                              \
-  X("dec.u32")                                                                              \
-  X("min.u32")                                                                              \
-  X("min.s32")                                                                              \
-  X("min.u64")                                                                              \
-  X("min.s64")                                                                              \
-  X("min.f16")                                                                              \
-  X("min.bf16")                                                                             \
-  X("max.u32")                                                                              \
-  X("max.s32")                                                                              \
-  X("max.u64")                                                                              \
-  X("max.s64") X("max.f16") X("max.bf16") X("and.b32") X("and.b64") X("or.b32") X("or.b64") \
-      X("xor.b32") X("xor.b64")
-#define TO_PEER(X) \
-  X("add.u32")     \
-  X("add.s32")     \
-  X("add.u64")     \
-  X("inc.u32")     \
-  X("dec.u32")     \
-  X("min.u32") X("min.s32") X("max.u32") X("max.s32") X("and.b32") X("or.b32") X("xor.b32")
+// clang-format off
+#define TO_GLOBAL(X)                                                                         \
+  X("add.u32") X("add.s32") X("add.u64") X("add.f32") X("add.f64")                           \
+  X("add.noftz.f16") X("add.noftz.bf16") X("inc.u32") X("dec.u32")                           \
+  X("min.u32") X("min.s32") X("min.u64") X("min.s64") X("min.f16") X("min.bf16")             \
+  X("max.u32") X("max.s32") X("max.u64") X("max.s64") X("max.f16") X("max.bf16")             \
+  X("and.b32") X("and.b64") X("or.b32") X("or.b64") X("xor.b32") X("xor.b64")
+#define TO_PEER(X)                                                                           \
+  X("add.u32") X("add.s32") X("add.u64") X("inc.u32") X("dec.u32") X("min.u32") X("min.s32") \
+  X("max.u32") X("max.s32") X("and.b32") X("or.b32") X("xor.b32")
+// clang-format on
 #define NAME(form) form,
 static const char *const global_names[] = {TO_GLOBAL(NAME)};
 static const char *const peer_names[] = {TO_PEER(NAME)};
