@@ -25,7 +25,6 @@ enum {
   PLACES = 1 << 14,     /* of so many times the instruction is known */
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
-  AT_ONCE = 16, /* places of a vector: loops over whole such pieces need no tail */
   WARPS_OF_GROUP = 4
 };
 
@@ -252,8 +251,15 @@ struct ClusterCheck {
   bool layouts_asked; /* check_layout.c is to look at plain reads */
 };
 
-/* So many places of a vector, in one register of the host. Every vector stands at a multiple of
- * its size. */
+/* So many places of a vector, in one register of the host; loops over whole such pieces need no
+ * tail. Every vector stands at a multiple of its size. */
+#if defined(__AVX512F__)
+enum { AT_ONCE = 16 };
+#elif defined(__AVX__)
+enum { AT_ONCE = 8 };
+#else
+enum { AT_ONCE = 4 };
+#endif
 typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
 static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
   return (Piece *)(void *)(vector + place);
