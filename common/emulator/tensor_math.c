@@ -264,8 +264,9 @@ static inline bool any_negative(Ints a) {
 #endif
 
 /* Of f32 a zero has nearly the exponent of a subnormal, an infinity or NaN 128: results that far
- * out are left to add_products anyway. */
-static inline Ints accumulator_exponents(bool half, Ints bits) {
+ * out are left to add_products anyway. (Always inline: a host without AVX cannot hand over such a
+ * vector.) */
+__attribute__((always_inline)) static inline Ints accumulator_exponents(bool half, Ints bits) {
   if (!half) return ((bits >> 23) & 255) - 127;
   const Ints field = (bits >> 10) & 31, nothing = (bits & 0x7fff) == 0;
   const Ints exponent = field - (field == 0) - 15;
