@@ -3,6 +3,8 @@
 # it sees every race in shared memory: random accesses, held against each other one by one.
 #   EMULATOR_COMPOSITIONS=500   how many of the kernels; 40 unless told
 
+bats_require_minimum_version 1.5.0
+
 setup() {
   cd "$BATS_TEST_DIRNAME/.." || return 1
   program=build/tests/emulator/correct_pipelines
@@ -58,4 +60,14 @@ runs_silently() {
   [ "$status" -eq 2 ]
   run build/tests/emulator/random_accesses --count
   [ "$status" -eq 2 ]
+}
+
+@test "more cp.async than are kept in mind: one wait is enough for all" {
+  program=build/tests/emulator/many_copies
+  for schedule in late early random:1 random:2; do
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr common/emulator/emulate $program
+    echo "$schedule: $output $stderr"
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+  done
 }

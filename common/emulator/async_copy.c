@@ -84,6 +84,10 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static void forget_oldest_copy(struct WarpAsync *async) {
   AsyncOperation *operation = async->copy_first;
+  /* From here on it is taken as waited for: better a miss than a false accusation. */
+  LaneMask unwaited = operation->copy.lanes & ~operation->copy.waited;
+  if (operation->check && unwaited)
+    check_copies_waited(operation->warp, unwaited, operation->check);
   async->copy_first = operation->next_of_thread;
   if (!async->copy_first) async->copy_last = NULL;
   async->copy_count--;

@@ -7,7 +7,7 @@
  * own. */
 #include <stdlib.h>
 
-#include "check_state.h"
+#include "check_access.h"
 
 /* Does any warp of the CTA know that the clock (or the barrier's phases) at this place of the
  * vectors has come so far? */
@@ -78,21 +78,26 @@ static void look_at_entry(Cta *cta, const Entry *entry) {
                                          : "copies into shared memory of");
 }
 
+/* Reads of a peer count as long as nobody has written there since. */
 static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
   const ClusterCheck *check = cta->cluster->check;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     const Reads *reads = notes->reads[agent];
     if (!reads || agent / check->warps_per_cta == cta->rank) continue;
     uint32_t last = 0;
-    for (uint32_t word = 0; word < notes->words; word++)
-      last = reads->words[word] > last ? reads->words[word] : last;
-    for (uint32_t byte = 0; byte < notes->words * WORD_BYTES && reads->bytes; byte++)
-      last = reads->bytes[byte] > last ? reads->bytes[byte] : last;
+    for (uint32_t word = 0; word < notes->words; word++) {
+      uint32_t time = reads->words[word] >> 1, since = access_since(check, states_of(notes, word));
+      for (uint32_t i = 0; i < WORD_BYTES && reads->bytes; i++) {
+        uint32_t of_byte = reads->bytes[word * WORD_BYTES + i] >> 1;
+        time = of_byte > time ? of_byte : time;
+      }
+      if (time > since && time > last) last = time;
+    }
     Entry entry = {.kind = ENTRY_READ,
                    .agent = agent & AGENT_MOST,
-                   .clock = last >> 1,
-                   .in = order_place(check, last >> 1).in};
-    if (last >> 1 > check->start) look_at_entry(cta, &entry);
+                   .clock = last,
+                   .in = order_place(check, last).in};
+    if (last > check->start) look_at_entry(cta, &entry);
   }
 }
 

@@ -11,9 +11,7 @@ enum { ENTRIES_MOST = 40 /* of a state; older ones are forgotten beyond it */ };
 
 static bool same_actor(const Entry *entry, const AccessNow *now) {
   if (entry->kind != now->kind || entry->mask != now->mask) return false;
-  if (entry->kind == ENTRY_READ) {
-    return entry->agent == now->agent && entry->strong == now->strong;
-  }
+  if (entry->kind == ENTRY_READ) return entry->agent == now->agent;
   /* Operations of one warp on the tensor cores are over in order: the newest stands for all. */
   return entry->kind == ENTRY_ASYNC_READ && entry->operation->agent == now->agent &&
          entry->operation->kind == ASYNC_WGMMA && now->operation->kind == ASYNC_WGMMA;

@@ -132,7 +132,7 @@ struct AsyncCheck {
  * words with the same past, so that a tile costs one state and its words a number each. */
 typedef enum {
   ENTRY_WRITE,       /* generic */
-  ENTRY_READ,        /* volatile, of parts of a word, or of what nothing had written */
+  ENTRY_READ,        /* in a state only of what nothing had written: see check_reads.c */
   ENTRY_ASYNC_WRITE, /* by an operation */
   ENTRY_ASYNC_READ,
   ENTRY_BARRIER /* a live mbarrier stands here */
@@ -353,8 +353,6 @@ void states_collect(ClusterCheck *check);
 static inline void states_make_room(ClusterCheck *check) {
   if (check->state_count > check->state_limit) states_collect(check);
 }
-/* Are all these words in one state, and in which? */
-bool states_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t *state);
 void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);
 /* Moves the words from `word` on that are in `state` to `next`; returns the first that is not. */
 uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,

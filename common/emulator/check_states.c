@@ -242,15 +242,6 @@ static uint32_t in_line(uint32_t word, uint32_t end) {
   return (end < line_end ? end : line_end) - word;
 }
 
-bool states_alike(const struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t *state) {
-  *state = states_of(notes, word);
-  for (uint32_t end = word + count, part; word < end; word += part) {
-    part = in_line(word, end);
-    if (!line_alike(notes, word, part, *state)) return false;
-  }
-  return true;
-}
-
 void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state) {
   for (uint32_t end = word + count, part; word < end; word += part) {
     part = in_line(word, end);
