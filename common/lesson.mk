@@ -54,7 +54,7 @@ CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $
   $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 EMULATOR_FLAGS := $(CC_FLAGS) -O3 -march=native -fno-math-errno -ffp-contract=off \
-  -fno-strict-aliasing -fno-semantic-interposition -pthread
+  -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
 
 # ---- What there is to build ----
 CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
@@ -92,7 +92,7 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
   $(BUILD)/common/tensor-map)
 # The emulator encodes tensor maps with the very files that the lessons use; the one that asks the
 # driver is not among them.
-EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*.c) \
+EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
 EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
@@ -242,7 +242,7 @@ $(BUILD)/emulator/libcuda.so.1: $(BUILD)/emulator/libcudart.so.13
 $(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_OBJECTS) $(ROOT)/common/lesson.mk
 	@mkdir -p $(@D)
 	$(call say,cc  )
-	$(Q)$(CC) $(EMULATOR_FLAGS) -I$(ROOT)/common/emulator -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ \
+	$(Q)$(CC) $(EMULATOR_FLAGS) -MMD -MP -MF $@.d -MT $@ \
 	  -o $@ $< $(EMULATOR_OBJECTS) -pthread -ldl -lm
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d)

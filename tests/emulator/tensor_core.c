@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mma.h"
+#include "tensor_core/mma.h"
 #include "mma_cases.h"
 #include "tensor_inputs.h"
-#include "wgmma.h"
+#include "tensor_core/wgmma.h"
 #include "wgmma_cases.h"
 
 static const char *folder = "tests/emulator/recorded";

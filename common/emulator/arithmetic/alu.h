@@ -1,0 +1,133 @@
+/* alu.h: how the rooms of arithmetic are written: columns in, a column out.
+ *
+ * A handler computes all 32 lanes into an array of its own, then stores those of the mask: the
+ * loops have no branch and no alias, so the compiler turns them into vector code, and it does not
+ * matter that the destination may share slots with a source. */
+#ifndef EMULATOR_ALU_H
+#define EMULATOR_ALU_H
+
+#include <string.h>
+
+#include "base/emulator.h"
+#include "ptx/form.h"
+
+static inline void store_u32(Warp *warp, unsigned slot, LaneMask mask, const uint32_t *result) {
+  uint32_t *column = column_u32(warp, slot);
+  if (mask == ~0u) {
+    memcpy(column, result, LANES * 4);
+    return;
+  }
+  for (int lane = 0; lane < LANES; lane++)
+    column[lane] = ((mask >> lane) & 1u) ? result[lane] : column[lane];
+}
+
+static inline void store_u64(Warp *warp, unsigned slot, LaneMask mask, const uint64_t *result) {
+  uint64_t *column = column_u64(warp, slot);
+  if (mask == ~0u) {
+    memcpy(column, result, LANES * 8);
+    return;
+  }
+  for (int lane = 0; lane < LANES; lane++)
+    column[lane] = ((mask >> lane) & 1u) ? result[lane] : column[lane];
+}
+
+static inline LaneMask predicate_lanes(const Warp *warp, const Operand *operand) {
+  LaneMask lanes = operand->kind == OPERAND_PREDICATE ? warp->predicates[operand->slot]
+                                                      : (operand->constant_value ? ~0u : 0u);
+  return operand->negated ? ~lanes : lanes;
+}
+
+static inline void store_predicate(Warp *warp, const Operand *operand, LaneMask mask,
+                                   LaneMask value) {
+  if (operand->kind != OPERAND_PREDICATE) return; /* "_" */
+  LaneMask *lanes = &warp->predicates[operand->slot];
+  *lanes = (*lanes & ~mask) | (value & mask);
+}
+
+static inline float float_of(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+static inline uint32_t bits_of_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, 4);
+  return bits;
+}
+static inline double double_of(uint64_t bits) {
+  double value;
+  memcpy(&value, &bits, 8);
+  return value;
+}
+static inline uint64_t bits_of_double(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, 8);
+  return bits;
+}
+
+/* HANDLER(name, bits of d, sources, expression): the expression sees each source's lane as an
+ * unsigned value of its width, named a, b, c; a 16-bit result must be cut to 16 bits by it. */
+#define HANDLER_BEGIN(name) \
+  static StepResult name(Warp *warp, const Instruction *in, LaneMask mask) {
+#define HANDLER_END(width)                   \
+  store_u##width(warp, in->d, mask, result); \
+  return STEP_NEXT;                          \
+  }
+#define HANDLER1(name, to, from_a, expression)                      \
+  HANDLER_BEGIN(name)                                               \
+  LANE_ARRAY uint##to##_t result[LANES];                            \
+  const uint##from_a##_t *column_a = column_u##from_a(warp, in->a); \
+  for (int lane = 0; lane < LANES; lane++) {                        \
+    const uint##from_a##_t a = column_a[lane];                      \
+    result[lane] = (uint##to##_t)(expression);                      \
+  }                                                                 \
+  HANDLER_END(to)
+#define HANDLER2(name, to, from_a, from_b, expression)              \
+  HANDLER_BEGIN(name)                                               \
+  LANE_ARRAY uint##to##_t result[LANES];                            \
+  const uint##from_a##_t *column_a = column_u##from_a(warp, in->a); \
+  const uint##from_b##_t *column_b = column_u##from_b(warp, in->b); \
+  for (int lane = 0; lane < LANES; lane++) {                        \
+    const uint##from_a##_t a = column_a[lane];                      \
+    const uint##from_b##_t b = column_b[lane];                      \
+    result[lane] = (uint##to##_t)(expression);                      \
+  }                                                                 \
+  HANDLER_END(to)
+#define HANDLER3(name, to, from_a, from_b, from_c, expression)      \
+  HANDLER_BEGIN(name)                                               \
+  LANE_ARRAY uint##to##_t result[LANES];                            \
+  const uint##from_a##_t *column_a = column_u##from_a(warp, in->a); \
+  const uint##from_b##_t *column_b = column_u##from_b(warp, in->b); \
+  const uint##from_c##_t *column_c = column_u##from_c(warp, in->c); \
+  for (int lane = 0; lane < LANES; lane++) {                        \
+    const uint##from_a##_t a = column_a[lane];                      \
+    const uint##from_b##_t b = column_b[lane];                      \
+    const uint##from_c##_t c = column_c[lane];                      \
+    result[lane] = (uint##to##_t)(expression);                      \
+  }                                                                 \
+  HANDLER_END(to)
+
+typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+
+/* Each family offers its rows' decoders; alu.c joins them into alu_rows. */
+Decode decode_mov, decode_selp, decode_slct, decode_set, decode_setp; /* alu_compare.c */
+Decode decode_logic, decode_not, decode_cnot, decode_lop3, decode_shift, decode_shf, decode_prmt,
+    decode_bfe, decode_bfi, decode_szext, decode_bmsk, decode_count, decode_bfind, decode_brev,
+    decode_fns;                                                    /* alu_bits.c */
+Decode decode_integer_dot, decode_sad, decode_mul24, decode_carry; /* alu_integer.c */
+
+/* add, sub, mul, mad, fma, div, rem, abs, neg, min, max exist for several families: alu.c looks at
+ * the type and asks the family's own decoder. */
+typedef bool FamilyDecode(Form *form, Type type);
+FamilyDecode integer_add, integer_sub, integer_mul, integer_mad, integer_div, integer_rem,
+    integer_abs, integer_neg, integer_min, integer_max;
+FamilyDecode float_add, float_sub, float_mul, float_fma, float_div, float_abs, float_neg, float_min,
+    float_max;
+FamilyDecode half_add, half_sub, half_mul, half_fma, half_abs, half_neg, half_min, half_max;
+Decode decode_rcp, decode_sqrt, decode_rsqrt, decode_sin, decode_cos, decode_lg2, decode_ex2,
+    decode_tanh;                      /* alu_special.c */
+Decode decode_testp, decode_copysign; /* alu_float.c */
+Decode decode_cvt, decode_cvt_pack;   /* alu_convert.c */
+Decode decode_video;                  /* alu_video.c */
+
+#endif

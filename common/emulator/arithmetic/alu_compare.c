@@ -1,0 +1,490 @@
+/* alu_compare.c: moves, selections and comparisons: mov selp slct set setp. */
+#include <math.h>
+
+#include "arithmetic/alu.h"
+#include "base/half.h"
+
+/* ---- mov -----
+ *
+ * mov.b32 d, a copies; with a vector on one side it takes values apart or puts them together, the
+ * first element lowest. */
+
+static StepResult move_u32(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (in->d != in->a) store_u32(warp, in->d, mask, column_u32(warp, in->a));
+  return STEP_NEXT;
+}
+HANDLER1(move_u16, 32, 32, a & 0xffffu)
+static StepResult move_u64(Warp *warp, const Instruction *in, LaneMask mask) {
+  LANE_ARRAY uint64_t copy[LANES]; /* the two may share one of their slots */
+  memcpy(copy, column_u64(warp, in->a), sizeof copy);
+  store_u64(warp, in->d, mask, copy);
+  return STEP_NEXT;
+}
+/* The address of a .local symbol: the frame's, plus where the symbol stands in it. */
+HANDLER1(move_sum_u32, 32, 32, a + (uint32_t)in->operand[1].offset)
+HANDLER1(move_sum_u64, 64, 64, a + (uint64_t)in->operand[1].offset)
+static StepResult move_predicate(Warp *warp, const Instruction *in, LaneMask mask) {
+  store_predicate(warp, &in->operand[0], mask, predicate_lanes(warp, &in->operand[1]));
+  return STEP_NEXT;
+}
+
+/* Any mixture of registers, vectors and literals, by way of the 16 bytes of each lane. */
+typedef struct {
+  uint16_t slot;
+  uint8_t bytes, offset;
+  bool wanted;
+} MovePart;
+typedef struct {
+  int source_count, destination_count;
+  MovePart source[16], destination[16];
+} Move;
+
+static StepResult move_parts(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Move *move = in->decoded;
+  LANE_ARRAY uint8_t value[LANES][16];
+  for (int i = 0; i < move->source_count; i++) {
+    MovePart part = move->source[i];
+    const uint8_t *column = (const uint8_t *)column_u32(warp, part.slot);
+    unsigned stride = part.bytes <= 4 ? 4 : part.bytes;
+    for (int lane = 0; lane < LANES; lane++)
+      memcpy(value[lane] + part.offset, column + (size_t)lane * stride, part.bytes);
+  }
+  for (int i = 0; i < move->destination_count; i++) {
+    MovePart part = move->destination[i];
+    if (!part.wanted) continue;
+    uint8_t *column = (uint8_t *)column_u32(warp, part.slot);
+    unsigned stride = part.bytes <= 4 ? 4 : part.bytes;
+    for (int lane = 0; lane < LANES; lane++) {
+      if (!((mask >> lane) & 1u)) continue;
+      uint8_t *to = column + (size_t)lane * stride;
+      if (part.bytes < 4) memset(to, 0, 4);
+      memcpy(to, value[lane] + part.offset, part.bytes);
+    }
+  }
+  return STEP_NEXT;
+}
+
+static Type bits_type(uint32_t bytes) {
+  switch (bytes) {
+    case 1:
+      return TYPE_B8;
+    case 2:
+      return TYPE_B16;
+    case 4:
+      return TYPE_B32;
+    case 8:
+      return TYPE_B64;
+    case 16:
+      return TYPE_B128;
+    default:
+      return TYPE_NONE;
+  }
+}
+
+static int split_operand(Form *form, const Operand *operand, uint32_t bytes, bool destination,
+                         MovePart *parts) {
+  bool vector = operand->kind == OPERAND_VECTOR;
+  uint32_t count = vector ? operand->count : 1;
+  if (count == 0 || count > 16 || bits_type(bytes / count) == TYPE_NONE || bytes % count != 0) {
+    form_fail(form, "the vector does not divide the type evenly");
+    return 0;
+  }
+  Type type = bits_type(bytes / count);
+  for (uint32_t i = 0; i < count; i++) {
+    const Operand *element = vector ? &operand->elements[i] : operand;
+    parts[i].bytes = (uint8_t)(bytes / count);
+    parts[i].offset = (uint8_t)(i * (bytes / count));
+    parts[i].wanted = element->kind != OPERAND_SINK;
+    if (destination && !parts[i].wanted) continue;
+    if (destination && (element->kind != OPERAND_REGISTER || element->constant)) {
+      form_fail(form, "a destination is no register");
+      return 0;
+    }
+    parts[i].slot = form_value(form, element, type);
+  }
+  return (int)count;
+}
+
+bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  Type type = form_type(&form);
+  if (!form_operands(&form, 2, 2)) return false;
+  if (type == TYPE_PREDICATE) {
+    form_predicate_destination(&form, 0);
+    form_predicate(&form, 1);
+    return form_end(&form, move_predicate);
+  }
+  uint32_t bytes = type_bytes(type);
+  if (bytes < 2 || type > TYPE_F64 || type == TYPE_U16X2 || type == TYPE_S16X2)
+    return form_fail(&form, "mov has no such type");
+  if (out->operand[0].kind == OPERAND_REGISTER && out->operand[1].kind == OPERAND_REGISTER &&
+      bytes < 16) {
+    if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
+    if (out->operand[1].offset != 0)
+      return form_end(&form, bytes == 8 ? move_sum_u64 : move_sum_u32);
+    return form_end(&form, bytes == 8 ? move_u64 : bytes == 4 ? move_u32 : move_u16);
+  }
+  Move *move = decoder_allocate(decoder, sizeof *move);
+  move->destination_count = split_operand(&form, &out->operand[0], bytes, true, move->destination);
+  move->source_count = split_operand(&form, &out->operand[1], bytes, false, move->source);
+  out->decoded = move;
+  return form_end(&form, move_parts);
+}
+
+/* ---- selp, slct -----
+ */
+static StepResult select_u32(Warp *warp, const Instruction *in, LaneMask mask) {
+  LANE_ARRAY uint32_t result[LANES];
+  const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
+  LaneMask chosen = predicate_lanes(warp, &in->operand[3]);
+  for (int lane = 0; lane < LANES; lane++)
+    result[lane] = ((chosen >> lane) & 1u) ? a[lane] : b[lane];
+  store_u32(warp, in->d, mask, result);
+  return STEP_NEXT;
+}
+static StepResult select_u64(Warp *warp, const Instruction *in, LaneMask mask) {
+  LANE_ARRAY uint64_t result[LANES];
+  const uint64_t *a = column_u64(warp, in->a), *b = column_u64(warp, in->b);
+  LaneMask chosen = predicate_lanes(warp, &in->operand[3]);
+  for (int lane = 0; lane < LANES; lane++)
+    result[lane] = ((chosen >> lane) & 1u) ? a[lane] : b[lane];
+  store_u64(warp, in->d, mask, result);
+  return STEP_NEXT;
+}
+
+bool decode_selp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  Type type = form_type(&form);
+  uint32_t bytes = type_bytes(type);
+  if (!form_operands(&form, 4, 4)) return false;
+  if (bytes < 2 || bytes > 8 || type > TYPE_F64) return form_fail(&form, "selp has no such type");
+  out->d = form_destination(&form, 0, type);
+  out->a = form_source(&form, 1, type);
+  out->b = form_source(&form, 2, type);
+  form_predicate(&form, 3);
+  return form_end(&form, bytes == 8 ? select_u64 : select_u32);
+}
+
+/* A NaN is not >= 0: it chooses b. A subnormal flushed by .ftz is zero, and -0 >= 0. */
+static bool choose_float(uint32_t c) { return float_of(c) >= 0; }
+static bool choose_float_flushed(uint32_t c) { return float_of(c) >= 0 || (c & 0x7f800000u) == 0; }
+HANDLER3(slct_s32_u32, 32, 32, 32, 32, (int32_t)c >= 0 ? a : b)
+HANDLER3(slct_s32_u64, 64, 64, 64, 32, (int32_t)c >= 0 ? a : b)
+HANDLER3(slct_f32_u32, 32, 32, 32, 32, choose_float(c) ? a : b)
+HANDLER3(slct_f32_u64, 64, 64, 64, 32, choose_float(c) ? a : b)
+HANDLER3(slct_f32_ftz_u32, 32, 32, 32, 32, choose_float_flushed(c) ? a : b)
+HANDLER3(slct_f32_ftz_u64, 64, 64, 64, 32, choose_float_flushed(c) ? a : b)
+
+bool decode_slct(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  Type type = form_type(&form), by = form_type(&form);
+  bool flush = form_take(&form, "ftz");
+  uint32_t bytes = type_bytes(type);
+  if (bytes < 2 || bytes > 8 || type > TYPE_F64 || (by != TYPE_S32 && by != TYPE_F32) ||
+      (flush && by != TYPE_F32))
+    return form_fail(&form, "slct has no such types");
+  if (!form_columns(&form, type, type, type, by)) return false;
+  if (by == TYPE_S32) return form_end(&form, bytes == 8 ? slct_s32_u64 : slct_s32_u32);
+  if (flush) return form_end(&form, bytes == 8 ? slct_f32_ftz_u64 : slct_f32_ftz_u32);
+  return form_end(&form, bytes == 8 ? slct_f32_u64 : slct_f32_u32);
+}
+
+/* ---- set, setp -----
+ *
+ * A comparison makes a lane mask of two columns. */
+typedef LaneMask Compare(const void *a, const void *b);
+
+typedef enum {
+  EQ,
+  NE,
+  LT,
+  LE,
+  GT,
+  GE,
+  EQU,
+  NEU,
+  LTU,
+  LEU,
+  GTU,
+  GEU,
+  NUM,
+  NAN_,
+  COMPARE_COUNT
+} CompareOperator;
+
+#define COMPARE(name, storage, type, read, condition)                \
+  static LaneMask name(const void *a_column, const void *b_column) { \
+    const storage *as = a_column, *bs = b_column;                    \
+    LaneMask lanes = 0;                                              \
+    for (int lane = 0; lane < LANES; lane++) {                       \
+      const type a = read(as[lane]), b = read(bs[lane]);             \
+      lanes |= (LaneMask)((condition) ? 1u : 0u) << lane;            \
+    }                                                                \
+    return lanes;                                                    \
+  }
+#define COMPARE_INTEGER(suffix, storage, type)                                                    \
+  COMPARE(eq_##suffix, storage, type, (type), a == b)                                             \
+  COMPARE(ne_##suffix, storage, type, (type), a != b)                                             \
+  COMPARE(lt_##suffix, storage, type, (type), a < b)                                              \
+  COMPARE(le_##suffix, storage, type, (type), a <= b)                                             \
+  COMPARE(gt_##suffix, storage, type, (type), a > b)                                              \
+  COMPARE(ge_##suffix, storage, type, (type), a >= b)                                             \
+  static Compare *const compare_##suffix[COMPARE_COUNT] = {eq_##suffix, ne_##suffix, lt_##suffix, \
+                                                           le_##suffix, gt_##suffix, ge_##suffix};
+#define COMPARE_FLOAT(suffix, storage, type, read)                          \
+  COMPARE_FLOAT_ORDERED(suffix, storage, type, read)                        \
+  COMPARE(equ_##suffix, storage, type, read, !(a < b) && !(a > b))          \
+  COMPARE(neu_##suffix, storage, type, read, a != b)                        \
+  COMPARE(ltu_##suffix, storage, type, read, !(a >= b))                     \
+  COMPARE(leu_##suffix, storage, type, read, !(a > b))                      \
+  COMPARE(gtu_##suffix, storage, type, read, !(a <= b))                     \
+  COMPARE(geu_##suffix, storage, type, read, !(a < b))                      \
+  COMPARE(num_##suffix, storage, type, read, a == a && b == b)              \
+  COMPARE(nan_##suffix, storage, type, read, a != a || b != b)              \
+  static Compare *const compare_##suffix[COMPARE_COUNT] = {                 \
+      eq_##suffix,  ne_##suffix,  lt_##suffix,  le_##suffix,  gt_##suffix,  \
+      ge_##suffix,  equ_##suffix, neu_##suffix, ltu_##suffix, leu_##suffix, \
+      gtu_##suffix, geu_##suffix, num_##suffix, nan_##suffix};
+#define COMPARE_FLOAT_ORDERED(suffix, storage, type, read) \
+  COMPARE(eq_##suffix, storage, type, read, a == b)        \
+  COMPARE(ne_##suffix, storage, type, read, a<b || a> b)   \
+  COMPARE(lt_##suffix, storage, type, read, a < b)         \
+  COMPARE(le_##suffix, storage, type, read, a <= b)        \
+  COMPARE(gt_##suffix, storage, type, read, a > b)         \
+  COMPARE(ge_##suffix, storage, type, read, a >= b)
+
+static inline float flushed_float(uint32_t bits) {
+  return float_of((bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits);
+}
+static inline float half_low(uint32_t bits) { return float_of_half((uint16_t)bits); }
+static inline float half_low_flushed(uint32_t bits) {
+  return float_of_half((uint16_t)((bits & 0x7c00u) == 0 ? bits & 0x8000u : bits));
+}
+static inline float half_high(uint32_t bits) { return half_low(bits >> 16); }
+static inline float half_high_flushed(uint32_t bits) { return half_low_flushed(bits >> 16); }
+static inline float bfloat_low(uint32_t bits) { return float_of(bits << 16); }
+static inline float bfloat_high(uint32_t bits) { return float_of(bits & 0xffff0000u); }
+
+COMPARE_INTEGER(u16, uint32_t, uint16_t)
+COMPARE_INTEGER(s16, uint32_t, int16_t)
+COMPARE_INTEGER(u32, uint32_t, uint32_t)
+COMPARE_INTEGER(s32, uint32_t, int32_t)
+COMPARE_INTEGER(u64, uint64_t, uint64_t)
+COMPARE_INTEGER(s64, uint64_t, int64_t)
+COMPARE_FLOAT(f32, uint32_t, float, float_of)
+COMPARE_FLOAT(f32_ftz, uint32_t, float, flushed_float)
+COMPARE_FLOAT(f64, uint64_t, double, double_of)
+COMPARE_FLOAT(f16, uint32_t, float, half_low)
+COMPARE_FLOAT(f16_ftz, uint32_t, float, half_low_flushed)
+COMPARE_FLOAT(f16_high, uint32_t, float, half_high)
+COMPARE_FLOAT(f16_high_ftz, uint32_t, float, half_high_flushed)
+COMPARE_FLOAT(bf16, uint32_t, float, bfloat_low)
+COMPARE_FLOAT(bf16_high, uint32_t, float, bfloat_high)
+
+typedef enum { COMBINE_NONE, COMBINE_AND, COMBINE_OR, COMBINE_XOR } Combine;
+typedef struct {
+  Compare *compare, *compare_high; /* high: the upper half of packed types */
+  Combine combine;
+  bool halves;         /* setp of packed types: the two destinations get the two halves */
+  const Operand *with; /* the predicate of the boolean operation */
+  uint32_t yes;        /* what set writes for true: -1, 1.0f, or a half's 1.0 */
+} Comparison;
+
+static LaneMask combine(const Comparison *comparison, LaneMask lanes, LaneMask with) {
+  switch (comparison->combine) {
+    case COMBINE_AND:
+      return lanes & with;
+    case COMBINE_OR:
+      return lanes | with;
+    case COMBINE_XOR:
+      return lanes ^ with;
+    default:
+      return lanes;
+  }
+}
+
+static StepResult setp_one(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Comparison *comparison = in->decoded;
+  LaneMask lanes = comparison->compare(column_u32(warp, in->a), column_u32(warp, in->b));
+  LaneMask *to = &warp->predicates[in->d];
+  *to = (*to & ~mask) | (lanes & mask);
+  return STEP_NEXT;
+}
+
+static StepResult setp_any(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Comparison *comparison = in->decoded;
+  const void *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
+  bool two = in->operand_count > 3 && (in->c & 1u);
+  LaneMask with = comparison->with ? predicate_lanes(warp, comparison->with) : 0;
+  LaneMask lanes = comparison->compare(a, b);
+  LaneMask second = comparison->halves ? comparison->compare_high(a, b) : ~lanes;
+  store_predicate(warp, &in->operand[0], mask, combine(comparison, lanes, with));
+  if (two) store_predicate(warp, &in->operand[1], mask, combine(comparison, second, with));
+  return STEP_NEXT;
+}
+
+static StepResult set_u32(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Comparison *comparison = in->decoded;
+  const void *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
+  LaneMask with = comparison->with ? predicate_lanes(warp, comparison->with) : 0;
+  LaneMask lanes = combine(comparison, comparison->compare(a, b), with);
+  LaneMask high =
+      comparison->compare_high ? combine(comparison, comparison->compare_high(a, b), with) : 0;
+  LANE_ARRAY uint32_t result[LANES];
+  for (int lane = 0; lane < LANES; lane++) {
+    result[lane] = ((lanes >> lane) & 1u) ? comparison->yes : 0u;
+    result[lane] |= ((high >> lane) & 1u) ? comparison->yes << 16 : 0u;
+  }
+  store_u32(warp, in->d, mask, result);
+  return STEP_NEXT;
+}
+
+/* Takes relation, boolean operation, .ftz and the operand type (the last type modifier). */
+static Comparison *comparison_decode(Form *form, Type *type) {
+  static const char *const operators[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                          "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
+                                          "lo",  "ls",  "hi",  "hs",  NULL};
+  static const char *const booleans[] = {"and", "or", "xor", NULL};
+  Comparison *comparison = decoder_allocate(form->decoder, sizeof *comparison);
+  int relation = form_choose(form, operators);
+  comparison->combine = (Combine)(form_choose(form, booleans) + 1);
+  bool flush = form_take(form, "ftz");
+  *type = form_type(form);
+  if (relation < 0) {
+    form_fail(form, "no comparison relation");
+    return comparison;
+  }
+  bool unsigned_only = relation > NAN_;
+  if (unsigned_only) { /* lo ls hi hs are lt le gt ge of unsigned integers */
+    static const CompareOperator same[] = {LT, LE, GT, GE};
+    relation = same[relation - COMPARE_COUNT];
+    if (type_signed(*type) || !(type_integer(*type)))
+      form_fail(form, "lo, ls, hi and hs compare unsigned integers");
+  }
+  Compare *const *table = NULL, *const *high = NULL;
+  switch (*type) {
+    case TYPE_B16:
+    case TYPE_U16:
+      table = compare_u16;
+      break;
+    case TYPE_S16:
+      table = compare_s16;
+      break;
+    case TYPE_B32:
+    case TYPE_U32:
+      table = compare_u32;
+      break;
+    case TYPE_S32:
+      table = compare_s32;
+      break;
+    case TYPE_B64:
+    case TYPE_U64:
+      table = compare_u64;
+      break;
+    case TYPE_S64:
+      table = compare_s64;
+      break;
+    case TYPE_F32:
+      table = flush ? compare_f32_ftz : compare_f32;
+      break;
+    case TYPE_F64:
+      table = compare_f64;
+      break;
+    case TYPE_F16:
+      table = flush ? compare_f16_ftz : compare_f16;
+      break;
+    case TYPE_F16X2:
+      table = flush ? compare_f16_ftz : compare_f16;
+      high = flush ? compare_f16_high_ftz : compare_f16_high;
+      break;
+    case TYPE_BF16:
+      table = compare_bf16;
+      break;
+    case TYPE_BF16X2:
+      table = compare_bf16, high = compare_bf16_high;
+      break;
+    default:
+      form_fail(form, "no comparison of this type");
+      return comparison;
+  }
+  if (flush && *type != TYPE_F32 && *type != TYPE_F16 && *type != TYPE_F16X2)
+    form_fail(form, ".ftz goes with f32 and f16");
+  if (type_bits(*type) && relation != EQ && relation != NE)
+    form_fail(form, "bits are compared with eq and ne");
+  comparison->compare = table[relation];
+  comparison->compare_high = high ? high[relation] : NULL;
+  if (!comparison->compare) form_fail(form, "no such comparison of this type");
+  return comparison;
+}
+
+bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  Type type;
+  Comparison *comparison = comparison_decode(&form, &type);
+  comparison->halves = comparison->compare_high != NULL;
+  int boolean = comparison->combine != COMBINE_NONE;
+  if (!form_operands(&form, 3 + boolean, 4 + boolean)) return false;
+  bool two = out->operand_count == 4 + boolean;
+  if (comparison->halves && !two) return form_fail(&form, "a packed type has two predicates, p|q");
+  form_predicate_destination(&form, 0);
+  if (two) form_predicate_destination(&form, 1);
+  out->a = form_source(&form, 1 + two, type);
+  out->b = form_source(&form, 2 + two, type);
+  if (boolean) comparison->with = form_predicate(&form, 3 + two);
+  out->c = two;
+  out->decoded = comparison;
+  if (two || boolean || out->operand[0].kind != OPERAND_PREDICATE) return form_end(&form, setp_any);
+  out->d = out->operand[0].slot;
+  return form_end(&form, setp_one);
+}
+
+bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  /* set.CmpOp.dtype.stype: the destination's type comes first */
+  Type to = TYPE_NONE, type = TYPE_NONE;
+  to = form_type(&form);
+  Comparison *comparison = comparison_decode(&form, &type);
+  int boolean = comparison->combine != COMBINE_NONE;
+  if (!form_operands(&form, 3 + boolean, 3 + boolean)) return false;
+  bool packed = comparison->compare_high != NULL;
+  bool halves = type == TYPE_F16 || type == TYPE_F16X2 || type == TYPE_BF16 || type == TYPE_BF16X2;
+  switch (to) {
+    case TYPE_U32:
+    case TYPE_S32:
+      comparison->yes = packed ? 0xffffu : ~0u;
+      break;
+    case TYPE_U16:
+    case TYPE_S16:
+      comparison->yes = 0xffffu;
+      if (!halves || packed) form_fail(&form, "set into 16 bits compares halves");
+      break;
+    case TYPE_F32:
+      comparison->yes = 0x3f800000u;
+      if (packed) form_fail(&form, "set of packed types has no f32 destination");
+      break;
+    case TYPE_F16:
+      comparison->yes = 0x3c00u;
+      if (packed) form_fail(&form, "set of packed types has packed destinations");
+      break;
+    case TYPE_BF16:
+      comparison->yes = 0x3f80u;
+      if (packed) form_fail(&form, "set of packed types has packed destinations");
+      break;
+    case TYPE_F16X2:
+      comparison->yes = 0x3c00u;
+      if (type != TYPE_F16X2) form_fail(&form, "set.f16x2 compares f16x2");
+      break;
+    case TYPE_BF16X2:
+      comparison->yes = 0x3f80u;
+      if (type != TYPE_BF16X2) form_fail(&form, "set.bf16x2 compares bf16x2");
+      break;
+    default:
+      return form_fail(&form, "set has no such destination type");
+  }
+  out->d = form_destination(&form, 0, to);
+  out->a = form_source(&form, 1, type);
+  out->b = form_source(&form, 2, type);
+  if (boolean) comparison->with = form_predicate(&form, 3);
+  out->decoded = comparison;
+  return form_end(&form, set_u32);
+}

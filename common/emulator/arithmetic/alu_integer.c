@@ -1,0 +1,431 @@
+/* alu_integer.c: integer arithmetic: add sub mul mad div rem abs neg min max sad mul24 mad24 dp4a
+ * dp2a and the extended-precision forms with a carry. */
+#include "arithmetic/alu.h"
+
+/* ---- Handlers by type: one table each, indexed by integer_index ---- */
+enum { U16, S16, U32, S32, U64, S64, INTEGER_TYPES };
+
+static int integer_index(Type type) {
+  switch (type) {
+    case TYPE_U16:
+      return U16;
+    case TYPE_S16:
+      return S16;
+    case TYPE_U32:
+      return U32;
+    case TYPE_S32:
+      return S32;
+    case TYPE_U64:
+      return U64;
+    case TYPE_S64:
+      return S64;
+    default:
+      return -1;
+  }
+}
+
+/* The sign does not matter to the low bits: one handler for both. */
+#define SAME_FOR_SIGNS(table, name)                                             \
+  static const Execute table[INTEGER_TYPES] = {name##_16, name##_16, name##_32, \
+                                               name##_32, name##_64, name##_64};
+#define TABLE_OF_SIX(table, name)                                                  \
+  static const Execute table[INTEGER_TYPES] = {name##_u16, name##_s16, name##_u32, \
+                                               name##_s32, name##_u64, name##_s64};
+
+static bool table_decode(Form *form, Type type, const Execute *table, int sources) {
+  int index = integer_index(type);
+  if (index < 0 || !table[index]) return form_fail(form, "no such type for this instruction");
+  if (!form_columns(form, type, type, sources > 1 ? type : TYPE_NONE,
+                    sources > 2 ? type : TYPE_NONE))
+    return false;
+  return form_end(form, table[index]);
+}
+
+/* ---- add, sub ---- */
+HANDLER2(add_16, 32, 32, 32, (a + b) & 0xffffu)
+HANDLER2(add_32, 32, 32, 32, a + b)
+HANDLER2(add_64, 64, 64, 64, a + b)
+HANDLER2(sub_16, 32, 32, 32, (a - b) & 0xffffu)
+HANDLER2(sub_32, 32, 32, 32, a - b)
+HANDLER2(sub_64, 64, 64, 64, a - b)
+SAME_FOR_SIGNS(add_table, add)
+SAME_FOR_SIGNS(sub_table, sub)
+HANDLER2(add_16x2, 32, 32, 32, ((a + b) & 0xffffu) | ((a & 0xffff0000u) + (b & 0xffff0000u)))
+
+/* Overflow is where both inputs differ in sign from the sum; the answer is then the far end. */
+static inline uint32_t add_saturated(uint32_t a, uint32_t b) {
+  uint32_t sum = a + b, overflow = (a ^ sum) & (b ^ sum);
+  return (int32_t)overflow < 0 ? 0x80000000u - ((a >> 31) ^ 1u) : sum;
+}
+static inline uint32_t sub_saturated(uint32_t a, uint32_t b) {
+  uint32_t difference = a - b, overflow = (a ^ b) & (a ^ difference);
+  return (int32_t)overflow < 0 ? 0x80000000u - ((a >> 31) ^ 1u) : difference;
+}
+HANDLER2(add_saturating, 32, 32, 32, add_saturated(a, b))
+HANDLER2(sub_saturating, 32, 32, 32, sub_saturated(a, b))
+
+/* ---- The carry: add.cc addc sub.cc subc mad.cc madc -----
+ *
+ * Warp.carry holds the condition code of each lane as the chip does: the carry of an addition; a
+ * subtraction adds the complement, so after it a set carry means that nothing was borrowed. */
+#define HANDLER_CARRY(name, width, sources, expression, out)                            \
+  HANDLER_BEGIN(name)                                                                   \
+  LANE_ARRAY uint##width##_t result[LANES];                                             \
+  const uint##width##_t *column_a = column_u##width(warp, in->a);                       \
+  const uint##width##_t *column_b = column_u##width(warp, in->b);                       \
+  const uint##width##_t *column_c = column_u##width(warp, sources > 2 ? in->c : in->a); \
+  LaneMask carry_in = warp->carry, carry_out = 0;                                       \
+  for (int lane = 0; lane < LANES; lane++) {                                            \
+    const uint##width##_t a = column_a[lane], b = column_b[lane], c = column_c[lane];   \
+    const uint##width##_t carry = (carry_in >> lane) & 1u;                              \
+    (void)c, (void)carry;                                                               \
+    const uint##width##_t d = (expression);                                             \
+    carry_out |= (LaneMask)((out) ? 1u : 0u) << lane;                                   \
+    result[lane] = d;                                                                   \
+  }                                                                                     \
+  if (in->decoded) warp->carry = (carry_in & ~mask) | (carry_out & mask);               \
+  HANDLER_END(width)
+typedef unsigned __int128 Wide;
+HANDLER_CARRY(add_cc_32, 32, 2, a + b, d < a)
+HANDLER_CARRY(add_cc_64, 64, 2, a + b, d < a)
+HANDLER_CARRY(addc_32, 32, 2, a + b + carry, carry ? d <= a : d < a)
+HANDLER_CARRY(addc_64, 64, 2, a + b + carry, carry ? d <= a : d < a)
+HANDLER_CARRY(sub_cc_32, 32, 2, a - b, a >= b)
+HANDLER_CARRY(sub_cc_64, 64, 2, a - b, a >= b)
+HANDLER_CARRY(subc_32, 32, 2, a - b - 1u + carry, carry ? a >= b : a > b)
+HANDLER_CARRY(subc_64, 64, 2, a - b - 1u + carry, carry ? a >= b : a > b)
+#define LOW32(a, b) ((a) * (b))
+#define HIGH_U32(a, b) ((uint32_t)(((uint64_t)(a) * (b)) >> 32))
+#define HIGH_S32(a, b) ((uint32_t)(((int64_t)(int32_t)(a) * (int32_t)(b)) >> 32))
+#define HIGH_U64(a, b) ((uint64_t)(((Wide)(a) * (b)) >> 64))
+#define HIGH_S64(a, b) ((uint64_t)(((__int128)(int64_t)(a) * (int64_t)(b)) >> 64))
+HANDLER_CARRY(mad_cc_lo_32, 32, 3, a *b + c, d < c)
+HANDLER_CARRY(mad_cc_hi_u32, 32, 3, HIGH_U32(a, b) + c, d < c)
+HANDLER_CARRY(mad_cc_hi_s32, 32, 3, HIGH_S32(a, b) + c, d < c)
+HANDLER_CARRY(mad_cc_lo_64, 64, 3, a *b + c, d < c)
+HANDLER_CARRY(mad_cc_hi_u64, 64, 3, HIGH_U64(a, b) + c, d < c)
+HANDLER_CARRY(mad_cc_hi_s64, 64, 3, HIGH_S64(a, b) + c, d < c)
+HANDLER_CARRY(madc_lo_32, 32, 3, a *b + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_hi_u32, 32, 3, HIGH_U32(a, b) + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_hi_s32, 32, 3, HIGH_S32(a, b) + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_lo_64, 64, 3, a *b + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_hi_u64, 64, 3, HIGH_U64(a, b) + c + carry, carry ? d <= c : d < c)
+HANDLER_CARRY(madc_hi_s64, 64, 3, HIGH_S64(a, b) + c + carry, carry ? d <= c : d < c)
+
+/* decoded: not NULL when the carry is written, as all forms but addc, subc and madc do. */
+static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool writes) {
+  static const bool yes = true;
+  int index = integer_index(type);
+  if (index < U32) return form_fail(form, "carries exist for 32 and 64 bits");
+  form->out->decoded = writes ? &yes : NULL;
+  return form_end(form, index >= U64 ? wide : narrow);
+}
+
+/* addc and subc (add.cc and sub.cc come by way of add and sub). */
+bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  bool writes = form_take(&form, "cc");
+  const char *name = statement->modifiers[0];
+  bool multiply = strcmp(name, "madc") == 0;
+  bool high = multiply && form_take(&form, "hi");
+  if (multiply && !high && !form_take(&form, "lo")) return form_fail(&form, "madc is .lo or .hi");
+  Type type = form_type(&form);
+  if (!form_columns(&form, type, type, type, multiply ? type : TYPE_NONE)) return false;
+  if (strcmp(name, "addc") == 0) return carry_end(&form, addc_32, addc_64, type, writes);
+  if (strcmp(name, "subc") == 0) return carry_end(&form, subc_32, subc_64, type, writes);
+  bool sign = type_signed(type);
+  if (!high) return carry_end(&form, madc_lo_32, madc_lo_64, type, writes);
+  return carry_end(&form, sign ? madc_hi_s32 : madc_hi_u32, sign ? madc_hi_s64 : madc_hi_u64, type,
+                   writes);
+}
+
+static bool add_or_sub(Form *form, Type type, const Execute *table, Execute saturating,
+                       Execute carry32, Execute carry64) {
+  if (form_take(form, "cc")) {
+    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
+    return carry_end(form, carry32, carry64, type, true);
+  }
+  if (form_take(form, "sat")) {
+    if (type != TYPE_S32) return form_fail(form, ".sat of integers goes with s32");
+    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
+    return form_end(form, saturating);
+  }
+  return table_decode(form, type, table, 2);
+}
+
+bool integer_add(Form *form, Type type) {
+  if (type == TYPE_U16X2 || type == TYPE_S16X2) {
+    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;
+    return form_end(form, add_16x2);
+  }
+  return add_or_sub(form, type, add_table, add_saturating, add_cc_32, add_cc_64);
+}
+bool integer_sub(Form *form, Type type) {
+  return add_or_sub(form, type, sub_table, sub_saturating, sub_cc_32, sub_cc_64);
+}
+
+/* ---- mul, mad ---- */
+HANDLER2(mul_lo_16, 32, 32, 32, (a * b) & 0xffffu)
+HANDLER2(mul_lo_32, 32, 32, 32, a *b)
+HANDLER2(mul_lo_64, 64, 64, 64, a *b)
+SAME_FOR_SIGNS(mul_lo_table, mul_lo)
+HANDLER2(mul_hi_u16, 32, 32, 32, ((a & 0xffffu) * (b & 0xffffu)) >> 16)
+HANDLER2(mul_hi_s16, 32, 32, 32, ((uint32_t)((int16_t)a * (int16_t)b)) >> 16)
+HANDLER2(mul_hi_u32, 32, 32, 32, HIGH_U32(a, b))
+HANDLER2(mul_hi_s32, 32, 32, 32, HIGH_S32(a, b))
+HANDLER2(mul_hi_u64, 64, 64, 64, HIGH_U64(a, b))
+HANDLER2(mul_hi_s64, 64, 64, 64, HIGH_S64(a, b))
+TABLE_OF_SIX(mul_hi_table, mul_hi)
+HANDLER2(mul_wide_u16, 32, 32, 32, (a & 0xffffu) * (b & 0xffffu))
+HANDLER2(mul_wide_s16, 32, 32, 32, (int16_t)a *(int16_t)b)
+HANDLER2(mul_wide_u32, 64, 32, 32, (uint64_t)a *b)
+HANDLER2(mul_wide_s32, 64, 32, 32, (int64_t)(int32_t)a *(int32_t)b)
+static const Execute mul_wide_table[INTEGER_TYPES] = {mul_wide_u16, mul_wide_s16, mul_wide_u32,
+                                                      mul_wide_s32};
+HANDLER3(mad_lo_16, 32, 32, 32, 32, (a * b + c) & 0xffffu)
+HANDLER3(mad_lo_32, 32, 32, 32, 32, a *b + c)
+HANDLER3(mad_lo_64, 64, 64, 64, 64, a *b + c)
+SAME_FOR_SIGNS(mad_lo_table, mad_lo)
+HANDLER3(mad_hi_u16, 32, 32, 32, 32, ((((a & 0xffffu) * (b & 0xffffu)) >> 16) + c) & 0xffffu)
+HANDLER3(mad_hi_s16, 32, 32, 32, 32, (((uint32_t)((int16_t)a * (int16_t)b) >> 16) + c) & 0xffffu)
+HANDLER3(mad_hi_u32, 32, 32, 32, 32, HIGH_U32(a, b) + c)
+HANDLER3(mad_hi_s32, 32, 32, 32, 32, HIGH_S32(a, b) + c)
+HANDLER3(mad_hi_u64, 64, 64, 64, 64, HIGH_U64(a, b) + c)
+HANDLER3(mad_hi_s64, 64, 64, 64, 64, HIGH_S64(a, b) + c)
+TABLE_OF_SIX(mad_hi_table, mad_hi)
+HANDLER3(mad_hi_saturating, 32, 32, 32, 32, add_saturated(HIGH_S32(a, b), c))
+HANDLER3(mad_wide_u16, 32, 32, 32, 32, (a & 0xffffu) * (b & 0xffffu) + c)
+HANDLER3(mad_wide_s16, 32, 32, 32, 32, (uint32_t)((int16_t)a *(int16_t)b) + c)
+HANDLER3(mad_wide_u32, 64, 32, 32, 64, (uint64_t)a *b + c)
+HANDLER3(mad_wide_s32, 64, 32, 32, 64, (uint64_t)((int64_t)(int32_t)a *(int32_t)b) + c)
+static const Execute mad_wide_table[INTEGER_TYPES] = {mad_wide_u16, mad_wide_s16, mad_wide_u32,
+                                                      mad_wide_s32};
+
+static Type twice_as_wide(Type type) {
+  switch (type) {
+    case TYPE_U16:
+      return TYPE_U32;
+    case TYPE_S16:
+      return TYPE_S32;
+    case TYPE_U32:
+      return TYPE_U64;
+    case TYPE_S32:
+      return TYPE_S64;
+    default:
+      return TYPE_NONE;
+  }
+}
+
+static bool multiply(Form *form, Type type, bool add) {
+  static const char *const parts[] = {"lo", "hi", "wide", NULL};
+  int part = form_choose(form, parts);
+  if (part < 0) return form_fail(form, "the multiplication is .lo, .hi or .wide");
+  if (part == 2) {
+    Type wide = twice_as_wide(type);
+    if (wide == TYPE_NONE) return form_fail(form, ".wide goes with 16- and 32-bit types");
+    if (!form_columns(form, wide, type, type, add ? wide : TYPE_NONE)) return false;
+    return form_end(form, (add ? mad_wide_table : mul_wide_table)[integer_index(type)]);
+  }
+  if (add && form_take(form, "cc")) {
+    bool sign = type_signed(type);
+    if (!form_columns(form, type, type, type, type)) return false;
+    if (part == 0) return carry_end(form, mad_cc_lo_32, mad_cc_lo_64, type, true);
+    return carry_end(form, sign ? mad_cc_hi_s32 : mad_cc_hi_u32,
+                     sign ? mad_cc_hi_s64 : mad_cc_hi_u64, type, true);
+  }
+  if (add && form_take(form, "sat")) {
+    if (part != 1 || type != TYPE_S32) return form_fail(form, ".sat goes with mad.hi.s32");
+    if (!form_columns(form, type, type, type, type)) return false;
+    return form_end(form, mad_hi_saturating);
+  }
+  if (add) return table_decode(form, type, part ? mad_hi_table : mad_lo_table, 3);
+  return table_decode(form, type, part ? mul_hi_table : mul_lo_table, 2);
+}
+bool integer_mul(Form *form, Type type) { return multiply(form, type, false); }
+bool integer_mad(Form *form, Type type) { return multiply(form, type, true); }
+
+/* mul24, mad24: 24-bit factors, the low or the high 32 bits of the 48-bit product. */
+static inline uint64_t product24(uint32_t a, uint32_t b) {
+  return (uint64_t)(a & 0xffffffu) * (b & 0xffffffu);
+}
+static inline uint64_t signed_product24(uint32_t a, uint32_t b) {
+  return (uint64_t)((int64_t)((int32_t)(a << 8) >> 8) * ((int32_t)(b << 8) >> 8));
+}
+HANDLER2(mul24_lo_u, 32, 32, 32, product24(a, b))
+HANDLER2(mul24_lo_s, 32, 32, 32, signed_product24(a, b))
+HANDLER2(mul24_hi_u, 32, 32, 32, product24(a, b) >> 16)
+HANDLER2(mul24_hi_s, 32, 32, 32, signed_product24(a, b) >> 16)
+HANDLER3(mad24_lo_u, 32, 32, 32, 32, (uint32_t)product24(a, b) + c)
+HANDLER3(mad24_lo_s, 32, 32, 32, 32, (uint32_t)signed_product24(a, b) + c)
+HANDLER3(mad24_hi_u, 32, 32, 32, 32, (uint32_t)(product24(a, b) >> 16) + c)
+HANDLER3(mad24_hi_s, 32, 32, 32, 32, (uint32_t)(signed_product24(a, b) >> 16) + c)
+HANDLER3(mad24_hi_saturating, 32, 32, 32, 32,
+         add_saturated((uint32_t)(signed_product24(a, b) >> 16), c))
+
+bool decode_mul24(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  bool add = strcmp(statement->modifiers[0], "mad24") == 0;
+  bool high = form_take(&form, "hi");
+  if (!high && !form_take(&form, "lo")) return form_fail(&form, "the product is .lo or .hi");
+  bool saturate = add && high && form_take(&form, "sat");
+  Type type = form_type(&form);
+  bool sign = type == TYPE_S32;
+  if (!sign && (type != TYPE_U32 || saturate))
+    return form_fail(&form, "24-bit products have the types u32 and s32 (.sat: s32)");
+  if (!form_columns(&form, type, type, type, add ? type : TYPE_NONE)) return false;
+  if (saturate) return form_end(&form, mad24_hi_saturating);
+  if (add) {
+    if (high) return form_end(&form, sign ? mad24_hi_s : mad24_hi_u);
+    return form_end(&form, sign ? mad24_lo_s : mad24_lo_u);
+  }
+  if (high) return form_end(&form, sign ? mul24_hi_s : mul24_hi_u);
+  return form_end(&form, sign ? mul24_lo_s : mul24_lo_u);
+}
+
+/* ---- div, rem: what the chip answers for a zero divisor, and for the smallest by -1 ---- */
+#define DIVIDE(type, bits)                                                            \
+  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
+    return b == 0 ? (uint##bits##_t) - 1 : a / b;                                     \
+  }                                                                                   \
+  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) { \
+    return b == 0 ? (uint##bits##_t) - 1 : a % b;                                     \
+  }
+#define DIVIDE_SIGNED(type, bits)                                                     \
+  static inline uint##bits##_t quotient_##type(uint##bits##_t a, uint##bits##_t b) {  \
+    if (b == 0) return (uint##bits##_t) - 1;                                          \
+    if (b == (uint##bits##_t) - 1) return (uint##bits##_t)0 - a;                      \
+    return (uint##bits##_t)((int##bits##_t)a / (int##bits##_t)b);                     \
+  }                                                                                   \
+  static inline uint##bits##_t remainder_##type(uint##bits##_t a, uint##bits##_t b) { \
+    if (b == 0) return (uint##bits##_t) - 1;                                          \
+    if (b == (uint##bits##_t) - 1) return 0;                                          \
+    return (uint##bits##_t)((int##bits##_t)a % (int##bits##_t)b);                     \
+  }
+DIVIDE(u16, 16)
+DIVIDE(u32, 32)
+DIVIDE(u64, 64)
+DIVIDE_SIGNED(s16, 16)
+DIVIDE_SIGNED(s32, 32)
+DIVIDE_SIGNED(s64, 64)
+#define CUT16(function, a, b) (uint16_t) function((uint16_t)(a), (uint16_t)(b))
+HANDLER2(div_u16, 32, 32, 32, CUT16(quotient_u16, a, b))
+HANDLER2(div_s16, 32, 32, 32, CUT16(quotient_s16, a, b))
+HANDLER2(div_u32, 32, 32, 32, quotient_u32(a, b))
+HANDLER2(div_s32, 32, 32, 32, quotient_s32(a, b))
+HANDLER2(div_u64, 64, 64, 64, quotient_u64(a, b))
+HANDLER2(div_s64, 64, 64, 64, quotient_s64(a, b))
+TABLE_OF_SIX(div_table, div)
+HANDLER2(rem_u16, 32, 32, 32, CUT16(remainder_u16, a, b))
+HANDLER2(rem_s16, 32, 32, 32, CUT16(remainder_s16, a, b))
+HANDLER2(rem_u32, 32, 32, 32, remainder_u32(a, b))
+HANDLER2(rem_s32, 32, 32, 32, remainder_s32(a, b))
+HANDLER2(rem_u64, 64, 64, 64, remainder_u64(a, b))
+HANDLER2(rem_s64, 64, 64, 64, remainder_s64(a, b))
+TABLE_OF_SIX(rem_table, rem)
+bool integer_div(Form *form, Type type) { return table_decode(form, type, div_table, 2); }
+bool integer_rem(Form *form, Type type) { return table_decode(form, type, rem_table, 2); }
+
+/* ---- abs, neg, min, max ---- */
+HANDLER1(abs_s16, 32, 32, (uint16_t)((int16_t)a < 0 ? 0u - a : a))
+HANDLER1(abs_s32, 32, 32, (int32_t)a < 0 ? 0u - a : a)
+HANDLER1(abs_s64, 64, 64, (int64_t)a < 0 ? 0u - a : a)
+static const Execute abs_table[INTEGER_TYPES] = {[S16] = abs_s16, [S32] = abs_s32, [S64] = abs_s64};
+HANDLER1(neg_s16, 32, 32, (0u - a) & 0xffffu)
+HANDLER1(neg_s32, 32, 32, 0u - a)
+HANDLER1(neg_s64, 64, 64, 0u - a)
+static const Execute neg_table[INTEGER_TYPES] = {[S16] = neg_s16, [S32] = neg_s32, [S64] = neg_s64};
+bool integer_abs(Form *form, Type type) { return table_decode(form, type, abs_table, 1); }
+bool integer_neg(Form *form, Type type) { return table_decode(form, type, neg_table, 1); }
+
+#define LESS(type, a, b) ((type)(a) < (type)(b) ? (a) : (b))
+#define MORE(type, a, b) ((type)(a) > (type)(b) ? (a) : (b))
+#define RELU(type, a) ((type)(a) > 0 ? (a) : 0)
+#define BOTH_HALVES(operation, type, a, b)                 \
+  ((operation(type, (a)&0xffffu, (b)&0xffffu) & 0xffffu) | \
+   (operation(type, (a) >> 16, (b) >> 16) << 16))
+#define RELU_HALVES(a) ((RELU(int16_t, (a)&0xffffu)) | (RELU(int16_t, (a) >> 16) << 16))
+#define EXTREMES(name, operation)                                                             \
+  HANDLER2(name##_u16, 32, 32, 32, operation(uint16_t, a, b) & 0xffffu)                       \
+  HANDLER2(name##_s16, 32, 32, 32, operation(int16_t, a, b) & 0xffffu)                        \
+  HANDLER2(name##_u32, 32, 32, 32, operation(uint32_t, a, b))                                 \
+  HANDLER2(name##_s32, 32, 32, 32, operation(int32_t, a, b))                                  \
+  HANDLER2(name##_u64, 64, 64, 64, operation(uint64_t, a, b))                                 \
+  HANDLER2(name##_s64, 64, 64, 64, operation(int64_t, a, b))                                  \
+  HANDLER2(name##_u16x2, 32, 32, 32, BOTH_HALVES(operation, uint16_t, a, b))                  \
+  HANDLER2(name##_s16x2, 32, 32, 32, BOTH_HALVES(operation, int16_t, a, b))                   \
+  HANDLER2(name##_s32_relu, 32, 32, 32, RELU(int32_t, operation(int32_t, a, b)))              \
+  HANDLER2(name##_s16x2_relu, 32, 32, 32, RELU_HALVES(BOTH_HALVES(operation, int16_t, a, b))) \
+  TABLE_OF_SIX(name##_table, name)                                                            \
+  bool integer_##name(Form *form, Type type) {                                                \
+    bool relu = form_take(form, "relu");                                                      \
+    if (relu && type != TYPE_S32 && type != TYPE_S16X2)                                       \
+      return form_fail(form, ".relu of integers goes with s32 and s16x2");                    \
+    if (!relu && type != TYPE_U16X2 && type != TYPE_S16X2)                                    \
+      return table_decode(form, type, name##_table, 2);                                       \
+    if (!form_columns(form, type, type, type, TYPE_NONE)) return false;                       \
+    if (relu) return form_end(form, type == TYPE_S32 ? name##_s32_relu : name##_s16x2_relu);  \
+    return form_end(form, type == TYPE_U16X2 ? name##_u16x2 : name##_s16x2);                  \
+  }
+EXTREMES(min, LESS)
+EXTREMES(max, MORE)
+
+/* ---- sad: c + |a - b| ---- */
+#define DISTANCE(type, a, b) ((type)(a) < (type)(b) ? (b) - (a) : (a) - (b))
+HANDLER3(sad_u16, 32, 32, 32, 32, (c + DISTANCE(uint16_t, a, b)) & 0xffffu)
+HANDLER3(sad_s16, 32, 32, 32, 32, (c + DISTANCE(int16_t, a, b)) & 0xffffu)
+HANDLER3(sad_u32, 32, 32, 32, 32, c + DISTANCE(uint32_t, a, b))
+HANDLER3(sad_s32, 32, 32, 32, 32, c + DISTANCE(int32_t, a, b))
+HANDLER3(sad_u64, 64, 64, 64, 64, c + DISTANCE(uint64_t, a, b))
+HANDLER3(sad_s64, 64, 64, 64, 64, c + DISTANCE(int64_t, a, b))
+TABLE_OF_SIX(sad_table, sad)
+bool decode_sad(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  return table_decode(&form, form_type(&form), sad_table, 3);
+}
+
+/* ---- dp4a, dp2a: dot products of bytes, and of halves with bytes ---- */
+static inline uint32_t byte_of(uint32_t value, int index, bool sign) {
+  uint32_t byte = (value >> (8 * index)) & 0xffu;
+  return sign ? (uint32_t)(int32_t)(int8_t)byte : byte;
+}
+static inline uint32_t half_of(uint32_t value, int index, bool sign) {
+  uint32_t half = (value >> (16 * index)) & 0xffffu;
+  return sign ? (uint32_t)(int32_t)(int16_t)half : half;
+}
+static inline uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, bool sign_a, bool sign_b) {
+  for (int i = 0; i < 4; i++) c += byte_of(a, i, sign_a) * byte_of(b, i, sign_b);
+  return c;
+}
+static inline uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, int first, bool sign_a,
+                            bool sign_b) {
+  for (int i = 0; i < 2; i++) c += half_of(a, i, sign_a) * byte_of(b, first + i, sign_b);
+  return c;
+}
+#define DOTS(suffix, sign_a, sign_b)                                           \
+  HANDLER3(dp4a_##suffix, 32, 32, 32, 32, dot4(a, b, c, sign_a, sign_b))       \
+  HANDLER3(dp2a_lo_##suffix, 32, 32, 32, 32, dot2(a, b, c, 0, sign_a, sign_b)) \
+  HANDLER3(dp2a_hi_##suffix, 32, 32, 32, 32, dot2(a, b, c, 2, sign_a, sign_b))
+DOTS(uu, false, false)
+DOTS(us, false, true)
+DOTS(su, true, false)
+DOTS(ss, true, true)
+
+bool decode_integer_dot(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const Execute table[3][2][2] = {{{dp4a_uu, dp4a_us}, {dp4a_su, dp4a_ss}},
+                                         {{dp2a_lo_uu, dp2a_lo_us}, {dp2a_lo_su, dp2a_lo_ss}},
+                                         {{dp2a_hi_uu, dp2a_hi_us}, {dp2a_hi_su, dp2a_hi_ss}}};
+  Form form = form_begin(decoder, statement, out, 1);
+  int which = 0;
+  if (strcmp(statement->modifiers[0], "dp2a") == 0) {
+    static const char *const parts[] = {"lo", "hi", NULL};
+    which = 1 + form_choose(&form, parts);
+    if (which == 0) return form_fail(&form, "dp2a is .lo or .hi");
+  }
+  Type a = form_type(&form), b = form_type(&form);
+  if ((a != TYPE_U32 && a != TYPE_S32) || (b != TYPE_U32 && b != TYPE_S32))
+    return form_fail(&form, "the types are u32 or s32");
+  bool sign = a == TYPE_S32 || b == TYPE_S32;
+  if (!form_columns(&form, sign ? TYPE_S32 : TYPE_U32, a, b, sign ? TYPE_S32 : TYPE_U32))
+    return false;
+  return form_end(&form, table[which][a == TYPE_S32][b == TYPE_S32]);
+}

@@ -1,0 +1,277 @@
+/* atomics.c: atom and red.
+ *
+ * Shared memory belongs to one host thread at a time, so its atomics are plain. Global memory is
+ * shared between host threads: words change by compare-and-swap, and whatever depends on the order
+ * (a returned value, a sum of floats) waits for its turn (cluster_has_turn). */
+#include "arithmetic/alu_float.h"
+#include "base/half.h"
+#include "arithmetic/loadstore.h"
+
+typedef enum {
+  ATOMIC_AND,
+  ATOMIC_OR,
+  ATOMIC_XOR,
+  ATOMIC_EXCH,
+  ATOMIC_CAS,
+  ATOMIC_ADD,
+  ATOMIC_INC,
+  ATOMIC_DEC,
+  ATOMIC_MIN,
+  ATOMIC_MAX
+} AtomicOperation;
+
+typedef struct {
+  Transfer transfer; /* type, place, and the destination's registers (atom) */
+  AtomicOperation operation;
+  bool returns;   /* atom whose result is wanted */
+  bool in_order;  /* the order of several such operations can be seen */
+  Transfer value; /* b's registers */
+  uint16_t swap;  /* c of cas */
+} Atomic;
+
+/* The chip's L2 adds f32 without subnormals; shared memory keeps them. */
+static uint32_t add_float(uint32_t a, uint32_t b, bool global) {
+  if (!global) return float_result(float_of(a) + float_of(b));
+  uint32_t sum = float_result(flushed(a) + flushed(b));
+  return (sum & 0x7f800000u) == 0 ? sum & 0x80000000u : sum;
+}
+
+static bool half_is_nan(uint32_t bits, bool bfloat) {
+  return (bits & 0x7fffu) > (bfloat ? 0x7f80u : 0x7c00u);
+}
+static uint32_t extreme_half(uint32_t a, uint32_t b, bool bfloat, bool larger) {
+  if (half_is_nan(a, bfloat)) return half_is_nan(b, bfloat) ? 0x7fffu : b;
+  if (half_is_nan(b, bfloat)) return a;
+  /* As sign and magnitude: -0 below +0. */
+  int32_t order_a = (a & 0x8000u) ? -(int32_t)(a & 0x7fffu) - 1 : (int32_t)a;
+  int32_t order_b = (b & 0x8000u) ? -(int32_t)(b & 0x7fffu) - 1 : (int32_t)b;
+  return (order_a > order_b) == larger ? a : b;
+}
+static uint32_t combine_half(AtomicOperation operation, uint32_t a, uint32_t b, bool bfloat) {
+  if (operation != ATOMIC_ADD) return extreme_half(a, b, bfloat, operation == ATOMIC_MAX);
+  if (bfloat) return bfloat_of_float(float_of_bfloat((uint16_t)a) + float_of_bfloat((uint16_t)b));
+  return half_of_float(float_of_half((uint16_t)a) + float_of_half((uint16_t)b));
+}
+
+/* What memory holds afterwards. */
+static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t c, bool global) {
+  Type type = atomic->transfer.type;
+  bool wide = type_bytes(type) == 8;
+  switch (atomic->operation) {
+    case ATOMIC_AND:
+      return old & b;
+    case ATOMIC_OR:
+      return old | b;
+    case ATOMIC_XOR:
+      return old ^ b;
+    case ATOMIC_EXCH:
+      return b;
+    case ATOMIC_CAS:
+      return old == b ? c : old;
+    case ATOMIC_INC:
+      return old >= b ? 0 : old + 1;
+    case ATOMIC_DEC:
+      return old == 0 || old > b ? b : old - 1;
+    default:
+      break;
+  }
+  switch (type) {
+    case TYPE_F32:
+      return add_float((uint32_t)old, (uint32_t)b, global);
+    case TYPE_F64: {
+      double sum = double_of(old) + double_of(b);
+      if (!global) return double_result2(sum, b, old);
+      if (nan_f64(b)) return b; /* the L2 hands a NaN on as it is */
+      if (nan_f64(old)) return old;
+      return sum != sum ? 0x7ff8000000000000ull : bits_of_double(sum);
+    }
+    case TYPE_F16:
+      return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, false);
+    case TYPE_BF16:
+      return combine_half(atomic->operation, (uint32_t)old, (uint32_t)b, true);
+    case TYPE_F16X2:
+    case TYPE_BF16X2: {
+      bool bfloat = type == TYPE_BF16X2;
+      uint32_t low =
+          combine_half(atomic->operation, (uint32_t)old & 0xffffu, (uint32_t)b & 0xffffu, bfloat);
+      uint32_t high =
+          combine_half(atomic->operation, (uint32_t)old >> 16, (uint32_t)b >> 16, bfloat);
+      return low | high << 16;
+    }
+    default:
+      break;
+  }
+  if (atomic->operation == ATOMIC_ADD) return wide ? old + b : (uint32_t)(old + b);
+  bool less = wide ? (type_signed(type) ? (int64_t)old < (int64_t)b : old < b)
+                   : (type_signed(type) ? (int32_t)old < (int32_t)b : (uint32_t)old < (uint32_t)b);
+  return less == (atomic->operation == ATOMIC_MIN) ? old : b;
+}
+
+#define SWAP_LOOP(width)                                                                           \
+  {                                                                                                \
+    uint##width##_t *word = (uint##width##_t *)(void *)at;                                         \
+    uint##width##_t old = __atomic_load_n(word, __ATOMIC_RELAXED), next;                           \
+    do {                                                                                           \
+      next = (uint##width##_t)combine(atomic, old, b, c, global);                                  \
+    } while (                                                                                      \
+        !__atomic_compare_exchange_n(word, &old, next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    return old;                                                                                    \
+  }
+static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t c, bool global) {
+  uint32_t bytes = atomic->transfer.element_bytes;
+  if (!global) {
+    uint64_t old = 0;
+    memcpy(&old, at, bytes);
+    uint64_t next = combine(atomic, old, b, c, false);
+    memcpy(at, &next, bytes);
+    return old;
+  }
+  switch (bytes) {
+    case 2:
+      SWAP_LOOP(16)
+    case 4:
+      SWAP_LOOP(32)
+    default:
+      SWAP_LOOP(64)
+  }
+}
+
+static uint64_t register_value(const Warp *warp, const Transfer *transfer, int element, int lane) {
+  unsigned slot = transfer->element[element].slot;
+  uint64_t value = transfer->element[element].column_bytes == 8 ? column_u64(warp, slot)[lane]
+                                                                : column_u32(warp, slot)[lane];
+  return transfer->element_bytes == 2 ? value & 0xffffu : value;
+}
+
+/* 16 bytes at once: in the turn, so nobody else is at it. */
+static void perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at) {
+  uint8_t old[16];
+  const uint8_t *b = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) + lane * 16;
+  const uint8_t *c = (const uint8_t *)column_u32(warp, atomic->swap) + lane * 16;
+  memcpy(old, at, 16);
+  if (atomic->operation == ATOMIC_EXCH)
+    memcpy(at, b, 16);
+  else if (memcmp(old, b, 16) == 0)
+    memcpy(at, c, 16);
+  if (atomic->returns && atomic->transfer.element[0].wanted)
+    memcpy((uint8_t *)column_u32(warp, atomic->transfer.element[0].slot) + lane * 16, old, 16);
+}
+
+static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Atomic *atomic = in->decoded;
+  const Transfer *transfer = &atomic->transfer;
+  Places places;
+  if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
+  spread_run(&places, transfer);
+  if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    bool global =
+        transfer->space == SPACE_GLOBAL ||
+        (transfer->space == SPACE_GENERIC && (places.address[lane] & GENERIC_TAG_MASK) == 0);
+    if (transfer->element_bytes == 16) {
+      perform_128(warp, atomic, lane, places.at[lane]);
+      continue;
+    }
+    for (int i = 0; i < transfer->element_count; i++) {
+      uint64_t b = register_value(warp, &atomic->value, i, lane), c = 0;
+      if (atomic->operation == ATOMIC_CAS) {
+        c = transfer->element_bytes == 8 ? column_u64(warp, atomic->swap)[lane]
+                                         : column_u32(warp, atomic->swap)[lane];
+        if (transfer->element_bytes == 2) c &= 0xffffu;
+      }
+      uint64_t old = perform(atomic, places.at[lane] + i * transfer->element_bytes, b, c, global);
+      if (!atomic->returns || !transfer->element[i].wanted) continue;
+      if (transfer->element[i].column_bytes == 8)
+        column_u64(warp, transfer->element[i].slot)[lane] = old;
+      else
+        column_u32(warp, transfer->element[i].slot)[lane] = (uint32_t)old;
+    }
+  }
+  cluster_changed(warp->cta->cluster);
+  return atomic->returns ? STEP_YIELD : STEP_NEXT;
+}
+
+/* ---- Decoding ---- */
+static bool half_type(Type type) { return type >= TYPE_F16 && type <= TYPE_BF16X2; }
+
+static bool operation_has_type(AtomicOperation operation, Type type, bool vector, bool returns) {
+  switch (operation) {
+    case ATOMIC_AND:
+    case ATOMIC_OR:
+    case ATOMIC_XOR:
+      return type == TYPE_B32 || type == TYPE_B64;
+    case ATOMIC_EXCH:
+      return returns && (type == TYPE_B32 || type == TYPE_B64 || type == TYPE_B128);
+    case ATOMIC_CAS:
+      return returns &&
+             (type == TYPE_B16 || type == TYPE_B32 || type == TYPE_B64 || type == TYPE_B128);
+    case ATOMIC_INC:
+    case ATOMIC_DEC:
+      return type == TYPE_U32;
+    case ATOMIC_ADD:
+      if (vector) return type == TYPE_F32 || half_type(type);
+      return type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 || type == TYPE_F32 ||
+             type == TYPE_F64 || half_type(type);
+    default:
+      if (vector) return half_type(type);
+      return type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 || type == TYPE_S64;
+  }
+}
+
+bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const char *const operations[] = {"and", "or",  "xor", "exch", "cas", "add",
+                                           "inc", "dec", "min", "max",  NULL};
+  static const char *const vectors[] = {"v2", "v4", "v8", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  bool returns = strcmp(statement->modifiers[0], "atom") == 0;
+  Atomic *atomic = decoder_allocate(decoder, sizeof *atomic);
+  Transfer *transfer = &atomic->transfer;
+  out->decoded = atomic;
+  form_order(&form, transfer);
+  transfer->strong = true;
+  transfer->space = form_space(&form);
+  if (transfer->space != SPACE_GENERIC && transfer->space != SPACE_GLOBAL &&
+      transfer->space != SPACE_SHARED)
+    return form_fail(&form, "atomics work on global and shared memory");
+  int operation = form_choose(&form, operations);
+  if (operation < 0) return form_fail(&form, "no such atomic operation");
+  atomic->operation = (AtomicOperation)operation;
+  int vector = form_choose(&form, vectors);
+  bool noftz = form_take(&form, "noftz");
+  Type type = transfer->type = form_type(&form);
+  transfer->element_bytes = (uint8_t)type_bytes(type);
+  transfer->element_count = (uint8_t)(vector < 0 ? 1 : 2 << vector);
+  if (!operation_has_type(atomic->operation, type, vector >= 0, returns))
+    return form_fail(&form, "this operation does not exist for this type");
+  if (noftz != half_type(type) || (vector >= 0 && transfer->space == SPACE_SHARED) ||
+      transfer->element_bytes * transfer->element_count > 16)
+    return form_fail(&form,
+                     ".noftz belongs to the 16-bit types; vectors are global, 16 bytes long "
+                     "at most");
+  int swap = atomic->operation == ATOMIC_CAS;
+  form_cache_hints(&form, 2 + returns + swap);
+  if (form.failed) return false;
+  atomic->value = *transfer;
+  if (returns) {
+    if (out->operand[0].kind == OPERAND_SINK) {
+      returns = false; /* "_": nobody sees the old value */
+      form_elements(&form, &atomic->value, 2, false);
+    } else {
+      form_elements(&form, transfer, 0, true);
+      form_elements(&form, &atomic->value, 2, false);
+    }
+    transfer->address = form_operand(&form, 1);
+    if (swap) atomic->swap = form_source(&form, 3, type);
+  } else {
+    form_elements(&form, &atomic->value, 1, false);
+    transfer->address = form_operand(&form, 0);
+  }
+  if (!form.failed && transfer->address->kind != OPERAND_ADDRESS)
+    return form_fail(&form, "an operand should be an address in brackets");
+  atomic->returns = returns;
+  bool same_in_any_order = !returns && (type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 ||
+                                        type == TYPE_S64 || type == TYPE_B32 || type == TYPE_B64);
+  atomic->in_order = !same_in_any_order || operation == ATOMIC_EXCH || swap;
+  return form_end(&form, atomic_any);
+}

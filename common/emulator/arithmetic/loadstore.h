@@ -1,0 +1,54 @@
+/* loadstore.h: what the two rooms of memory instructions share. */
+#ifndef EMULATOR_LOADSTORE_H
+#define EMULATOR_LOADSTORE_H
+
+#include "arithmetic/alu.h"
+#include "checker/checker.h"
+
+/* access.c: the bytes behind an address of a space that the instruction names. */
+uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
+                        size_t bytes, size_t alignment, Access access);
+
+/* What a ld, st, atom or red makes of its modifiers. */
+typedef struct {
+  Space space;
+  Type type;
+  uint8_t element_bytes; /* of memory */
+  uint8_t element_count; /* of the vector; 1 */
+  bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
+  bool acquire, release;
+  const Operand *address;
+  struct {
+    uint16_t slot;
+    uint8_t column_bytes; /* 4, 8 or 16 */
+    uint8_t register_bytes;
+    bool wanted;
+  } element[16];
+} Transfer;
+
+/* Takes .space; SPACE_GENERIC when none is named. */
+Space form_space(Form *form);
+/* Takes the modifiers of caches and prefetches and their cache-policy operand (the last one). */
+void form_cache_hints(Form *form, int first_extra_operand);
+/* .weak .volatile .relaxed .acquire .release .mmio and a scope. */
+void form_order(Form *form, Transfer *transfer);
+/* Registers or a vector of them into transfer->element. */
+void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
+
+/* Where each lane's bytes are. `at` has an entry for each lane of the mask. When all 32 lanes lie
+ * one behind the other in one run of bytes, `run` says so, and only the first lane has entries
+ * until spread_run makes the others. `address` is of generic and global memory. */
+typedef struct {
+  uint8_t *at[LANES];
+  uint64_t address[LANES];
+  bool run;
+  bool in_order; /* some lane touches memory that other CTAs see: order may matter */
+} Places;
+bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 Access access, Places *places);
+void spread_run(Places *places, const Transfer *transfer);
+
+/* atomics.c */
+Decode decode_atom;
+
+#endif

@@ -1,0 +1,430 @@
+/* async.c: the queue of asynchronous operations of a cluster, and the bulk groups of each thread.
+ *
+ * What is in flight has happened nowhere yet: destinations hold poison, sources may still be
+ * overwritten, until async_land_next takes the operation's next step. The machine decides when. */
+#include "async/async.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct AsyncQueue {
+  AsyncOperation *oldest, *newest;
+  uint32_t count;
+  AsyncOperation *spare;
+  void *barrier_notes;
+};
+
+enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
+
+void *async_allocate(size_t bytes) {
+  void *memory = calloc(1, bytes ? bytes : 1);
+  if (memory) return memory;
+  fprintf(stderr, "emulator: out of host memory (%zu bytes for an asynchronous copy)\n", bytes);
+  exit(2);
+}
+
+uint8_t *async_staging(size_t bytes) {
+  uint8_t *memory = malloc(bytes ? bytes : 1);
+  return memory ? memory : async_allocate(bytes); /* which says so and ends */
+}
+
+void async_cluster_begin(Cluster *cluster) {
+  cluster->async = async_allocate(sizeof *cluster->async);
+  for (uint32_t i = 0; i < cluster->cta_count; i++)
+    for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++)
+      cluster->ctas[i].warps[j].async = NULL;
+}
+
+void **async_barrier_notes(Cluster *cluster) { return &cluster->async->barrier_notes; }
+
+struct WarpAsync *warp_async(Warp *warp) {
+  if (!warp->async) warp->async = async_allocate(sizeof *warp->async);
+  return warp->async;
+}
+
+/* ---- One operation's life -------------------------------------------------------------------- */
+AsyncOperation *async_new(Warp *warp, const Instruction *in, int lane, AsyncKind kind) {
+  struct AsyncQueue *queue = warp->cta->cluster->async;
+  AsyncOperation *operation = queue->spare;
+  if (operation)
+    queue->spare = operation->newer;
+  else
+    operation = async_allocate(sizeof *operation);
+  memset(operation, 0, offsetof(AsyncOperation, tensor));
+  operation->warp = warp;
+  operation->in = in;
+  operation->lane = (uint8_t)lane;
+  operation->kind = (uint8_t)kind;
+  return operation;
+}
+
+static void release_if_done(AsyncOperation *operation) {
+  if (!operation->landed || operation->listed) return;
+  struct AsyncQueue *queue = operation->warp->cta->cluster->async;
+  if (operation->check) check_async_release(operation->check);
+  free(operation->staging); /* of one that never landed */
+  operation->staging = NULL;
+  operation->newer = queue->spare;
+  queue->spare = operation;
+}
+
+void async_abandon(AsyncOperation *operation) {
+  operation->landed = true;
+  release_if_done(operation);
+}
+
+void async_unlist(AsyncOperation *operation) {
+  operation->listed = false;
+  release_if_done(operation);
+}
+
+/* A NaN in every floating type, small negative numbers as integers, not the same everywhere. */
+static const uint8_t poison[64] = {
+    0xf1, 0xff, 0xf3, 0xff, 0xf5, 0x7f, 0xf7, 0xff, 0xf9, 0xff, 0xfb, 0x7f, 0xfd, 0xff, 0xf2, 0xff,
+    0xf4, 0x7f, 0xf6, 0xff, 0xf8, 0xff, 0xfa, 0x7f, 0xfc, 0xff, 0xfe, 0x7f, 0xf3, 0xff, 0xf6, 0xff,
+    0xf7, 0xff, 0xfa, 0x7f, 0xfd, 0xff, 0xf1, 0xff, 0xf5, 0x7f, 0xf9, 0xff, 0xf2, 0xff, 0xf8, 0x7f,
+    0xfe, 0xff, 0xf4, 0xff, 0xfb, 0x7f, 0xfc, 0xff, 0xf9, 0x7f, 0xf2, 0xff, 0xf1, 0xff, 0xf6, 0x7f};
+
+static void write_poison(uint8_t *bytes, size_t count) {
+  while (count >= sizeof poison) {
+    memcpy(bytes, poison, sizeof poison);
+    bytes += sizeof poison;
+    count -= sizeof poison;
+  }
+  memcpy(bytes, poison, count);
+}
+
+static void queue_append(struct AsyncQueue *queue, AsyncOperation *operation) {
+  operation->newer = NULL;
+  operation->older = queue->newest;
+  if (queue->newest)
+    queue->newest->newer = operation;
+  else
+    queue->oldest = operation;
+  queue->newest = operation;
+  queue->count++;
+}
+
+static void queue_remove(struct AsyncQueue *queue, AsyncOperation *operation) {
+  if (operation->older)
+    operation->older->newer = operation->newer;
+  else
+    queue->oldest = operation->newer;
+  if (operation->newer)
+    operation->newer->older = operation->older;
+  else
+    queue->newest = operation->older;
+  queue->count--;
+}
+
+static void thread_forget_oldest(BulkThread *thread) {
+  AsyncOperation *operation = thread->first;
+  if (thread->reading == operation) thread->reading = operation->next_of_thread;
+  if (thread->landing == operation) thread->landing = operation->next_of_thread;
+  if (thread->unread == operation) thread->unread = operation->next_of_thread;
+  thread->first = operation->next_of_thread;
+  if (!thread->first) {
+    thread->last = NULL;
+    thread->written_end = 0;
+  }
+  thread->count--;
+  async_unlist(operation);
+}
+
+static void thread_append(BulkThread *thread, AsyncOperation *operation) {
+  /* A landed operation matters to the checker alone, who wants to know of a later wait. */
+  uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
+  while (thread->count > kept && thread->first->landed) {
+    /* Beyond that it is taken as waited for: better a miss than a false accusation. */
+    if (settings()->check)
+      check_async_waited(operation->warp, operation->in, operation->lane, thread->first->check,
+                         false);
+    thread_forget_oldest(thread);
+  }
+  operation->group = thread->committed;
+  operation->next_of_thread = NULL;
+  operation->listed = true;
+  if (thread->last)
+    thread->last->next_of_thread = operation;
+  else
+    thread->first = operation;
+  thread->last = operation;
+  if (!thread->reading) thread->reading = operation;
+  if (!thread->landing) thread->landing = operation;
+  if (!thread->unread) thread->unread = operation;
+  thread->count++;
+  if (settings()->check) check_will_write(thread, operation);
+}
+
+void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                  const SharedPiece *writes, int write_count) {
+  Cluster *cluster = operation->warp->cta->cluster;
+  if (settings()->check && operation->kind != ASYNC_CP_ASYNC)
+    operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
+                                         (AsyncKind)operation->kind, reads, read_count, writes,
+                                         write_count, operation->barrier);
+  /* A reduce keeps what is at its destination. */
+  if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
+    for (int i = 0; i < write_count; i++)
+      write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
+  queue_append(cluster->async, operation);
+  if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
+    thread_append(&warp_async(operation->warp)->bulk[operation->lane], operation);
+}
+
+/* ---- Landing --------------------------------------------------------------------------------- */
+/* cp.async.mbarrier.arrive follows the thread's copies before it; nothing else has an order. */
+static AsyncOperation *what_must_land_first(AsyncOperation *operation) {
+  if (!operation->arrives) return operation;
+  for (AsyncOperation *older = operation->older; older; older = older->older)
+    if (older->kind == ASYNC_CP_ASYNC && !older->arrives && older->warp == operation->warp &&
+        ((older->copy.lanes >> operation->lane) & 1u))
+      return older;
+  return operation;
+}
+
+static AsyncOperation *choose(Cluster *cluster) {
+  AsyncOperation *operation = cluster->async->oldest;
+  if (settings()->schedule == SCHEDULE_RANDOM && cluster->async->count > 1) {
+    uint64_t skip = cluster_random(cluster) % cluster->async->count;
+    while (skip--) operation = operation->newer;
+  }
+  return what_must_land_first(operation);
+}
+
+static void land_step(Cluster *cluster, AsyncOperation *operation) {
+  if (operation->read_source && !operation->source_read) {
+    operation->read_source(operation);
+    operation->source_read = true;
+    if (settings()->check) check_async_source_read(cluster, operation->check);
+    return;
+  }
+  queue_remove(cluster->async, operation);
+  if (operation->arrives) {
+    mbarrier_async_arrive(operation);
+  } else {
+    operation->write(operation);
+    if (settings()->check) check_async_landed(cluster, operation->check);
+    if (operation->barrier)
+      for (uint32_t left = operation->cta_mask; left; left &= left - 1)
+        mbarrier_complete_tx(
+            operation, (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(operation->barrier));
+  }
+  operation->source_read = operation->landed = true;
+  free(operation->staging);
+  operation->staging = NULL;
+  release_if_done(operation);
+}
+
+/* The arrival of the next lane by the same instruction, when it can come at once; NULL: none. Lanes
+ * that arrive one by one would wake all that wait each time. */
+static AsyncOperation *next_arrival(const AsyncOperation *operation) {
+  AsyncOperation *next = operation->newer;
+  if (!operation->arrives || settings()->schedule == SCHEDULE_RANDOM) return NULL;
+  bool together = next && next->arrives && next->warp == operation->warp &&
+                  next->in == operation->in && what_must_land_first(next) == next;
+  return together ? next : NULL;
+}
+
+bool async_land_next(Cluster *cluster) {
+  if (!cluster->async || !cluster->async->oldest) return false;
+  AsyncOperation *operation = choose(cluster);
+  cluster_changed(cluster);
+  for (AsyncOperation *next; operation; operation = next) {
+    next = next_arrival(operation);
+    land_step(cluster, operation);
+  }
+  return true;
+}
+
+static void free_operations(AsyncOperation *operation) {
+  while (operation) {
+    AsyncOperation *next = operation->newer;
+    free(operation->staging);
+    free(operation);
+    operation = next;
+  }
+}
+
+void async_cluster_end(Cluster *cluster) {
+  if (!cluster->async) return;
+  /* Stores that nobody waited for take place all the same. */
+  while (!cluster->launch->error && async_land_next(cluster)) continue;
+  for (AsyncOperation *left = cluster->async->oldest; left; left = left->newer) {
+    if (left->check) check_async_release(left->check);
+    left->check = NULL;
+  }
+  for (uint32_t i = 0; i < cluster->cta_count; i++) {
+    for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++) {
+      struct WarpAsync *async = cluster->ctas[i].warps[j].async;
+      if (!async) continue;
+      for (int lane = 0; lane < LANES; lane++)
+        while (async->bulk[lane].first) thread_forget_oldest(&async->bulk[lane]);
+      while (async->copy_first) {
+        AsyncOperation *next = async->copy_first->next_of_thread;
+        async_unlist(async->copy_first);
+        async->copy_first = next;
+      }
+      free(async);
+      cluster->ctas[i].warps[j].async = NULL;
+    }
+  }
+  free_operations(cluster->async->oldest);
+  free_operations(cluster->async->spare);
+  mbarrier_notes_free(cluster->async->barrier_notes);
+  free(cluster->async);
+  cluster->async = NULL;
+}
+
+/* ---- Bulk groups ----------------------------------------------------------------------------- */
+typedef struct {
+  uint32_t pending;
+  bool reads_only;
+} GroupForm;
+
+static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in;
+  struct WarpAsync *async = warp_async(warp);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    async->bulk[first_lane(left)].committed++;
+    if (settings()->check) check_async_committed(warp, first_lane(left));
+  }
+  return STEP_NEXT;
+}
+
+static uint64_t groups_to_wait_for(uint64_t committed, uint32_t pending) {
+  return committed > pending ? committed - pending : 0;
+}
+
+/* The first operation of the thread that is not as far as the wait asks for. */
+static const AsyncOperation *not_done(BulkThread *thread, bool reads_only) {
+  while (thread->reading && thread->reading->source_read)
+    thread->reading = thread->reading->next_of_thread;
+  while (thread->landing && thread->landing->landed)
+    thread->landing = thread->landing->next_of_thread;
+  return reads_only ? thread->reading : thread->landing;
+}
+
+static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  const GroupForm *form = in->decoded;
+  struct WarpAsync *async = warp_async(warp);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    BulkThread *thread = &async->bulk[first_lane(left)];
+    const AsyncOperation *operation = not_done(thread, form->reads_only);
+    if (operation && operation->group < groups_to_wait_for(thread->committed, form->pending))
+      return STEP_BLOCKED;
+  }
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    BulkThread *thread = &async->bulk[lane];
+    uint64_t end = groups_to_wait_for(thread->committed, form->pending);
+    if (settings()->check && !thread->committed && !thread->first)
+      check_async_waits_idly(warp, in, lane);
+    AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
+    for (; operation && operation->group < end; operation = operation->next_of_thread)
+      if (settings()->check && operation->check)
+        check_async_waited(warp, in, lane, operation->check, form->reads_only);
+    if (form->reads_only) thread->unread = operation;
+    while (!form->reads_only && thread->first && thread->first->group < end)
+      thread_forget_oldest(thread);
+  }
+  return STEP_NEXT;
+}
+
+bool decode_bulk_group(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 4);
+  GroupForm *made = decoder_allocate(decoder, sizeof *made);
+  bool waits = has_modifier(statement, "wait_group");
+  made->reads_only = waits && form_take(&form, "read");
+  if (!form_operands(&form, waits, waits)) return false;
+  if (waits) {
+    const Operand *pending = form_operand(&form, 0);
+    if (pending->kind != OPERAND_REGISTER || !pending->constant)
+      return form_fail(&form, "the number of groups that may be pending must be a constant");
+    made->pending = (uint32_t)pending->constant_value;
+  }
+  out->decoded = made;
+  return form_end(&form, waits ? run_wait : run_commit);
+}
+
+/* ---- In words -------------------------------------------------------------------------------- */
+void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
+                     uint32_t *operations) {
+  *bytes = *operations = 0;
+  for (const AsyncOperation *operation = cluster->async->oldest; operation;
+       operation = operation->newer) {
+    if (SHARED_OFFSET(operation->barrier) != SHARED_OFFSET(barrier)) continue;
+    if (!((operation->cta_mask >> SHARED_RANK(barrier)) & 1u)) continue;
+    *bytes += operation->bytes;
+    ++*operations;
+  }
+}
+
+static const char *kind_name(const AsyncOperation *operation) {
+  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
+  if (operation->store) return operation->reduce ? "red.async" : "st.async";
+  switch ((AsyncKind)operation->kind) {
+    case ASYNC_TENSOR_LOAD:
+      return "tensor load";
+    case ASYNC_BULK_LOAD:
+      return "bulk load";
+    case ASYNC_TENSOR_STORE:
+      return "tensor store";
+    case ASYNC_BULK_STORE:
+      return "bulk store";
+    case ASYNC_TENSOR_REDUCE:
+      return "tensor reduce";
+    case ASYNC_BULK_REDUCE:
+      return "bulk reduce";
+    case ASYNC_CTA_TO_CTA:
+      return "copy between CTAs";
+    case ASYNC_CP_ASYNC:
+      return "cp.async";
+    case ASYNC_RED_ASYNC:
+      return "red.async";
+    case ASYNC_WGMMA:
+      return "wgmma";
+  }
+  return "operation";
+}
+
+void async_describe(Cluster *cluster, FILE *out) {
+  if (!cluster->async) return;
+  for (const AsyncOperation *operation = cluster->async->oldest; operation;
+       operation = operation->newer) {
+    const Cta *cta = operation->warp->cta;
+    fprintf(out, "    in flight: %s, issued by block (%u,%u,%u) thread %u", kind_name(operation),
+            cta->index.x, cta->index.y, cta->index.z, thread_of(operation->warp, operation->lane));
+    if (operation->in->source_line)
+      fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
+    fprintf(out, " (PTX line %u)", operation->in->line);
+    if (operation->kind != ASYNC_CP_ASYNC || operation->store)
+      fprintf(out, ", %u bytes at shared address 0x%08x", operation->bytes, operation->shared);
+    if (operation->barrier) fprintf(out, ", for the mbarrier at 0x%08x", operation->barrier);
+    if (operation->source_read && operation->read_source) fprintf(out, ", its source is read");
+    fprintf(out, "\n");
+  }
+}
+
+const InstructionRow async_rows[] = {
+    {"cp.async", decode_copy},
+    {"cp.async.commit_group", decode_copy_group},
+    {"cp.async.wait_group", decode_copy_group},
+    {"cp.async.wait_all", decode_copy_group},
+    {"cp.async.mbarrier.arrive", decode_copy_arrive},
+    {"cp.async.bulk", decode_bulk},
+    {"cp.async.bulk.prefetch", decode_bulk_prefetch},
+    {"cp.async.bulk.commit_group", decode_bulk_group},
+    {"cp.async.bulk.wait_group", decode_bulk_group},
+    {"cp.async.bulk.tensor", decode_tensor},
+    {"cp.async.bulk.prefetch.tensor", decode_tensor_prefetch},
+    {"cp.reduce.async.bulk", decode_bulk_reduce},
+    {"cp.reduce.async.bulk.tensor", decode_tensor_reduce},
+    {"st.async", decode_store_async},
+    {"red.async", decode_reduce_async},
+    {"fence", decode_fence},
+    {"membar", decode_membar},
+    {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},
+    {"tensormap.replace", decode_tensormap_replace},
+    {"", NULL},
+};

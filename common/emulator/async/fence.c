@@ -1,0 +1,185 @@
+/* fence.c: fence.*, membar.*, the proxy fences, and the copy of a tensor map with its fence.
+ *
+ * The machine executes in order and memory is coherent, so a fence changes no bytes: what it
+ * orders is the checker's business, and the text is checked here. */
+#include <string.h>
+
+#include "async/async.h"
+
+typedef struct {
+  uint8_t scope; /* FenceScope */
+  bool acquire;
+} FenceForm;
+
+static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
+
+static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)warp, (void)in, (void)mask;
+  return STEP_NEXT;
+}
+
+static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+  const FenceForm *form = in->decoded;
+  if (settings()->check) check_fence(warp, in, (FenceScope)form->scope, mask);
+  return STEP_NEXT;
+}
+
+static StepResult run_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (settings()->check) check_fence_proxy_async(warp, in, mask);
+  return STEP_NEXT;
+}
+
+static StepResult run_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (settings()->check) check_fence_mbarrier_init(warp, in, mask);
+  return STEP_NEXT;
+}
+
+static StepResult run_tensormap_release(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (settings()->check) check_fence_tensormap(warp, in, false, 0, mask);
+  return STEP_NEXT;
+}
+
+static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneMask mask) {
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t map = lane_address(warp, &in->operand[0], lane), address;
+    Space space;
+    if (map == 0) continue; /* CUTLASS's grouped kernels do it in warps that have no map */
+    if (!generic_bytes_at(warp, in, lane, map, 128, 128, ACCESS_READ, &space, &address))
+      return STEP_FAULT;
+    if (settings()->check) check_fence_tensormap(warp, in, true, map, 1u << lane);
+  }
+  return STEP_NEXT;
+}
+
+static int take_scope(Form *form) {
+  int scope = form_choose(form, scopes);
+  if (scope < 0) form_fail(form, "a fence needs its scope: .cta, .cluster, .gpu or .sys");
+  return scope < 0 ? 0 : scope;
+}
+
+static bool is_128(const Operand *operand) {
+  return operand->kind == OPERAND_REGISTER && operand->constant && operand->constant_value == 128;
+}
+
+static bool decode_tensormap_fence(Form *form) {
+  FenceForm *made = decoder_allocate(form->decoder, sizeof *made);
+  if (form_take(form, "acquire"))
+    made->acquire = true;
+  else if (!form_take(form, "release"))
+    return form_fail(form, "a tensormap fence is .release or .acquire");
+  made->scope = (uint8_t)take_scope(form);
+  if (!form_operands(form, made->acquire ? 2 : 0, made->acquire ? 2 : 0)) return false;
+  if (made->acquire &&
+      (form->out->operand[0].kind != OPERAND_ADDRESS || !is_128(&form->out->operand[1])))
+    return form_fail(form, "the acquiring tensormap fence takes [address], 128");
+  form->out->decoded = made;
+  return form_end(form, made->acquire ? run_tensormap_acquire : run_tensormap_release);
+}
+
+static bool decode_proxy_fence(Form *form) {
+  static const char *const asyncs[] = {"async", "async::generic", NULL};
+  if (form_take(form, "tensormap::generic")) return decode_tensormap_fence(form);
+  if (!form_operands(form, 0, 0)) return false;
+  if (form_take(form, "alias")) return form_end(form, run_nothing);
+  int kind = form_choose(form, asyncs);
+  if (kind < 0) return form_fail(form, "no such proxy fence on sm_90a");
+  if (kind == 1) {
+    /* fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster and its release:
+     * weaker than fence.proxy.async; it is taken for that. */
+    bool acquire = form_take(form, "acquire");
+    if (!acquire && !form_take(form, "release"))
+      return form_fail(form, "fence.proxy.async::generic is .acquire or .release");
+    if (!form_take(form, acquire ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta"))
+      return form_fail(form, "fence.proxy.async::generic wants its .sync_restrict");
+    if (!form_take(form, "cluster")) return form_fail(form, "its scope is .cluster");
+  } else if (!form_take(form, "global") && !form_take(form, "shared::cta")) {
+    form_take(form, "shared::cluster");
+  }
+  return form_end(form, run_proxy_async);
+}
+
+bool decode_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const char *const semantics[] = {"sc", "acq_rel", "acquire", "release", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
+  if (!form_operands(&form, 0, 0)) return false;
+  if (form_take(&form, "mbarrier_init")) {
+    if (!form_take(&form, "release") || !form_take(&form, "cluster"))
+      return form_fail(&form, "the only form is fence.mbarrier_init.release.cluster");
+    return form_end(&form, run_mbarrier_init);
+  }
+  FenceForm *made = decoder_allocate(decoder, sizeof *made);
+  int semantic = form_choose(&form, semantics);
+  const char *restricted = form_prefixed(&form, "sync_restrict::");
+  if (restricted && strcmp(restricted, semantic == 2   ? "sync_restrict::shared::cluster"
+                                       : semantic == 3 ? "sync_restrict::shared::cta"
+                                                       : "") != 0)
+    return form_fail(&form,
+                     "the forms are fence.acquire.sync_restrict::shared::cluster.cluster "
+                     "and fence.release.sync_restrict::shared::cta.cluster");
+  made->scope = (uint8_t)take_scope(&form);
+  out->decoded = made;
+  return form_end(&form, run_fence);
+}
+
+bool decode_membar(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const char *const levels[] = {"cta", "gl", "sys", NULL};
+  static const uint8_t scope_of_level[] = {FENCE_CTA, FENCE_GPU, FENCE_SYSTEM};
+  Form form = form_begin(decoder, statement, out, 1);
+  if (form_take(&form, "proxy")) return decode_proxy_fence(&form);
+  if (!form_operands(&form, 0, 0)) return false;
+  FenceForm *made = decoder_allocate(decoder, sizeof *made);
+  int level = form_choose(&form, levels);
+  if (level < 0) return form_fail(&form, "membar is .cta, .gl or .sys");
+  made->scope = scope_of_level[level];
+  out->decoded = made;
+  return form_end(&form, run_fence);
+}
+
+/* ---- tensormap.cp_fenceproxy: a map made in shared memory goes to global memory -------------- */
+static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (mask != (warp->lanes & ~warp->exited) && settings()->check)
+    finding(warp, in, mask, "aligned-divergence",
+            "tensormap.cp_fenceproxy is .sync.aligned: all threads of the warp must execute it "
+            "together, here only mask 0x%08x does",
+            mask);
+  /* The warp copies once; every thread must name the same addresses. */
+  int lane = first_lane(mask);
+  uint64_t to = lane_address(warp, &in->operand[0], lane);
+  uint32_t from;
+  if (!window_address(warp, in, lane, lane_address(warp, &in->operand[1], lane), WINDOW_CTA, &from))
+    return STEP_FAULT;
+  const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
+  if (!source) return STEP_FAULT;
+  if (settings()->check) {
+    uint32_t addresses[LANES];
+    addresses[lane] = from;
+    check_shared(warp, in, 1u << lane, addresses, 128, (AccessKind){.access = ACCESS_READ});
+  }
+  uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
+  if (!destination) return STEP_FAULT;
+  memcpy(destination, source, 128);
+  if (settings()->check) {
+    check_tensor_map_written(warp, in, lane, to, 128);
+    check_fence_tensormap(warp, in, false, to, mask);
+  }
+  return STEP_NEXT;
+}
+
+bool decode_cp_fenceproxy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  static const char *const words[] = {"global",  "shared::cta", "tensormap::generic",
+                                      "release", "sync",        "aligned"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (!form_take(&form, words[i]))
+      return form_fail(&form,
+                       "the form is tensormap.cp_fenceproxy.global.shared::cta."
+                       "tensormap::generic.release.<scope>.sync.aligned");
+  take_scope(&form);
+  if (!form_operands(&form, 3, 3)) return false;
+  if (out->operand[0].kind != OPERAND_ADDRESS || out->operand[1].kind != OPERAND_ADDRESS ||
+      !is_128(&out->operand[2]))
+    return form_fail(&form, "the operands are [destination], [source], 128");
+  return form_end(&form, run_cp_fenceproxy);
+}

@@ -1,0 +1,651 @@
+/* mbarrier.c: the barrier in shared memory that counts arrivals and bytes: every mbarrier.*.
+ *
+ * Its 64 bits as an H200 lays them out (tests/emulator/mbarrier_cases.cu):
+ *
+ *   63      62 .. 43           42   41 .. 21     20 .. 1              0
+ *   phase   -pending arrivals  0    -tx-count    -expected arrivals   0
+ *
+ * Counts are stored negated. A living barrier is not in shared memory: ordinary loads see what was
+ * there before, and mbarrier.inval writes the state back. So it lives in a table here, and a word
+ * that was never initialised is taken from memory when it is first used, right or wrong. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/async.h"
+
+enum {
+  COUNT_MASK = (1 << 20) - 1,
+  TX_LIMIT = 1 << 20, /* counts stay below, on both sides */
+  EXPECTED_AT = 1,
+  TX_AT = 21,
+  PENDING_AT = 43,
+  PHASE_AT = 63
+};
+#define ZERO_BITS (1ull << 42 | 1ull)
+
+typedef struct {
+  uint32_t phase;    /* parity of the running phase */
+  uint32_t expected; /* arrivals of the next phase */
+  uint32_t pending;  /* arrivals that are missing in this one */
+  int32_t tx; /* bytes expected and not yet brought; negative: brought and not yet expected */
+} Barrier;
+
+static Barrier barrier_unpack(uint64_t word) {
+  return (Barrier){.phase = (uint32_t)(word >> PHASE_AT),
+                   .expected = (uint32_t)(0 - (word >> EXPECTED_AT)) & COUNT_MASK,
+                   .pending = (uint32_t)(0 - (word >> PENDING_AT)) & COUNT_MASK,
+                   .tx = -(int32_t)((int64_t)(word << 22) >> 43)};
+}
+
+static uint64_t barrier_pack(Barrier barrier) {
+  return (uint64_t)(barrier.phase & 1u) << PHASE_AT |
+         (uint64_t)((0u - barrier.pending) & COUNT_MASK) << PENDING_AT |
+         (uint64_t)((0u - (uint32_t)barrier.tx) & (2 * TX_LIMIT - 1)) << TX_AT |
+         (uint64_t)((0u - barrier.expected) & COUNT_MASK) << EXPECTED_AT;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+enum { NOTES_FIRST = 64 };
+typedef struct {
+  uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
+  uint32_t phases; /* that are over: the word knows only the last bit of it */
+  uint64_t word;
+  bool alive, ended;
+} Note;
+typedef struct {
+  uint32_t used, capacity;
+  Note *notes;
+} Notes;
+
+static Note *note_find(const Notes *notes, uint32_t key) {
+  uint32_t at = (key * 2654435761u) >> 7;
+  for (;; at++) {
+    Note *note = &notes->notes[at & (notes->capacity - 1)];
+    if (note->key == key || !note->key) return note;
+  }
+}
+
+static Note *note_of(Cluster *cluster, uint32_t address) {
+  void **place = async_barrier_notes(cluster);
+  Notes *notes = *place;
+  if (!notes) {
+    notes = async_allocate(sizeof *notes);
+    notes->capacity = NOTES_FIRST;
+    notes->notes = async_allocate(NOTES_FIRST * sizeof *notes->notes);
+    *place = notes;
+  }
+  uint32_t key = address | 1;
+  Note *note = note_find(notes, key);
+  if (note->key) return note;
+  if (notes->used * 2 >= notes->capacity) {
+    Notes larger = {.capacity = notes->capacity * 2};
+    larger.notes = async_allocate(larger.capacity * sizeof *larger.notes);
+    for (uint32_t i = 0; i < notes->capacity; i++) {
+      if (!notes->notes[i].key) continue;
+      *note_find(&larger, notes->notes[i].key) = notes->notes[i];
+      larger.used++;
+    }
+    free(notes->notes);
+    *notes = larger;
+    note = note_find(notes, key);
+  }
+  note->key = key;
+  notes->used++;
+  return note;
+}
+
+void mbarrier_notes_free(void *notes) {
+  if (!notes) return;
+  free(((Notes *)notes)->notes);
+  free(notes);
+}
+
+static Note *barrier_note(Cluster *cluster, uint32_t address) {
+  Note *note = note_of(cluster, address);
+  if (!note->alive) {
+    memcpy(&note->word, shared_pointer(cluster, address), 8);
+    note->alive = true;
+  }
+  return note;
+}
+
+static Barrier barrier_read(Cluster *cluster, uint32_t address) {
+  return barrier_unpack(barrier_note(cluster, address)->word);
+}
+
+static void barrier_write(Cluster *cluster, uint32_t address, Barrier barrier) {
+  barrier_note(cluster, address)->word = barrier_pack(barrier);
+}
+
+/* ---- The operations -------------------------------------------------------------------------- */
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  int lane;
+} Who;
+
+static bool refuse(Who who, const char *rule, uint32_t address, const char *what, long long value,
+                   long long limit) {
+  fault(who.warp, who.in, 1u << who.lane, 719, rule,
+        "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
+        "with the right count, and is every arrival and byte counted once a phase?",
+        address, what, value, limit);
+  return false;
+}
+
+/* Stores the barrier, or ends its phase; false after a fault. */
+static bool settle(Who who, uint32_t address, Barrier barrier) {
+  Cluster *cluster = who.warp->cta->cluster;
+  if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
+    return refuse(who, "mbarrier-count", address,
+                  barrier.tx > 0 ? "more bytes are expected than it can count"
+                                 : "more bytes came unexpectedly than it can count",
+                  barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
+  bool over = barrier.pending == 0 && barrier.tx == 0;
+  if (over) {
+    barrier.phase ^= 1;
+    barrier.pending = barrier.expected;
+  }
+  barrier_write(cluster, address, barrier);
+  if (!over) return true;
+  uint32_t finished = note_of(cluster, address)->phases++;
+  if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
+  cluster_changed(cluster);
+  return true;
+}
+
+static bool take_arrivals(Who who, uint32_t address, Barrier *barrier, uint32_t count, bool drop) {
+  if (count > barrier->pending)
+    return refuse(who, "too-many-arrivals", address, "more arrivals than are pending in this phase",
+                  count, barrier->pending);
+  if (drop && count > barrier->expected)
+    return refuse(who, "too-many-arrivals", address, "more arrivals are dropped than are expected",
+                  count, barrier->expected);
+  barrier->pending -= count;
+  if (drop) barrier->expected -= count;
+  return true;
+}
+
+void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
+  Who who = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(who.warp->cta->cluster, address);
+  barrier.tx -= (int32_t)operation->bytes;
+  settle(who, address, barrier);
+}
+
+void mbarrier_async_arrive(AsyncOperation *operation) {
+  Who who = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(who.warp->cta->cluster, operation->barrier);
+  if (!take_arrivals(who, operation->barrier, &barrier, 1, false)) return;
+  if (settings()->check)
+    check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true, true);
+  settle(who, operation->barrier, barrier);
+}
+
+void mbarrier_add_pending(Cluster *cluster, uint32_t address) {
+  Barrier barrier = barrier_read(cluster, address);
+  barrier.pending = (barrier.pending + 1) & COUNT_MASK;
+  barrier_write(cluster, address, barrier);
+}
+
+bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
+                    uint32_t *address) {
+  if (window == WINDOW_GENERIC) {
+    if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
+      fault(warp, in, 1u << lane, 715, "address-space",
+            "generic address 0x%llx does not lead to shared memory, where this instruction works; "
+            "pass the address of a __shared__ variable",
+            (unsigned long long)value);
+      return false;
+    }
+  }
+  *address = (uint32_t)value;
+  uint32_t ctas = warp->cta->cluster->cta_count;
+  if (SHARED_RANK(*address) >= ctas) {
+    fault(warp, in, 1u << lane, 700, "address-space",
+          "shared address 0x%08x names the CTA of rank %u, but the cluster has %u", *address,
+          SHARED_RANK(*address), ctas);
+    return false;
+  }
+  if (window == WINDOW_CTA && SHARED_RANK(*address) != warp->cta->rank) {
+    fault(warp, in, 1u << lane, 700, "address-space",
+          "shared address 0x%08x lies in the CTA of rank %u, this thread is in rank %u, and "
+          "the instruction says .shared::cta, a CTA's own memory; write .shared::cluster where "
+          "the instruction has that form",
+          *address, SHARED_RANK(*address), warp->cta->rank);
+    return false;
+  }
+  return true;
+}
+
+static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  return shared_bytes_at(warp, in, lane, address, 8, 8, ACCESS_ATOMIC) != NULL;
+}
+
+static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* makes its own finding */
+  uint64_t word = barrier_note(warp->cta->cluster, address)->word;
+  if (!(word & ZERO_BITS)) return true;
+  fault(warp, in, 1u << lane, 719, "mbarrier-unusable",
+        "there is no mbarrier at shared address 0x%08x (its 64 bits are 0x%016llx, which no "
+        "mbarrier can be): mbarrier.init first, then a fence and a barrier before others use it",
+        address, (unsigned long long)word);
+  return false;
+}
+
+bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  return barrier_place(warp, in, lane, address) && barrier_usable(warp, in, lane, address);
+}
+
+/* ---- Instructions ---------------------------------------------------------------------------- */
+typedef struct {
+  uint8_t window;
+  bool drop, no_complete, expect, release, acquire, cluster_scope, parity, complete;
+  bool potentially_blocking;
+  int8_t token, address, count; /* operand numbers; -1: none */
+} MbarrierForm;
+
+static uint32_t operand_u32(const Warp *warp, const Instruction *in, int operand, int lane) {
+  return (uint32_t)lane_value(warp, &in->operand[operand], lane);
+}
+
+/* The barrier that this lane's address operand names; false after a fault. */
+static bool lane_barrier(Warp *warp, const Instruction *in, int lane, uint32_t *address) {
+  const MbarrierForm *form = in->decoded;
+  uint64_t value = lane_address(warp, &in->operand[form->address], lane);
+  return window_address(warp, in, lane, value, form->window, address) &&
+         barrier_place(warp, in, lane, *address);
+}
+
+#define FOR_LANES(mask, lane)                                                      \
+  for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
+    for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
+
+static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    uint32_t count = operand_u32(warp, in, form->count, lane);
+    if ((count == 0 || count > COUNT_MASK) && settings()->check)
+      finding(warp, in, 1u << lane, "mbarrier-count",
+              "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals that "
+              "complete a phase",
+              count, COUNT_MASK);
+    /* The chip's own arithmetic, which a count out of range carries over into other fields. */
+    uint32_t negated = (1u << 20) - count;
+    Note *note = note_of(cluster, address);
+    note->word = (uint64_t)(negated << 11) << 32 | negated << 1;
+    note->alive = true;
+    note->phases = 0;
+    if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
+  }
+  cluster_changed(cluster);
+  return STEP_NEXT;
+}
+
+static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    Note *note = barrier_note(warp->cta->cluster, address);
+    memcpy(shared_pointer(warp->cta->cluster, address), &note->word, 8);
+    note->alive = false;
+    note->ended = true;
+    if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
+  }
+  return STEP_NEXT;
+}
+
+/* expect_tx and complete_tx */
+static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    uint32_t bytes = operand_u32(warp, in, form->count, lane);
+    if (settings()->check && !form->complete) check_mbarrier_expect(warp, in, lane, address, bytes);
+    Barrier barrier = barrier_read(cluster, address);
+    if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
+    barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
+    if (!settle((Who){warp, in, lane}, address, barrier)) return STEP_FAULT;
+  }
+  return STEP_NEXT;
+}
+
+static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  FOR_LANES(mask, lane) {
+    uint32_t address;
+    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    Barrier barrier = barrier_read(cluster, address);
+    /* The token is the upper half of the word; the lower one tells only how it was made. */
+    uint64_t token = (barrier_pack(barrier) & ~0xffffffffull) | form->no_complete;
+    uint32_t count = 1, bytes = 0;
+    if (form->expect)
+      bytes = operand_u32(warp, in, form->count, lane);
+    else if (form->count >= 0)
+      count = operand_u32(warp, in, form->count, lane);
+    if (form->expect) {
+      if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT;
+      barrier.tx += (int32_t)bytes;
+      if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
+    }
+    Who who = {warp, in, lane};
+    if (!take_arrivals(who, address, &barrier, count, form->drop)) return STEP_FAULT;
+    if (settings()->check)
+      for (uint32_t i = 0; i < count; i++)
+        check_mbarrier_arrive(warp, in, lane, address, form->release, false);
+    if (!settle(who, address, barrier)) return STEP_FAULT;
+    if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
+  }
+  return STEP_NEXT;
+}
+
+/* To the checker: lanes next to each other that have waited for one barrier have learnt the same.
+ */
+static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
+                          const uint32_t *addresses) {
+  const MbarrierForm *form = in->decoded;
+  uint32_t told = UINT32_MAX;
+  FOR_LANES(lanes, lane) {
+    if (addresses[lane] == told) continue;
+    told = addresses[lane];
+    const Note *note = note_of(warp->cta->cluster, told);
+    check_mbarrier_observed(warp, in, lane, told, note->phases - 1, form->acquire);
+  }
+}
+
+static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  LaneMask complete = 0;
+  uint32_t addresses[LANES];
+  int before = -1;
+  FOR_LANES(mask, lane) {
+    const Operand *address = &in->operand[form->address];
+    uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+    if (before >= 0 && lane_address(warp, address, lane) == lane_address(warp, address, before) &&
+        state == lane_value(warp, &in->operand[form->count], before)) {
+      addresses[lane] = addresses[before]; /* all lanes of a warp wait alike, as a rule */
+      complete |= (complete >> before & 1u) << lane;
+      continue;
+    }
+    before = lane;
+    if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
+    /* Not initialised yet: wait and see who does it, for the report to tell a missing order from a
+     * missing init. */
+    const Note *note = note_of(cluster, addresses[lane]);
+    if (!note->alive && !note->ended && form->potentially_blocking && !cluster->waits_expire)
+      return STEP_BLOCKED;
+    if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
+    /* The running phase has another parity than the one asked for: that one is over. */
+    uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+    if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
+  }
+  if (!complete && form->potentially_blocking && !cluster->waits_expire) return STEP_BLOCKED;
+  if (settings()->check) tell_observed(warp, in, complete, addresses);
+  FOR_LANES(mask, lane)
+  set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
+  return complete == mask ? STEP_NEXT : STEP_YIELD;
+}
+
+static StepResult run_pending_count(Warp *warp, const Instruction *in, LaneMask mask) {
+  FOR_LANES(mask, lane)
+  set_lane_value(warp, &in->operand[0], lane,
+                 barrier_unpack(lane_value(warp, &in->operand[1], lane)).pending);
+  return STEP_NEXT;
+}
+
+/* ---- Decoding -------------------------------------------------------------------------------- */
+static const char *const no_semantics[] = {NULL};
+static const char *const arrive_semantics[] = {"release", "relaxed", NULL};
+static const char *const wait_semantics[] = {"acquire", "relaxed", NULL};
+static const char *const relaxed_semantics[] = {"relaxed", NULL};
+
+/* Takes .sem, .scope, .space and .b64. Without them: the strong semantics, .cta, generic. */
+static MbarrierForm *take_common(Form *form, const char *const *semantics, bool cluster_window) {
+  MbarrierForm *made = decoder_allocate(form->decoder, sizeof *made);
+  *made = (MbarrierForm){.token = -1, .count = -1};
+  int semantic = form_choose(form, semantics);
+  made->acquire = made->release = semantic <= 0;
+  if (form_take(form, "cluster"))
+    made->cluster_scope = true;
+  else
+    form_take(form, "cta");
+  if (form_take(form, "shared::cta") || form_take(form, "shared"))
+    made->window = WINDOW_CTA;
+  else if (cluster_window && form_take(form, "shared::cluster"))
+    made->window = WINDOW_CLUSTER;
+  else
+    made->window = WINDOW_GENERIC;
+  if (!form_take(form, "b64")) form_fail(form, "mbarrier instructions are of type .b64");
+  return made;
+}
+
+static bool check_operand(Form *form, int index, bool good, const char *what) {
+  if (index >= 0 && !form->failed && !good) form_fail(form, what);
+  return !form->failed;
+}
+static bool need_address(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_ADDRESS,
+                       "the barrier's address must stand in brackets");
+}
+static bool need_value(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_REGISTER,
+                       "a count or state must be a register or a literal");
+}
+
+static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
+  if (form->failed) return false;
+  form->out->decoded = made;
+  return form_end(form, execute);
+}
+
+static bool decode_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!form_operands(&form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(&form, 0);
+  need_value(&form, 1);
+  return finish(&form, made, run_init);
+}
+
+static bool decode_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!form_operands(&form, 1, 1)) return false;
+  made->address = 0;
+  need_address(&form, 0);
+  return finish(&form, made, run_inval);
+}
+
+static bool decode_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, relaxed_semantics, true);
+  made->complete = has_modifier(statement, "complete_tx");
+  if (!form_operands(&form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(&form, 0);
+  need_value(&form, 1);
+  return finish(&form, made, run_tx);
+}
+
+static bool decode_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, arrive_semantics, true);
+  made->drop = has_modifier(statement, "arrive_drop");
+  made->expect = form_take(&form, "expect_tx");
+  made->no_complete = form_take(&form, "noComplete");
+  /* The older form of a remote arrive leaves the destination out. */
+  bool has_token = form_operand(&form, 0)->kind != OPERAND_ADDRESS;
+  int before = has_token ? 1 : 0;
+  bool counted = made->expect || made->no_complete;
+  if (!form_operands(&form, before + (counted ? 2 : 1), before + 2)) return false;
+  if (has_token) {
+    const Operand *token = form_operand(&form, 0);
+    if (token->kind == OPERAND_REGISTER && !token->constant && token->bytes == 8)
+      made->token = 0;
+    else if (token->kind != OPERAND_SINK)
+      return form_fail(&form, "the state that an arrive returns is a 64-bit register or _");
+    if (made->token == 0 && made->window == WINDOW_CLUSTER)
+      return form_fail(&form, "an arrive in .shared::cluster returns no state: write _ for it");
+  } else if (made->window != WINDOW_CLUSTER) {
+    return form_fail(&form, "the destination for the state is missing");
+  }
+  made->address = (int8_t)before;
+  need_address(&form, before);
+  if (out->operand_count > before + 1) {
+    made->count = (int8_t)(before + 1);
+    need_value(&form, before + 1);
+  }
+  return finish(&form, made, run_arrive);
+}
+
+static bool decode_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, wait_semantics, false);
+  made->potentially_blocking = has_modifier(statement, "try_wait");
+  made->parity = form_take(&form, "parity");
+  if (!form_operands(&form, 3, made->potentially_blocking ? 4 : 3)) return false;
+  form_predicate_destination(&form, 0);
+  made->address = 1;
+  made->count = 2;
+  need_address(&form, 1);
+  need_value(&form, 2);
+  if (out->operand_count == 4) need_value(&form, 3); /* how long it may sleep: no clock here */
+  return finish(&form, made, run_wait);
+}
+
+static bool decode_pending_count(Decoder *decoder, const PtxStatement *statement,
+                                 Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
+  if (!form_operands(&form, 2, 2)) return false;
+  form_destination(&form, 0, TYPE_U32);
+  form_source(&form, 1, TYPE_B64);
+  return form_end(&form, run_pending_count);
+}
+
+const InstructionRow mbarrier_rows[] = {
+    {"mbarrier.init", decode_init},
+    {"mbarrier.inval", decode_inval},
+    {"mbarrier.expect_tx", decode_tx},
+    {"mbarrier.complete_tx", decode_tx},
+    {"mbarrier.arrive", decode_arrive},
+    {"mbarrier.arrive_drop", decode_arrive},
+    {"mbarrier.test_wait", decode_wait},
+    {"mbarrier.try_wait", decode_wait},
+    {"mbarrier.pending_count", decode_pending_count},
+    {"", NULL},
+};
+
+/* ---- In words -------------------------------------------------------------------------------- */
+/* What a blocked wait waits for. */
+typedef struct {
+  uint32_t address, asked, phases; /* asked: a parity; phases: that are over */
+  Barrier barrier;
+  uint64_t coming; /* bytes */
+  uint32_t copies;
+  int64_t rest; /* bytes that stay pending (or, negative, surplus) when all copies have come */
+} Wait;
+
+static bool wait_of(Warp *warp, const Instruction *in, int lane, Wait *wait) {
+  if (in->execute != run_wait) return false;
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  wait->address = (uint32_t)lane_address(warp, &in->operand[form->address], lane);
+  const Cta *cta = shared_address_cta(warp, wait->address);
+  if (!cta || SHARED_OFFSET(wait->address) + 8 > cta->shared_bytes) return false;
+  uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+  wait->asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+  wait->barrier = barrier_read(cluster, wait->address);
+  wait->phases = note_of(cluster, wait->address)->phases;
+  async_in_flight(cluster, wait->address, &wait->coming, &wait->copies);
+  wait->rest = wait->barrier.tx - (int64_t)wait->coming;
+  return true;
+}
+
+/* Is there a barrier with just as many bytes too many as are too few here? */
+static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
+  const Notes *notes = *async_barrier_notes(cluster);
+  for (uint32_t i = 0; notes && i < notes->capacity; i++) {
+    const Note *note = &notes->notes[i];
+    if (note->key && note->alive && barrier_unpack(note->word).tx == -bytes) return true;
+  }
+  return false;
+}
+
+const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
+  Wait wait;
+  if (!wait_of(warp, in, lane, &wait)) return "hang";
+  if (wait.rest > 0)
+    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
+                                                            : "hang-too-many-bytes-expected";
+  if (wait.rest < 0) return "hang-too-few-bytes-expected";
+  /* It should ask for the phase after the last that it was told is over. */
+  uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
+  if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
+  if (wait.phases >= next + 2) return "phase-missed";
+  return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
+}
+
+bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
+  Wait wait;
+  return wait_of(warp, in, lane, &wait) && wait.barrier.pending > 0 &&
+         wait.barrier.pending < wait.barrier.expected;
+}
+
+static const char *cause_of(const char *rule) {
+  static const char *const causes[][2] = {
+      {"hang-bytes-on-another-barrier",
+       "a copy reports to another barrier than the one that expects its bytes: there just as many "
+       "came unexpectedly"},
+      {"hang-too-many-bytes-expected",
+       "more bytes are expected than copies will bring: expect_tx promised too many, or a copy was "
+       "not issued"},
+      {"hang-too-few-bytes-expected",
+       "copies brought more bytes than were expected: expect_tx promised too few, or on another "
+       "barrier"},
+      {"waited-for-wrong-phase",
+       "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
+       "phase"},
+      {"phase-missed",
+       "this warp comes too late: a whole phase went by between the one it asks for and the one "
+       "that "
+       "is running, and parity cannot tell them apart. Let nobody begin the next phase before all "
+       "have seen this one over, or use a barrier for each copy"},
+      {"hang-arrivals-missing", "somebody has not arrived, or mbarrier.init's count is too high"},
+  };
+  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+    if (strcmp(causes[i][0], rule) == 0) return causes[i][1];
+  return NULL;
+}
+
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
+  Wait wait;
+  if (!wait_of(warp, in, lane, &wait)) return;
+  fprintf(out,
+          "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"
+          "        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
+          wait.asked, wait.address, wait.phases, wait.barrier.phase, wait.barrier.pending,
+          wait.barrier.expected, wait.barrier.tx);
+  if (wait.coming)
+    fprintf(out, "        %llu bytes are on their way in %u copies\n",
+            (unsigned long long)wait.coming, wait.copies);
+  if (wait.rest)
+    fprintf(out, "        that is %lld bytes %s\n",
+            (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
+            wait.rest > 0 ? "too few" : "too many");
+  const char *cause = cause_of(mbarrier_hang_rule(warp, in, lane));
+  if (cause) fprintf(out, "        likely cause: %s\n", cause);
+}

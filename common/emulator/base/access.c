@@ -1,0 +1,163 @@
+/* access.c: the host bytes behind an address of the device, for every room (emulator.h).
+ *
+ * Faults are the chip's: 716 for a misaligned address, 700 for one that is nobody's. */
+#include <inttypes.h>
+
+#include "base/emulator.h"
+#include "base/memory.h"
+
+enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };
+
+static const char *access_name(Access access) {
+  switch (access) {
+    case ACCESS_READ:
+      return "a read";
+    case ACCESS_WRITE:
+      return "a write";
+    default:
+      return "an atomic operation";
+  }
+}
+
+static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const char *space,
+                           uint64_t address, size_t bytes, size_t alignment, Access access) {
+  fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
+        "%s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
+        " past one%s",
+        access_name(access), bytes, space, address, alignment, address % alignment,
+        alignment == 128 ? "; the copy engine wants a tile aligned to 128 bytes (with a swizzle to "
+                           "256, 512 or 1024): declare it so, or round its address up"
+                         : "");
+  return NULL;
+}
+
+Cta *shared_address_cta(const Warp *warp, uint32_t shared_address) {
+  Cluster *cluster = warp->cta->cluster;
+  uint32_t rank = SHARED_RANK(shared_address);
+  return rank < cluster->cta_count ? &cluster->ctas[rank] : NULL;
+}
+
+uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t shared_address,
+                         size_t bytes, size_t alignment, Access access) {
+  if (alignment > 1 && shared_address % alignment != 0)
+    return misaligned(warp, in, lane, "shared", shared_address, bytes, alignment, access);
+  Cta *cta = shared_address_cta(warp, shared_address);
+  uint32_t offset = SHARED_OFFSET(shared_address);
+  if (!cta) {
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-address-of-no-cta",
+          "%s of %zu bytes at shared address 0x%x, which belongs to rank %u; the cluster has %u "
+          "CTAs",
+          access_name(access), bytes, shared_address, SHARED_RANK(shared_address),
+          warp->cta->cluster->cta_count);
+    return NULL;
+  }
+  if (offset > cta->shared_bytes || bytes > cta->shared_bytes - offset) {
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "shared-out-of-bounds",
+          "%s of %zu bytes at shared address 0x%x: byte %" PRId64
+          " of the block's shared memory, which has %u bytes (static and dynamic)",
+          access_name(access), bytes, shared_address, (int64_t)offset - SHARED_RESERVED_BYTES,
+          cta->shared_bytes - SHARED_RESERVED_BYTES);
+    return NULL;
+  }
+  return cta->shared + offset;
+}
+
+uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                         size_t bytes, size_t alignment, Access access) {
+  if (alignment > 1 && address % alignment != 0)
+    return misaligned(warp, in, lane, "global", address, bytes, alignment, access);
+  const Allocation *found = memory_find(address);
+  bool refused = found && found->read_only && access != ACCESS_READ;
+  if (!found || bytes > found->end - address || refused) {
+    char where[256];
+    memory_describe(address, where, sizeof where);
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS,
+          refused ? "write-to-constant-memory" : "global-out-of-bounds", "%s of %zu bytes: %s",
+          access_name(access), bytes, where);
+    return NULL;
+  }
+  return (uint8_t *)(uintptr_t)address;
+}
+
+static uint8_t *local_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                               size_t bytes, size_t alignment, Access access) {
+  if (alignment > 1 && address % alignment != 0)
+    return misaligned(warp, in, lane, "local", address, bytes, alignment, access);
+  if (address > warp->local_bytes || bytes > warp->local_bytes - address) {
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "local-out-of-bounds",
+          "%s of %zu bytes at byte %" PRIu64 " of the thread's local memory, which has %u",
+          access_name(access), bytes, address, warp->local_bytes);
+    return NULL;
+  }
+  return warp->local + (size_t)lane * warp->local_bytes + address;
+}
+
+static uint8_t *parameter_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                                   size_t bytes, size_t alignment, Access access) {
+  const Launch *launch = warp->cta->cluster->launch;
+  if (alignment > 1 && address % alignment != 0)
+    return misaligned(warp, in, lane, "parameter", address, bytes, alignment, access);
+  if (access != ACCESS_READ || address > launch->parameter_bytes ||
+      bytes > launch->parameter_bytes - address) {
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "parameter-out-of-bounds",
+          "%s of %zu bytes at byte %" PRIu64
+          " of the kernel's parameters, which have %zu and can only be read",
+          access_name(access), bytes, address, launch->parameter_bytes);
+    return NULL;
+  }
+  return (uint8_t *)(uintptr_t)(launch->parameters + address);
+}
+
+uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                          size_t bytes, size_t alignment, Access access, Space *space,
+                          uint64_t *space_address) {
+  uint64_t own = address & ~GENERIC_TAG_MASK;
+  Space which = SPACE_GLOBAL;
+  uint8_t *found;
+  switch (address & GENERIC_TAG_MASK) {
+    case GENERIC_SHARED:
+      which = SPACE_SHARED;
+      if (own >> 32) { /* an overrun out of the window of shared memory */
+        fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "generic-out-of-bounds",
+              "%s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
+              access_name(access), bytes, address);
+        return NULL;
+      }
+      found = shared_bytes_at(warp, in, lane, (uint32_t)own, bytes, alignment, access);
+      break;
+    case GENERIC_LOCAL:
+      which = SPACE_LOCAL;
+      found = local_bytes_at(warp, in, lane, own, bytes, alignment, access);
+      break;
+    case GENERIC_PARAM:
+      which = SPACE_PARAM;
+      found = parameter_bytes_at(warp, in, lane, own, bytes, alignment, access);
+      break;
+    default:
+      own = address;
+      found = global_bytes_at(warp, in, lane, address, bytes, alignment, access);
+  }
+  if (space) *space = which;
+  if (space_address) *space_address = own;
+  return found;
+}
+
+/* Offered to loadstore.c, which knows the space from the instruction. */
+uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
+                        size_t bytes, size_t alignment, Access access);
+uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
+                        size_t bytes, size_t alignment, Access access) {
+  switch (space) {
+    case SPACE_SHARED:
+      return shared_bytes_at(warp, in, lane, (uint32_t)address, bytes, alignment, access);
+    case SPACE_LOCAL:
+      return local_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    case SPACE_PARAM:
+      return parameter_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    case SPACE_GLOBAL:
+    case SPACE_CONST:
+      return global_bytes_at(warp, in, lane, address, bytes, alignment, access);
+    default:
+      return generic_bytes_at(warp, in, lane, address, bytes, alignment, access, NULL, NULL);
+  }
+}

@@ -1,0 +1,217 @@
+/* memory.c: the device's global memory (memory.h).
+ *
+ * One stretch of addresses is reserved once; allocations are cut from it in order, each followed by
+ * a gap that nothing ever fills, so an overrun meets no neighbour. When the stretch is used up,
+ * freed places are used again. Tables are sorted arrays: a lookup is a binary search.
+ *
+ * Poison is 0xff: NaN in every floating type, -1 in every integer. It costs time, so of a bigger
+ * allocation only the first POISON_BYTES get it; the rest reads as the host's zero pages do. */
+#define _DEFAULT_SOURCE
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
+static const size_t PAGE_BYTES = 4096, POISON_BYTES = 64u << 20;
+static const size_t CAPACITY_BYTES = (size_t)141 << 30; /* as much as an H200 holds */
+static const size_t RESERVED_BYTES = (size_t)1 << 40, LEAST_RESERVED_BYTES = (size_t)1 << 34;
+
+typedef struct {
+  Allocation place;
+  bool ours; /* by memory_allocate, not memory_register */
+} Entry;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Entry *entries; /* by address */
+static size_t entry_count, entry_capacity;
+static Allocation freed[FREED_KEPT]; /* a ring, for explanations */
+static size_t freed_count;
+static size_t in_use;
+static uint64_t reserve_first, reserve_end, reserve_next;
+uint32_t memory_generation; /* see memory.h */
+
+/* The first entry that starts past the address. */
+static size_t upper_bound(uint64_t address) {
+  size_t low = 0, high = entry_count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (entries[middle].place.first <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool insert(Allocation place, bool ours) {
+  if (entry_count == entry_capacity) {
+    size_t capacity = entry_capacity ? entry_capacity * 2 : 64;
+    Entry *grown = realloc(entries, capacity * sizeof *grown);
+    if (!grown) return false;
+    entries = grown;
+    entry_capacity = capacity;
+  }
+  size_t at = upper_bound(place.first);
+  if (at > 0 && entries[at - 1].place.end > place.first) return false; /* they would overlap */
+  if (at < entry_count && entries[at].place.first < place.end) return false;
+  memmove(&entries[at + 1], &entries[at], (entry_count - at) * sizeof *entries);
+  entries[at] = (Entry){place, ours};
+  entry_count++;
+  memory_generation++;
+  return true;
+}
+
+static bool delete (uint64_t first, bool ours, Allocation *place) {
+  size_t at = upper_bound(first);
+  if (at == 0 || entries[at - 1].place.first != first || entries[at - 1].ours != ours) return false;
+  *place = entries[at - 1].place;
+  memmove(&entries[at - 1], &entries[at], (entry_count - at) * sizeof *entries);
+  entry_count--;
+  memory_generation++;
+  freed[freed_count++ % FREED_KEPT] = *place;
+  return true;
+}
+
+static bool reserve(void) {
+  if (reserve_first) return true;
+  for (size_t bytes = RESERVED_BYTES; bytes >= LEAST_RESERVED_BYTES; bytes /= 2) {
+    void *found = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) continue;
+    reserve_first = reserve_next = (uint64_t)(uintptr_t)found;
+    reserve_end = reserve_first + bytes;
+    return true;
+  }
+  return false;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+/* Room behind the last allocation, or, when there is none left, between two others. */
+static uint64_t find_room(size_t bytes) {
+  if (reserve_end - reserve_next >= bytes + GAP_BYTES) {
+    uint64_t found = reserve_next;
+    reserve_next += bytes + GAP_BYTES;
+    return found;
+  }
+  uint64_t start = reserve_first;
+  for (size_t i = 0; i <= entry_count; i++) {
+    if (i < entry_count && !entries[i].ours) continue;
+    uint64_t end = i < entry_count ? entries[i].place.first : reserve_end;
+    if (end - start >= bytes + 2 * GAP_BYTES) return start + GAP_BYTES;
+    if (i < entry_count) start = round_up(entries[i].place.end, PAGE_BYTES);
+  }
+  return 0;
+}
+
+uint64_t memory_allocate(size_t bytes) {
+  _Static_assert(ALIGNMENT <= 4096, "pages are aligned enough");
+  if (bytes == 0 || bytes > CAPACITY_BYTES) return 0;
+  size_t pages = round_up(bytes, PAGE_BYTES);
+  uint64_t first = 0;
+  pthread_mutex_lock(&lock);
+  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_room(pages);
+  if (first) {
+    void *host = (void *)(uintptr_t)first;
+    if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
+        !insert((Allocation){first, first + bytes, false, MEMORY_OF_DEVICE}, true))
+      first = 0;
+    else
+      in_use += bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  if (first) memset((void *)(uintptr_t)first, 0xff, bytes < POISON_BYTES ? bytes : POISON_BYTES);
+  return first;
+}
+
+bool memory_free(uint64_t address) {
+  Allocation place;
+  pthread_mutex_lock(&lock);
+  bool found = delete (address, true, &place);
+  if (found) {
+    in_use -= place.end - place.first;
+    size_t pages = round_up(place.end - place.first, PAGE_BYTES);
+    void *host = (void *)(uintptr_t)address;
+    madvise(host, pages, MADV_DONTNEED); /* the memory goes back to the host */
+    mprotect(host, pages, PROT_NONE);
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+bool memory_register(void *host, size_t bytes, bool read_only) {
+  uint64_t first = (uint64_t)(uintptr_t)host;
+  if (!host || bytes == 0 || first + bytes < first) return false;
+  pthread_mutex_lock(&lock);
+  bool done = insert((Allocation){first, first + bytes, read_only, MEMORY_OF_DEVICE}, false);
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+bool memory_unregister(void *host) {
+  Allocation place;
+  pthread_mutex_lock(&lock);
+  bool found = delete ((uint64_t)(uintptr_t)host, false, &place);
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+void memory_set_kind(uint64_t address, MemoryKind kind) {
+  pthread_mutex_lock(&lock);
+  size_t at = upper_bound(address);
+  if (at > 0 && address < entries[at - 1].place.end) entries[at - 1].place.kind = (uint8_t)kind;
+  pthread_mutex_unlock(&lock);
+}
+
+size_t memory_in_use(void) { return in_use; }
+
+const Allocation *memory_find(uint64_t address) {
+  size_t at = upper_bound(address);
+  return at > 0 && address < entries[at - 1].place.end ? &entries[at - 1].place : NULL;
+}
+
+void memory_describe(uint64_t address, char *text, size_t text_bytes) {
+  size_t at = upper_bound(address);
+  const Allocation *before = at > 0 ? &entries[at - 1].place : NULL;
+  const Allocation *after = at < entry_count ? &entries[at].place : NULL;
+  size_t kept = freed_count < FREED_KEPT ? freed_count : FREED_KEPT;
+  if (address < 4096) {
+    snprintf(text, text_bytes, "address 0x%llx: a null pointer", (unsigned long long)address);
+    return;
+  }
+  for (size_t i = 1; i <= kept && !(before && address < before->end); i++) {
+    const Allocation *gone = &freed[(freed_count - i) % FREED_KEPT];
+    if (address < gone->first || address >= gone->end) continue;
+    snprintf(text, text_bytes, "address 0x%llx is in memory that was freed: byte %llu of %llu",
+             (unsigned long long)address, (unsigned long long)(address - gone->first),
+             (unsigned long long)(gone->end - gone->first));
+    return;
+  }
+  if (before && address < before->end) {
+    snprintf(text, text_bytes, "address 0x%llx is byte %llu of an allocation of %llu bytes%s",
+             (unsigned long long)address, (unsigned long long)(address - before->first),
+             (unsigned long long)(before->end - before->first),
+             before->read_only ? " that the device may only read" : "");
+    return;
+  }
+  uint64_t past = before ? address - before->end : UINT64_MAX;
+  uint64_t ahead = after ? after->first - address : UINT64_MAX;
+  const uint64_t near = (uint64_t)1 << 32;
+  if (past <= ahead && past < near)
+    snprintf(text, text_bytes,
+             "address 0x%llx is %llu bytes past the end of an allocation of %llu bytes",
+             (unsigned long long)address, (unsigned long long)past,
+             (unsigned long long)(before->end - before->first));
+  else if (ahead < near)
+    snprintf(text, text_bytes,
+             "address 0x%llx is %llu bytes before the start of an allocation of %llu bytes",
+             (unsigned long long)address, (unsigned long long)ahead,
+             (unsigned long long)(after->end - after->first));
+  else
+    snprintf(text, text_bytes,
+             "address 0x%llx is no device memory: a host pointer, or a damaged one",
+             (unsigned long long)address);
+}

@@ -1,0 +1,129 @@
+/* check_access.h: an access to shared memory, between the files that look at it. */
+#ifndef EMULATOR_CHECK_ACCESS_H
+#define EMULATOR_CHECK_ACCESS_H
+
+#include "checker/check_state.h"
+
+/* What followed the state of a word in this access. */
+typedef struct {
+  uint32_t state; /* STATE_SPLIT: nothing that would hold for another word */
+  uint32_t next, rank;
+  uint8_t mask;
+} Step;
+
+typedef struct {
+  ClusterCheck *check;
+  Warp *warp;
+  const Instruction *in;
+  int lane;
+  uint32_t agent;
+  uint32_t time; /* of an access through the generic proxy */
+  uint32_t rank; /* of the CTA whose memory it is */
+  uint32_t word;
+  uint8_t kind; /* EntryKind */
+  uint8_t mask;
+  bool strong;
+  bool by_lane; /* the answer depended on which lane had written the word: it holds for no other */
+  bool reads_seen; /* all reads of others, of any word, are ordered before this */
+  Step last;
+  AsyncCheck *operation;
+  const SharedPiece *copies; /* cp.async: a piece of each of its lanes; NULL: something else */
+} AccessNow;
+
+static inline bool access_writes(const AccessNow *now) {
+  return now->kind == ENTRY_WRITE || now->kind == ENTRY_ASYNC_WRITE;
+}
+
+/* The state that a thread leaves which writes the whole word. */
+static inline uint32_t plain_of(const AccessNow *now) {
+  return PLAIN | (now->strong ? PLAIN_STRONG : 0) | now->time;
+}
+/* Is a word that a thread wrote ordered before this access, so that nothing has to be looked up? */
+static inline bool plain_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                                uint32_t number) {
+  if (now->strong && (number & PLAIN_STRONG)) return true;
+  return has_seen(now->check, now->agent, notes->writers[word] / LANES, time_of_plain(number));
+}
+/* When was the whole word last written, going by its state? */
+static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
+  if (number >= PLAIN) return time_of_plain(number);
+  if (number == STATE_UNKNOWN) return UINT32_MAX;
+  return number == STATE_NEVER_WRITTEN ? 0 : state_at(check, number)->since;
+}
+
+/* cp.async: the lane, the first or the second, whose piece the word is in. */
+static inline int access_lane_of_copy(const AccessNow *now, bool second) {
+  int found = now->lane;
+  const SharedPiece *piece = now->copies;
+  for (LaneMask left = now->operation->lanes; left; piece++, left &= left - 1) {
+    uint32_t behind = now->word * WORD_BYTES - SHARED_OFFSET(piece->address);
+    if (SHARED_RANK(piece->address) != now->rank || behind >= piece->bytes) continue;
+    found = __builtin_ctz(left);
+    if (!second) break;
+    second = false;
+  }
+  return found;
+}
+
+#define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
+
+/* check_plain.c: false: nothing has been done, look at each word. */
+bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
+bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes);
+void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);
+
+/* check_shadow.c: checks the access against a word in this state and returns the next one. */
+uint32_t shadow_next(AccessNow *now, uint32_t number);
+
+/* check_past.c: false: they may not follow, and that has been said. */
+bool past_allows(AccessNow *now, const Entry *entry);
+void past_report_exited(const AccessNow *now);
+/* It reads bytes that nothing had written. */
+bool past_unwritten(const AccessNow *now, uint8_t written);
+
+/* check_reads.c: who has read a word. */
+/* Are all reads by others, of any words, ordered before this access? */
+bool reads_of_all_seen(const AccessNow *now);
+/* Are all reads of these words by others ordered before this access? False: perhaps not. */
+bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                    uint32_t count);
+/* The same for `each` words of each lane, whose first ones are `words`, from `least` to `most`. */
+bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
+                       uint32_t each, uint32_t least, uint32_t most);
+/* The same for what is accessed of one word, where reads before `since` are over; false: not, and
+ * that has been said. */
+bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
+/* The agent's own table, made when it first reads there. */
+Reads *reads_make(const AccessNow *now, struct CtaCheck *notes);
+static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, Reads *reads,
+                                    uint32_t first, uint32_t last) {
+  uint16_t own = (uint16_t)(now->agent + 1), *readers = notes->readers;
+  uint32_t clock = clock_of(now->check, now->agent), *lines = reads->lines;
+  for (uint32_t line = first; line <= last; line++) lines[line] = clock;
+  for (uint32_t line = first; line <= last; line++)
+    readers[line] = readers[line] == 0 || readers[line] == own ? own : MANY_READERS;
+}
+/* It is going to read some of the words from `word` to `end`: notes it for all lines there. */
+static inline Reads *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
+                                 uint32_t end) {
+  Reads *reads = notes->reads[now->agent];
+  if (!reads) reads = reads_make(now, notes);
+  reads_note_lines(now, notes, reads, word / LINE_WORDS, (end - 1) / LINE_WORDS);
+  return reads;
+}
+/* What to note for a read of what was written at time `since`, after the last one noted. */
+static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_t since) {
+  const ClusterCheck *check = now->check;
+  uint32_t last = noted >> 1;
+  bool again = last > since && last > check->start && last < check->epoch[now->agent];
+  return now->time << 1 | again;
+}
+/* Less than a word: these bytes of it. */
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
+                      uint32_t word, uint32_t mask, uint32_t since);
+/* The agents that have read any of these words since then, a bit each, by their number modulo 64.
+ */
+uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
+                     uint32_t count, uint32_t since);
+
+#endif

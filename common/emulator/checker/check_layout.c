@@ -1,0 +1,57 @@
+/* check_layout.c: plain loads of a swizzled tile that do not undo the swizzle.
+ *
+ * Which element a thread wants is known to its author alone: a tile may be read in any order, to
+ * copy it byte by byte or to add it up. So this is asked for (EMULATOR_CHECK=layout), and goes by
+ * the order: whoever undoes the swizzle meets a row's elements in ascending order as the lanes go,
+ * by rows as by columns. Whoever does not, or counts from a base that the pattern does not begin
+ * at, goes to and fro in the row. */
+#include <stdio.h>
+
+#include "checker/check_state.h"
+
+enum { CHUNK_BYTES = 16, ROW_CHUNKS = 8 };
+
+/* Where the bytes at this address would lie without the swizzle. */
+static uint32_t unswizzled(uint32_t offset, uint32_t span) {
+  return offset ^ (offset >> 3 & (span - CHUNK_BYTES));
+}
+
+void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
+                        const uint32_t *addresses) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t row = UINT32_MAX, column = 0, steps_back = 0, span_found = 0, first = 0;
+  char order[ROW_CHUNKS * 8] = "";
+  size_t used = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint32_t address = addresses[first_lane(left)];
+    uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
+    if (rank >= check->cta_count || offset / 4 >= check->ctas[rank].words) return;
+    uint8_t layout = check->ctas[rank].layouts[offset / (LINE_WORDS * 4)];
+    if (layout <= 1) return;
+    uint32_t span = (layout - 1) * 16u, place = unswizzled(offset, span);
+    uint32_t chunk = place % span / CHUNK_BYTES;
+    if (place / span != row) {
+      if (steps_back > 1) break;
+      row = place / span;
+      steps_back = 0;
+      used = 0;
+      first = address;
+      span_found = span;
+    } else if (chunk == column) {
+      continue;
+    } else if (chunk < column) {
+      steps_back++;
+    }
+    column = chunk;
+    if (used + 4 < sizeof order)
+      used += (size_t)snprintf(order + used, sizeof order - used, " %u", chunk);
+  }
+  if (steps_back <= 1) return; /* a rotated row has one */
+  finding(
+      warp, in, 0, "swizzle-ignored",
+      "reads a row of a tile, from shared memory at offset 0x%x on, in the order%s of its 16-byte "
+      "chunks: the copy put them there with a %u-byte swizzle.\n"
+      "Byte b of the tile lies at b ^ (b >> 3 & 0x%x), b counted from a multiple of %u bytes. "
+      "If the order does not matter here, nothing is wrong.",
+      SHARED_OFFSET(first), order, span_found, span_found - CHUNK_BYTES, span_found * 8);
+}

@@ -1,0 +1,158 @@
+/* check_maps.c: tensor maps that a kernel changes.
+ *
+ * A map is read through a proxy of its own, which may keep an old copy: whoever uses a map that was
+ * changed while the kernel ran must first acquire it (fence.proxy.tensormap::generic.acquire), even
+ * in the thread that changed it. Maps that the host prepared before the launch need nothing. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/check_state.h"
+
+typedef struct ChangedMap ChangedMap;
+struct ChangedMap {
+  ChangedMap *next;
+  uint64_t address;
+  const Instruction *in;
+  uint32_t change; /* counts up with every change */
+};
+
+/* A map in global memory is there for all clusters of the launch. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static ChangedMap *changed_maps;
+static bool any_changed; /* read without the lock: most programs never change a map */
+
+typedef struct AcquiredMap AcquiredMap;
+struct AcquiredMap {
+  AcquiredMap *next;
+  uint64_t address;
+  uint32_t change;
+};
+
+static ChangedMap *find_changed(uint64_t address) {
+  ChangedMap *map = changed_maps;
+  while (map && map->address != address) map = map->next;
+  return map;
+}
+
+/* Maps in global memory that this program has used or made. Ordinary stores come by the million:
+ * first their range is looked at, then the list. */
+enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
+static uint64_t known_maps[MAPS_KNOWN];
+static int known_count;
+static uint64_t known_first = UINT64_MAX, known_end;
+
+static bool in_known_range(uint64_t address, uint32_t bytes) {
+  return address + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
+         address < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
+}
+
+static void know_map(uint64_t address) {
+  if (address & GENERIC_TAG_MASK) return; /* a parameter: no store reaches it */
+  pthread_mutex_lock(&lock);
+  bool known = known_count == MAPS_KNOWN;
+  for (int i = 0; i < known_count && !known; i++) known = known_maps[i] == address;
+  if (!known) {
+    known_maps[known_count++] = address;
+    if (address < known_first) __atomic_store_n(&known_first, address, __ATOMIC_RELAXED);
+    if (address + MAP_BYTES > known_end) {
+      __atomic_store_n(&known_end, address + MAP_BYTES, __ATOMIC_RELAXED);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* The first cluster of a launch: what earlier launches changed is visible to this one. */
+void maps_begin(const Cluster *cluster) {
+  if (cluster->number != 0 || !__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&lock);
+  while (changed_maps) {
+    ChangedMap *next = changed_maps->next;
+    free(changed_maps);
+    changed_maps = next;
+  }
+  __atomic_store_n(&any_changed, false, __ATOMIC_RELEASE);
+  pthread_mutex_unlock(&lock);
+}
+
+void maps_end(ClusterCheck *check) {
+  while (check->acquired_maps) {
+    AcquiredMap *next = check->acquired_maps->next;
+    free(check->acquired_maps);
+    check->acquired_maps = next;
+  }
+}
+
+static void note_change(const Instruction *in, uint64_t address) {
+  ChangedMap *map = find_changed(address);
+  if (!map) {
+    map = calloc(1, sizeof *map);
+    if (!map) abort();
+    map->address = address;
+    map->next = changed_maps;
+    changed_maps = map;
+  }
+  map->in = in;
+  map->change++;
+  __atomic_store_n(&any_changed, true, __ATOMIC_RELEASE);
+}
+
+void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                              uint32_t bytes) {
+  (void)warp, (void)lane;
+  if (in->text && !strncmp(in->text, "tensormap", 9)) {
+    know_map(address);
+  } else if (!in_known_range(address, bytes)) {
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < known_count; i++) {
+    if (address + bytes > known_maps[i] && address < known_maps[i] + MAP_BYTES) {
+      note_change(in, known_maps[i]);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t address,
+                           LaneMask mask) {
+  (void)in, (void)mask;
+  if (!acquire || !__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
+  ClusterCheck *check = check_of(warp);
+  pthread_mutex_lock(&lock);
+  const ChangedMap *changed = find_changed(address);
+  uint32_t change = changed ? changed->change : 0;
+  pthread_mutex_unlock(&lock);
+  if (!change) return;
+  AcquiredMap *map = check->acquired_maps;
+  while (map && map->address != address) map = map->next;
+  if (!map) {
+    map = calloc(1, sizeof *map);
+    if (!map) abort();
+    map->address = address;
+    map->next = check->acquired_maps;
+    check->acquired_maps = map;
+  }
+  map->change = change;
+}
+
+void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  if (!in_known_range(address, MAP_BYTES)) know_map(address);
+  if (!__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
+  pthread_mutex_lock(&lock);
+  const ChangedMap *changed = find_changed(address);
+  uint32_t change = changed ? changed->change : 0;
+  uint32_t line = changed && changed->in ? changed->in->source_line : 0;
+  pthread_mutex_unlock(&lock);
+  if (!change) return;
+  const AcquiredMap *map = check_of(warp)->acquired_maps;
+  while (map && map->address != address) map = map->next;
+  if (map && map->change >= change) return;
+  finding(warp, in, 1u << lane, "tensormap-not-fenced",
+          "the tensor map was changed by this kernel (line %u of the source), and this CTA has not "
+          "acquired it since: the copy engine may still use the old one.\n"
+          "Release it where it is written (tensormap.cp_fenceproxy, or "
+          "fence.proxy.tensormap::generic.release) and put "
+          "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before this use.",
+          line);
+}

@@ -1,0 +1,619 @@
+/* check_order.c: who has seen what: barriers, mbarriers and fences as vectors of clocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/check_state.h"
+
+/* Strong accesses to a place in shared memory order what stands around them. We let every strong
+ * write release and every strong read acquire: a fence that a program lacks beside its flag is
+ * missed that way, but no correct program is accused. */
+typedef struct LocationClock LocationClock;
+struct LocationClock {
+  LocationClock *next;
+  uint32_t address;
+  uint32_t teller; /* 1 + the one agent that has released here, or MANY_TELLERS; 0: none */
+  Clock clock;
+};
+enum { MANY_TELLERS = UINT16_MAX };
+
+/* ---- Vectors ---- */
+
+static uint32_t *new_vector(ClusterCheck *check) {
+  _Static_assert(AT_ONCE * sizeof(uint32_t) >= sizeof(void *), "the first piece holds a pointer");
+  if (check->vectors_used + check->room > check->vector_room) {
+    /* Vectors in use keep their place: the old block is kept by the new one's first piece. */
+    size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
+    uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, room * sizeof *block);
+    if (!block) abort();
+    memcpy(block, &check->vectors, sizeof(void *));
+    check->vectors = block;
+    check->vector_room = room;
+    check->vectors_used = AT_ONCE;
+  }
+  uint32_t *vector = check->vectors + check->vectors_used;
+  check->vectors_used += check->room;
+  memset(vector, 0, check->room * sizeof *vector);
+  return vector;
+}
+
+Clock order_new_clock(ClusterCheck *check) {
+  Clock clock;
+  clock.seen = new_vector(check);
+  clock.fenced = new_vector(check);
+  return clock;
+}
+
+static void join(uint32_t *into, const uint32_t *from, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE)
+    *piece_at(into, at) = larger(*piece_at(into, at), *const_piece_at(from, at));
+}
+
+/* After so many accesses the time stands still: races are not seen any more, nobody is accused. */
+static uint32_t tick(ClusterCheck *check) {
+  if (check->now < TIME_MOST) check->now++;
+  return check->now;
+}
+
+/* What the warp does from here on is not behind what it has just released. */
+static void begin_epoch(ClusterCheck *check, uint32_t agent) {
+  check->own[agent] = check->epoch[agent] = tick(check);
+}
+
+static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
+  check->released[1][agent] = check->released[0][agent];
+  check->first_write[1][agent] = check->first_write[0][agent];
+  check->released[0][agent] = check->own[agent];
+  check->first_write[0][agent] = UINT32_MAX;
+  begin_epoch(check, agent);
+}
+
+/* A place fits into 64 bits, for many are noted and few are looked for: the instruction's address,
+ * whether it was strong, and what of the time its index does not tell. */
+enum { TAG_BITS = 16 };
+
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
+  _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag tells all times apart");
+  _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
+  uint32_t time = tick(check);
+  check->own[agent] = time;
+  *time_slot(check, agent, in) = (TimeSlot){in, time};
+  check->places[time % PLACES] = ((uint64_t)(uintptr_t)in | strong) << TAG_BITS | time / PLACES;
+  return time;
+}
+
+Place order_place(const ClusterCheck *check, uint32_t time) {
+  static const Instruction FORGOTTEN = {.text = ""};
+  uint64_t place = check->places[time % PLACES], address = place >> TAG_BITS;
+  if ((place & ((1u << TAG_BITS) - 1)) != time / PLACES || address == 0)
+    return (Place){&FORGOTTEN, .strong = true}; /* rather that than a false accusation */
+  return (Place){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
+}
+
+static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {
+  if (!from->seen) return;
+  join(into->seen, from->seen, check->width);
+  join(into->fenced, from->fenced, check->width);
+}
+
+void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
+  if (!into->seen) *into = order_new_clock(check);
+  join_clock(check, into, &check->clocks[agent]);
+  into->seen[agent] = check->own[agent];
+  begin_epoch_released(check, agent);
+}
+
+void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
+  if (!from->seen) return;
+  join_clock(check, &check->clocks[agent], from);
+  order_begin_epoch(check, agent);
+}
+
+static void forget(Clock *clock, uint32_t width) {
+  if (!clock->seen) return;
+  memset(clock->seen, 0, width * sizeof *clock->seen);
+  memset(clock->fenced, 0, width * sizeof *clock->fenced);
+}
+
+static void swap(Clock *one, Clock *other) {
+  Clock held = *one;
+  *one = *other;
+  *other = held;
+}
+
+/* Whatever holds a time must go with it. */
+static void begin_time(ClusterCheck *check) {
+  check->now = 0;
+  reads_forget_all(check);
+  memset(check->times, 0, check->agents * TIME_SLOTS * sizeof *check->times);
+  memset(check->places, 0, PLACES * sizeof *check->places);
+  memset(check->safe_found, 0, check->agents * sizeof *check->safe_found);
+  memset(check->memos, 0, MEMOS * sizeof *check->memos);
+}
+
+void order_begin(ClusterCheck *check) {
+  check->width = check->agents;
+  /* All blocks but the newest go; it is large enough for a cluster like the last one. */
+  void *older = NULL;
+  if (check->vectors) memcpy(&older, check->vectors, sizeof older);
+  while (older) {
+    void *next;
+    memcpy(&next, older, sizeof next);
+    free(older);
+    older = next;
+  }
+  if (check->vectors) memset(check->vectors, 0, sizeof(void *));
+  check->vectors_used = check->vectors ? AT_ONCE : 0;
+  if (check->now > TIME_MOST / 2) begin_time(check);
+  check->start = tick(check);
+  memset(check->last_read, 0, check->agents * sizeof *check->last_read);
+  memset(check->last_write, 0, check->agents * sizeof *check->last_write);
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    check->clocks[agent] = order_new_clock(check);
+    for (uint32_t other = 0; other < check->agents; other++) {
+      check->clocks[agent].seen[other] = check->start;
+    }
+    check->clocks[agent].seen[agent] = UINT32_MAX;
+    check->wgmma_group[agent] = 1;
+  }
+  for (uint32_t agent = 0; agent < check->agents; agent++) {
+    check->own[agent] = check->start;
+    begin_epoch_released(check, agent);
+    begin_epoch_released(check, agent);
+  }
+  memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
+  memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
+  memset(check->leaving_seen, 0, sizeof check->leaving_seen);
+  check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
+  memset(check->cluster_waited, 0, sizeof check->cluster_waited);
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    free(check->barriers[i]->answers);
+    free(check->barriers[i]->remote);
+    free(check->barriers[i]);
+  }
+  check->barrier_count = 0;
+  for (uint32_t i = 0; i < LOCATION_CHAINS; i++) {
+    while (check->locations[i]) {
+      LocationClock *next = check->locations[i]->next;
+      free(check->locations[i]);
+      check->locations[i] = next;
+    }
+  }
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
+    memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
+    check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
+    check->ctas[rank].idle_wait = NULL;
+  }
+}
+
+static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
+  LocationClock **chain = &check->locations[address / 4 % LOCATION_CHAINS], *place = *chain;
+  while (place && place->address != address) place = place->next;
+  if (!place) {
+    place = calloc(1, sizeof *place);
+    if (!place) abort();
+    place->address = address;
+    place->next = *chain;
+    *chain = place;
+  }
+  return place;
+}
+
+/* All that the others know, or all that this one knows, to each of the others. */
+static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE) {
+    Piece all = *piece_at(own, at);
+    for (int i = 0; i < count; i++) all = larger(all, *piece_at(others[i], at));
+    *piece_at(own, at) = all;
+  }
+}
+static void tell_all(const uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+  for (uint32_t at = 0; at < width; at += AT_ONCE) {
+    Piece told = *const_piece_at(own, at);
+    for (int i = 0; i < count; i++)
+      *piece_at(others[i], at) = larger(*piece_at(others[i], at), told);
+  }
+}
+
+typedef struct {
+  uint32_t *seen[LANES], *fenced[LANES];
+  int count;
+} Clocks;
+
+static inline void add_clock(Clocks *clocks, const Clock *clock) {
+  clocks->seen[clocks->count] = clock->seen;
+  clocks->fenced[clocks->count++] = clock->fenced;
+}
+
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool release, bool acquire) {
+  const Clock *own = &check->clocks[agent];
+  Clocks news, told;
+  uint32_t last = UINT32_MAX;
+  news.count = told.count = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint32_t address = addresses[first_lane(left)];
+    if (address == last) continue; /* lanes often use one place */
+    LocationClock *place = location_at(check, last = address);
+    bool by_others = place->teller != 0 && place->teller != agent + 1;
+    if (acquire && by_others) add_clock(&news, &place->clock);
+    if (!release) continue;
+    if (place->teller == 0) place->clock = order_new_clock(check);
+    place->teller = by_others ? MANY_TELLERS : agent + 1;
+    add_clock(&told, &place->clock);
+  }
+  if (news.count > 0) {
+    join_all(own->seen, news.seen, news.count, check->width);
+    join_all(own->fenced, news.fenced, news.count, check->width);
+    order_begin_epoch(check, agent);
+  }
+  if (!release) return;
+  own->seen[agent] = check->own[agent];
+  tell_all(own->seen, told.seen, told.count, check->width);
+  tell_all(own->fenced, told.fenced, told.count, check->width);
+  own->seen[agent] = UINT32_MAX;
+  begin_epoch_released(check, agent);
+}
+
+/* ---- Barriers of a CTA and of the cluster ---- */
+
+/* Lanes of a warp are one agent here: what orders them among themselves needs no clock. */
+void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)warp, (void)in, (void)mask;
+}
+
+void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
+  (void)in, (void)mask;
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  order_release(check, agent_of(warp), &check->ctas[warp->cta->rank].arriving[barrier]);
+}
+
+void check_barrier_complete(Cta *cta, uint32_t barrier) {
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = cta->cluster->check;
+  struct CtaCheck *notes = &check->ctas[cta->rank];
+  swap(&notes->arriving[barrier], &notes->passed[barrier]);
+  forget(&notes->arriving[barrier], check->width);
+}
+
+void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
+  (void)in, (void)mask;
+  if (barrier >= NAMED_BARRIERS) return;
+  ClusterCheck *check = check_of(warp);
+  order_acquire(check, agent_of(warp), &check->ctas[warp->cta->rank].passed[barrier]);
+}
+
+/* A warp that has passed may arrive for the next round while a slow one still has to look at this
+ * one: two clocks, by the parity of the round. */
+void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round) {
+  (void)in;
+  ClusterCheck *check = check_of(warp);
+  Clock *clock = &check->cluster_arriving[round & 1];
+  if (check->cluster_round[round & 1] != round) {
+    check->cluster_round[round & 1] = round;
+    forget(clock, check->width);
+    forget(&check->cluster_leaving[round & 1], check->width);
+  }
+  uint32_t agent = agent_of(warp);
+  order_release(check, agent, &check->cluster_leaving[round & 1]);
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    MbarrierCheck *barrier = check->barriers[i];
+    if (barrier->init_released && !barrier->init_round && barrier->init_agent == agent) {
+      barrier->init_round = round + 1;
+    }
+  }
+  if (release) order_release(check, agent, clock);
+}
+
+void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
+  (void)in;
+  ClusterCheck *check = check_of(warp);
+  if (check->cluster_round[round & 1] != round) return;
+  Clock *learnt = &check->leaving_seen[warp->cta->rank];
+  if (!learnt->seen) *learnt = order_new_clock(check);
+  join(learnt->seen, check->cluster_leaving[round & 1].seen, check->width);
+  check->cluster_waited[agent_of(warp)] = round + 1;
+  order_acquire(check, agent_of(warp), &check->cluster_arriving[round & 1]);
+}
+
+/* ---- Fences ---- */
+
+/* Ordinary fences order strong accesses, which order_locations has let order everything already. */
+void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
+  (void)warp, (void)in, (void)scope, (void)mask;
+}
+
+static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->init_agent == agent) check->barriers[i]->fenced = true;
+  }
+}
+
+void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in, (void)mask;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  Clock *own = &check->clocks[agent];
+  join(own->fenced, own->seen, check->width);
+  own->fenced[agent] = check->own[agent];
+  begin_epoch(check, agent); /* what this warp writes from here on is not behind the fence */
+  fence_barriers_of(check, agent);
+}
+
+void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in, (void)mask;
+  ClusterCheck *check = check_of(warp);
+  fence_barriers_of(check, agent_of(warp));
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->init_agent == agent_of(warp)) check->barriers[i]->init_released = true;
+  }
+}
+
+/* ---- mbarriers ---- */
+
+MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    if (check->barriers[i]->address == address) return check->barriers[i];
+  }
+  return NULL;
+}
+
+void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                         uint32_t count) {
+  (void)lane;
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
+    barrier = calloc(1, sizeof *barrier);
+    if (!barrier) abort();
+    barrier->answers = calloc(check->agents, sizeof *barrier->answers);
+    if (!barrier->answers) abort();
+    barrier->place = check->width < check->room ? check->width++ : UINT32_MAX;
+    check->barriers[check->barrier_count++] = barrier;
+    barrier->address = address;
+  }
+  barrier->valid = true;
+  barrier->landed.in = NULL;
+  barrier->fenced = barrier->init_released = false;
+  barrier->init_round = 0;
+  barrier->init_agent = (uint16_t)agent;
+  barrier->init_clock = clock_of(check, agent);
+  barrier->init_in = in;
+  barrier->count = count;
+  barrier->phase = 0;
+  barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
+  forget(&barrier->arriving, check->width);
+  memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
+  free(barrier->remote);
+  barrier->remote = NULL;
+  barrier->armed = 0;
+  /* Whoever knew phases of its former life knows none of the new one. */
+  if (barrier->place != UINT32_MAX) {
+    for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
+  }
+  shadow_set_barrier(warp->cta->cluster, address, barrier);
+}
+
+void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  (void)in, (void)lane;
+  MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  if (!barrier) return;
+  barrier->valid = false;
+  shadow_set_barrier(warp->cta->cluster, address, NULL);
+}
+
+/* "line %u of the %s": where a barrier was initialised. */
+static uint32_t init_line(const MbarrierCheck *barrier) {
+  const Instruction *in = barrier->init_in;
+  return in ? in->source_line ? in->source_line : in->line : 0;
+}
+static const char *init_text(const MbarrierCheck *barrier) {
+  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
+}
+
+static bool is_asynchronous(const Instruction *in) {
+  return in->text && (strstr(in->text, "cp.async.bulk") || strstr(in->text, "cp.reduce.async"));
+}
+
+bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (rank < check->cta_count && check->ctas[rank].exited) {
+    finding(warp, in, 1u << lane, "peer-exited",
+            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, which has "
+            "exited: its shared memory is gone.\n"
+            "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
+            "before the end of the kernel.",
+            SHARED_OFFSET(address), rank);
+    return true; /* the emulator keeps the memory: go on and see what else is wrong */
+  }
+  bool of_peer = rank != warp->cta->rank;
+  if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
+    bool ready = barrier && barrier->valid;
+    finding(warp, in, 1u << lane, "peer-barrier-not-ready",
+            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, %s.\n"
+            "Put barrier.cluster.arrive.release and .wait.acquire behind mbarrier.init and "
+            "fence.mbarrier_init, in all CTAs (__syncthreads() knows one CTA only).",
+            SHARED_OFFSET(address), rank,
+            ready ? "which has initialised it by luck: nothing orders that before this use"
+                  : "which has not initialised it yet");
+    if (ready) barrier->init_clock = 0; /* said once */
+    return ready;
+  }
+  if (!barrier || !barrier->valid) {
+    if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return true;
+    finding(warp, in, 1u << lane, barrier ? "mbarrier-after-inval" : "mbarrier-not-initialised",
+            "the barrier at shared-memory offset 0x%x%s %s.\n%s", SHARED_OFFSET(address),
+            check->cta_count > 1 ? " of this or another CTA of the cluster" : "",
+            barrier ? "has been invalidated (mbarrier.inval)" : "has not been initialised",
+            barrier ? "Invalidate it after its last use, or initialise it again."
+                    : "One thread must call mbarrier.init before any use; then a fence "
+                      "(fence.mbarrier_init or fence.proxy.async) and __syncthreads, or a cluster "
+                      "barrier when other CTAs use it.");
+    return false;
+  }
+  if (!knows_init(check, agent, barrier)) {
+    finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
+            "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
+            "the %s), and nothing orders that before this use.\n"
+            "Put __syncthreads() behind the init.",
+            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    barrier->init_clock = 0; /* said once */
+  } else if (!barrier->fenced && barrier->used_by_thread != in &&
+             check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
+    if (!is_asynchronous(in)) {
+      barrier->used_by_thread = in;
+      return true;
+    }
+    finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
+            "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
+            "%u of the %s) may not be visible to it yet.\n"
+            "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, "
+            "in the thread that called it.",
+            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    barrier->fenced = true;
+  }
+  return true;
+}
+
+/* An arrival that nothing orders behind those of the phase before might as well have been one of
+ * them: that phase ended without waiting for it. (In a cluster such an order may also come with the
+ * bytes of a peer's copy, which clocks here do not travel with.) */
+static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
+                                  const MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (barrier->phase == 0 || check->cta_count > 1) return;
+  const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
+  if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
+    return;
+  }
+  for (uint32_t other = 0; other < check->agents; other++) {
+    if (has_seen(check, agent, other, before->seen[other])) continue;
+    finding(
+        warp, in, 1u << lane, "too-many-arrivals",
+        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing orders "
+        "that behind the arrivals of phase %u: that phase was over without this one.\n"
+        "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
+        "that arrives, or let fewer arrive.",
+        SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1, init_line(barrier),
+        init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s");
+    return;
+  }
+}
+
+void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           bool release, bool of_copies) {
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  uint32_t agent = agent_of(warp);
+  /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
+  if (of_copies) check_copies_arrive(warp, lane);
+  if (barrier && SHARED_RANK(address) != warp->cta->rank) {
+    exit_note_remote_arrive(check, barrier, agent, lane, in);
+  }
+  if (!barrier || !release) return;
+  /* The lanes of one instruction arrive one by one and release the same: once is enough. Not so for
+   * cp.async, whose copies each lane has found landed for itself. */
+  if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
+      lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
+      barrier->arriving.seen && barrier->arriving.seen[agent] == barrier->last_released) {
+    barrier->last_lane = lane;
+    return;
+  }
+  check_arrival_belongs(warp, in, lane, barrier);
+  barrier->last_released = clock_of(check, agent);
+  order_release(check, agent, &barrier->arriving);
+  barrier->last_arrive = in;
+  barrier->last_agent = agent;
+  barrier->last_lane = lane;
+  barrier->last_clock = clock_of(check, agent);
+}
+
+void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                           uint32_t bytes) {
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || !bytes || !in->text || !strstr(in->text, "arrive")) return;
+  uint32_t agent = agent_of(warp);
+  const Answer *answer = &barrier->answers[agent];
+  uint64_t knowing = 0;
+  for (uint32_t i = 0; i < check->width; i++) {
+    if (i != agent) knowing += check->clocks[agent].seen[i];
+  }
+  /* Armed twice in one phase, or in the next one by luck: who arms a phase must know that the bytes
+   * of the phase before have come. Only whoever has waited for nothing at all is told here; a wait
+   * that is not enough is another mistake. */
+  bool by_same = barrier->armed_agent == agent && barrier->armed_lane == lane;
+  bool twice = barrier->armed == barrier->phase + 1 && barrier->count == 1;
+  bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
+                 barrier->place != UINT32_MAX && !(answer->next > barrier->phase) &&
+                 check->clocks[agent].seen[barrier->place] < barrier->phase;
+  bool waited = knowing != barrier->armed_knowing || (answer->next && answer->stale);
+  if (by_same && (twice || by_luck) && !waited) {
+    finding(
+        warp, in, 1u << lane, "stage-reused-too-early",
+        "announces bytes on the barrier at shared-memory offset 0x%x for another copy, and has not "
+        "waited for anything that tells that phase %u, with the bytes of the last one, is over%s.\n"
+        "Wait before a stage is filled again until its readers have said that they are done: "
+        "arrivals on a barrier that this thread waits for, or __syncthreads.",
+        SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
+  }
+  barrier->armed = barrier->phase + 1;
+  barrier->armed_agent = agent;
+  barrier->armed_lane = lane;
+  barrier->armed_knowing = knowing;
+}
+
+void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t finished_phase) {
+  MbarrierCheck *barrier = order_find_barrier(cluster->check, address);
+  if (!barrier) return;
+  Clock *finished = &barrier->finished[finished_phase & 1];
+  swap(&barrier->arriving, finished);
+  forget(&barrier->arriving, cluster->check->width);
+  barrier->finished_phase[finished_phase & 1] = finished_phase;
+  barrier->phase = finished_phase + 1;
+}
+
+void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                             uint32_t phase, bool acquire) {
+  ClusterCheck *check = check_of(warp);
+  MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier) return;
+  uint32_t agent = agent_of(warp);
+  Answer *answer = &barrier->answers[agent];
+  bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
+  if (!same_wait) { /* as the lane before, which had the news first */
+    uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];
+    answer->stale = phase == UINT32_MAX || known > phase;
+  }
+  answer->next = phase + 2;
+  answer->in = in;
+  answer->lane = lane;
+  /* What the lane before has learnt the warp knows; a fresh barrier tells nothing. */
+  if (same_wait || phase == UINT32_MAX || !acquire) return;
+  if (barrier->finished_phase[phase & 1] == phase) {
+    order_acquire(check, agent, &barrier->finished[phase & 1]);
+  }
+  if (barrier->place != UINT32_MAX && check->clocks[agent].seen[barrier->place] < phase + 1) {
+    check->clocks[agent].seen[barrier->place] = phase + 1;
+  }
+}
+
+bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                          uint32_t *next) {
+  if (!barrier || !barrier->answers[agent].stale) return false;
+  *next = barrier->answers[agent].next - 1;
+  return *next <= phase;
+}
+
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {
+  const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  uint32_t next = barrier ? barrier->answers[agent_of(warp)].next : 0;
+  return next ? next - 1 : 0;
+}

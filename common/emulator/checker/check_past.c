@@ -1,0 +1,408 @@
+/* check_past.c: may an access follow what has been there before? If not, what is wrong, in words.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/check_access.h"
+
+enum { TEXT = 256 };
+
+/* ---- Words about the past ---- */
+
+static const char *source_name(const Instruction *in) {
+  if (!in->source_file) return NULL;
+  const char *slash = strrchr(in->source_file, '/');
+  return slash ? slash + 1 : in->source_file;
+}
+
+void past_describe_place(const Instruction *in, char *text, size_t room) {
+  if (in->source_line && in->source_file) {
+    snprintf(text, room, "at %s:%u", source_name(in), in->source_line);
+  } else if (in->line == 0) {
+    snprintf(text, room, "long before");
+  } else {
+    snprintf(text, room, "at PTX line %u", in->line);
+  }
+}
+
+static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, char *text,
+                           size_t room) {
+  uint32_t warp = agent % check->warps_per_cta;
+  size_t used;
+  if (lane >= 0) {
+    used = (size_t)snprintf(text, room, "thread %u", warp * LANES + (uint32_t)lane);
+  } else {
+    used = (size_t)snprintf(text, room, "a thread of warp %u", warp);
+  }
+  if (check->cta_count > 1 && used < room) {
+    snprintf(text + used, room - used, " of CTA %u", agent / check->warps_per_cta);
+  }
+}
+
+const char *const past_kind_names[] = {
+    [ASYNC_TENSOR_LOAD] = "tensor load",     [ASYNC_BULK_LOAD] = "bulk load",
+    [ASYNC_TENSOR_STORE] = "tensor store",   [ASYNC_BULK_STORE] = "bulk store",
+    [ASYNC_TENSOR_REDUCE] = "tensor reduce", [ASYNC_BULK_REDUCE] = "bulk reduce",
+    [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",  [ASYNC_CP_ASYNC] = "cp.async",
+    [ASYNC_RED_ASYNC] = "red.async",         [ASYNC_WGMMA] = "wgmma",
+};
+
+/* Which of its threads has copied or will copy this word? */
+static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
+  if (operation->kind == ASYNC_WGMMA) return -1;
+  if (!operation->lanes) return operation->lane;
+  if (operation == now->operation) return access_lane_of_copy(now, false);
+  return now->check->ctas[now->rank].writers[now->word] % LANES;
+}
+
+static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
+                               size_t room) {
+  char who[64], where[128];
+  describe_agent(now->check, operation->agent, lane_of(now, operation), who, sizeof who);
+  past_describe_place(operation->in, where, sizeof where);
+  snprintf(text, room, "the %s issued by %s %s", past_kind_names[operation->kind], who, where);
+}
+
+/* ---- May this access follow? ---- */
+
+/* cp.async, where not all lanes have waited alike: has the one that copied this word? */
+static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
+  if (!operation->lane_waited_clock) return false;
+  int lane = now->check->ctas[now->rank].writers[now->word] % LANES;
+  uint32_t clock = operation->lane_waited_clock[lane];
+  now->by_lane = true;
+  return clock && has_seen(now->check, now->agent, operation->agent, clock);
+}
+
+/* Is this finished operation known to be over by this warp? */
+static bool knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                         uint32_t rank) {
+  if (!operation->landed) return false;
+  if (operation->waited_clock &&
+      has_seen(check, agent, operation->agent, operation->waited_clock)) {
+    return true;
+  }
+  if (by_group(operation)) return false;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || barrier->place == UINT32_MAX) return true; /* not told apart: no complaint */
+  return check->clocks[agent].seen[barrier->place] > operation->landing_phase[rank];
+}
+
+/* Is the reading of its source known to be over? */
+static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
+                              const AsyncCheck *operation) {
+  if (operation->kind == ASYNC_CTA_TO_CTA) {
+    return knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
+  }
+  if (operation->kind == ASYNC_WGMMA) {
+    /* One operation of four warps: the wait of any of them tells that it is over. */
+    uint32_t rank = operation->agent / check->warps_per_cta;
+    uint32_t first = operation->agent % check->warps_per_cta / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+      if (operation->group_waited[i] &&
+          has_seen(check, agent, rank * check->warps_per_cta + first + i,
+                   operation->group_waited[i])) {
+        return true;
+      }
+    }
+    return false;
+  }
+  return operation->source_read && operation->read_waited_clock &&
+         has_seen(check, agent, operation->agent, operation->read_waited_clock);
+}
+
+static const char *bytes_place(const AccessNow *now, char *text, size_t room) {
+  int used = snprintf(text, room, "shared memory at offset 0x%x", now->word * 4);
+  if (now->check->cta_count > 1 && used > 0 && (size_t)used < room) {
+    snprintf(text + used, room - (size_t)used, " of CTA %u", now->rank);
+  }
+  return text;
+}
+
+static const char *verb(const AccessNow *now) {
+  switch (now->kind) {
+    case ENTRY_READ:
+      return "reads";
+    case ENTRY_WRITE:
+      return "writes";
+    case ENTRY_ASYNC_WRITE:
+      return now->operation->kind == ASYNC_RED_ASYNC ? "reduces into" : "starts a copy into";
+    case ENTRY_ASYNC_READ:
+      return now->operation->kind == ASYNC_WGMMA ? "multiplies from" : "copies from";
+    default:
+      return "overwrites";
+  }
+}
+
+const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                     uint32_t rank) {
+  if (by_group(operation)) return NULL;
+  uint32_t address = operation->barrier;
+  if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
+  return order_find_barrier(check, address);
+}
+
+/* Bytes of a copy that this agent does not know to have landed. */
+static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
+  const ClusterCheck *check = now->check;
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  char place[TEXT], what[TEXT];
+  bytes_place(now, place, sizeof place);
+  describe_operation(now, past, what, sizeof what);
+  const char *landed =
+      past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed";
+  const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
+  uint32_t phase = barrier && past->landed ? past->landing_phase[now->rank]
+                   : barrier               ? barrier->phase
+                                           : 0;
+  uint32_t next;
+  /* It was issued in an earlier phase, or counts in one that nobody has announced bytes for. */
+  if (barrier && (past->issue_phase[now->rank] < phase ||
+                  (phase > 0 && barrier->armed && barrier->armed <= phase))) {
+    REPORT(
+        now, "too-few-bytes-expected",
+        "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+        "Announce in a phase all bytes that arrive in this CTA's shared memory in that phase, from "
+        "every copy%s (mbarrier.arrive.expect_tx).",
+        verb_now, place, what, landed, phase - 1,
+        check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
+    return;
+  }
+  if (reading && order_answered_stale(barrier, now->agent, phase, &next)) {
+    char over[64];
+    if (next)
+      snprintf(over, sizeof over, "phase %u is over", next - 1);
+    else
+      snprintf(over, sizeof over, "the phase before the first is over");
+    REPORT(
+        now, "waited-for-wrong-phase",
+        "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
+        "warp was answered because %s.\n"
+        "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
+        verb_now, place, what, landed, phase, over, phase & 1);
+    return;
+  }
+  /* It has waited for what stood here before, and had not read it yet when this copy was issued. */
+  if (reading && past->replaced_place &&
+      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
+      !(past->replaced_readers >> (now->agent & 63) & 1)) {
+    REPORT(
+        now, "stage-reused-too-early",
+        "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+        "over "
+        "it.\n"
+        "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
+        "for, or __syncthreads) before the next copy is issued.",
+        verb_now, place, what);
+    return;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && barrier && past->agent == now->agent &&
+      past->lane == now->lane) {
+    REPORT(
+        now, "stage-reused-too-early",
+        "%s %s, where %s %s.\n"
+        "Wait before the next copy is issued until the readers have said that they are done with "
+        "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads.",
+        verb_now, place, what, landed,
+        check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+    return;
+  }
+  REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
+         verb_now, place, what, landed,
+         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
+         : by_group(past)             ? "Wait for its group first."
+                                      : "Wait first for the phase of its barrier that counts these "
+                                        "bytes, in this thread or before a barrier that orders it.");
+}
+
+static bool check_after_operation(AccessNow *now, const Entry *entry) {
+  const ClusterCheck *check = now->check;
+  const AsyncCheck *past = entry->operation;
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  if (entry->kind == ENTRY_ASYNC_WRITE) {
+    if (past->kind == ASYNC_RED_ASYNC && now->strong) return true;
+    if (knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
+      return true;
+    report_not_landed(now, past, verb(now));
+    return false;
+  }
+  if (reading || knows_source_read(check, now->agent, past)) return true;
+  char place[TEXT], what[TEXT];
+  bytes_place(now, place, sizeof place);
+  describe_operation(now, past, what, sizeof what);
+  if (past->kind == ASYNC_WGMMA) {
+    REPORT(now, "stage-released-before-wgmma",
+           "%s %s, which %s may still be reading.\n"
+           "Wait for that wgmma (wgmma.wait_group) before telling others that the stage is free.",
+           verb(now), place, what);
+  } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
+    REPORT(now, "copy-not-ordered",
+           "%s %s, from where %s copies, and nothing orders the two.\n"
+           "Put __syncthreads() between the writes and the thread that issues the copy.",
+           verb(now), place, what);
+  } else {
+    REPORT(now, "source-reused-before-read",
+           "%s %s, which %s may still be reading%s.\n"
+           "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
+           "cp.async.bulk.wait_group.read), and then tell the others (__syncthreads).",
+           verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "");
+  }
+  return false;
+}
+
+static const char *barrier_between(const AccessNow *now, const Entry *entry) {
+  uint32_t warps = now->check->warps_per_cta;
+  return entry->agent / warps == now->agent / warps
+             ? "Put __syncthreads() (or a barrier that both take part in) between them."
+             : "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an "
+               "mbarrier that the other CTA arrives on.";
+}
+
+static bool check_after_write(const AccessNow *now, const Entry *entry) {
+  const ClusterCheck *check = now->check;
+  if (now->strong && entry->strong) return true;
+  bool asynchronous = now->kind == ENTRY_ASYNC_READ || now->kind == ENTRY_ASYNC_WRITE;
+  bool seen = has_seen(check, now->agent, entry->agent, entry->clock);
+  if (seen && !asynchronous) return true;
+  if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
+  if (now->operation && is_generic(now->operation) && seen) return true;
+  char place[TEXT], who[64], where[128];
+  bytes_place(now, place, sizeof place);
+  int lane = check->ctas[now->rank].writers[now->word] % LANES;
+  describe_agent(check, entry->agent, lane, who, sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  if (seen) {
+    REPORT(
+        now, "missing-proxy-fence",
+        "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and no "
+        "fence.proxy.async lies between that and this.\n"
+        "Put fence.proxy.async.shared::cta behind the writes, in each thread that writes and "
+        "before the barrier that orders them%s.",
+        verb(now), place, who, where,
+        now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
+  } else {
+    REPORT(now, asynchronous ? "copy-not-ordered" : "shared-race",
+           "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
+           barrier_between(now, entry));
+  }
+  return false;
+}
+
+void past_report_exited(const AccessNow *now) {
+  REPORT(now, "peer-exited",
+         "%s shared memory of CTA %u of the cluster, which has exited.\n"
+         "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
+         "before the end of the kernel.",
+         verb(now), now->rank);
+}
+
+static void report_unwritten(Warp *warp, const Instruction *in, uint32_t word) {
+  finding(
+      warp, in, warp->lanes, "uninitialised-read",
+      "reads shared memory at offset 0x%x, which nothing has written.\n"
+      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
+      word * 4);
+}
+
+static Warp *warp_of(const AccessNow *now, uint32_t agent) {
+  uint32_t per_cta = now->check->warps_per_cta;
+  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
+/* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
+ * is issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait
+ * for. */
+static bool read_again_unasked(const AccessNow *now, const Entry *entry) {
+  uint32_t next;
+  const MbarrierCheck *barrier = past_barrier_of(now->check, now->operation, now->rank);
+  return entry->again && barrier &&
+         order_answered_stale(barrier, entry->agent, barrier->phase, &next);
+}
+
+static bool check_after_read(const AccessNow *now, const Entry *entry) {
+  const ClusterCheck *check = now->check;
+  if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
+  if (now->strong && entry->strong) return true;
+  if (has_seen(check, now->agent, entry->agent, entry->clock)) {
+    if (entry->unwritten) report_unwritten(warp_of(now, entry->agent), entry->in, now->word);
+    return !entry->unwritten;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
+    /* The reader came even before the copy was issued: told as if it came right after. */
+    AccessNow reader = {.check = now->check,
+                        .warp = warp_of(now, entry->agent),
+                        .in = entry->in,
+                        .agent = entry->agent,
+                        .rank = now->rank,
+                        .word = now->word,
+                        .kind = ENTRY_READ};
+    report_not_landed(&reader, now->operation, "reads");
+    return false;
+  }
+  char place[TEXT], who[64], where[128];
+  bytes_place(now, place, sizeof place);
+  describe_agent(check, entry->agent, -1, who, sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  REPORT(now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : "shared-race",
+         "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
+         now->kind == ENTRY_ASYNC_WRITE
+             ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
+               "for, or __syncthreads) before the next copy is issued."
+             : barrier_between(now, entry));
+  return false;
+}
+
+static bool check_after_barrier(const AccessNow *now, const Entry *entry) {
+  if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
+  if (!entry->barrier->valid) return true;
+  char place[TEXT];
+  bytes_place(now, place, sizeof place);
+  REPORT(now, "barrier-overwritten",
+         "%s %s, where a live mbarrier stands (initialised at line %u of the source).\n"
+         "The buffer is larger than the room it has, or the barrier must be invalidated first "
+         "(mbarrier.inval).",
+         verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
+  return false;
+}
+
+bool past_allows(AccessNow *now, const Entry *entry) {
+  switch (entry->kind) {
+    case ENTRY_WRITE:
+      return check_after_write(now, entry);
+    case ENTRY_READ:
+      return check_after_read(now, entry);
+    case ENTRY_BARRIER:
+      return check_after_barrier(now, entry);
+    default:
+      return check_after_operation(now, entry);
+  }
+}
+
+/* Reading what nothing has written is a mistake, unless it is a whole fragment (ldmatrix) or a
+ * tile of which only a part matters: only plain loads are held to it. Which mistake it is shows
+ * when somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
+bool past_unwritten(const AccessNow *now, uint8_t written) {
+  if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
+  return !now->in->text || !strstr(now->in->text, "ldmatrix");
+}
+
+void past_report_unwritten(Cta *cta) {
+  ClusterCheck *check = cta->cluster->check;
+  struct CtaCheck *notes = &check->ctas[cta->rank];
+  if (!notes->unwritten_reads) return;
+  for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
+    if (number < FIRST_STATE || number >= PLAIN) continue;
+    const State *state = state_at(check, number);
+    for (unsigned i = 0; i < state->count; i++) {
+      const Entry *entry = &state->entries[i];
+      if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
+      uint32_t per_cta = check->warps_per_cta;
+      Cta *reader = &cta->cluster->ctas[entry->agent / per_cta];
+      report_unwritten(&reader->warps[entry->agent % per_cta], entry->in, word);
+      return; /* one for each CTA */
+    }
+  }
+}

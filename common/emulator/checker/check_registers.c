@@ -1,0 +1,171 @@
+/* check_registers.c: registers that belong to wgmma operations.
+ *
+ * From issue to wgmma.wait_group the accumulators, and an A operand in registers, are the tensor
+ * cores': nothing else may touch them. And whoever has touched them must say so with wgmma.fence
+ * before the next wgmma that uses them (the first one of all too).
+ *
+ * The machine calls check_registers for each instruction of a warp that has issued a wgmma. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/check_state.h"
+#include "load/module.h"
+
+enum { SLOTS = 1 << 16 };
+
+struct WarpCheck {
+  uint64_t used[SLOTS / 64];  /* by any wgmma so far */
+  uint64_t busy[SLOTS / 64];  /* by one that is in flight */
+  uint32_t most;              /* no bit is set from here on */
+  bool fenced;                /* a wgmma.fence since the last touch */
+  const Instruction *touched; /* what touched them last, without a fence since */
+  struct Flight {
+    uint64_t group;
+    const uint16_t *slots;
+    int count;
+    const Instruction *in;
+  } * flights;
+  int flight_count, flight_room;
+};
+
+static bool bit(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot & 63) & 1; }
+static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (slot & 63); }
+
+static struct WarpCheck *notes_of(Warp *warp) {
+  if (!warp->check) {
+    warp->check = calloc(1, sizeof *warp->check);
+    if (!warp->check) abort();
+  }
+  return warp->check;
+}
+
+void registers_begin(Warp *warp) {
+  struct WarpCheck *notes = warp->check;
+  warp->watched = false;
+  if (!notes) return;
+  size_t words = notes->most / 64 + 1;
+  memset(notes->used, 0, words * sizeof *notes->used);
+  memset(notes->busy, 0, words * sizeof *notes->busy);
+  notes->flight_count = 0;
+  notes->most = 0;
+  notes->fenced = false;
+  notes->touched = NULL;
+}
+
+void registers_end(Warp *warp) {
+  if (!warp->check) return;
+  registers_begin(warp);
+  free(warp->check->flights);
+  free(warp->check);
+  warp->check = NULL;
+}
+
+void registers_fence(Warp *warp) {
+  notes_of(warp)->fenced = true;
+  notes_of(warp)->touched = NULL;
+}
+
+/* The wgmmas of a batch have the same accumulators. */
+static bool same_slots(const struct Flight *first, const struct Flight *second) {
+  return first->count == second->count &&
+         !memcmp(first->slots, second->slots, (size_t)first->count * sizeof *first->slots);
+}
+
+void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
+                     uint64_t group) {
+  /* -G keeps every variable in memory and stores accumulators behind each wgmma. */
+  if (function_traits(warp->cta->cluster->launch->kernel)->debug) return;
+  struct WarpCheck *notes = notes_of(warp);
+  if (!notes->fenced) {
+    if (notes->touched) {
+      finding(
+          warp, in, warp->lanes, "missing-wgmma-fence",
+          "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
+          "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
+          "Put wgmma.fence.sync.aligned before the first wgmma behind such an access.",
+          notes->touched->source_line);
+    } else {
+      finding(warp, in, warp->lanes, "missing-wgmma-fence",
+              "the first wgmma of this warp is not behind a wgmma.fence: the tensor cores may not "
+              "see what its registers hold.\n"
+              "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
+    }
+    notes->fenced = true;
+  }
+  if (notes->flight_count == notes->flight_room) {
+    notes->flight_room = notes->flight_room ? notes->flight_room * 2 : 8;
+    notes->flights = realloc(notes->flights, (size_t)notes->flight_room * sizeof *notes->flights);
+    if (!notes->flights) abort();
+  }
+  struct Flight *flight = &notes->flights[notes->flight_count++];
+  *flight = (struct Flight){group, slots, count, in};
+  warp->watched = true;
+  if (flight > notes->flights && same_slots(flight, flight - 1)) return;
+  for (int i = 0; i < count; i++) {
+    set_bit(notes->used, slots[i]);
+    set_bit(notes->busy, slots[i]);
+    if (slots[i] >= notes->most) notes->most = slots[i] + 1u;
+  }
+}
+
+/* Groups numbered below `open - pending` are over. */
+void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
+  struct WarpCheck *notes = warp->check;
+  if (!notes) return;
+  memset(notes->busy, 0, (notes->most / 64 + 1) * sizeof *notes->busy);
+  int kept = 0;
+  for (int i = 0; i < notes->flight_count; i++) {
+    struct Flight *flight = &notes->flights[i];
+    if (flight->group + pending < open) continue;
+    if (kept == 0 || !same_slots(flight, &notes->flights[kept - 1]))
+      for (int k = 0; k < flight->count; k++) set_bit(notes->busy, flight->slots[k]);
+    notes->flights[kept++] = *flight;
+  }
+  notes->flight_count = kept;
+}
+
+static const struct Flight *flight_of(const struct WarpCheck *notes, uint32_t slot) {
+  for (int i = notes->flight_count; i-- > 0;) {
+    for (int k = 0; k < notes->flights[i].count; k++) {
+      if (notes->flights[i].slots[k] == slot) return &notes->flights[i];
+    }
+  }
+  return NULL;
+}
+
+static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Operand *operand) {
+  struct WarpCheck *notes = warp->check;
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++) look_at(warp, in, mask, &operand->elements[i]);
+    return;
+  }
+  bool is_register = operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_ADDRESS;
+  if (!is_register || operand->constant || operand->slot >= notes->most) return;
+  if (!bit(notes->used, operand->slot)) return;
+  if (bit(notes->busy, operand->slot)) {
+    const struct Flight *flight = flight_of(notes, operand->slot);
+    finding(warp, in, mask, "wgmma-registers-in-flight",
+            "touches a register of the wgmma issued at line %u of the source, which is still in "
+            "flight.\n"
+            "Wait first: wgmma.commit_group, then wgmma.wait_group 0.",
+            flight ? flight->in->source_line : 0);
+  }
+  notes->fenced = false;
+  notes->touched = in;
+}
+
+/* nvcc moves accumulators about between its virtual registers, and with -G spills them to local
+ * memory, where the real chip's code does nothing of the kind: that says nothing about the program.
+ */
+static bool is_shuffling(const Instruction *in) {
+  static const char *const OPCODES[] = {"wgmma", "mov."};
+  for (size_t i = 0; in->text && i < sizeof OPCODES / sizeof *OPCODES; i++) {
+    if (!strncmp(in->text, OPCODES[i], strlen(OPCODES[i]))) return true;
+  }
+  return false;
+}
+
+void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (is_shuffling(in)) return;
+  for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);
+}

@@ -1,0 +1,424 @@
+/* check_state.h: what the files of the checker share.
+ *
+ * Two questions are asked of every access to shared memory: what else touched these bytes, and is
+ * that other access ordered with this one? (check_states.c, check_reads.c and check_shadow.c answer
+ * the first, check_order.c the second, check_past.c says what is wrong.)
+ *
+ * Order. A cluster has one count of time, which moves on with every access and every release. Every
+ * warp has a clock: the time of the last thing it did. clocks[x].seen[w] is how far warp x has seen
+ * the work of warp w: through barriers, mbarriers and fences it inherits what others had seen. An
+ * access of warp w at time t is ordered before x when seen[w] >= t; seen[x] is infinite.
+ * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
+ * each fence.proxy.async, wherever on the path that fence stands (in the writer before the barrier,
+ * or in the thread that issues the copy behind it).
+ * Between two things that order it with others (its epoch) a warp's accesses by one instruction
+ * share one time: nothing could tell them apart.
+ * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be over. */
+#ifndef EMULATOR_CHECK_STATE_H
+#define EMULATOR_CHECK_STATE_H
+
+#include "checker/checker.h"
+
+enum {
+  BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
+  TIME_SLOTS = 32,      /* instructions of a warp whose time in this epoch is at hand */
+  PLACES = 1 << 14,     /* of so many times the instruction is known */
+  NAMED_BARRIERS = 16,
+  LOCATION_CHAINS = 256,
+  WARPS_OF_GROUP = 4
+};
+
+typedef struct ClusterCheck ClusterCheck;
+
+typedef struct {
+  uint32_t *seen, *fenced;
+} Clock;
+
+/* When an instruction last made an access. */
+typedef struct {
+  const Instruction *in;
+  uint32_t time;
+} TimeSlot;
+
+/* An access as it is found again by its time. */
+typedef struct {
+  const Instruction *in;
+  bool strong;
+} Place;
+
+typedef struct Answer {
+  uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
+  bool stale;    /* it told of no phase that the agent did not know to be over */
+  const Instruction *in;
+  int lane;
+} Answer;
+
+/* The last arrival of an agent of another CTA. */
+typedef struct {
+  const Instruction *in; /* NULL: none yet */
+  uint32_t clock, phase;
+  int lane;
+} RemoteArrive;
+
+/* The last load of a CTA into its own memory that has landed and counted on a barrier. */
+typedef struct {
+  const Instruction *in; /* NULL: none yet */
+  AsyncKind kind;
+  uint32_t agent, phase; /* the phase that its bytes counted in */
+  int lane;
+} LandedLoad;
+
+typedef struct MbarrierCheck {
+  uint32_t address;
+  bool valid, fenced;
+  bool init_released;  /* by fence.mbarrier_init: the next cluster barrier tells of the init */
+  uint32_t init_round; /* 1 + the round of the cluster barrier that does; 0: none yet */
+  uint16_t init_agent;
+  uint32_t init_clock;
+  uint32_t place; /* in the vectors; UINT32_MAX: none was left */
+  uint32_t phase; /* the running one, counted from 0 */
+  uint32_t count;
+  const Instruction *init_in;
+  const Instruction *used_by_thread; /* the last that was found not to be the copy engine's */
+  Clock arriving;                    /* what those who arrived in the running phase had seen */
+  Clock finished[2];                 /* the last two phases */
+  const Instruction *last_arrive; /* with agent, lane and clock: lanes of one arrive release once */
+  uint32_t last_agent, last_clock, last_released;
+  int last_lane;
+  uint32_t finished_phase[2];
+  /* The last arrive.expect_tx: its phase plus 1, who, and how much of others' work it had seen. */
+  uint32_t armed, armed_agent;
+  uint64_t armed_knowing;
+  int armed_lane;
+  struct Answer *answers; /* of each agent, to its last wait */
+  RemoteArrive *remote;   /* of each agent; NULL: only its own CTA has arrived so far */
+  LandedLoad landed;
+} MbarrierCheck;
+
+/* An asynchronous operation. */
+struct AsyncCheck {
+  AsyncCheck *next_of_warp; /* not yet waited for */
+  AsyncCheck **link;        /* what leads to it in that list; NULL: it is in none */
+  AsyncCheck *next_allocated;
+  const Instruction *in;
+  AsyncKind kind;
+  uint16_t agent;
+  uint8_t lane;
+  uint32_t barrier; /* 0: completes by a group */
+  bool source_read, landed, released, marked, committed;
+  bool into_own; /* it writes shared memory of the CTA that issued it */
+  uint32_t issue_clock, issue_time;
+  uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
+  /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
+   * the vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
+  uint32_t replaced_place, replaced_phase;
+  uint64_t replaced_readers;
+  uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
+  /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
+  uint32_t read_waited_clock, waited_clock;
+  /* cp.async: one operation of several lanes, each of which waits for itself: waited_clock is that
+   * of the last. */
+  LaneMask lanes, lanes_waited;
+  uint32_t *lane_waited_clock; /* of each lane; NULL: no lane has waited before the others */
+  uint64_t group;              /* wgmma: number of its group */
+  /* wgmma: the clock of each warp of the group whose wait found it over; 0: not yet */
+  uint32_t group_waited[WARPS_OF_GROUP];
+};
+
+/* What a word of shared memory remembers beside who has read it (check_reads.c): a number.
+ *
+ * Mostly a thread has written the whole word, and all before that is forgotten: then the number is
+ * the time of that write (PLAIN). Any other past is the number of a State, which stands for all
+ * words with the same past, so that a tile costs one state and its words a number each. */
+typedef enum {
+  ENTRY_WRITE,       /* generic */
+  ENTRY_READ,        /* in a state only of what nothing had written: see check_reads.c */
+  ENTRY_ASYNC_WRITE, /* by an operation */
+  ENTRY_ASYNC_READ,
+  ENTRY_BARRIER /* a live mbarrier stands here */
+} EntryKind;
+typedef struct {
+  uint32_t kind : 4, mask : 4; /* mask: bytes of the word */
+  uint32_t strong : 1;
+  uint32_t unwritten : 1; /* a read of what nothing had written: wrong, but why shows later */
+  uint32_t again : 1;     /* a read: this agent had read here before, in an earlier epoch */
+  uint32_t agent : 21; /* AGENT_MOST; so that no bit is left over: states are compared as bytes */
+  uint32_t clock;
+  union {
+    const Instruction *in;
+    AsyncCheck *operation;
+    MbarrierCheck *barrier;
+  };
+} Entry;
+enum { AGENT_MOST = (1 << 21) - 1 };
+typedef struct State {
+  uint32_t hash;
+  uint16_t count;
+  uint8_t written;  /* bytes that something has written at some time */
+  uint32_t since;   /* when the whole word was written last: reads before that are over */
+  uint64_t read_by; /* agents (of the first 64) that may read it all, a bit each, as found so far */
+  Entry entries[];
+} State;
+enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
+#define PLAIN 0x80000000u
+#define PLAIN_STRONG 0x40000000u /* with PLAIN: the write was strong */
+#define TIME_MOST 0x3fffffffu
+enum {
+  LINE_WORDS = 32,
+  WORD_BYTES = 4,
+  FULL_WORD = 15 /* a mask of bytes */
+};
+
+enum { MANY_READERS = UINT16_MAX };
+
+/* When an agent has last read each word: time << 1 | again. */
+typedef struct {
+  uint32_t *lines; /* of each line: the agent's clock when it last read near there */
+  uint32_t *bytes; /* the same as words, of reads of less than a word; NULL: none yet */
+  uint32_t words[];
+} Reads;
+
+struct CtaCheck {
+  uint32_t *lines;   /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
+  uint32_t *states;  /* of each word of a split line */
+  uint32_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
+  uint8_t *layouts;  /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  Reads **reads;     /* of each agent; NULL: it has read nothing here */
+  uint16_t *readers; /* of each line: 0, 1 + the one agent that has read there, or MANY_READERS */
+  uint32_t words;
+  bool any_layout; /* some of them is not 0 */
+  bool exited;
+  bool unwritten_reads;         /* some entry is unwritten */
+  const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
+  uint32_t idle_thread;
+  Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
+};
+
+typedef struct {
+  uint32_t number, hash;
+} StateSlot;
+typedef struct {
+  uint32_t state, next, agent, time;
+  const void *what;
+  uint32_t how;
+} Memo;
+enum { MEMOS = 4096 };
+
+struct ClusterCheck {
+  ClusterCheck *next_free;
+  uint32_t warps_per_cta, agents;
+  uint32_t width;    /* places of a vector in use: agents and mbarriers */
+  uint32_t room;     /* places that each vector has */
+  uint32_t *vectors; /* all vectors, one block */
+  size_t vector_room;
+  size_t vectors_used;
+  Clock *clocks;        /* of each agent */
+  uint32_t now, start;  /* the time; when this cluster began */
+  uint32_t *own;        /* clock of each agent */
+  uint32_t *epoch;      /* of each agent: when it began */
+  uint32_t *safe;       /* of each agent: in this epoch it knows all written until then */
+  uint32_t *safe_found; /* the epoch in which that was found out */
+  uint32_t *last_read, *last_write; /* of each agent, in whole pieces: its last access; 0: none */
+  /* The same: the clock that it last told others of, and the one before; its first write since
+   * then, UINT32_MAX: none. */
+  uint32_t *released[2], *first_write[2];
+  TimeSlot *times;           /* TIME_SLOTS of each agent */
+  uint64_t *places;          /* of the last PLACES times: by which instruction */
+  Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
+  uint32_t cluster_round[2];
+  /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
+   * knowing that a peer is done, for nothing else. */
+  Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
+  MbarrierCheck *barriers[BARRIER_PLACES * 4];
+  uint32_t barrier_count;
+  uint64_t *states; /* all of them, one behind the other */
+  size_t states_used, states_room;
+  uint32_t *state_places; /* of each number: where it stands in `states` */
+  uint32_t state_count, state_room;
+  uint32_t state_limit; /* then states_collect throws away those that no word is in */
+  StateSlot *table;     /* hash table */
+  uint32_t table_size;
+  Memo *memos;
+  AsyncCheck *operations; /* all of them */
+  AsyncCheck **of_warp;   /* of each agent: not yet waited for, newest first */
+  uint32_t
+      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
+  uint64_t *wgmma_group;                        /* of each agent: the open group's number */
+  struct LocationClock *locations[LOCATION_CHAINS]; /* strong accesses order through the place */
+  struct AcquiredMap *acquired_maps;
+  struct CtaCheck ctas[MAX_CLUSTER_CTAS];
+  uint32_t cta_count;
+  bool layouts_asked; /* check_layout.c is to look at plain reads */
+};
+
+/* So many places of a vector, in one register of the host; loops over whole such pieces need no
+ * tail. Every vector stands at a multiple of its size. */
+#if defined(__AVX512F__)
+enum { AT_ONCE = 16 };
+#elif defined(__AVX__)
+enum { AT_ONCE = 8 };
+#else
+enum { AT_ONCE = 4 };
+#endif
+typedef uint32_t Piece __attribute__((vector_size(AT_ONCE * sizeof(uint32_t))));
+static inline Piece *piece_at(uint32_t *vector, uint32_t place) {
+  return (Piece *)(void *)(vector + place);
+}
+static inline const Piece *const_piece_at(const uint32_t *vector, uint32_t place) {
+  return (const Piece *)(const void *)(vector + place);
+}
+static inline Piece larger(Piece a, Piece b) {
+  Piece from_a = (Piece)(a > b);
+  return (a & from_a) | (b & ~from_a);
+}
+static inline uint32_t whole_pieces(uint32_t places) {
+  return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
+}
+static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
+  return operation->kind == ASYNC_CP_ASYNC || operation->kind == ASYNC_RED_ASYNC;
+}
+static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
+static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }
+static inline uint32_t agent_of(const Warp *warp) {
+  return warp->cta->rank * warp->cta->warp_count + warp->index;
+}
+static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
+static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
+  return check->own[agent];
+}
+static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
+                            uint32_t clock) {
+  return check->clocks[agent].seen[other] >= clock;
+}
+
+/* Is this barrier's init ordered before what the agent does now? Beside the usual ways there is the
+ * one made for it: fence.mbarrier_init and then a barrier.cluster whose arrival may be relaxed. */
+static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
+                              const MbarrierCheck *barrier) {
+  return has_seen(check, agent, barrier->init_agent, barrier->init_clock) ||
+         (barrier->init_round && check->cluster_waited[agent] >= barrier->init_round);
+}
+
+/* check_order.c */
+void order_begin(ClusterCheck *check);
+static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
+                                  const Instruction *in) {
+  return &check->times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(void *) % TIME_SLOTS];
+}
+uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong);
+/* The time of an access that the agent makes now. */
+static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                                  bool strong) {
+  const TimeSlot *slot = time_slot(check, agent, in);
+  return slot->in == in && slot->time > check->epoch[agent]
+             ? slot->time
+             : order_new_time(check, agent, in, strong);
+}
+/* The access of that time; of one long ago the instruction is one without a line. */
+Place order_place(const ClusterCheck *check, uint32_t time);
+Clock order_new_clock(ClusterCheck *check);
+void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
+void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
+/* Strong accesses by these lanes. */
+/* What the agent does from here on may be told apart from what it did before. */
+static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
+  check->epoch[agent] = check->now;
+}
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool release, bool acquire);
+MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
+/* Was this agent's last wait for the barrier answered by the end of a phase before this one, which
+ * it knew of already? *next is the phase after that. */
+bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
+                          uint32_t *next);
+
+/* check_exit.c */
+/* Has no warp of the CTA waited for the last load that came to this barrier? */
+bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
+void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
+                             const Instruction *in);
+void exit_check(Cta *cta);
+
+/* check_reads.c */
+void reads_forget_all(ClusterCheck *check);
+
+/* check_states.c */
+static inline State *state_at(const ClusterCheck *check, uint32_t number) {
+  return (State *)(void *)(check->states + check->state_places[number]);
+}
+/* The number of the state with these entries; moves what state_at has returned. */
+uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
+/* To be called now and then, while no number of a state is held. */
+void states_collect(ClusterCheck *check);
+static inline void states_make_room(ClusterCheck *check) {
+  if (check->state_count > check->state_limit) states_collect(check);
+}
+void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);
+/* Moves the words from `word` on that are in `state` to `next`; returns the first that is not. */
+uint32_t states_move_run(struct CtaCheck *notes, uint32_t word, uint32_t end, uint32_t state,
+                         uint32_t next);
+void states_split(struct CtaCheck *notes, uint32_t line);
+static inline uint32_t states_of(const struct CtaCheck *notes, uint32_t word) {
+  uint32_t state = notes->lines[word / LINE_WORDS];
+  return state == STATE_SPLIT ? notes->states[word] : state;
+}
+static inline void states_set(struct CtaCheck *notes, uint32_t word, uint32_t state) {
+  if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
+  notes->states[word] = state;
+}
+/* The same as states_move_run for two chunks of 16 bytes, which is what a swizzle leaves together
+ * of a row that a wgmma reads. False: they are not all in that state, or their line is not split.
+ */
+enum { TWO_CHUNKS = 8 };
+static inline bool states_move_two_chunks(struct CtaCheck *notes, uint32_t word, uint32_t state,
+                                          uint32_t next) {
+  if (word % TWO_CHUNKS != 0 || notes->lines[word / LINE_WORDS] != STATE_SPLIT) return false;
+  uint32_t *states = notes->states + word, differing = 0;
+  for (int i = 0; i < TWO_CHUNKS; i++) differing |= states[i] ^ state;
+  if (differing != 0) return false;
+  for (int i = 0; i < TWO_CHUNKS; i++) states[i] = next;
+  return true;
+}
+/* The next word that may be in another state. */
+static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) {
+  if (notes->lines[word / LINE_WORDS] == STATE_SPLIT) return word + 1;
+  return (word / LINE_WORDS + 1) * LINE_WORDS;
+}
+
+/* check_past.c */
+/* The copy's barrier in this CTA; NULL: none. */
+const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
+                                     uint32_t rank);
+void past_report_unwritten(Cta *cta);
+void past_describe_place(const Instruction *in, char *text, size_t room);
+extern const char *const past_kind_names[]; /* of AsyncKind */
+
+/* check_shadow.c */
+/* An operation reads or writes these pieces. */
+void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+                  int count);
+/* cp.async: a piece of each of its lanes. */
+void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
+void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
+
+/* check_async.c */
+/* cp.async.mbarrier.arrive: what this lane has copied is known to be over from here on. */
+void check_copies_arrive(Warp *warp, int lane);
+void async_free(AsyncCheck *operation);
+
+/* check_registers.c */
+void registers_begin(Warp *warp);
+void registers_fence(Warp *warp);
+void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
+                     uint64_t group);
+void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
+
+/* check_maps.c */
+void maps_begin(const Cluster *cluster);
+void maps_end(ClusterCheck *check);
+
+/* Plain reads by these lanes, when EMULATOR_CHECK=layout (check_layout.c). */
+void check_plain_layout(Warp *warp, const Instruction *in, LaneMask mask,
+                        const uint32_t *addresses);
+
+#endif

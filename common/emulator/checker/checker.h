@@ -1,0 +1,126 @@
+/* checker.h: what the machine tells the checker, which watches that every access is ordered.
+ *
+ * Every hook is called after the effect took place unless it says otherwise, and only when
+ * settings()->check is on (the caller tests it, so that unchecked runs cost nothing). */
+#ifndef EMULATOR_CHECKER_H
+#define EMULATOR_CHECKER_H
+
+#include "base/emulator.h"
+
+typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
+
+void check_cluster_begin(Cluster *cluster);
+void check_cluster_end(Cluster *cluster);
+void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting);
+void check_cta_exit(Cta *cta); /* its last warp has gone; asynchronous work may be in flight */
+
+/* Generic-proxy accesses to shared memory, before the effect: addresses[lane] are shared addresses
+ * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
+ * atomics are `strong`: they do not race with each other and may order others. */
+typedef struct {
+  Access access;
+  bool strong, acquire, release;
+} AccessKind;
+void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                  uint32_t bytes, AccessKind kind);
+/* The same for all 32 lanes of a warp, one behind the other from `address` on. */
+void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      AccessKind kind);
+
+/* Orders. */
+void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask);
+void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
+void check_barrier_complete(Cta *cta, uint32_t barrier); /* all have arrived; waiters go on */
+void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
+/* barrier.cluster: `round` counts its uses; a wait is for the round in which its thread arrived. */
+void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
+void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round);
+typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
+void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask);
+void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask);
+void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask);
+void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,
+                           LaneMask mask);
+
+/* mbarriers: `barrier` is the shared address; warp is who did it (for a remote arrive, the sender).
+ */
+void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+                         uint32_t count);
+void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* Before any other operation on it. False: it is not a usable barrier and a finding was made. */
+bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
+void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+                           bool release, bool of_copies);
+void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+                           uint32_t bytes);
+void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
+/* A test or wait answered true for `phase` (the finished one, counted from 0 since init). */
+void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+                             uint32_t phase, bool acquire);
+/* The phase that this warp should wait for next, going by the answers it got so far. */
+uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
+
+/* Asynchronous operations. A piece is a run of bytes of shared memory that the operation reads or
+ * writes; an operation has one handle for its life. */
+typedef struct {
+  uint32_t address; /* shared: rank << 24 | offset */
+  uint32_t bytes;
+} SharedPiece;
+typedef struct AsyncCheck AsyncCheck; /* the checker's own notes on one operation */
+typedef enum {
+  ASYNC_TENSOR_LOAD,
+  ASYNC_BULK_LOAD,
+  ASYNC_TENSOR_STORE,
+  ASYNC_BULK_STORE,
+  ASYNC_TENSOR_REDUCE,
+  ASYNC_BULK_REDUCE,
+  ASYNC_CTA_TO_CTA, /* shared to shared: a read and a write */
+  ASYNC_CP_ASYNC,   /* the non-bulk cp.async */
+  ASYNC_RED_ASYNC,  /* red.async: several into the same bytes do not race */
+  ASYNC_WGMMA
+} AsyncKind;
+/* At issue: what it will read and write in shared memory; barrier 0: it completes by a group. */
+AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
+                              const SharedPiece *reads, int read_count, const SharedPiece *writes,
+                              int write_count, uint32_t barrier);
+/* cp.async of these lanes, of a piece each: one operation, of which each lane waits for its own. */
+AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
+                               const SharedPiece *writes, int write_count);
+void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
+void check_async_source_read(Cluster *cluster, AsyncCheck *operation); /* its reads have happened */
+void check_async_landed(Cluster *cluster, AsyncCheck *operation);      /* its writes too */
+/* The thread has waited for this operation's group; reads_only for wait_group.read. */
+void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
+                        bool reads_only);
+/* The thread has committed what it issued so far; waits_idly: it waits and has never committed. */
+void check_async_committed(Warp *warp, int lane);
+void check_async_waits_idly(Warp *warp, const Instruction *in, int lane);
+/* Last call: nobody keeps the handle any longer. */
+void check_async_release(AsyncCheck *operation);
+
+/* A tensor copy put a tile into shared memory (or took one) with this layout: for the check that
+ * whoever reads it uses the same swizzle. */
+void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       int swizzle_span, bool written, Proxy proxy);
+/* A tensor map is read from this generic address: parameter, constant or global memory. */
+void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
+/* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).
+ */
+void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                              uint32_t bytes);
+
+/* wgmma: registers of a warp that belong to an operation in flight. */
+/* Called before each instruction of a warp whose `watched` is set. */
+void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
+/* The warp's notes, when its memory is given back. */
+void registers_end(Warp *warp);
+void check_wgmma_fence(Warp *warp, const Instruction *in);
+/* The slots of its registers must outlive the warp's notes. */
+AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
+                              int slot_count);
+void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
+void check_wgmma_commit(Warp *warp, const Instruction *in);
+void check_wgmma_wait(Warp *warp, const Instruction *in, int pending);
+
+#endif

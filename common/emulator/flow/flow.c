@@ -1,0 +1,303 @@
+/* flow.c: branches, exits, and the table of everything that steers warps. */
+#include <string.h>
+
+#include "checker/checker.h"
+#include "machine/machine.h"
+
+static unsigned frame_slot(Warp *warp) {
+  const Module *module = current_group(warp)->function->module;
+  return module->columns[module->frame_column].slot;
+}
+
+static uint32_t place_of(Warp *warp, const Instruction *in) {
+  return (uint32_t)(in - current_group(warp)->function->code);
+}
+
+/* ---- Branches ---- */
+static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
+  jump_lanes(warp, mask, place_of(warp, in), in->operand[0].target);
+  return STEP_JUMPED;
+}
+
+static bool decode_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count > 2 ||
+      (statement->modifier_count == 2 && !has_modifier(statement, "uni")))
+    return decoder_error(decoder, statement, "bra takes no modifier but .uni");
+  if (out->operand_count != 1 || out->operand[0].kind != OPERAND_LABEL)
+    return decoder_error(decoder, statement, "bra needs one label");
+  out->execute = run_branch;
+  return true;
+}
+
+/* brx.idx: lane by lane; lanes with one target go together. */
+static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Symbol *targets = in->decoded;
+  uint32_t from = place_of(warp, in);
+  while (mask) {
+    int first = first_lane(mask);
+    uint64_t index = (uint32_t)lane_value(warp, &in->operand[0], first);
+    LaneMask together = 0;
+    for (int lane = first; lane < LANES; lane++)
+      if ((mask >> lane & 1) && (uint32_t)lane_value(warp, &in->operand[0], lane) == index)
+        together |= 1u << lane;
+    if (index >= targets->label_count)
+      return fault(warp, in, together, 719, "branch-index",
+                   "brx.idx with index %llu, but its list has %u targets",
+                   (unsigned long long)index, targets->label_count);
+    LaneMask rest = current_group(warp)->mask & ~together;
+    if (rest && mask != together) { /* more to come: the rest stays in front of this instruction */
+      Group *jumping = split_group(warp->flow, together);
+      jumping->place = targets->labels[index];
+    } else {
+      jump_lanes(warp, together, from, targets->labels[index]);
+    }
+    mask &= ~together;
+  }
+  return STEP_JUMPED;
+}
+
+static bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement,
+                                  Instruction *out) {
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], "idx") != 0 && strcmp(statement->modifiers[i], "uni") != 0)
+      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  if (!out->decoded || out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
+    return decoder_error(decoder, statement, "brx.idx needs a register and a .branchtargets list");
+  out->execute = run_indexed_branch;
+  return true;
+}
+
+/* ---- Ends ---- */
+static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpFlow *flow = warp->flow;
+  Group *group = current_group(warp);
+  if (settings()->check) check_warp_exit(warp, in, mask);
+  warp->exited |= mask;
+  if (mask == group->mask) {
+    drop_group(flow, flow->current);
+    flow->current = 0;
+  } else {
+    group->mask &= ~mask;
+    group->place = place_of(warp, in) + 1;
+  }
+  if (flow->count) cluster_changed(warp->cta->cluster); /* lanes of this warp may wait for these */
+  barriers_thread_exit(warp, mask);
+  return STEP_JUMPED;
+}
+
+static StepResult run_trap(Warp *warp, const Instruction *in, LaneMask mask) {
+  return fault(warp, in, mask, 719, "trap", "the kernel ended itself with a trap instruction");
+}
+
+static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                         Execute execute) {
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], "uni") != 0)
+      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  if (out->operand_count)
+    return decoder_error(decoder, statement, "%s takes no operands", statement->opcode);
+  out->execute = execute;
+  return true;
+}
+static bool decode_exit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_exit);
+}
+static bool decode_trap(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_trap);
+}
+
+/* In an entry, ret is exit. */
+static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
+  return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
+                                    : run_exit(warp, in, mask);
+}
+static bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, run_return);
+}
+
+/* ---- alloca: from the top of .local memory down; what a function took goes back at its end ----
+ */
+static StepResult run_alloca(Warp *warp, const Instruction *in, LaneMask mask) {
+  uint32_t alignment = in->operand_count > 2 ? (uint32_t)in->operand[2].constant_value : 8;
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint32_t *top = &warp->flow->stack_top[lane];
+    uint64_t bytes = lane_value(warp, &in->operand[1], lane);
+    uint64_t used =
+        current_group(warp)->function->frame_bytes + column_u64(warp, frame_slot(warp))[lane];
+    if (used > *top || bytes > *top - used)
+      return fault(warp, in, 1u << lane, 719, "stack-overflow",
+                   "alloca of %llu bytes, but %llu are left for this thread",
+                   (unsigned long long)bytes, (unsigned long long)(used < *top ? *top - used : 0));
+    *top = (uint32_t)(*top - bytes) & ~(alignment - 1);
+    set_lane_value(warp, &in->operand[0], lane, *top);
+  }
+  return STEP_NEXT;
+}
+static StepResult run_stacksave(Warp *warp, const Instruction *in, LaneMask mask) {
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, warp->flow->stack_top[lane]);
+  return STEP_NEXT;
+}
+static StepResult run_stackrestore(Warp *warp, const Instruction *in, LaneMask mask) {
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t top = lane_value(warp, &in->operand[0], lane);
+    if (top < warp->flow->stack_top[lane] || top > warp->local_bytes)
+      return fault(warp, in, 1u << lane, 719, "stack-overflow",
+                   "stackrestore to 0x%llx, which no stacksave has given", (unsigned long long)top);
+    warp->flow->stack_top[lane] = (uint32_t)top;
+  }
+  return STEP_NEXT;
+}
+static bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  bool allocates = strcmp(statement->modifiers[0], "alloca") == 0;
+  uint32_t count = out->operand_count;
+  bool fine = statement->modifier_count == 2 &&
+              (has_modifier(statement, "u32") || has_modifier(statement, "u64")) &&
+              (allocates ? count == 2 || count == 3 : count == 1);
+  for (uint32_t i = 0; fine && i < count; i++) fine = out->operand[i].kind == OPERAND_REGISTER;
+  if (fine && count == 3) {
+    uint64_t alignment = out->operand[2].constant_value;
+    fine = out->operand[2].constant && alignment && alignment <= 4096 &&
+           !(alignment & (alignment - 1));
+  }
+  if (!fine)
+    return decoder_error(decoder, statement,
+                         "expected alloca.u64 with an address, a size and an alignment, or "
+                         "stacksave.u64 or stackrestore.u64 with a register");
+  out->execute = allocates                                           ? run_alloca
+                 : strcmp(statement->modifiers[0], "stacksave") == 0 ? run_stacksave
+                                                                     : run_stackrestore;
+  return true;
+}
+
+/* ---- Time and registers ---- */
+static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask) {
+  uint64_t longest = 0;
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1) {
+      uint64_t time = (uint32_t)lane_value(warp, &in->operand[0], lane);
+      if (time > longest) longest = time;
+    }
+  warp->cta->cluster->flow->extra_time += longest * 2 / warp->cta->warp_count;
+  return STEP_YIELD;
+}
+static bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
+      out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
+    return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
+  out->execute = run_nanosleep;
+  return true;
+}
+
+/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its
+ * last few, and compares with those of the others that have come as far. */
+static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
+  enum { KEPT = sizeof warp->flow->register_limits / sizeof warp->flow->register_limits[0] };
+  const int count = (int)in->operand[0].constant_value;
+  const int16_t limit = (int16_t)(in->decoded ? -count : count);
+  const uint32_t number = warp->flow->register_changes++;
+  warp->flow->register_limits[number % KEPT] = limit;
+  if (!settings()->check) return STEP_NEXT;
+  const Cta *cta = warp->cta;
+  for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
+    const struct WarpFlow *other = cta->warps[i].flow;
+    if (!other || other->register_changes <= number || other->register_changes - number > KEPT)
+      continue;
+    const int theirs = other->register_limits[number % KEPT];
+    if (theirs == limit) continue;
+    finding(warp, in, mask, "setmaxnreg-disagrees",
+            "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
+            "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
+            "warpgroup, threadIdx.x / 128, and not on the warp",
+            warp->index, limit < 0 ? "dec" : "inc", count, i, theirs < 0 ? "dec" : "inc",
+            theirs < 0 ? -theirs : theirs, warp->index & ~3u, warp->index | 3u);
+    break;
+  }
+  return STEP_NEXT;
+}
+static bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
+  if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
+      !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
+    return decoder_error(decoder, statement, "expected setmaxnreg.inc or .dec, .sync.aligned.u32");
+  if (out->operand_count != 1 || !out->operand[0].constant)
+    return decoder_error(decoder, statement, "setmaxnreg needs a number as its operand");
+  uint64_t count = out->operand[0].constant_value;
+  if (count < 24 || count > 256 || count % 8)
+    return decoder_error(decoder, statement,
+                         "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
+                         (unsigned long long)count);
+  static const bool is_down = true;
+  out->decoded = down ? &is_down : NULL;
+  out->execute = run_setmaxnreg;
+  return true;
+}
+
+/* Grids run one after the other: what an earlier one did is there. */
+static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)warp, (void)in, (void)mask;
+  return STEP_NEXT;
+}
+static bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (statement->modifier_count != 2 ||
+      !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
+    return decoder_error(decoder, statement,
+                         "expected griddepcontrol.wait or griddepcontrol.launch_dependents");
+  out->execute = run_nothing;
+  return out->operand_count == 0 ||
+         decoder_error(decoder, statement, "griddepcontrol takes no operands");
+}
+static bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)decoder, (void)statement;
+  out->execute = run_nothing;
+  return true;
+}
+
+/* ---- What there is on the chip and not here ---- */
+static bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "textures and surfaces are not emulated; read the array with ld.global (in "
+                       "CUDA C: through a pointer)");
+}
+static bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  (void)out;
+  return decoder_error(decoder, statement,
+                       "multicast addresses of several GPUs are not emulated: there is one device");
+}
+
+const InstructionRow flow_rows[] = {{"bra", decode_branch},
+                                    {"brx", decode_indexed_branch},
+                                    {"exit", decode_exit},
+                                    {"ret", decode_return},
+                                    {"trap", decode_trap},
+                                    {"brkpt", decode_trap},
+                                    {"nanosleep", decode_nanosleep},
+                                    {"setmaxnreg", decode_setmaxnreg},
+                                    {"griddepcontrol", decode_dependency},
+                                    {"pmevent", decode_pmevent},
+                                    {"tex", decode_texture},
+                                    {"tld4", decode_texture},
+                                    {"txq", decode_texture},
+                                    {"suld", decode_texture},
+                                    {"sust", decode_texture},
+                                    {"sured", decode_texture},
+                                    {"suq", decode_texture},
+                                    {"istypep", decode_texture},
+                                    {"multimem", decode_multimem},
+                                    {"alloca", decode_stack},
+                                    {"stacksave", decode_stack},
+                                    {"stackrestore", decode_stack},
+                                    {"bar", decode_named_barrier},
+                                    {"bar.warp.sync", decode_warp_barrier},
+                                    {"barrier", decode_named_barrier},
+                                    {"barrier.cluster", decode_cluster_barrier},
+                                    {"vote", decode_vote},
+                                    {"shfl", decode_shuffle},
+                                    {"match", decode_match},
+                                    {"redux", decode_redux},
+                                    {"elect", decode_elect},
+                                    {"activemask", decode_activemask},
+                                    {"", NULL}};

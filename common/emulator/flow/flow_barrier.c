@@ -1,0 +1,272 @@
+/* flow_barrier.c: the named barriers of a CTA (bar, barrier) and the barrier of a cluster.
+ *
+ * Threads are counted, not warps: since Volta a barrier waits for every thread that has not exited.
+ * A barrier with a thread count takes whole warps: lanes that do not exist or have exited count as
+ * arrived with the others of their warp. */
+#include <string.h>
+
+#include "checker/checker.h"
+#include "machine/machine.h"
+
+enum { ARRIVE, SYNC, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
+
+typedef struct {
+  const Operand *result, *barrier, *threads, *predicate;
+  uint8_t kind;
+} BarrierForm;
+
+static uint32_t ones(LaneMask mask) { return (uint32_t)__builtin_popcount(mask); }
+
+static bool complete_if_full(Cta *cta, uint32_t number) {
+  struct CtaBarriers *barriers = cta->barriers;
+  NamedBarrier *barrier = &barriers->barriers[number];
+  bool full = barrier->expected ? barrier->arrived >= barrier->expected
+                                : barrier->live_arrived >= barriers->live_threads;
+  if (!full || barrier->arrived == 0) return false;
+  barrier->generation++;
+  barrier->result_count = barrier->count_of_true;
+  barrier->result_contributed = barrier->contributed;
+  barrier->expected = barrier->arrived = barrier->live_arrived = 0;
+  barrier->count_of_true = barrier->contributed = 0;
+  memset(barrier->warp_arrived, 0, sizeof barrier->warp_arrived);
+  barriers->busy &= ~(1u << number);
+  cluster_changed(cta->cluster);
+  if (settings()->check) check_barrier_complete(cta, number);
+  return true;
+}
+
+static void arrive(Warp *warp, uint32_t number, uint32_t expected, LaneMask mask) {
+  struct CtaBarriers *barriers = warp->cta->barriers;
+  NamedBarrier *barrier = &barriers->barriers[number];
+  LaneMask *known = &barrier->warp_arrived[warp->index];
+  LaneMask live = live_lanes(warp);
+  barrier->live_arrived += ones(mask);
+  barrier->arrived += ones(mask);
+  bool first = *known == 0 || (*known & mask & live & -live);
+  if (first) barrier->arrived += LANES - ones(live);
+  *known |= mask;
+  if (expected) barrier->expected = expected;
+  barriers->busy |= 1u << number;
+}
+
+static void give_result(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number) {
+  const BarrierForm *form = in->decoded;
+  const NamedBarrier *barrier = &warp->cta->barriers->barriers[number];
+  if (form->kind == SYNC || form->result->kind == OPERAND_SINK) return;
+  if (form->kind == REDUCE_POPC) {
+    for (int lane = 0; lane < LANES; lane++)
+      if (mask >> lane & 1) set_lane_value(warp, form->result, lane, barrier->result_count);
+    return;
+  }
+  bool yes = form->kind == REDUCE_AND ? barrier->result_count == barrier->result_contributed
+                                      : barrier->result_count > 0;
+  LaneMask *predicate = &warp->predicates[form->result->slot];
+  *predicate = yes ? *predicate | mask : *predicate & ~mask;
+}
+
+static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
+  const BarrierForm *form = in->decoded;
+  Group *group = current_group(warp);
+  Cta *cta = warp->cta;
+  int first = first_lane(mask);
+  uint32_t number = (uint32_t)lane_value(warp, form->barrier, first);
+  uint32_t expected = form->threads ? (uint32_t)lane_value(warp, form->threads, first) : 0;
+  if (number >= BARRIERS)
+    return fault(warp, in, mask, 715, "barrier-number", "barrier %u; there are barriers 0 to 15",
+                 number);
+  NamedBarrier *barrier = &cta->barriers->barriers[number];
+  if (group->arrived) {
+    if (barrier->generation == group->generation) return STEP_BLOCKED;
+    group->arrived = false;
+  } else {
+    if (form->threads && (expected == 0 || expected % LANES))
+      return fault(warp, in, mask, 715, "barrier-threads",
+                   "barrier %u with %u threads: must be a multiple of 32 above 0", number,
+                   expected);
+    if (settings()->check) check_barrier_arrive(warp, in, number, mask);
+    if (form->predicate) {
+      LaneMask yes = form->predicate->kind == OPERAND_PREDICATE
+                         ? warp->predicates[form->predicate->slot]
+                         : (form->predicate->constant_value ? ~0u : 0u);
+      if (form->predicate->negated) yes = ~yes;
+      barrier->count_of_true += ones(yes & mask);
+      barrier->contributed += ones(mask);
+    }
+    group->generation = barrier->generation;
+    arrive(warp, number, expected, mask);
+    bool full = complete_if_full(cta, number);
+    if (form->kind == ARRIVE) return STEP_NEXT;
+    if (!full) {
+      group->arrived = true;
+      return STEP_BLOCKED;
+    }
+  }
+  if (settings()->check) check_barrier_wait(warp, in, number, mask);
+  give_result(warp, in, mask, number);
+  return STEP_NEXT;
+}
+
+static bool is_number(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
+
+bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  BarrierForm *form = decoder_allocate(decoder, sizeof *form);
+  bool known = true, sync = false, arrives = false, reduces = false;
+  int operation = -1;
+  const char *type = NULL;
+  for (int i = 1; i < statement->modifier_count; i++) {
+    const char *name = statement->modifiers[i];
+    if (strcmp(name, "sync") == 0)
+      sync = true;
+    else if (strcmp(name, "arrive") == 0)
+      arrives = true;
+    else if (strcmp(name, "red") == 0)
+      reduces = true;
+    else if (strcmp(name, "popc") == 0)
+      operation = REDUCE_POPC;
+    else if (strcmp(name, "and") == 0)
+      operation = REDUCE_AND;
+    else if (strcmp(name, "or") == 0)
+      operation = REDUCE_OR;
+    else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0)
+      type = name;
+    else if (strcmp(name, "cta") != 0 && strcmp(name, "aligned") != 0)
+      known = false;
+  }
+  const Operand *operand = out->operand;
+  uint32_t count = out->operand_count;
+  if (!known || sync + arrives + reduces != 1 || reduces != (operation >= 0) ||
+      reduces != (type != NULL))
+    return decoder_error(decoder, statement,
+                         "expected bar or barrier, .cta, .sync, .arrive or .red with an operation "
+                         "and a type, .aligned");
+  bool fine;
+  if (reduces) {
+    bool popc = operation == REDUCE_POPC;
+    fine = (count == 3 || count == 4) && (type[0] == 'u') == popc;
+    for (uint32_t i = 1; fine && i + 1 < count; i++) fine = is_number(&operand[i]);
+    if (fine) {
+      fine = operand[0].kind == OPERAND_SINK ||
+             (!operand[0].constant &&
+              operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE));
+      form->result = &operand[0];
+      form->barrier = &operand[1];
+      form->threads = count == 4 ? &operand[2] : NULL;
+      form->predicate = &operand[count - 1];
+      fine = fine && (form->predicate->kind == OPERAND_PREDICATE || form->predicate->constant);
+    }
+    form->kind = (uint8_t)operation;
+  } else {
+    fine = arrives ? count == 2 : count == 1 || count == 2;
+    for (uint32_t i = 0; fine && i < count; i++) fine = is_number(&operand[i]);
+    form->barrier = operand;
+    form->threads = count == 2 ? &operand[1] : NULL;
+    form->kind = arrives ? ARRIVE : SYNC;
+  }
+  if (!fine) return decoder_error(decoder, statement, "the operands do not fit the instruction");
+  out->decoded = form;
+  out->execute = run_named_barrier;
+  return true;
+}
+
+/* ---- barrier.cluster ---- */
+static bool cluster_complete_if_full(Cluster *cluster) {
+  struct ClusterFlow *flow = cluster->flow;
+  if (flow->barrier_arrived == 0 || flow->barrier_arrived < flow->live_threads) return false;
+  flow->barrier_arrived = 0;
+  flow->barrier_generation++;
+  cluster_changed(cluster);
+  return true;
+}
+
+/* Lanes of this warp that have arrived in the running round by the other kind of instruction. */
+static LaneMask arrived_otherwise(const Warp *warp, LaneMask mask, bool relaxed) {
+  const struct WarpFlow *flow = warp->flow;
+  LaneMask others = flow->cluster_arrived & ~mask;
+  others &= relaxed ? ~flow->cluster_relaxed : flow->cluster_relaxed;
+  for (LaneMask left = others; left; left &= left - 1)
+    if (flow->cluster_generation[first_lane(left)] != warp->cta->cluster->flow->barrier_generation)
+      others &= ~(left & -left);
+  return others;
+}
+
+static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
+  Cluster *cluster = warp->cta->cluster;
+  struct WarpFlow *flow = warp->flow;
+  LaneMask twice = mask & flow->cluster_arrived;
+  if (twice)
+    return fault(warp, in, twice, 719, "cluster-barrier",
+                 "barrier.cluster.arrive twice without a barrier.cluster.wait between");
+  bool relaxed = in->decoded != NULL;
+  LaneMask others = arrived_otherwise(warp, mask, relaxed);
+  if (others)
+    return fault(warp, in, mask, 702, "cluster-arrive-split",
+                 "lanes of this warp arrive here by barrier.cluster.arrive.%s, and thread %u has "
+                 "arrived by .%s: each thread arrives once, and yet an H200 hangs here. Let all "
+                 "lanes of a warp arrive by one instruction, behind the branch",
+                 relaxed ? "relaxed" : "release", thread_of(warp, first_lane(others)),
+                 relaxed ? "release" : "relaxed");
+  flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;
+  if (settings()->check)
+    check_cluster_arrive(warp, in, in->decoded == NULL, cluster->flow->barrier_generation);
+  flow->cluster_arrived |= mask;
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1) flow->cluster_generation[lane] = cluster->flow->barrier_generation;
+  cluster->flow->barrier_arrived += ones(mask);
+  cluster_complete_if_full(cluster);
+  return STEP_NEXT;
+}
+
+static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  Cluster *cluster = warp->cta->cluster;
+  struct WarpFlow *flow = warp->flow;
+  LaneMask early = mask & ~flow->cluster_arrived;
+  if (early)
+    return fault(warp, in, early, 719, "cluster-barrier",
+                 "barrier.cluster.wait without a barrier.cluster.arrive before it");
+  for (int lane = 0; lane < LANES; lane++)
+    if ((mask >> lane & 1) && flow->cluster_generation[lane] == cluster->flow->barrier_generation)
+      return STEP_BLOCKED;
+  flow->cluster_arrived &= ~mask;
+  if (settings()->check) check_cluster_wait(warp, in, flow->cluster_generation[first_lane(mask)]);
+  return STEP_NEXT;
+}
+
+bool decode_cluster_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  bool arrives = has_modifier(statement, "arrive"), waits = has_modifier(statement, "wait");
+  bool relaxed = has_modifier(statement, "relaxed");
+  bool known = arrives != waits && out->operand_count == 0;
+  for (int i = 2; i < statement->modifier_count; i++) {
+    const char *name = statement->modifiers[i];
+    known = known && (strcmp(name, "arrive") == 0 || strcmp(name, "wait") == 0 ||
+                      strcmp(name, "aligned") == 0 ||
+                      (arrives && (strcmp(name, "release") == 0 || strcmp(name, "relaxed") == 0)) ||
+                      (waits && strcmp(name, "acquire") == 0));
+  }
+  if (!known)
+    return decoder_error(decoder, statement,
+                         "expected barrier.cluster.arrive, .release or .relaxed, .aligned, or "
+                         "barrier.cluster.wait, .acquire, .aligned");
+  out->decoded = relaxed ? "relaxed" : NULL;
+  out->execute = arrives ? run_cluster_arrive : run_cluster_wait;
+  return true;
+}
+
+/* ---- Exits ---- */
+void barriers_thread_exit(Warp *warp, LaneMask exiting) {
+  Cta *cta = warp->cta;
+  Cluster *cluster = cta->cluster;
+  struct ClusterFlow *flow = cluster->flow;
+  cta->barriers->live_threads -= ones(exiting);
+  flow->live_threads -= ones(exiting);
+  for (LaneMask arrived = exiting & warp->flow->cluster_arrived; arrived; arrived &= arrived - 1)
+    if (warp->flow->cluster_generation[first_lane(arrived)] == flow->barrier_generation)
+      flow->barrier_arrived--;
+  warp->flow->cluster_arrived &= ~exiting;
+  for (uint32_t busy = cta->barriers->busy; busy; busy &= busy - 1) {
+    NamedBarrier *barrier = &cta->barriers->barriers[__builtin_ctz(busy)];
+    LaneMask known = barrier->warp_arrived[warp->index];
+    if (known) barrier->arrived += ones(exiting & ~known); /* their warp has arrived without them */
+    complete_if_full(cta, (uint32_t)__builtin_ctz(busy));
+  }
+  cluster_complete_if_full(cluster);
+}

@@ -1,0 +1,342 @@
+/* flow_call.c: calls of device functions, direct and through pointers, and of those that the
+ * runtime provides (vprintf, __assertfail). Arguments and results are bytes of the caller's and the
+ * callee's .local frames; a call copies them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/machine.h"
+#include "base/memory.h"
+
+void frame_release(Frame *frame) {
+  while (frame && --frame->references == 0) {
+    Frame *parent = frame->parent;
+    free(frame->saved);
+    free(frame->saved_predicates);
+    free(frame);
+    frame = parent;
+  }
+}
+
+static const Module *module_of(const Warp *warp) {
+  return warp->cta->cluster->launch->kernel->module;
+}
+
+static uint64_t *frame_column(const Warp *warp) {
+  const Module *module = module_of(warp);
+  return column_u64(warp, module->columns[module->frame_column].slot);
+}
+
+static uint32_t frame_size(const Function *function) {
+  return (function->frame_bytes + 15u) & ~15u;
+}
+
+/* ---- A recursive call keeps the caller's registers ---- */
+static const uint8_t class_slots[CLASS_COUNT] = {0, 1, 2, 4};
+
+static size_t registers_bytes(const Function *function) {
+  size_t slots = 0;
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++)
+    slots += function->frame[class] * class_slots[class];
+  return slots * SLOT_BYTES;
+}
+
+static bool save_registers(Warp *warp, Frame *frame) {
+  const Function *function = frame->caller;
+  const Module *module = function->module;
+  frame->saved = malloc(registers_bytes(function) + 1);
+  frame->saved_predicates = malloc((function->frame[CLASS_PREDICATE] + 1u) * sizeof(uint32_t));
+  if (!frame->saved || !frame->saved_predicates) return false;
+  uint8_t *to = frame->saved;
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
+    size_t first = module->region_first[class] + function->base[class] * class_slots[class];
+    size_t bytes = (size_t)function->frame[class] * class_slots[class] * SLOT_BYTES;
+    memcpy(to, warp->registers + first * SLOT_BYTES, bytes);
+    to += bytes;
+  }
+  memcpy(frame->saved_predicates, warp->predicates + function->base[CLASS_PREDICATE],
+         function->frame[CLASS_PREDICATE] * sizeof(uint32_t));
+  return true;
+}
+
+static void restore_registers(Warp *warp, const Frame *frame, LaneMask mask) {
+  const Function *function = frame->caller;
+  const Module *module = function->module;
+  const uint8_t *from = frame->saved;
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
+    unsigned lane_bytes = class_slots[class] * 4u;
+    size_t first = module->region_first[class] + function->base[class] * class_slots[class];
+    for (uint32_t i = 0; i < function->frame[class]; i++) {
+      uint8_t *column = warp->registers + (first + i * class_slots[class]) * SLOT_BYTES;
+      for (int lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1)
+          memcpy(column + lane * lane_bytes, from + lane * lane_bytes, lane_bytes);
+      from += class_slots[class] * SLOT_BYTES;
+    }
+  }
+  for (uint32_t i = 0; i < function->frame[CLASS_PREDICATE]; i++) {
+    uint32_t *predicate = &warp->predicates[function->base[CLASS_PREDICATE] + i];
+    *predicate = (*predicate & ~mask) | (frame->saved_predicates[i] & mask);
+  }
+}
+
+/* ---- Call and return ---- */
+static bool copy_bytes(Warp *warp, int lane, uint64_t to, uint64_t from, uint32_t bytes) {
+  if (to > warp->local_bytes || bytes > warp->local_bytes - to || from > warp->local_bytes ||
+      bytes > warp->local_bytes - from)
+    return false;
+  uint8_t *local = warp->local + (size_t)lane * warp->local_bytes;
+  memmove(local + to, local + from, bytes);
+  return true;
+}
+
+static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask,
+                                const Function *callee) {
+  const CallSite *call = in->decoded;
+  struct WarpFlow *flow = warp->flow;
+  Group *group = current_group(warp);
+  const Function *caller = group->function;
+  uint32_t place = (uint32_t)(in - caller->code);
+  if (callee->parameter_count != call->argument_count || callee->result_count != call->result_count)
+    return fault(warp, in, mask, 719, "call",
+                 "%s takes %u arguments and gives %u results, but the call passes %u and takes %u",
+                 callee->name, callee->parameter_count, callee->result_count, call->argument_count,
+                 call->result_count);
+  uint32_t depth = group->frame ? group->frame->depth + 1 : 1;
+  uint64_t *frames = frame_column(warp);
+  uint32_t size = frame_size(caller);
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t old = frames[lane], fresh = old + size;
+    if (fresh + frame_size(callee) > flow->stack_top[lane] || depth > 1u << 16)
+      return fault(warp, in, 1u << lane, 719, "stack-overflow",
+                   "the call of %s needs more stack than there is: %u bytes for each thread",
+                   callee->name, warp->local_bytes);
+    for (uint32_t i = 0; i < call->argument_count; i++) {
+      uint32_t bytes = callee->parameters[i].bytes;
+      if (bytes > call->arguments[i].bytes) bytes = call->arguments[i].bytes;
+      copy_bytes(warp, lane, fresh + callee->parameters[i].offset, old + call->arguments[i].offset,
+                 bytes);
+    }
+    frames[lane] = fresh;
+  }
+  Frame *frame = calloc(1, sizeof *frame);
+  if (!frame) return fault(warp, in, mask, 719, "memory", "the host is out of memory");
+  frame->caller = caller;
+  frame->callee = callee;
+  frame->call = call;
+  frame->return_place = place + 1;
+  frame->references = 1;
+  frame->depth = depth;
+  frame->frame_bytes = size;
+  if (callee->component == caller->component && !save_registers(warp, frame)) {
+    frame_release(frame);
+    return fault(warp, in, mask, 719, "memory", "the host is out of memory");
+  }
+  if (callee->uses_alloca) memcpy(frame->stack_top, flow->stack_top, sizeof frame->stack_top);
+  if (mask != group->mask) {
+    Group *staying = split_group(flow, group->mask & ~mask);
+    staying->place = place + 1;
+    group = current_group(warp);
+  }
+  frame->parent = group->frame; /* takes over the group's reference */
+  group->frame = frame;
+  group->function = callee;
+  group->place = 0;
+  return STEP_JUMPED;
+}
+
+StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask) {
+  struct WarpFlow *flow = warp->flow;
+  Group *group = current_group(warp);
+  if (mask != group->mask) { /* a guarded ret: the others go on */
+    Group *staying = split_group(flow, group->mask & ~mask);
+    staying->place = place + 1;
+    group = current_group(warp);
+  }
+  Frame *frame = group->frame;
+  const CallSite *call = frame->call;
+  uint64_t *frames = frame_column(warp);
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t old = frames[lane] - frame->frame_bytes;
+    for (uint32_t i = 0; i < call->result_count; i++) {
+      uint32_t bytes = frame->callee->results[i].bytes;
+      if (bytes > call->results[i].bytes) bytes = call->results[i].bytes;
+      copy_bytes(warp, lane, old + call->results[i].offset,
+                 frames[lane] + frame->callee->results[i].offset, bytes);
+    }
+    frames[lane] = old;
+    if (frame->callee->uses_alloca) flow->stack_top[lane] = frame->stack_top[lane];
+  }
+  if (frame->saved) restore_registers(warp, frame, mask);
+  group->function = frame->caller;
+  group->place = frame->return_place;
+  group->frame = frame->parent;
+  if (frame->parent) frame->parent->references++;
+  frame_release(frame);
+  return STEP_JUMPED;
+}
+
+static StepResult run_call(Warp *warp, const Instruction *in, LaneMask mask) {
+  const CallSite *call = in->decoded;
+  return call_function(warp, in, mask, call->callee);
+}
+
+static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask mask) {
+  /* lanes that call the same function go first, together; the others come back to this place */
+  int first = first_lane(mask);
+  uint64_t address = lane_value(warp, &in->operand[0], first);
+  LaneMask together = 0;
+  for (int lane = first; lane < LANES; lane++)
+    if ((mask >> lane & 1) && lane_value(warp, &in->operand[0], lane) == address)
+      together |= 1u << lane;
+  const Function *callee = function_at(module_of(warp), address);
+  if (!callee)
+    return fault(warp, in, together, 715, "call", "a call through 0x%llx, which is no function",
+                 (unsigned long long)address);
+  if (callee->refusal)
+    return fault(warp, in, together, 715, "call", "%s is called, which cannot be emulated: %s",
+                 callee->name, callee->refusal);
+  Group *group = current_group(warp);
+  LaneMask later = mask & ~together;
+  if (later) {
+    group->place = (uint32_t)(in - group->function->code);
+    split_group(warp->flow, later);
+  }
+  return call_function(warp, in, together, callee);
+}
+
+/* ---- What the runtime provides ---- */
+static uint64_t argument(const Warp *warp, const CallSite *call, uint32_t index, int lane) {
+  uint64_t value = 0;
+  uint64_t at = frame_column(warp)[lane] + call->arguments[index].offset;
+  uint32_t bytes = call->arguments[index].bytes < 8 ? call->arguments[index].bytes : 8;
+  if (at + bytes <= warp->local_bytes)
+    memcpy(&value, warp->local + (size_t)lane * warp->local_bytes + at, bytes);
+  return value;
+}
+
+static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t value) {
+  if (call->result_count == 0) return;
+  uint32_t bytes = call->results[0].bytes < 8 ? call->results[0].bytes : 8;
+  uint64_t at = frame_column(warp)[lane] + call->results[0].offset;
+  if (at + bytes <= warp->local_bytes)
+    memcpy(warp->local + (size_t)lane * warp->local_bytes + at, &value, bytes);
+}
+
+/* A string of the device, which must end inside its allocation. NULL: it does not. */
+static const char *device_string(uint64_t address) {
+  const Allocation *allocation = memory_find(address);
+  if (!allocation) return NULL;
+  const char *text = (const char *)(uintptr_t)address;
+  return memchr(text, '\0', allocation->end - address) ? text : NULL;
+}
+
+static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) {
+  const CallSite *call = in->decoded;
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t at = argument(warp, call, 1, lane);
+    const char *format = device_string(argument(warp, call, 0, lane));
+    if (!format)
+      return fault(warp, in, 1u << lane, 700, "printf",
+                   "the format of a printf is not a string in device memory");
+    /* the arguments stand in .local memory; what lies behind them is read as zeros */
+    static const uint8_t nothing[1024];
+    uint8_t arguments[1024] = {0};
+    const uint8_t *source = nothing;
+    size_t bytes = sizeof arguments;
+    if ((at & GENERIC_TAG_MASK) == GENERIC_LOCAL) {
+      uint64_t offset = at & ~GENERIC_TAG_MASK;
+      if (offset > warp->local_bytes) offset = warp->local_bytes;
+      source = warp->local + (size_t)lane * warp->local_bytes + offset;
+      if (bytes > warp->local_bytes - offset) bytes = warp->local_bytes - offset;
+    } else if (at) {
+      const Allocation *allocation = memory_find(at);
+      source = (const uint8_t *)(uintptr_t)at;
+      if (!allocation)
+        return fault(warp, in, 1u << lane, 700, "printf",
+                     "the arguments of a printf are not in device memory");
+      if (bytes > allocation->end - at) bytes = allocation->end - at;
+    }
+    memcpy(arguments, source, bytes);
+    char text[8192];
+    int length = device_printf_format(text, sizeof text, format, arguments);
+    if (length > (int)sizeof text - 1) length = (int)sizeof text - 1;
+    if (length > 0) cluster_print(warp->cta->cluster, text, (size_t)length);
+    set_result(warp, call, lane, (uint32_t)length);
+  }
+  return STEP_NEXT;
+}
+
+static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mask) {
+  const CallSite *call = in->decoded;
+  int lane = first_lane(mask);
+  const char *message = device_string(argument(warp, call, 0, lane));
+  const char *file = device_string(argument(warp, call, 1, lane));
+  uint32_t line = (uint32_t)argument(warp, call, 2, lane);
+  const char *function = device_string(argument(warp, call, 3, lane));
+  return fault(warp, in, mask, 710, "assert", "%s:%u: %s: Assertion `%s` failed.",
+               file ? file : "?", line, function ? function : "?", message ? message : "?");
+}
+
+/* Which address comes out depends on the order, so they wait for their turn. */
+static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!cluster_has_turn(warp)) return STEP_BLOCKED;
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1)
+      set_result(warp, in->decoded, lane,
+                 device_heap_allocate(argument(warp, in->decoded, 0, lane)));
+  return STEP_NEXT;
+}
+
+static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!cluster_has_turn(warp)) return STEP_BLOCKED;
+  for (int lane = 0; lane < LANES; lane++) {
+    if (!(mask >> lane & 1)) continue;
+    uint64_t address = argument(warp, in->decoded, 0, lane);
+    if (!device_heap_free(address))
+      return fault(warp, in, 1u << lane, 719, "device-free",
+                   "free of 0x%llx, where no block of the device's malloc begins: it was freed "
+                   "before, comes from elsewhere, or something has written in front of it",
+                   (unsigned long long)address);
+  }
+  return STEP_NEXT;
+}
+
+bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out) {
+  const CallSite *call = draft->call;
+  const PtxStatement *statement = &draft->statement;
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], "uni") != 0)
+      return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
+  out->decoded = call;
+  if (!call->callee) {
+    out->execute = run_indirect_call;
+    return true;
+  }
+  const Function *callee = call->callee;
+  if (callee->defined) {
+    if (callee->entry)
+      return decoder_error(decoder, statement, "%s is a kernel; kernels cannot be called",
+                           callee->name);
+    out->execute = run_call;
+    return true;
+  }
+  if (strcmp(callee->name, "vprintf") == 0 && call->argument_count == 2) {
+    out->execute = run_vprintf;
+    return true;
+  }
+  if (strcmp(callee->name, "__assertfail") == 0 && call->argument_count == 5) {
+    out->execute = run_assertfail;
+    return true;
+  }
+  bool allocates = strcmp(callee->name, "malloc") == 0;
+  if ((allocates || strcmp(callee->name, "free") == 0) && call->argument_count == 1) {
+    if (!device_heap_prepare())
+      return decoder_error(decoder, statement, "there is no memory for the device's heap");
+    out->execute = allocates ? run_malloc : run_free;
+    return true;
+  }
+  return decoder_error(decoder, statement, "%s has no body in this module", callee->name);
+}

@@ -1,0 +1,413 @@
+/* decode.c: from drafts to Instructions. First all functions get their registers (registers.c);
+ * then the call graph says which functions' frames may stand on top of each other; then every
+ * operand gets its slot, and each statement's row of the instruction table makes the Instruction.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/program.h"
+
+void *decoder_allocate(Decoder *decoder, size_t bytes) {
+  return need(decoder, arena_allocate(&decoder->module->arena, bytes));
+}
+
+uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes) {
+  uint32_t number = column_of_literal(decoder, value, bytes); /* may move the columns */
+  return decoder->module->columns[number].slot;
+}
+
+bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...) {
+  char reason[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(reason, sizeof reason, format, arguments);
+  va_end(arguments);
+  snprintf(decoder->error, decoder->error_bytes, "%s: %s: PTX line %u: %s\n  %s",
+           decoder->module->name, decoder->function ? decoder->function->name : "?",
+           statement->line, statement->text ? statement->text : statement->opcode, reason);
+  return false;
+}
+
+/* ---- The call graph ---- */
+typedef struct {
+  Module *module;
+  Decoder *decoder;
+  NumberList *edges;     /* of each function */
+  uint32_t *index, *low; /* Tarjan's numbers */
+  bool *on_stack;
+  uint32_t *stack;
+  uint32_t stack_count, next_index, next_component;
+  struct {
+    uint32_t function, edge;
+  } * walk; /* instead of recursion: damaged input may nest as deep as it likes */
+} CallGraph;
+
+static void find_edges(CallGraph *graph) {
+  Module *module = graph->module;
+  for (uint32_t i = 0; i < module->function_count; i++) {
+    const Function *function = module->functions[i];
+    for (uint32_t k = 0; k < function->callees.count; k++)
+      number_add(graph->decoder, &graph->edges[i], function->callees.items[k]);
+    if (!function->has_indirect_calls) continue;
+    for (uint32_t k = 0; k < module->function_count; k++)
+      if (module->functions[k]->address_taken && module->functions[k]->defined)
+        number_add(graph->decoder, &graph->edges[i], k);
+  }
+}
+
+static void enter(CallGraph *graph, uint32_t function, uint32_t *depth) {
+  graph->index[function] = graph->low[function] = ++graph->next_index;
+  graph->stack[graph->stack_count++] = function;
+  graph->on_stack[function] = true;
+  graph->walk[*depth].function = function;
+  graph->walk[(*depth)++].edge = 0;
+}
+
+/* Tarjan's strongly connected components: callees get smaller component numbers than callers. */
+static void find_components(CallGraph *graph) {
+  Module *module = graph->module;
+  for (uint32_t root = 0; root < module->function_count; root++) {
+    if (graph->index[root]) continue;
+    uint32_t depth = 0;
+    enter(graph, root, &depth);
+    while (depth) {
+      uint32_t function = graph->walk[depth - 1].function;
+      if (graph->walk[depth - 1].edge < graph->edges[function].count) {
+        uint32_t callee = graph->edges[function].items[graph->walk[depth - 1].edge++];
+        if (!graph->index[callee])
+          enter(graph, callee, &depth);
+        else if (graph->on_stack[callee] && graph->index[callee] < graph->low[function])
+          graph->low[function] = graph->index[callee];
+        continue;
+      }
+      depth--;
+      if (depth) {
+        uint32_t caller = graph->walk[depth - 1].function;
+        if (graph->low[function] < graph->low[caller]) graph->low[caller] = graph->low[function];
+      }
+      if (graph->low[function] != graph->index[function]) continue;
+      uint32_t member;
+      do {
+        member = graph->stack[--graph->stack_count];
+        graph->on_stack[member] = false;
+        module->functions[member]->component = graph->next_component;
+      } while (member != function);
+      graph->next_component++;
+    }
+  }
+}
+
+enum { ALLOCA_BYTES = 16 << 10 };
+enum { RECURSION_BYTES = 32 << 10 }; /* of .local memory, for functions that call each other */
+
+/* Frames: a callee's stands behind all its callers'; functions that call each other stand side by
+ * side. Walks components from callers to callees. Also the .local memory from each function down.
+ */
+static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
+  Module *module = graph->module;
+  uint32_t count = module->function_count;
+  uint32_t components = graph->next_component;
+  /* members of each component, by counting */
+  uint32_t *first = decoder_allocate(graph->decoder, (components + 2u) * sizeof *first);
+  uint32_t *members = decoder_allocate(graph->decoder, (count + 1u) * sizeof *members);
+  for (uint32_t i = 0; i < count; i++) first[module->functions[i]->component + 1]++;
+  for (uint32_t c = 0; c < components; c++) first[c + 1] += first[c];
+  uint32_t *fill = decoder_allocate(graph->decoder, (components + 1u) * sizeof *fill);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t c = module->functions[i]->component;
+    members[first[c] + fill[c]++] = i;
+  }
+  for (uint32_t c = components; c-- > 0;) {
+    uint32_t base[CLASS_COUNT] = {0};
+    for (uint32_t m = first[c]; m < first[c + 1]; m++)
+      for (int class = 0; class < CLASS_COUNT; class ++)
+        if (module->functions[members[m]]->base[class] > base[class])
+          base[class] = module->functions[members[m]]->base[class];
+    for (uint32_t m = first[c]; m < first[c + 1]; m++) {
+      Function *function = module->functions[members[m]];
+      for (int class = 0; class < CLASS_COUNT; class ++) {
+        function->base[class] = base[class];
+        base[class] += function->frame[class];
+        if (base[class] > module->region_size[class]) module->region_size[class] = base[class];
+      }
+    }
+    for (uint32_t m = first[c]; m < first[c + 1]; m++) {
+      const NumberList *edges = &graph->edges[members[m]];
+      for (uint32_t k = 0; k < edges->count; k++) {
+        Function *callee = module->functions[edges->items[k]];
+        if (callee->component == c) continue;
+        for (int class = 0; class < CLASS_COUNT; class ++)
+          if (callee->base[class] < base[class]) callee->base[class] = base[class];
+      }
+    }
+  }
+  for (uint32_t c = 0; c < components; c++) {
+    uint64_t deepest = 0, own = 0;
+    bool recursive = first[c + 1] - first[c] > 1;
+    for (uint32_t m = first[c]; m < first[c + 1]; m++) {
+      const NumberList *edges = &graph->edges[members[m]];
+      own += (module->functions[members[m]]->frame_bytes + 15u) & ~15u;
+      for (uint32_t k = 0; k < edges->count; k++) {
+        uint32_t callee = edges->items[k];
+        if (module->functions[callee]->component == c)
+          recursive = true;
+        else if (local_bytes[callee] > deepest)
+          deepest = local_bytes[callee];
+      }
+    }
+    uint64_t total = deepest + own + (recursive ? RECURSION_BYTES : 0);
+    if (total > 512u << 10) parse_fail(graph->decoder, "more than 512 KiB of local memory");
+    for (uint32_t m = first[c]; m < first[c + 1]; m++) local_bytes[members[m]] = (uint32_t)total;
+  }
+}
+
+/* ---- What an entry needs, with all that it may call ---- */
+static uint64_t align_up(uint64_t value, uint64_t alignment) {
+  return alignment > 1 ? (value + alignment - 1) & ~(alignment - 1) : value;
+}
+
+/* Static variables in the order of appearance. The whole is rounded up to the largest alignment of
+ * any dynamic array of the module, even when the kernel uses none; behind it begins the dynamic
+ * part. */
+static void place_shared(Decoder *decoder, Function *entry, const bool *needed) {
+  Module *module = decoder->module;
+  entry->shared_offsets =
+      decoder_allocate(decoder, (module->shared_count + 1u) * sizeof *entry->shared_offsets);
+  uint64_t offset = SHARED_RESERVED_BYTES, alignment = 1;
+  for (uint32_t i = 0; i < module->shared_count; i++) {
+    const Symbol *symbol = module->shared[i];
+    if (symbol->external) {
+      if (symbol->alignment > alignment) alignment = symbol->alignment;
+    } else if (needed[i]) {
+      offset = align_up(offset, symbol->alignment);
+      entry->shared_offsets[i] = (uint32_t)offset;
+      offset += symbol->bytes;
+      if (offset > 1u << 24) parse_fail(decoder, "more than 16 MiB of shared memory");
+    }
+  }
+  offset = align_up(offset, alignment);
+  entry->traits.static_shared_bytes = (uint32_t)(offset - SHARED_RESERVED_BYTES);
+  for (uint32_t i = 0; i < module->shared_count; i++)
+    if (needed[i] && module->shared[i]->external) entry->shared_offsets[i] = (uint32_t)offset;
+}
+
+static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *local_bytes) {
+  Decoder *decoder = graph->decoder;
+  Module *module = graph->module;
+  Arena *scratch = &decoder->scratch;
+  bool *needed = arena_allocate(scratch, module->shared_count + 1u);
+  bool *seen = arena_allocate(scratch, module->function_count + 1u);
+  bool *column = arena_allocate(scratch, module->column_count + 1u);
+  uint32_t *queue = arena_allocate(scratch, (module->function_count + 1u) * sizeof *queue);
+  if (!needed || !seen || !column || !queue) parse_fail(decoder, "out of memory");
+  uint32_t count = 0;
+  bool uses_alloca = false;
+  queue[count++] = entry->number;
+  seen[entry->number] = true;
+  column[module->frame_column] = true;
+  for (uint32_t i = 0; i < count; i++) {
+    const Function *function = module->functions[queue[i]];
+    uses_alloca |= function->uses_alloca;
+    for (uint32_t k = 0; k < function->shared.count; k++) needed[function->shared.items[k]] = true;
+    for (uint32_t k = 0; k < function->columns.count; k++)
+      column[function->columns.items[k]] = true;
+    for (uint32_t k = 0; k < graph->edges[queue[i]].count; k++) {
+      uint32_t callee = graph->edges[queue[i]].items[k];
+      if (!seen[callee]) queue[count++] = callee;
+      seen[callee] = true;
+    }
+  }
+  /* the drafts' notes are many and repeat themselves: one clean list instead */
+  NumberList columns = {0};
+  for (uint32_t i = 0; i < module->column_count; i++) {
+    if (!column[i]) continue;
+    columns.items =
+        grow(decoder, columns.items, columns.count, &columns.capacity, sizeof *columns.items);
+    columns.items[columns.count++] = i;
+  }
+  entry->columns = columns;
+  entry->local_bytes = local_bytes[entry->number];
+  if (uses_alloca) entry->local_bytes = ((entry->local_bytes + 15u) & ~15u) + ALLOCA_BYTES;
+  entry->traits.local_bytes = entry->local_bytes;
+  place_shared(decoder, entry, needed);
+  arena_free(scratch);
+
+  uint32_t parameters = entry->parameter_count;
+  uint32_t *offsets = decoder_allocate(decoder, (parameters + 1u) * sizeof *offsets);
+  uint32_t *sizes = decoder_allocate(decoder, (parameters + 1u) * sizeof *sizes);
+  for (uint32_t i = 0; i < parameters; i++) {
+    offsets[i] = entry->parameters[i].offset;
+    sizes[i] = entry->parameters[i].bytes;
+  }
+  entry->traits.parameter_count = parameters;
+  entry->traits.parameter_offsets = offsets;
+  entry->traits.parameter_sizes = sizes;
+}
+
+/* ---- Operands and instructions ---- */
+static const uint8_t class_slots[CLASS_COUNT] = {1, 1, 2, 4};
+
+static uint32_t register_slot(const Function *function, uint32_t number) {
+  const Register *one = &function->registers[number];
+  return function->module->region_first[one->class] +
+         (function->base[one->class] + one->slot) * class_slots[one->class];
+}
+
+/* NULL, or the variable that it names and nobody has defined. */
+static const Symbol *settle_operand(const Function *function, Operand *operand) {
+  const Symbol *missing = NULL;
+  if (operand->kind == OPERAND_VECTOR) {
+    Operand *elements = (Operand *)(uintptr_t)operand->elements;
+    for (uint32_t i = 0; i < operand->count && !missing; i++)
+      missing = settle_operand(function, &elements[i]);
+    operand->slot = operand->count ? elements[0].slot : 0;
+    return missing;
+  }
+  if (operand->slot == REFER_REGISTER) {
+    operand->slot = (uint16_t)register_slot(function, operand->target);
+  } else if (operand->slot == REFER_COLUMN) {
+    const Column *column = &function->module->columns[operand->target];
+    if (column->kind == COLUMN_EXTERN) missing = column->symbol;
+    if (column->kind == COLUMN_LITERAL && column->symbol) operand->constant_value = column->value;
+    operand->slot = column->slot;
+  } else {
+    return NULL;
+  }
+  operand->target = 0;
+  return missing;
+}
+
+static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out) {
+  for (uint32_t i = 0; i < draft->operand_count; i++) {
+    const Symbol *missing = settle_operand(decoder->function, &draft->operand[i]);
+    if (missing)
+      return decoder_error(decoder, &draft->statement, "%s is declared .extern and defined nowhere",
+                           missing->name);
+  }
+  out->guard = -1;
+  if (draft->guard != NO_REGISTER) {
+    uint32_t guard = register_slot(decoder->function, draft->guard);
+    if (guard > INT16_MAX)
+      return decoder_error(decoder, &draft->statement, "more than 32,767 predicates");
+    out->guard = (int16_t)guard;
+    out->guard_negated = draft->guard_negated;
+  }
+  out->leader = draft->leader;
+  out->operand = draft->operand;
+  out->operand_count = (uint8_t)draft->operand_count;
+  if (draft->operand_count > UINT8_MAX)
+    return decoder_error(decoder, &draft->statement, "more than 255 operands");
+  if (draft->operand_count > 0) out->d = draft->operand[0].slot;
+  if (draft->operand_count > 1) out->a = draft->operand[1].slot;
+  if (draft->operand_count > 2) out->b = draft->operand[2].slot;
+  if (draft->operand_count > 3) out->c = draft->operand[3].slot;
+  out->text = draft->statement.text;
+  out->line = draft->statement.line;
+  out->source_line = draft->source_line;
+  out->source_file = draft->source_file;
+  out->inner_line = draft->inner_line;
+  out->inner_file = draft->inner_file;
+  switch (draft->wanted) {
+    case 1:
+      out->execute = flow_converge;
+      return true;
+    case 2:
+      out->execute = flow_read_clock;
+      return true;
+    case 3:
+      out->execute = flow_land;
+      return true;
+  }
+  if (draft->call) return decode_call(decoder, draft, out);
+  bool is_async;
+  const InstructionRow *row = instruction_row(&draft->statement, &is_async);
+  if (!row || !row->decode)
+    return decoder_error(decoder, &draft->statement,
+                         "the emulator does not know the instruction %s",
+                         draft->statement.modifiers[0]);
+  if (draft->targets) out->decoded = draft->targets;
+  if (!row->decode(decoder, &draft->statement, out)) return false;
+  if (!out->execute)
+    return decoder_error(decoder, &draft->statement, "the instruction %s has no meaning here",
+                         draft->statement.opcode);
+  return true;
+}
+
+static void decode_function(Decoder *decoder, Function *function) {
+  decoder->function = function;
+  function->count = function->draft_count;
+  function->code = decoder_allocate(decoder, function->count * sizeof *function->code);
+  bool good = true;
+  for (uint32_t i = 0; good && i < function->count; i++)
+    good = decode_draft(decoder, &function->drafts[i], &function->code[i]);
+  if (good)
+    tensor_function_decoded(decoder, function->code, function->count);
+  else
+    function->refusal = copy_text(decoder, decoder->error, strlen(decoder->error));
+  decoder->function = NULL;
+}
+
+/* Who calls a function that cannot be understood cannot run either. */
+static void pass_refusals_on(const Module *module) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t i = 0; i < module->function_count; i++) {
+      Function *function = module->functions[i];
+      for (uint32_t k = 0; !function->refusal && k < function->callees.count; k++)
+        function->refusal = module->functions[function->callees.items[k]]->refusal;
+      if (function->refusal && !function->refusal_passed) changed = true;
+      function->refusal_passed = function->refusal != NULL;
+    }
+  }
+}
+
+void decode_module(Decoder *decoder) {
+  Module *module = decoder->module;
+  uint32_t count = module->function_count;
+  for (uint32_t i = 0; i < count; i++) {
+    decoder->function = module->functions[i];
+    decoder->at = NULL;
+    decoder->line = 0;
+    if (module->functions[i]->defined) allocate_registers(decoder, module->functions[i]);
+  }
+  decoder->function = NULL;
+
+  CallGraph graph = {.module = module, .decoder = decoder};
+  graph.edges = decoder_allocate(decoder, (count + 1u) * sizeof *graph.edges);
+  graph.index = decoder_allocate(decoder, (count + 1u) * sizeof *graph.index);
+  graph.low = decoder_allocate(decoder, (count + 1u) * sizeof *graph.low);
+  graph.on_stack = decoder_allocate(decoder, count + 1u);
+  graph.stack = decoder_allocate(decoder, (count + 1u) * sizeof *graph.stack);
+  graph.walk = decoder_allocate(decoder, (count + 1u) * sizeof *graph.walk);
+  uint32_t *local_bytes = decoder_allocate(decoder, (count + 1u) * sizeof *local_bytes);
+  find_edges(&graph);
+  find_components(&graph);
+  place_frames(&graph, local_bytes);
+
+  uint64_t slots = 0;
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
+    module->region_first[class] = (uint32_t)slots;
+    slots += (uint64_t)module->region_size[class] * class_slots[class];
+  }
+  for (uint32_t i = 0; i < module->column_count; i++) {
+    Column *column = &module->columns[i];
+    if (slots <= 0xffff) column->slot = (uint16_t)slots;
+    slots += column->bytes / 4u;
+  }
+  if (slots > 0xffff || module->region_size[CLASS_PREDICATE] > INT16_MAX)
+    parse_fail(decoder, "the program needs %llu register slots; 65,535 is the most",
+               (unsigned long long)slots);
+  module->slots = (uint32_t)slots;
+  module->predicates = module->region_size[CLASS_PREDICATE];
+  module->columns_final = true;
+
+  for (uint32_t i = 0; i < count; i++) {
+    Function *function = module->functions[i];
+    if (function->defined && !function->refusal) decode_function(decoder, function);
+  }
+  pass_refusals_on(module);
+  for (uint32_t i = 0; i < count; i++)
+    if (module->functions[i]->entry && module->functions[i]->defined)
+      finish_entry(&graph, module->functions[i], local_bytes);
+}

@@ -1,0 +1,237 @@
+/* hang.c: what every blocked thread waits for, when none can go on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/machine.h"
+
+enum { LISTED = 24 };
+
+static const Instruction *where(const Group *group) { return &group->function->code[group->place]; }
+
+static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
+  uint32_t base = warp->index * LANES;
+  if (lanes == warp->lanes && (lanes & (lanes + 1)) == 0 && lanes != 1) {
+    fprintf(out, "threads %u-%u", base, base + 31u - (uint32_t)__builtin_clz(lanes));
+    return;
+  }
+  fprintf(out, lanes & (lanes - 1) ? "threads" : "thread");
+  int shown = 0;
+  for (LaneMask left = lanes; left; shown++) {
+    int first = first_lane(left), last = first;
+    while (last < LANES - 1 && (left >> (last + 1) & 1)) last++;
+    fprintf(out, "%s%u", shown ? ", " : " ", base + (uint32_t)first);
+    if (last > first) fprintf(out, "-%u", base + (uint32_t)last);
+    LaneMask run = (last == 31 ? ~0u : (1u << (last + 1)) - 1);
+    left &= ~run;
+  }
+}
+
+static bool starts(const Instruction *in, const char *opcode) {
+  const char *text = in->text ? in->text : "";
+  if (*text == '@') {
+    text = strchr(text, ' ');
+    text = text ? text + 1 : "";
+  }
+  return strncmp(text, opcode, strlen(opcode)) == 0;
+}
+
+static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *group) {
+  LaneMask missing = live_lanes(warp) & ~group->mask;
+  fprintf(out, "      waits for other lanes of its warp");
+  if (missing) {
+    fprintf(out, "; elsewhere are ");
+    print_threads(out, warp, missing);
+  }
+  fprintf(out,
+          "\n      likely cause: the warp has split, and not all lanes that this instruction "
+          "needs come here: a branch on the thread number around it, or a wrong mask\n");
+}
+
+static void describe_named(FILE *out, const Warp *warp, const Group *group) {
+  const struct CtaBarriers *barriers = warp->cta->barriers;
+  bool any = false;
+  for (uint32_t i = 0; i < BARRIERS; i++) {
+    const NamedBarrier *barrier = &barriers->barriers[i];
+    if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
+    any = true;
+    if (barrier->expected)
+      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->arrived,
+              barrier->expected);
+    else
+      fprintf(out, "      barrier %u: %u of %u threads have arrived\n", i, barrier->live_arrived,
+              barriers->live_threads);
+  }
+  if (any)
+    fprintf(out,
+            "      likely cause: not all threads of the block come to this barrier: "
+            "__syncthreads() in a branch that only some take, or a wrong thread count\n");
+}
+
+static void describe_cluster_barrier(FILE *out, const Warp *warp) {
+  const struct ClusterFlow *flow = warp->cta->cluster->flow;
+  fprintf(
+      out,
+      "      cluster barrier: %u of %u threads have arrived\n"
+      "      likely cause: some threads of the cluster never execute barrier.cluster.arrive, or "
+      "wait elsewhere\n",
+      flow->barrier_arrived, flow->live_threads);
+}
+
+/* What the group waits for; in lines of their own. */
+static void describe_wait(FILE *out, Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const struct ClusterFlow *flow = warp->cta->cluster->flow;
+  if (group->state != GROUP_BLOCKED) {
+    fprintf(out, "      runs, but in circles\n");
+  } else if (starts(in, "mbarrier.")) { /* all lanes wait alike, as a rule */
+    mbarrier_describe(warp, in, first_lane(group->mask), out);
+  } else if (starts(in, "barrier.cluster")) {
+    describe_cluster_barrier(out, warp);
+  } else if (starts(in, "bar.warp")) {
+    describe_lanes_missing(out, warp, group);
+  } else if (starts(in, "bar")) {
+    describe_named(out, warp, group);
+  } else if (starts(in, "shfl") || starts(in, "vote") || starts(in, "match") ||
+             starts(in, "redux") || starts(in, "elect") || in->execute == flow_converge) {
+    describe_lanes_missing(out, warp, group);
+  } else if (flow->wants_turn && !flow->has_turn) {
+    fprintf(out, "      waits for its turn at global memory\n");
+  }
+}
+
+static void describe_place(FILE *out, const Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const Cta *cta = warp->cta;
+  fprintf(out, "  block (%u,%u,%u)", cta->index.x, cta->index.y, cta->index.z);
+  if (cta->cluster->cta_count > 1) fprintf(out, ", rank %u", cta->rank);
+  fprintf(out, ", warp %u, ", warp->index);
+  print_threads(out, warp, group->mask);
+  fprintf(out, " wait%s", group->mask & (group->mask - 1) ? "" : "s");
+  if (in->source_line && in->source_file) {
+    const char *slash = strrchr(in->source_file, '/');
+    fprintf(out, " at %s:%u", slash ? slash + 1 : in->source_file, in->source_line);
+  }
+  fprintf(out, " (PTX line %u: %.120s)\n", in->line, in->text ? in->text : "");
+}
+
+/* Groups that wait at one instruction for the same reason are told once, with how many more there
+ * are. */
+typedef struct {
+  const Instruction *in;
+  char *wait;
+  Warp *warp;
+  Group group;
+  uint32_t more;
+  const Warp *last;
+} Told;
+
+typedef struct {
+  Told told[LISTED];
+  uint32_t count, left_out;
+} Story;
+
+static void tell_group(Story *story, Warp *warp, const Group *group) {
+  char *wait = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&wait, &bytes);
+  if (!out) return;
+  describe_wait(out, warp, group);
+  fclose(out);
+  for (uint32_t i = 0; i < story->count; i++) {
+    Told *told = &story->told[i];
+    if (told->in != where(group) || !wait || strcmp(told->wait, wait) != 0) continue;
+    told->more++;
+    told->last = warp;
+    free(wait);
+    return;
+  }
+  if (story->count == LISTED || !wait) {
+    story->left_out++;
+    free(wait);
+    return;
+  }
+  story->told[story->count++] = (Told){where(group), wait, warp, *group, 0, warp};
+}
+
+static int by_number(const void *a, const void *b) {
+  const Context *left = *(Context *const *)a, *right = *(Context *const *)b;
+  return left->cluster.number < right->cluster.number ? -1 : 1;
+}
+
+static void tell_story(FILE *out, const Story *story) {
+  for (uint32_t i = 0; i < story->count; i++) {
+    const Told *told = &story->told[i];
+    describe_place(out, told->warp, &told->group);
+    if (told->more) {
+      const Cta *cta = told->last->cta;
+      fprintf(out, "    and %u more group%s of threads, up to warp %u of block (%u,%u,%u)\n",
+              told->more, told->more > 1 ? "s" : "", told->last->index, cta->index.x, cta->index.y,
+              cta->index.z);
+    }
+    fputs(told->wait, out);
+    free(told->wait);
+  }
+  if (story->left_out)
+    fprintf(out, "  ... and %u more groups of threads that wait\n", story->left_out);
+}
+
+/* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
+ * mostly follow from one of these. */
+static const char *const RULES[] = {
+    "hang-bytes-on-another-barrier",
+    "hang-too-few-bytes-expected",
+    "hang-arrivals-missing", /* some have come */
+    "hang-too-many-bytes-expected",
+    "waited-for-wrong-phase",
+    "phase-missed",
+    "hang-arrivals-missing",
+    "hang-threads-missing",
+    "hang",
+};
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
+
+static int rule_of(Warp *warp, const Group *group) {
+  const Instruction *in = where(group);
+  const char *rule = RULES[RULE_COUNT - 1];
+  if (group->state == GROUP_BLOCKED && starts(in, "mbarrier.")) {
+    rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
+    if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 &&
+        mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
+      return SOME_ARRIVED;
+    }
+  } else if (group->state == GROUP_BLOCKED && (starts(in, "bar") || in->execute == flow_converge)) {
+    rule = "hang-threads-missing";
+  }
+  for (int i = RULE_COUNT; i-- > 0;)
+    if (strcmp(RULES[i], rule) == 0) return i;
+  return RULE_COUNT - 1;
+}
+
+void report_hang(Context **contexts, uint32_t count, const char *why) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return;
+  fprintf(out, "the kernel hangs: %s\n", why);
+  qsort(contexts, count, sizeof *contexts, by_number);
+  Story story = {.count = 0};
+  for (uint32_t i = 0; i < count; i++)
+    for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
+      for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
+        tell_group(&story, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+  Warp *warp = NULL;
+  Group group = {0};
+  int rule = RULE_COUNT;
+  for (uint32_t i = 0; i < story.count; i++) {
+    int own = rule_of(story.told[i].warp, &story.told[i].group);
+    if (own >= rule) continue;
+    rule = own;
+    warp = story.told[i].warp;
+    group = story.told[i].group;
+  }
+  tell_story(out, &story);
+  for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
+  fclose(out);
+  if (warp) fault(warp, where(&group), group.mask, 702, RULES[rule], "%s", text ? text : why);
+  free(text);
+}

@@ -1,0 +1,392 @@
+/* scheduler.c: runs a grid: clusters on host threads, and whose turn it is when order matters.
+ *
+ * Clusters run at the same time on as many host threads as there are, each until it ends or comes
+ * to something whose order the others could see (an atomic that returns a value, a poll of global
+ * memory). There it is set aside until it holds the turn. The turn goes from cluster to cluster in
+ * the order of their numbers; who holds it runs until it ends or only polls. As many clusters take
+ * part as a chip of 132 multiprocessors holds at once; when all of those poll, the turn goes round
+ * among them. A cluster receives the turn only when it has stopped by itself, so what it does, and
+ * in which order all clusters do it, depends on the program alone. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/machine.h"
+#include "base/memory.h"
+
+enum {
+  MULTIPROCESSORS = 132,
+  WORKSPACE_BYTES = 256,
+  POLL_COST_STEPS = 100,   /* at least, for EMULATOR_STEPS: passing the turn on takes time */
+  POLL_SLICE_STEPS = 4096, /* a turn that did more than this did some work */
+  STALL_STEPS = 4000000    /* polling after which others may have a say: streams, the host */
+};
+
+typedef enum { CLUSTER_FRESH, CLUSTER_STARTED, CLUSTER_FINISHED, CLUSTER_COUNTED } ClusterState;
+
+struct LaunchFlow {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  Launch *launch;
+  uint32_t total, finished, running;
+  uint32_t next;  /* first cluster that was never started */
+  uint8_t *state; /* ClusterState of each; COUNTED: the turn has seen that it finished */
+  uint32_t turn;  /* who holds it, or will when it stops */
+  uint32_t ring_first, ring_end, ring_counted; /* clusters that the turn has reached so far */
+  uint32_t resident;
+  uint32_t early; /* contexts for clusters that run ahead of the turn */
+  uint32_t contexts_in_use;
+  uint64_t polled_steps; /* in turns, one after the other, that only polled */
+  Context *spare;
+  Context *suspended; /* linked by next */
+  char **outputs;     /* of printf, by cluster, until those before have ended */
+  size_t *output_bytes;
+  uint32_t printed;
+  bool failed;             /* no memory, or a fault: everybody stops */
+  bool may_stall, stalled; /* all poll: the launch is set aside */
+};
+
+/* ---- The turn ---- */
+static void count_finished(struct LaunchFlow *flow) {
+  flow->state[flow->turn] = CLUSTER_COUNTED;
+  flow->ring_counted++;
+  while (flow->ring_first < flow->ring_end && flow->state[flow->ring_first] == CLUSTER_COUNTED)
+    flow->ring_first++;
+}
+
+/* The next one behind the holder: within the ring, else one more if it fits on the chip, else the
+ * ring's first. */
+static void pass_turn(struct LaunchFlow *flow) {
+  uint32_t next = flow->turn + 1;
+  while (next < flow->ring_end && flow->state[next] == CLUSTER_COUNTED) next++;
+  if (next >= flow->ring_end) {
+    if (flow->ring_end < flow->total && flow->ring_end - flow->ring_counted < flow->resident)
+      next = flow->ring_end++;
+    else
+      next = flow->ring_first;
+  }
+  flow->turn = next;
+}
+
+static void settle_turn(struct LaunchFlow *flow) {
+  while (flow->turn < flow->total && flow->state[flow->turn] == CLUSTER_FINISHED) {
+    count_finished(flow);
+    if (flow->ring_counted == flow->total) return;
+    pass_turn(flow);
+  }
+}
+
+/* ---- printf, in the order of clusters ---- */
+static void keep_output(struct LaunchFlow *flow, Context *context) {
+  uint32_t number = context->cluster.number;
+  if (context->flow.output_used == 0) return;
+  if (!flow->outputs) {
+    flow->outputs = calloc(flow->total, sizeof *flow->outputs);
+    flow->output_bytes = calloc(flow->total, sizeof *flow->output_bytes);
+    if (!flow->outputs || !flow->output_bytes) return;
+  }
+  flow->outputs[number] = context->flow.output;
+  flow->output_bytes[number] = context->flow.output_used;
+  context->flow.output = NULL;
+  context->flow.output_used = context->flow.output_size = 0;
+}
+
+static void print_output(struct LaunchFlow *flow, bool all) {
+  for (; flow->printed < flow->total; flow->printed++) {
+    uint32_t number = flow->printed;
+    if (!all && flow->state[number] < CLUSTER_FINISHED) return;
+    if (!flow->outputs || !flow->outputs[number]) continue;
+    fwrite(flow->outputs[number], 1, flow->output_bytes[number], stdout);
+    free(flow->outputs[number]);
+    flow->outputs[number] = NULL;
+  }
+}
+
+/* ---- Workers ---- */
+static Context *take_context(struct LaunchFlow *flow) {
+  Context *context = flow->spare;
+  if (context)
+    flow->spare = context->next;
+  else
+    context = context_new(flow->launch);
+  if (context) flow->contexts_in_use++;
+  return context;
+}
+
+static Context *take_suspended(struct LaunchFlow *flow, uint32_t number) {
+  for (Context **link = &flow->suspended; *link; link = &(*link)->next)
+    if ((*link)->cluster.number == number) {
+      Context *context = *link;
+      *link = context->next;
+      return context;
+    }
+  return NULL;
+}
+
+/* What to run next: who holds the turn, else a fresh cluster ahead of it. NULL: nothing now. */
+static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
+  *fresh = false;
+  settle_turn(flow);
+  if (flow->turn < flow->total) {
+    Context *context = take_suspended(flow, flow->turn);
+    if (context) {
+      context->flow.has_turn = true;
+      return context;
+    }
+  }
+  bool needed = flow->turn < flow->total && flow->state[flow->turn] == CLUSTER_FRESH;
+  if (!needed && (flow->next >= flow->total || flow->contexts_in_use >= flow->early)) return NULL;
+  *number = needed ? flow->turn : flow->next;
+  Context *context = take_context(flow);
+  if (!context) {
+    if (flow->contexts_in_use == 0 || needed) flow->failed = true;
+    return NULL;
+  }
+  *fresh = true;
+  flow->state[*number] = CLUSTER_STARTED;
+  while (flow->next < flow->total && flow->state[flow->next] != CLUSTER_FRESH) flow->next++;
+  return context;
+}
+
+static void everybody_polls(struct LaunchFlow *flow) {
+  flow->failed = true;
+  uint32_t count = 0;
+  for (Context *context = flow->suspended; context; context = context->next) count++;
+  Context **contexts = calloc(count + 1u, sizeof *contexts);
+  if (!contexts) return;
+  count = 0;
+  for (Context *context = flow->suspended; context; context = context->next)
+    contexts[count++] = context;
+  report_hang(contexts, count,
+              "all clusters that fit on the chip only poll global memory, or wait for their turn "
+              "to, and none makes progress");
+  free(contexts);
+}
+
+static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
+  uint32_t number = context->cluster.number;
+  bool had_turn = flow->turn == number;
+  switch (end) {
+    case CLUSTER_DONE:
+      keep_output(flow, context);
+      flow->state[number] = CLUSTER_FINISHED;
+      flow->finished++;
+      flow->polled_steps = 0;
+      print_output(flow, false);
+      break;
+    case CLUSTER_FAULT:
+      keep_output(flow, context);
+      flow->failed = true;
+      break;
+    case CLUSTER_WAITS:
+    case CLUSTER_POLLS:
+      context->next = flow->suspended;
+      flow->suspended = context;
+      if (end == CLUSTER_POLLS && had_turn) {
+        flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
+        if (steps > POLL_SLICE_STEPS) flow->polled_steps = 0;
+        pass_turn(flow);
+        if (flow->may_stall && flow->polled_steps > STALL_STEPS)
+          flow->stalled = true;
+        else if (flow->polled_steps > settings()->steps)
+          everybody_polls(flow);
+      }
+      return;
+  }
+  context_end(context);
+  flow->contexts_in_use--;
+  context->next = flow->spare;
+  flow->spare = context;
+}
+
+static void *work(void *argument) {
+  struct LaunchFlow *flow = argument;
+  pthread_mutex_lock(&flow->lock);
+  while (flow->finished < flow->total && !flow->failed && !flow->stalled) {
+    bool fresh;
+    uint32_t number = 0;
+    Context *context = choose(flow, &fresh, &number);
+    if (!context) {
+      if (flow->failed) break;
+      if (flow->running == 0 && flow->finished < flow->total) { /* cannot be: never wait for ever */
+        flow->failed = true;
+        break;
+      }
+      pthread_cond_wait(&flow->changed, &flow->lock);
+      continue;
+    }
+    flow->running++;
+    pthread_mutex_unlock(&flow->lock);
+    if (fresh) context_begin(context, number);
+    uint64_t before = context->flow.steps;
+    ClusterEnd end = cluster_run(context);
+    uint64_t steps = context->flow.steps - before;
+    pthread_mutex_lock(&flow->lock);
+    flow->running--;
+    settle(flow, context, end, steps);
+    pthread_cond_broadcast(&flow->changed);
+  }
+  pthread_cond_broadcast(&flow->changed);
+  pthread_mutex_unlock(&flow->lock);
+  return NULL;
+}
+
+/* ---- Host threads: made when first wanted, kept from launch to launch ---- */
+enum { MOST_THREADS = 256 };
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t start, done;
+  struct LaunchFlow *job;
+  uint64_t round; /* launches so far */
+  int count;      /* threads there are */
+  int wanted;     /* of them for this launch */
+  int working;
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .start = PTHREAD_COND_INITIALIZER,
+             .done = PTHREAD_COND_INITIALIZER};
+
+static void *help(void *argument) {
+  int number = (int)(intptr_t)argument;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&helpers.lock);
+  for (;;) {
+    while (helpers.round == seen || !helpers.job || number >= helpers.wanted) {
+      if (helpers.job && number >= helpers.wanted) seen = helpers.round;
+      pthread_cond_wait(&helpers.start, &helpers.lock);
+    }
+    seen = helpers.round;
+    struct LaunchFlow *job = helpers.job;
+    pthread_mutex_unlock(&helpers.lock);
+    work(job);
+    pthread_mutex_lock(&helpers.lock);
+    if (--helpers.working == 0) pthread_cond_signal(&helpers.done);
+  }
+  return NULL;
+}
+
+/* Works on the launch with so many helpers beside this thread, or as many as can be had. */
+static void work_together(struct LaunchFlow *flow, int wanted) {
+  pthread_mutex_lock(&helpers.lock);
+  bool mine = wanted > 0 && helpers.job == NULL; /* else another launch has them */
+  if (mine) {
+    for (; helpers.count < wanted; helpers.count++) {
+      pthread_t thread;
+      if (pthread_create(&thread, NULL, help, (void *)(intptr_t)helpers.count) != 0) break;
+      pthread_detach(thread);
+    }
+    helpers.job = flow;
+    helpers.round++;
+    helpers.wanted = helpers.working = wanted < helpers.count ? wanted : helpers.count;
+    pthread_cond_broadcast(&helpers.start);
+  }
+  pthread_mutex_unlock(&helpers.lock);
+  work(flow);
+  if (!mine) return;
+  pthread_mutex_lock(&helpers.lock);
+  while (helpers.working > 0) pthread_cond_wait(&helpers.done, &helpers.lock);
+  helpers.job = NULL;
+  pthread_mutex_unlock(&helpers.lock);
+}
+
+/* Clusters that a chip holds at once, by threads, shared memory and registers. */
+static uint32_t resident_clusters(const Launch *launch) {
+  const FunctionTraits *traits = function_traits(launch->kernel);
+  uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+  uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  uint32_t shared =
+      SHARED_RESERVED_BYTES + traits->static_shared_bytes + launch->dynamic_shared_bytes;
+  uint32_t on_one = 32;
+  if (2048 / threads < on_one) on_one = 2048 / threads;
+  if (233472 / shared < on_one) on_one = 233472 / shared;
+  if (on_one == 0) on_one = 1;
+  uint32_t clusters = MULTIPROCESSORS * on_one / ctas;
+  return clusters ? clusters : 1;
+}
+
+/* The two words that cooperative groups find through %envreg1 and 2: a size, and the counter of the
+ * grid's barrier. */
+static bool make_workspace(Launch *launch) {
+  launch->workspace = 0;
+  if (!launch->cooperative) return true;
+  launch->workspace = memory_allocate(WORKSPACE_BYTES);
+  if (!launch->workspace) return false;
+  memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
+  return true;
+}
+
+int launch_begin(Launch *launch) {
+  if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
+  launch->error = 0;
+  if (launch->kernel->refusal) { /* the runtime says it earlier, and ends the program */
+    fprintf(stderr, "emulator: %s\n", launch->kernel->refusal);
+    return launch->error = 209; /* cudaErrorNoKernelImageForDevice */
+  }
+  uint64_t ctas = (uint64_t)launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+  if (blocks == 0 || ctas == 0 || blocks / ctas > UINT32_MAX ||
+      launch->block.x * launch->block.y * launch->block.z == 0)
+    return launch->error = 9; /* cudaErrorInvalidConfiguration: the runtime checks before */
+  struct LaunchFlow *flow = calloc(1, sizeof *flow);
+  if (!flow) return launch->error = 2;
+  flow->launch = launch;
+  flow->total = (uint32_t)(blocks / ctas);
+  flow->state = calloc(flow->total, 1);
+  if (!flow->state || !make_workspace(launch)) {
+    free(flow->state);
+    free(flow);
+    return launch->error = 2;
+  }
+  flow->resident = resident_clusters(launch);
+  flow->ring_end = 1;
+  launch->flow = flow;
+  pthread_mutex_init(&flow->lock, NULL);
+  pthread_cond_init(&flow->changed, NULL);
+  return 0;
+}
+
+bool launch_continue(Launch *launch, bool may_stall) {
+  struct LaunchFlow *flow = launch->flow;
+  int threads = settings()->threads;
+  if (threads < 1) threads = 1;
+  if (threads > MOST_THREADS) threads = MOST_THREADS;
+  if ((uint32_t)threads > flow->total) threads = (int)flow->total;
+  flow->early = (uint32_t)threads * 2 + 2;
+  flow->may_stall = may_stall;
+  flow->stalled = false;
+  flow->polled_steps = 0;
+  work_together(flow, threads - 1);
+  return !flow->stalled;
+}
+
+uint32_t launch_finished_clusters(const Launch *launch) { return launch->flow->finished; }
+
+int launch_end(Launch *launch) {
+  struct LaunchFlow *flow = launch->flow;
+  for (Context *context = flow->suspended, *next; context; context = next) {
+    next = context->next;
+    keep_output(flow, context);
+    context_end(context);
+    context_free(context);
+  }
+  print_output(flow, true);
+  for (Context *context = flow->spare, *next; context; context = next) {
+    next = context->next;
+    context_free(context);
+  }
+  if (flow->failed && launch->error == 0) launch->error = 2; /* out of memory */
+  free(flow->state);
+  free(flow->outputs);
+  free(flow->output_bytes);
+  pthread_mutex_destroy(&flow->lock);
+  pthread_cond_destroy(&flow->changed);
+  free(flow);
+  if (launch->workspace) memory_free(launch->workspace);
+  launch->flow = NULL;
+  return launch->error;
+}
+
+int launch_run(Launch *launch) {
+  if (launch_begin(launch)) return launch->error;
+  launch_continue(launch, false);
+  return launch_end(launch);
+}

@@ -1,0 +1,216 @@
+/* form.c: reads the modifiers and operands of one statement (form.h). */
+#include "ptx/form.h"
+
+#include <string.h>
+
+static const struct {
+  const char *name;
+  Type type;
+  uint8_t bytes;
+} types[] = {
+    {"b8", TYPE_B8, 1},          {"b16", TYPE_B16, 2},       {"b32", TYPE_B32, 4},
+    {"b64", TYPE_B64, 8},        {"b128", TYPE_B128, 16},    {"u8", TYPE_U8, 1},
+    {"u16", TYPE_U16, 2},        {"u32", TYPE_U32, 4},       {"u64", TYPE_U64, 8},
+    {"s8", TYPE_S8, 1},          {"s16", TYPE_S16, 2},       {"s32", TYPE_S32, 4},
+    {"s64", TYPE_S64, 8},        {"u16x2", TYPE_U16X2, 4},   {"s16x2", TYPE_S16X2, 4},
+    {"f16", TYPE_F16, 2},        {"f16x2", TYPE_F16X2, 4},   {"bf16", TYPE_BF16, 2},
+    {"bf16x2", TYPE_BF16X2, 4},  {"f32", TYPE_F32, 4},       {"f64", TYPE_F64, 8},
+    {"tf32", TYPE_TF32, 4},      {"e4m3x2", TYPE_E4M3X2, 2}, {"e5m2x2", TYPE_E5M2X2, 2},
+    {"pred", TYPE_PREDICATE, 0},
+};
+enum { TYPE_COUNT = sizeof types / sizeof types[0] };
+
+uint32_t type_bytes(Type type) {
+  for (int i = 0; i < TYPE_COUNT; i++)
+    if (types[i].type == type) return types[i].bytes;
+  return 0;
+}
+
+const char *type_name(Type type) {
+  for (int i = 0; i < TYPE_COUNT; i++)
+    if (types[i].type == type) return types[i].name;
+  return "none";
+}
+
+Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words) {
+  Form form = {.decoder = decoder, .statement = statement, .out = out};
+  form.used = words >= 32 ? ~0u : (1u << words) - 1;
+  return form;
+}
+
+bool form_fail(Form *form, const char *what) {
+  if (!form->failed) decoder_error(form->decoder, form->statement, "%s", what);
+  form->failed = true;
+  return false;
+}
+
+static int find_modifier(const Form *form, const char *modifier) {
+  for (int i = 0; i < form->statement->modifier_count; i++)
+    if (!((form->used >> i) & 1u) && strcmp(form->statement->modifiers[i], modifier) == 0) return i;
+  return -1;
+}
+
+bool form_take(Form *form, const char *modifier) {
+  int at = find_modifier(form, modifier);
+  if (at >= 0) form->used |= 1u << at;
+  return at >= 0;
+}
+
+int form_choose(Form *form, const char *const *names) {
+  for (int i = 0; names[i]; i++)
+    if (form_take(form, names[i])) return i;
+  return -1;
+}
+
+const char *form_prefixed(Form *form, const char *prefix) {
+  size_t length = strlen(prefix);
+  for (int i = 0; i < form->statement->modifier_count; i++) {
+    if ((form->used >> i) & 1u) continue;
+    if (strncmp(form->statement->modifiers[i], prefix, length) != 0) continue;
+    form->used |= 1u << i;
+    return form->statement->modifiers[i];
+  }
+  return NULL;
+}
+
+Type form_type(Form *form) {
+  for (int i = 0; i < form->statement->modifier_count; i++) {
+    if ((form->used >> i) & 1u) continue;
+    for (int j = 0; j < TYPE_COUNT; j++) {
+      if (strcmp(form->statement->modifiers[i], types[j].name) != 0) continue;
+      form->used |= 1u << i;
+      return types[j].type;
+    }
+  }
+  return TYPE_NONE;
+}
+
+bool form_operands(Form *form, int least, int most) {
+  int count = form->out->operand_count;
+  if (count >= least && count <= most) return !form->failed;
+  if (!form->failed)
+    decoder_error(form->decoder, form->statement, "%d operands, but this form takes %d to %d",
+                  count, least, most);
+  form->failed = true;
+  return false;
+}
+
+const Operand *form_operand(Form *form, int index) {
+  static const Operand none = {.kind = OPERAND_NONE};
+  if (index < form->out->operand_count) return &form->out->operand[index];
+  form_fail(form, "an operand is missing");
+  return &none;
+}
+
+/* Registers of 1 to 4 bytes share a shape: one slot. */
+static uint32_t column_bytes(uint32_t bytes) { return bytes <= 4 ? 4 : bytes; }
+
+static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
+  uint64_t bits = operand->constant_value;
+  if (type == TYPE_F32 && operand->floating && operand->bytes == 8) {
+    double wide;
+    memcpy(&wide, &bits, 8);
+    float narrow = (float)wide;
+    uint32_t narrow_bits;
+    memcpy(&narrow_bits, &narrow, 4);
+    return narrow_bits;
+  }
+  if (type == TYPE_F64 && operand->floating && operand->bytes == 4) {
+    uint32_t narrow_bits = (uint32_t)bits;
+    float narrow;
+    memcpy(&narrow, &narrow_bits, 4);
+    double wide = (double)narrow;
+    memcpy(&bits, &wide, 8);
+    return bits;
+  }
+  if (operand->floating && column_bytes(type_bytes(type)) != operand->bytes)
+    form_fail(form, "a floating literal of another width than the instruction's type");
+  switch (type_bytes(type)) {
+    case 1:
+      return bits & 0xff;
+    case 2:
+      return bits & 0xffff;
+    case 4:
+      return bits & 0xffffffffu;
+    default:
+      return bits;
+  }
+}
+
+uint16_t form_value(Form *form, const Operand *operand, Type type) {
+  if (form->failed) return 0;
+  if (operand->kind != OPERAND_REGISTER) {
+    form_fail(form, "a source operand is no register and no literal");
+    return 0;
+  }
+  uint32_t bytes = column_bytes(type_bytes(type));
+  if (operand->constant)
+    return decoder_constant(form->decoder, literal_bits(form, operand, type), bytes);
+  if (column_bytes(operand->bytes) != bytes) {
+    decoder_error(form->decoder, form->statement,
+                  "a source register of %d bytes, but the type is .%s", operand->bytes,
+                  type_name(type));
+    form->failed = true;
+  }
+  return operand->slot;
+}
+
+uint16_t form_source(Form *form, int index, Type type) {
+  return form_value(form, form_operand(form, index), type);
+}
+
+uint16_t form_destination(Form *form, int index, Type type) {
+  const Operand *operand = form_operand(form, index);
+  if (form->failed) return 0;
+  if (operand->kind != OPERAND_REGISTER || operand->constant) {
+    form_fail(form, "the destination is no register");
+    return 0;
+  }
+  if (column_bytes(operand->bytes) != column_bytes(type_bytes(type))) {
+    decoder_error(form->decoder, form->statement,
+                  "a destination register of %d bytes, but the type is .%s", operand->bytes,
+                  type_name(type));
+    form->failed = true;
+  }
+  return operand->slot;
+}
+
+const Operand *form_predicate(Form *form, int index) {
+  const Operand *operand = form_operand(form, index);
+  bool literal = operand->kind == OPERAND_REGISTER && operand->constant;
+  if (!form->failed && operand->kind != OPERAND_PREDICATE && operand->kind != OPERAND_SINK &&
+      !literal)
+    form_fail(form, "an operand should be a predicate");
+  return operand;
+}
+const Operand *form_predicate_destination(Form *form, int index) {
+  const Operand *operand = form_operand(form, index);
+  bool predicate = operand->kind == OPERAND_PREDICATE && !operand->negated;
+  if (!form->failed && !predicate && operand->kind != OPERAND_SINK)
+    form_fail(form, "the destination is no predicate");
+  return operand;
+}
+
+bool form_columns(Form *form, Type d, Type a, Type b, Type c) {
+  int count = 1 + (a != TYPE_NONE) + (b != TYPE_NONE) + (c != TYPE_NONE);
+  if (!form_operands(form, count, count)) return false;
+  form->out->d = form_destination(form, 0, d);
+  if (a != TYPE_NONE) form->out->a = form_source(form, 1, a);
+  if (b != TYPE_NONE) form->out->b = form_source(form, 2, b);
+  if (c != TYPE_NONE) form->out->c = form_source(form, 3, c);
+  return !form->failed;
+}
+
+bool form_end(Form *form, Execute execute) {
+  if (form->failed) return false;
+  for (int i = 0; i < form->statement->modifier_count; i++) {
+    if ((form->used >> i) & 1u) continue;
+    form->failed = true;
+    return decoder_error(form->decoder, form->statement,
+                         "the modifier .%s is unknown here (or twice, or for another type)",
+                         form->statement->modifiers[i]);
+  }
+  if (!execute) return form_fail(form, "no such form of this instruction on sm_90a");
+  form->out->execute = execute;
+  return true;
+}

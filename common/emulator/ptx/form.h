@@ -1,0 +1,83 @@
+/* form.h: reads the modifiers and operands of one statement, for the decoders of the instructions.
+ *
+ * A decoder takes the modifiers it knows, in any order; form_end refuses what nobody took. After
+ * the first complaint everything answers false, so a decoder checks once, at its end. */
+#ifndef EMULATOR_FORM_H
+#define EMULATOR_FORM_H
+
+#include "ptx/ptx.h"
+
+typedef enum {
+  TYPE_NONE,
+  TYPE_B8,
+  TYPE_B16,
+  TYPE_B32,
+  TYPE_B64,
+  TYPE_B128,
+  TYPE_U8,
+  TYPE_U16,
+  TYPE_U32,
+  TYPE_U64,
+  TYPE_S8,
+  TYPE_S16,
+  TYPE_S32,
+  TYPE_S64,
+  TYPE_U16X2,
+  TYPE_S16X2,
+  TYPE_F16,
+  TYPE_F16X2,
+  TYPE_BF16,
+  TYPE_BF16X2,
+  TYPE_F32,
+  TYPE_F64,
+  TYPE_TF32,
+  TYPE_E4M3X2,
+  TYPE_E5M2X2,
+  TYPE_PREDICATE
+} Type;
+
+/* The three kinds of 2-byte, 4-byte and 8-byte integers behind a type. */
+static inline bool type_signed(Type type) {
+  return (type >= TYPE_S8 && type <= TYPE_S64) || type == TYPE_S16X2;
+}
+static inline bool type_integer(Type type) { return type >= TYPE_U8 && type <= TYPE_S64; }
+static inline bool type_bits(Type type) { return type >= TYPE_B8 && type <= TYPE_B128; }
+uint32_t type_bytes(Type type);
+const char *type_name(Type type);
+
+typedef struct {
+  Decoder *decoder;
+  const PtxStatement *statement;
+  Instruction *out;
+  uint32_t used; /* a bit for each modifier that somebody took */
+  bool failed;
+} Form;
+
+/* `words`: how many modifiers the name of the instruction takes ("cp.async" takes two). */
+Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words);
+bool form_take(Form *form, const char *modifier);
+/* The first of `names` (ended by NULL) that is there, or -1. */
+int form_choose(Form *form, const char *const *names);
+/* The next modifier nobody took that names a type, TYPE_NONE when there is none. */
+Type form_type(Form *form);
+/* A modifier that starts with `prefix`, or NULL. */
+const char *form_prefixed(Form *form, const char *prefix);
+bool form_fail(Form *form, const char *what);
+/* False, with a message, when the number of operands is not in this range. */
+bool form_operands(Form *form, int least, int most);
+const Operand *form_operand(Form *form, int index);
+/* The column of a source operand, a literal brought to the type's width. */
+uint16_t form_source(Form *form, int index, Type type);
+uint16_t form_value(Form *form, const Operand *operand, Type type);
+/* The column of a destination. */
+uint16_t form_destination(Form *form, int index, Type type);
+/* Operand `index` is a predicate, or a literal; its operand is returned for reading. */
+const Operand *form_predicate(Form *form, int index);
+/* Operand `index` is a predicate to be written, or _. */
+const Operand *form_predicate_destination(Form *form, int index);
+/* d, a, b, c of the instruction from operands 0 to 3, as many as have a type, and no more. */
+bool form_columns(Form *form, Type d, Type a, Type b, Type c);
+/* The last call: refuses modifiers that nobody took; sets the handler. */
+bool form_end(Form *form, Execute execute);
+
+#endif

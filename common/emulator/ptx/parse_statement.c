@@ -1,0 +1,541 @@
+/* parse_statement.c: the statements of functions as drafts, their operands looked up by name.
+ * Nothing here knows what an instruction does, but for the few that name labels and functions (bra,
+ * brx, call). */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/program.h"
+
+/* ---- Operands ---- */
+static void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
+  out->kind = OPERAND_REGISTER;
+  out->bytes = 8;
+  out->constant = true;
+  out->constant_value = value;
+  out->slot = REFER_COLUMN;
+  out->target = column_of_literal(decoder, value, 8);
+}
+
+/* The address of a variable that may still be defined. */
+static void extern_operand(Decoder *decoder, Operand *out, const Symbol *symbol, uint64_t addend) {
+  *out = (Operand){.kind = OPERAND_REGISTER,
+                   .bytes = 8,
+                   .constant = true,
+                   .constant_value = addend,
+                   .slot = REFER_COLUMN,
+                   .target = column_of_extern(decoder, symbol, addend)};
+}
+
+static unsigned type_bytes(const PtxStatement *statement) {
+  for (int i = statement->modifier_count - 1; i > 0; i--) {
+    uint8_t bytes, class;
+    if (parse_type_name(statement->modifiers[i], &bytes, &class)) return bytes;
+  }
+  return 4;
+}
+
+/* A name as an operand. in_address: it stands between brackets. */
+static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool in_address,
+                         Operand *out) {
+  if (strcmp(name, "_") == 0 && !in_address) {
+    out->kind = OPERAND_SINK;
+    return;
+  }
+  uint32_t index = 0;
+  const Symbol *symbol = find_symbol(decoder->module, name);
+  if (!symbol) symbol = find_range(decoder, name, &index);
+  if (!symbol) {
+    if (special_operand(decoder, name, out)) return;
+    if (in_address || name[0] == '%') parse_fail(decoder, "nothing here is named %s", name);
+    out->kind = OPERAND_LABEL;
+    out->slot = REFER_LABEL;
+    out->target = use_label(decoder, name);
+    return;
+  }
+  int64_t addend = 0;
+  skip_space(decoder);
+  bool is_register = symbol->kind == SYMBOL_REGISTER || symbol->kind == SYMBOL_REGISTERS ||
+                     symbol->kind == SYMBOL_VECTOR;
+  if (!is_register && !in_address && (*decoder->at == '+' || *decoder->at == '-'))
+    addend = (int64_t)parse_integer(decoder);
+  Function *function = decoder->function;
+  switch ((SymbolKind)symbol->kind) {
+    case SYMBOL_REGISTER:
+    case SYMBOL_REGISTERS:
+      out->kind = symbol->class == CLASS_PREDICATE ? OPERAND_PREDICATE : OPERAND_REGISTER;
+      out->bytes = symbol->element_bytes;
+      out->slot = REFER_REGISTER;
+      out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
+                                                    : register_of_range(decoder, symbol, index);
+      return;
+    case SYMBOL_VECTOR: {
+      Operand *elements = need(
+          decoder, arena_allocate(&decoder->module->arena, symbol->range_count * sizeof *elements));
+      for (uint32_t i = 0; i < symbol->range_count; i++)
+        elements[i] = (Operand){.kind = OPERAND_REGISTER,
+                                .bytes = symbol->element_bytes,
+                                .slot = REFER_REGISTER,
+                                .target = symbol->first_register + i};
+      out->kind = OPERAND_VECTOR;
+      out->count = (uint16_t)symbol->range_count;
+      out->elements = elements;
+      return;
+    }
+    case SYMBOL_VARIABLE: {
+      if (!symbol->memory) {
+        extern_operand(decoder, out, symbol, (uint64_t)addend);
+        return;
+      }
+      literal_operand(decoder, out, (uint64_t)(uintptr_t)symbol->memory + (uint64_t)addend);
+      return;
+    }
+    case SYMBOL_SHARED:
+      number_add(decoder, &function->shared, symbol->number);
+      out->kind = OPERAND_REGISTER;
+      out->bytes = in_address || type_bytes(&draft->statement) != 8 ? 4 : 8;
+      out->slot = REFER_COLUMN;
+      out->target = column_of_shared(decoder, symbol, out->bytes);
+      if (addend) parse_fail(decoder, "the address of a .shared variable plus a number");
+      return;
+    case SYMBOL_LOCAL:
+      if (function->entry) {
+        literal_operand(decoder, out, symbol->offset + (uint64_t)addend);
+      } else {
+        out->kind = OPERAND_REGISTER;
+        out->bytes = 8;
+        out->slot = REFER_COLUMN;
+        out->target = decoder->module->frame_column;
+        out->offset = (int64_t)symbol->offset + addend;
+      }
+      return;
+    case SYMBOL_ENTRY_PARAMETER:
+      literal_operand(decoder, out, symbol->offset + (uint64_t)addend);
+      return;
+    case SYMBOL_FUNCTION:
+      symbol->function->address_taken = true;
+      literal_operand(decoder, out, symbol->function->address);
+      out->callee = symbol->function;
+      return;
+    case SYMBOL_PROTOTYPE:
+    case SYMBOL_TARGETS:
+      break;
+  }
+  parse_fail(decoder, "%s cannot be an operand here", name);
+}
+
+/* ld.param and st.param of a function's frame work on .local memory. */
+static void name_space(Decoder *decoder, PtxStatement *statement, const char *space) {
+  char opcode[512] = "";
+  size_t length = 0;
+  for (int i = 0; i < statement->modifier_count; i++) {
+    if (i > 0 && strncmp(statement->modifiers[i], "param", 5) == 0) statement->modifiers[i] = space;
+    int added = snprintf(opcode + length, sizeof opcode - length, "%s%s", i ? "." : "",
+                         statement->modifiers[i]);
+    if (added < 0 || (size_t)added >= sizeof opcode - length)
+      parse_fail(decoder, "an instruction with too long a name");
+    length += (size_t)added;
+  }
+  statement->opcode = copy_text(decoder, opcode, length);
+}
+
+typedef struct {
+  Operand *items;
+  uint32_t count, capacity;
+} OperandList;
+
+static Operand *add_operand(Decoder *decoder, OperandList *list) {
+  if (list->count >= 1024) parse_fail(decoder, "an instruction with more than 1024 operands");
+  list->items = grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
+  list->items[list->count] = (Operand){0};
+  return &list->items[list->count++];
+}
+
+static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list);
+
+/* [base+offset], [number], [a, {b, c}] */
+static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
+  Operand address = {.kind = OPERAND_ADDRESS, .bytes = 8};
+  skip_space(decoder);
+  if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
+    const char *name = parse_identifier(decoder);
+    Operand base = {0};
+    name_operand(decoder, draft, name, true, &base);
+    if (base.kind != OPERAND_REGISTER || (base.bytes != 4 && base.bytes != 8))
+      parse_fail(decoder, "%s cannot be an address: it has neither 32 nor 64 bits", name);
+    const Symbol *symbol = find_symbol(decoder->module, name);
+    if (symbol && (symbol->kind == SYMBOL_LOCAL || symbol->kind == SYMBOL_ENTRY_PARAMETER) &&
+        (symbol->parameter || symbol->kind == SYMBOL_ENTRY_PARAMETER))
+      name_space(decoder, &draft->statement, symbol->kind == SYMBOL_LOCAL ? "local" : "param");
+    address = base;
+    address.kind = OPERAND_ADDRESS;
+    skip_space(decoder);
+    int64_t offset = 0;
+    if (*decoder->at == '+' || *decoder->at == '-') {
+      if (*decoder->at == '+') decoder->at++;
+      offset = (int64_t)parse_integer(decoder);
+    }
+    bool waits = address.slot == REFER_COLUMN &&
+                 decoder->module->columns[address.target].kind == COLUMN_EXTERN;
+    if (waits) {
+      extern_operand(decoder, &address, symbol, address.constant_value + (uint64_t)offset);
+      address.kind = OPERAND_ADDRESS;
+    } else if (address.constant) {
+      literal_operand(decoder, &address, address.constant_value + (uint64_t)offset);
+      address.kind = OPERAND_ADDRESS;
+    } else {
+      address.offset += offset;
+    }
+  } else {
+    literal_operand(decoder, &address, parse_integer(decoder));
+    address.kind = OPERAND_ADDRESS;
+  }
+  *add_operand(decoder, list) = address;
+  while (accept_char(decoder, ',')) parse_operand(decoder, draft, list);
+  expect_char(decoder, ']');
+}
+
+/* Their operands may be parts of registers (%r1.h0), those of vmad may have a minus. */
+static bool is_video(const Draft *draft) {
+  const char *name = draft->statement.modifiers[0];
+  return name[0] == 'v' && strcmp(name, "vote") != 0;
+}
+
+static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
+  if (++decoder->depth > 16) parse_fail(decoder, "operands nested too deeply");
+  skip_space(decoder);
+  char c = *decoder->at;
+  if (c == '[') {
+    decoder->at++;
+    parse_address(decoder, draft, list);
+  } else if (c == '{') {
+    decoder->at++;
+    OperandList elements = {0};
+    if (!accept_char(decoder, '}')) {
+      do parse_operand(decoder, draft, &elements);
+      while (accept_char(decoder, ','));
+      expect_char(decoder, '}');
+    }
+    Operand *out = add_operand(decoder, list);
+    out->kind = OPERAND_VECTOR;
+    out->count = (uint16_t)elements.count;
+    out->elements = elements.items;
+  } else if (c == '!') {
+    decoder->at++;
+    Operand *out = add_operand(decoder, list);
+    name_operand(decoder, draft, parse_identifier(decoder), false, out);
+    if (out->kind != OPERAND_PREDICATE) parse_fail(decoder, "\"!\" needs a predicate");
+    out->negated = true;
+  } else if (c == '-' && is_video(draft) && !isdigit((unsigned char)decoder->at[1])) {
+    decoder->at++;
+    parse_operand(decoder, draft, list);
+    list->items[list->count - 1].negated = true;
+  } else if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
+    Operand *out = add_operand(decoder, list);
+    name_operand(decoder, draft, parse_identifier(decoder), false, out);
+    if (is_video(draft) && *decoder->at == '.') out->part = accept_directive(decoder);
+    skip_space(decoder);
+    if (decoder->at[0] == '|' && decoder->at[1] != '|') {
+      decoder->at++;
+      name_operand(decoder, draft, parse_identifier(decoder), false, add_operand(decoder, list));
+    }
+  } else {
+    Literal literal = parse_literal(decoder);
+    Operand *out = add_operand(decoder, list);
+    out->kind = OPERAND_REGISTER;
+    out->bytes = literal.bytes;
+    out->constant = true;
+    out->floating = literal.floating;
+    out->constant_value = literal.value;
+    out->slot = REFER_COLUMN;
+    out->target = column_of_literal(decoder, literal.value, literal.bytes);
+  }
+  decoder->depth--;
+}
+
+/* ---- Statements ---- */
+Draft *add_draft(Decoder *decoder) {
+  Function *function = decoder->function;
+  if (function->draft_count >= 1u << 24)
+    parse_fail(decoder, "a function of more than 16 million instructions");
+  function->drafts = grow(decoder, function->drafts, function->draft_count,
+                          &function->draft_capacity, sizeof *function->drafts);
+  Draft *draft = &function->drafts[function->draft_count++];
+  *draft = (Draft){.guard = NO_REGISTER,
+                   .source_line = decoder->source_line,
+                   .source_file = decoder->source_file,
+                   .inner_line = decoder->inner_line,
+                   .inner_file = decoder->inner_file};
+  return draft;
+}
+
+/* The statement's text on one line. */
+static const char *statement_text(Decoder *decoder, const char *first, const char *end) {
+  char *text = copy_text(decoder, first, (size_t)(end - first));
+  char *to = text;
+  for (const char *from = text; *from; from++) {
+    bool blank = *from == ' ' || *from == '\t' || *from == '\n' || *from == '\r';
+    if (blank && (to == text || to[-1] == ' ')) continue;
+    *to++ = blank ? ' ' : *from;
+  }
+  *to = '\0';
+  return text;
+}
+
+/* ---- Parameters in registers: a call moves them through places of the frames ---- */
+
+/* ld.local or st.local between a register (or a literal) and a place of the running frame. */
+static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Operand value,
+                         uint32_t guard, bool negated) {
+  Module *module = decoder->module;
+  char type[8], opcode[32];
+  snprintf(type, sizeof type, "b%u", 8 * place.bytes);
+  snprintf(opcode, sizeof opcode, "%s.local.%s", load ? "ld" : "st", type);
+  Operand address = {0};
+  if (decoder->function->entry)
+    literal_operand(decoder, &address, place.offset);
+  else
+    address = (Operand){.bytes = 8,
+                        .slot = REFER_COLUMN,
+                        .target = module->frame_column,
+                        .offset = (int64_t)place.offset};
+  address.kind = OPERAND_ADDRESS;
+  Draft *draft = add_draft(decoder);
+  draft->guard = guard;
+  draft->guard_negated = negated;
+  draft->statement.line = decoder->line;
+  draft->statement.opcode = draft->statement.text = copy_text(decoder, opcode, strlen(opcode));
+  draft->statement.modifiers[0] = load ? "ld" : "st";
+  draft->statement.modifiers[1] = "local";
+  draft->statement.modifiers[2] = copy_text(decoder, type, strlen(type));
+  draft->statement.modifier_count = 3;
+  draft->operand = need(decoder, arena_allocate(&module->arena, 2 * sizeof *draft->operand));
+  draft->operand[load ? 0 : 1] = value;
+  draft->operand[load ? 1 : 0] = address;
+  draft->operand_count = 2;
+}
+
+static Operand register_operand(ParameterPlace place) {
+  return (Operand){.kind = OPERAND_REGISTER,
+                   .bytes = (uint8_t)place.bytes,
+                   .slot = REFER_REGISTER,
+                   .target = place.register_number - 1};
+}
+
+void take_register_parameters(Decoder *decoder) {
+  const Function *function = decoder->function;
+  for (uint32_t i = 0; i < function->parameter_count; i++)
+    if (function->parameters[i].register_number)
+      add_transfer(decoder, true, function->parameters[i],
+                   register_operand(function->parameters[i]), NO_REGISTER, false);
+}
+
+void give_register_results(Decoder *decoder, uint32_t guard, bool negated) {
+  const Function *function = decoder->function;
+  for (uint32_t i = 0; i < function->result_count; i++)
+    if (function->results[i].register_number)
+      add_transfer(decoder, false, function->results[i], register_operand(function->results[i]),
+                   guard, negated);
+}
+
+/* One item of a call's list is a .param variable, a register, or a literal. */
+static ParameterPlace parse_call_item(Decoder *decoder, Draft *call, bool result) {
+  const char *start = decoder->at;
+  uint32_t line = decoder->line;
+  skip_space(decoder);
+  if (at_identifier(decoder)) {
+    const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
+    if (symbol && symbol->kind == SYMBOL_LOCAL)
+      return (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes, 0};
+    decoder->at = start;
+    decoder->line = line;
+  }
+  OperandList list = {0};
+  parse_operand(decoder, call, &list);
+  const Operand *value = &list.items[0];
+  if (value->kind != OPERAND_REGISTER || (result && value->slot != REFER_REGISTER))
+    parse_fail(decoder, "a call passes .param variables, registers and numbers");
+  uint32_t bytes = value->bytes;
+  ParameterPlace place = {(uint32_t)frame_place(decoder, bytes, bytes), bytes, 0};
+  if (result)
+    place.register_number = value->target + 1;
+  else
+    add_transfer(decoder, false, place, *value, call->guard, call->guard_negated);
+  return place;
+}
+
+static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool results,
+                                       uint32_t *count) {
+  ParameterPlace *places = NULL;
+  uint32_t capacity = 0;
+  expect_char(decoder, '(');
+  *count = 0;
+  if (accept_char(decoder, ')')) return NULL;
+  do {
+    ParameterPlace place = parse_call_item(decoder, call, results);
+    places = grow(decoder, places, *count, &capacity, sizeof *places);
+    places[(*count)++] = place;
+  } while (accept_char(decoder, ','));
+  expect_char(decoder, ')');
+  return places;
+}
+
+/* call (result), function, (arguments); the function may be a register, then a prototype follows */
+static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
+  CallSite *call = need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
+  skip_space(decoder);
+  if (*decoder->at == '(') {
+    call->results = parse_call_list(decoder, draft, true, &call->result_count);
+    expect_char(decoder, ',');
+  }
+  const char *name = parse_identifier(decoder);
+  const Symbol *symbol = find_symbol(decoder->module, name);
+  if (symbol && symbol->kind == SYMBOL_FUNCTION) {
+    call->callee = symbol->function;
+    number_add(decoder, &decoder->function->callees, symbol->function->number);
+  } else {
+    Operand *out = add_operand(decoder, list);
+    name_operand(decoder, draft, name, false, out);
+    if (out->kind != OPERAND_REGISTER || out->bytes != 8)
+      parse_fail(decoder, "%s is neither a function nor a 64-bit register", name);
+    decoder->function->has_indirect_calls = true;
+  }
+  if (accept_char(decoder, ',')) {
+    skip_space(decoder);
+    if (*decoder->at == '(') {
+      call->arguments = parse_call_list(decoder, draft, false, &call->argument_count);
+      if (accept_char(decoder, ',')) name = parse_identifier(decoder);
+    } else {
+      name = parse_identifier(decoder);
+    }
+    if (!call->callee) {
+      symbol = find_symbol(decoder->module, name);
+      if (symbol && symbol->kind == SYMBOL_PROTOTYPE) call->prototype = symbol->function;
+    }
+  }
+  draft->call = call;
+}
+
+/* Instructions that a whole warp executes together: .aligned ones other than barriers. */
+static bool wants_whole_warp(const PtxStatement *statement) {
+  static const char *const opcodes[] = {"wgmma", "ldmatrix",  "stmatrix",  "mma",
+                                        "wmma",  "movmatrix", "setmaxnreg"};
+  if (!has_modifier(statement, "aligned")) return false;
+  for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
+    if (strcmp(statement->modifiers[0], opcodes[i]) == 0) return true;
+  return false;
+}
+
+static bool reads_clock(const Decoder *decoder, const OperandList *list, uint32_t *column) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const Operand *operand = &list->items[i];
+    if (operand->kind != OPERAND_REGISTER || operand->slot != REFER_COLUMN) continue;
+    const Column *candidate = &decoder->module->columns[operand->target];
+    if (candidate->kind != COLUMN_SPECIAL || candidate->special < SPECIAL_FIRST_CLOCK) continue;
+    *column = operand->target;
+    return true;
+  }
+  return false;
+}
+
+void parse_instruction(Decoder *decoder) {
+  Module *module = decoder->module;
+  const char *first = decoder->at;
+  Draft draft = {.guard = NO_REGISTER,
+                 .source_line = decoder->source_line,
+                 .source_file = decoder->source_file,
+                 .inner_line = decoder->inner_line,
+                 .inner_file = decoder->inner_file};
+  draft.statement.line = decoder->line;
+  if (accept_char(decoder, '@')) {
+    draft.guard_negated = accept_char(decoder, '!');
+    Operand guard = {0};
+    const char *name = parse_identifier(decoder);
+    name_operand(decoder, &draft, name, false, &guard);
+    if (guard.kind != OPERAND_PREDICATE) parse_fail(decoder, "%s is not a predicate", name);
+    draft.guard = guard.target;
+  }
+  PtxStatement *statement = &draft.statement;
+  parse_opcode(decoder, statement);
+  if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
+    parse_fail(decoder, "expected an instruction");
+  OperandList list = {0};
+  const char *opcode = statement->modifiers[0];
+  skip_space(decoder);
+  if (strcmp(opcode, "call") == 0) {
+    parse_call(decoder, &draft, &list);
+  } else if (*decoder->at != ';') {
+    do {
+      if (strcmp(opcode, "brx") == 0 && list.count == 1) {
+        const char *name = parse_identifier(decoder);
+        draft.targets = find_symbol(module, name);
+        if (!draft.targets || draft.targets->kind != SYMBOL_TARGETS)
+          parse_fail(decoder, "%s is not a .branchtargets list", name);
+        continue;
+      }
+      if (strcmp(opcode, "bra") == 0) {
+        Operand *out = add_operand(decoder, &list);
+        out->kind = OPERAND_LABEL;
+        out->slot = REFER_LABEL;
+        out->target = use_label(decoder, parse_identifier(decoder));
+        continue;
+      }
+      parse_operand(decoder, &draft, &list);
+    } while (accept_char(decoder, ','));
+  }
+  skip_space(decoder);
+  const char *end = decoder->at;
+  expect_char(decoder, ';');
+  statement->text = statement_text(decoder, first, end);
+
+  /* "mov d, variable" in a function's frame is an addition */
+  if (strcmp(opcode, "mov") == 0 && list.count == 2 && list.items[1].kind == OPERAND_REGISTER &&
+      list.items[1].slot == REFER_COLUMN && list.items[1].target == module->frame_column) {
+    int64_t offset = list.items[1].offset;
+    list.items[1].offset = 0;
+    literal_operand(decoder, add_operand(decoder, &list), (uint64_t)offset);
+    statement->opcode = "add.u64";
+    statement->modifiers[0] = "add";
+    statement->modifiers[1] = "u64";
+    statement->modifier_count = 2;
+  }
+
+  uint32_t column;
+  if (reads_clock(decoder, &list, &column)) {
+    Draft *read = add_draft(decoder);
+    read->statement = *statement;
+    read->guard = draft.guard;
+    read->guard_negated = draft.guard_negated;
+    read->wanted = 2;
+    read->operand = need(decoder, arena_allocate(&module->arena, sizeof *read->operand));
+    read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
+                                 .bytes = module->columns[column].bytes,
+                                 .slot = REFER_COLUMN,
+                                 .target = column,
+                                 .constant_value = module->columns[column].special};
+    read->operand_count = 1;
+  }
+  if (wants_whole_warp(statement)) {
+    Draft *converge = add_draft(decoder);
+    converge->statement = *statement;
+    converge->wanted = 1;
+    converge->leader = true;
+  }
+  if (strcmp(opcode, "alloca") == 0) decoder->function->uses_alloca = true;
+  if (strcmp(opcode, "ret") == 0) give_register_results(decoder, draft.guard, draft.guard_negated);
+  Draft *added = add_draft(decoder);
+  *added = draft;
+  added->operand = list.items;
+  added->operand_count = list.count;
+  for (uint32_t i = 0; draft.call && i < draft.call->result_count; i++)
+    if (draft.call->results[i].register_number)
+      add_transfer(decoder, true, draft.call->results[i], register_operand(draft.call->results[i]),
+                   draft.guard, draft.guard_negated);
+  bool is_async = false;
+  instruction_row(statement, &is_async);
+  if (is_async && settings()->schedule != SCHEDULE_LATE) {
+    Draft *land = add_draft(decoder);
+    land->statement = *statement;
+    land->wanted = 3;
+  }
+}

@@ -1,0 +1,385 @@
+/* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share
+ * about a loaded PTX text. The other rooms see only ptx.h and module.h.
+ *
+ *   parse.c      text -> symbols, and with parse_statement.c for each function its statements with
+ *                operands by name
+ *   registers.c  which registers live at the same time -> slots
+ *   decode.c     call graph -> frames; the instruction rows make Instructions of the statements
+ *   module.c     variables in memory, entries by name */
+#ifndef EMULATOR_PROGRAM_H
+#define EMULATOR_PROGRAM_H
+
+#include <setjmp.h>
+
+#include "base/emulator.h"
+#include "load/module.h"
+#include "ptx/ptx.h"
+
+/* ---- Memory that is freed all at once ---- */
+typedef struct ArenaChunk ArenaChunk;
+typedef struct {
+  ArenaChunk *chunks;
+} Arena;
+void *arena_allocate(Arena *arena, size_t bytes); /* zeroed; NULL: out of memory */
+void arena_free(Arena *arena);
+
+/* ---- Registers ---- */
+typedef enum { CLASS_PREDICATE, CLASS_32, CLASS_64, CLASS_128, CLASS_COUNT } RegisterClass;
+typedef struct {
+  uint8_t class;
+  uint8_t bytes;
+  bool stable;          /* an asynchronous instruction writes it: it shares its slot with nobody */
+  uint32_t first, last; /* instructions between which it is alive */
+  uint32_t slot;        /* within its class and function */
+} Register;
+
+/* Columns that the machine fills: literals and symbols (once), special registers (by block or when
+ * read). They are numbered in one list a module. */
+typedef enum {
+  COLUMN_LITERAL,
+  COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank */
+  COLUMN_FRAME,         /* where the lane's .local frame begins */
+  COLUMN_EXTERN,        /* address of a variable that no text has defined so far, plus a number */
+  COLUMN_SPECIAL
+} ColumnKind;
+typedef enum {
+  SPECIAL_TID_X,
+  SPECIAL_TID_Y,
+  SPECIAL_TID_Z,
+  SPECIAL_NTID_X,
+  SPECIAL_NTID_Y,
+  SPECIAL_NTID_Z,
+  SPECIAL_CTAID_X,
+  SPECIAL_CTAID_Y,
+  SPECIAL_CTAID_Z,
+  SPECIAL_NCTAID_X,
+  SPECIAL_NCTAID_Y,
+  SPECIAL_NCTAID_Z,
+  SPECIAL_LANEID,
+  SPECIAL_WARPID,
+  SPECIAL_NWARPID,
+  SPECIAL_SMID,
+  SPECIAL_NSMID,
+  SPECIAL_GRIDID,
+  SPECIAL_CLUSTERID_X,
+  SPECIAL_CLUSTERID_Y,
+  SPECIAL_CLUSTERID_Z,
+  SPECIAL_NCLUSTERID_X,
+  SPECIAL_NCLUSTERID_Y,
+  SPECIAL_NCLUSTERID_Z,
+  SPECIAL_CLUSTER_CTAID_X,
+  SPECIAL_CLUSTER_CTAID_Y,
+  SPECIAL_CLUSTER_CTAID_Z,
+  SPECIAL_CLUSTER_NCTAID_X,
+  SPECIAL_CLUSTER_NCTAID_Y,
+  SPECIAL_CLUSTER_NCTAID_Z,
+  SPECIAL_CLUSTER_CTARANK,
+  SPECIAL_CLUSTER_NCTARANK,
+  SPECIAL_IS_EXPLICIT_CLUSTER,
+  SPECIAL_LANEMASK_EQ,
+  SPECIAL_LANEMASK_LE,
+  SPECIAL_LANEMASK_LT,
+  SPECIAL_LANEMASK_GE,
+  SPECIAL_LANEMASK_GT,
+  SPECIAL_DYNAMIC_SMEM_SIZE,
+  SPECIAL_TOTAL_SMEM_SIZE,
+  SPECIAL_AGGR_SMEM_SIZE,
+  SPECIAL_RESERVED_SMEM_BEGIN,
+  SPECIAL_RESERVED_SMEM_END,
+  SPECIAL_RESERVED_SMEM_CAP,
+  SPECIAL_ENVREG,      /* %envreg0 to 31, by the column's value */
+  SPECIAL_FIRST_CLOCK, /* these are read anew at every use */
+  SPECIAL_CLOCK = SPECIAL_FIRST_CLOCK,
+  SPECIAL_CLOCK_HI,
+  SPECIAL_CLOCK64,
+  SPECIAL_GLOBALTIMER,
+  SPECIAL_GLOBALTIMER_LO,
+  SPECIAL_GLOBALTIMER_HI,
+  SPECIAL_PM
+} Special;
+typedef struct Symbol Symbol;
+typedef struct {
+  uint8_t kind;
+  uint8_t bytes; /* 4, 8 or 16 */
+  uint16_t special;
+  uint16_t slot;
+  uint64_t value;
+  const Symbol *symbol;
+} Column;
+
+/* ---- Symbols ---- */
+typedef enum {
+  SYMBOL_VARIABLE, /* .global and .const */
+  SYMBOL_SHARED,
+  SYMBOL_LOCAL, /* .local, and .param inside functions: offset in the frame */
+  SYMBOL_ENTRY_PARAMETER,
+  SYMBOL_REGISTER,
+  SYMBOL_REGISTERS, /* a range %r<100> */
+  SYMBOL_VECTOR,    /* ".reg .v2 .f32 v": v.x and v.y, range_count of them */
+  SYMBOL_FUNCTION,
+  SYMBOL_PROTOTYPE,
+  SYMBOL_TARGETS /* .branchtargets */
+} SymbolKind;
+typedef struct Initialiser Initialiser;
+struct Symbol {
+  const char *name;
+  Symbol *next; /* in its hash bucket */
+  uint32_t hash;
+  uint8_t kind;
+  uint8_t element_bytes;
+  uint8_t class;
+  bool constant_space, external, weak, parameter;
+  bool own;      /* neither .visible nor .extern nor .weak: nothing to the other texts */
+  uint32_t unit; /* which text declared it */
+  uint32_t alignment;
+  uint64_t bytes;  /* 0 for "extern .shared x[]" */
+  uint64_t offset; /* LOCAL, ENTRY_PARAMETER */
+  uint8_t *memory; /* VARIABLE: its bytes, registered as device memory */
+  uint8_t *block;  /* what to free */
+  Initialiser *initialisers;
+  uint32_t first_register, range_count; /* REGISTER: its number; REGISTERS: the range's number */
+  uint32_t number;                      /* SHARED: index in Module.shared */
+  Function *function;
+  uint32_t *labels; /* TARGETS: uses of labels, then instructions */
+  uint32_t label_count;
+  uint32_t line;
+};
+
+typedef struct {
+  uint32_t *items;
+  uint32_t count, capacity;
+} NumberList;
+
+/* ---- Functions ---- */
+typedef struct {
+  uint32_t offset, bytes;   /* in the frame (functions) or the parameter buffer (entries) */
+  uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
+} ParameterPlace;
+
+/* A statement before its instruction row has seen it. Until registers have slots, an operand's
+ * `target` is the number of a register, a column or a label reference. */
+typedef struct {
+  PtxStatement statement;
+  Operand *operand;
+  uint32_t operand_count;
+  uint32_t guard; /* register number, NO_REGISTER: none */
+  bool guard_negated;
+  bool leader;
+  uint32_t source_line;
+  const char *source_file;
+  uint32_t inner_line; /* inside a wrapper that was inlined there; 0: not */
+  const char *inner_file;
+  struct CallSite *call;
+  const Symbol *targets; /* brx.idx */
+  uint8_t wanted;        /* pseudo-instructions of the machine, see decode.c */
+} Draft;
+enum { NO_REGISTER = 0xffffffffu };
+
+/* While drafting, says what `target` numbers. */
+typedef enum { REFER_REGISTER = 1, REFER_COLUMN, REFER_LABEL } Reference;
+
+typedef struct CallSite {
+  Function *callee;          /* NULL: through the register in operand[0] */
+  const Function *prototype; /* indirect calls */
+  ParameterPlace *arguments; /* in the caller's frame */
+  ParameterPlace *results;
+  uint32_t argument_count, result_count;
+  bool recursive; /* caller and callee may call each other: registers are saved */
+} CallSite;
+
+struct Function {
+  FunctionTraits traits;
+  Module *module;
+  const char *name;
+  bool entry, defined, prototype, address_taken, has_indirect_calls;
+  uint32_t number;  /* in Module.functions */
+  uint64_t address; /* what a pointer to it holds */
+  ParameterPlace *parameters, *results;
+  uint32_t parameter_count, result_count;
+
+  Draft *drafts;
+  uint32_t draft_count, draft_capacity;
+  Register *registers;
+  uint32_t register_count, register_capacity;
+  uint32_t label_count;
+
+  Instruction *code;
+  uint32_t count;
+  uint32_t frame[CLASS_COUNT]; /* how many of each class */
+  uint32_t base[CLASS_COUNT];
+  uint32_t component;   /* of the call graph: functions that may call each other */
+  uint32_t frame_bytes; /* .local memory of one call */
+  bool uses_alloca;
+  bool refusal_passed;
+  const char *refusal; /* what cannot be understood of it or of what it calls; NULL: nothing */
+  NumberList callees;  /* numbers of functions */
+  NumberList shared;   /* numbers of .shared variables that it names */
+
+  /* of entries, with all that they may call */
+  uint32_t *shared_offsets; /* by number of the .shared variable */
+  NumberList columns;       /* which columns it needs filled */
+  uint32_t local_bytes;
+  uint32_t max_threads_z;
+  uint32_t minimum_ctas;
+  bool needs_cluster; /* .explicitcluster */
+  bool many_clusters; /* executed order-sensitive instructions before: start serially */
+};
+
+struct Module {
+  Arena arena;
+  const char *name;
+  char *text;    /* the one that is being read */
+  uint32_t unit; /* its number, from 1; 0: all are read */
+  Symbol **buckets;
+  uint32_t bucket_count;
+  Function **functions;
+  uint32_t function_count, function_capacity;
+  Symbol **shared;
+  uint32_t shared_count, shared_capacity;
+  Symbol **globals;
+  uint32_t global_count, global_capacity;
+  Column *columns;
+  uint32_t column_count, column_capacity;
+  uint32_t *column_table; /* hash of literals */
+  uint32_t column_table_size;
+  const char **files;
+  uint32_t file_count;
+  uint32_t slots; /* of a warp, all in all */
+  uint32_t predicates;
+  uint32_t frame_column;              /* the COLUMN_FRAME column */
+  uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
+  uint32_t region_size[CLASS_COUNT];
+  bool debug;         /* compiled with -G */
+  bool columns_final; /* columns have slots; new ones get theirs at once */
+};
+
+/* ---- Where inlined functions were called ---- */
+typedef struct {
+  uint32_t file, line;
+} SourcePlace;
+typedef struct {
+  SourcePlace inner, outer;
+} Inlining;
+enum { MAX_INLININGS = 256, MAX_INLINING_DEPTH = 8 };
+
+/* ---- Parser and decoder: one object for both ---- */
+struct Decoder {
+  Module *module;
+  char *error;
+  size_t error_bytes;
+  jmp_buf failed;
+
+  const char *at;
+  uint32_t line;
+  int depth; /* nesting of expressions and braces, bounded */
+  Arena scratch;
+
+  Function *function; /* being parsed or decoded */
+  uint32_t source_line;
+  const char *source_file;
+  uint32_t inner_line;
+  const char *inner_file;
+  Inlining inlinings[MAX_INLININGS];
+  uint32_t inlining_count;
+
+  Symbol **undo; /* symbols of the open scopes, innermost last */
+  uint32_t undo_count, undo_capacity;
+  uint32_t *scope_parent; /* of each scope of the function */
+  uint32_t scope_count, scope_capacity;
+  uint32_t scope; /* the open one */
+
+  struct Label *labels; /* of the function */
+  uint32_t label_count, label_capacity;
+  struct LabelUse *label_uses;
+  uint32_t label_use_count, label_use_capacity;
+  struct RangeRegister *range_registers; /* hash: which register is number n of range r */
+  uint32_t range_register_count, range_register_size;
+  uint32_t range_count;
+  uint64_t frame_cursor; /* .local bytes in use by the open scopes */
+};
+
+/* ptx.c: lexer */
+_Noreturn void parse_fail(Decoder *decoder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void *need(Decoder *decoder, void *memory); /* fails when memory is NULL */
+void *grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes);
+char *copy_text(Decoder *decoder, const char *first, size_t bytes);
+void skip_space(Decoder *decoder);
+bool accept_char(Decoder *decoder, char c);
+void expect_char(Decoder *decoder, char c);
+bool at_identifier(const Decoder *decoder);
+const char *parse_identifier(Decoder *decoder); /* fails when there is none */
+const char *accept_directive(Decoder *decoder); /* ".name" without the dot, or NULL */
+typedef struct {
+  uint64_t value;
+  bool floating;
+  uint8_t bytes; /* 8, or 4 for 0f... */
+} Literal;
+Literal parse_literal(Decoder *decoder); /* a constant expression */
+uint64_t parse_integer(Decoder *decoder);
+uint64_t parse_count(Decoder *decoder);
+const char *parse_string(Decoder *decoder);
+void parse_opcode(Decoder *decoder, PtxStatement *statement);
+uint32_t hash_text(const char *text);
+bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
+
+/* parse.c */
+void parse_module(Decoder *decoder);
+uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment);
+bool parse_type_name(const char *name, uint8_t *bytes, uint8_t *class);
+
+/* parse_statement.c */
+Draft *add_draft(Decoder *decoder);
+void parse_instruction(Decoder *decoder);
+void give_register_results(Decoder *decoder, uint32_t guard, bool negated); /* before a ret */
+void take_register_parameters(Decoder *decoder); /* at the start of a function's body */
+
+/* symbols.c */
+Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind);
+void declare(Decoder *decoder, Symbol *symbol, bool in_scope);
+void forget_symbols(Decoder *decoder, uint32_t down_to); /* leaves so many of decoder->undo */
+uint32_t new_register(Decoder *decoder, unsigned class, unsigned bytes);
+const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *index);
+uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index);
+uint32_t new_column(Decoder *decoder, Column column);
+bool special_operand(Decoder *decoder, const char *name, Operand *out);
+void define_label(Decoder *decoder, const char *name);
+uint32_t use_label(Decoder *decoder, const char *name);
+uint32_t *resolve_labels(Decoder *decoder);
+Symbol *find_symbol(const Module *module, const char *name);
+uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
+uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value);
+uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);
+uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes);
+
+struct Initialiser {
+  Initialiser *next;
+  uint64_t offset;
+  uint8_t bytes;
+  uint8_t shift; /* "0xff00(symbol)": which byte */
+  uint8_t masked;
+  int64_t addend;
+  const char *symbol; /* NULL: addend is the value */
+  uint32_t line;
+};
+
+/* registers.c */
+void allocate_registers(Decoder *decoder, Function *function);
+bool writes_first_operand(const PtxStatement *statement);
+/* decode.c */
+void decode_module(Decoder *decoder);
+/* module.c */
+void allocate_variable(Decoder *decoder, Symbol *symbol);
+const Function *function_at(const Module *module, uint64_t address);
+/* instructions.c */
+const InstructionRow *instruction_row(const PtxStatement *statement, bool *is_async);
+/* flow.c: instructions that the decoder adds itself */
+StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult flow_end(Warp *warp, const Instruction *in, LaneMask mask);
+bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out);
+
+#define FUNCTION_ADDRESS 0x0f00000000000000ull
+
+#endif

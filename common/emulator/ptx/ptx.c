@@ -1,0 +1,436 @@
+/* ptx.c: the lexer of PTX: names, numbers, constant expressions, opcodes. */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/program.h"
+
+/* ---- Memory ---- */
+struct ArenaChunk {
+  ArenaChunk *next;
+  size_t used, size;
+  _Alignas(64) uint8_t bytes[];
+};
+
+void *arena_allocate(Arena *arena, size_t bytes) {
+  bytes = (bytes + 15) & ~(size_t)15;
+  ArenaChunk *chunk = arena->chunks;
+  if (!chunk || chunk->size - chunk->used < bytes) {
+    size_t size = bytes > (1u << 18) ? bytes : 1u << 18;
+    ArenaChunk *fresh = calloc(1, sizeof *fresh + size);
+    if (!fresh) return NULL;
+    fresh->size = size;
+    if (chunk && bytes > (1u << 18)) { /* a big one stands behind: the open chunk stays first */
+      fresh->next = chunk->next;
+      chunk->next = fresh;
+    } else {
+      fresh->next = chunk;
+      arena->chunks = fresh;
+    }
+    chunk = fresh;
+  }
+  void *memory = chunk->bytes + chunk->used;
+  chunk->used += bytes;
+  return memory;
+}
+
+void arena_free(Arena *arena) {
+  for (ArenaChunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+    next = chunk->next;
+    free(chunk);
+  }
+  arena->chunks = NULL;
+}
+
+void *need(Decoder *decoder, void *memory) {
+  if (!memory) parse_fail(decoder, "out of memory");
+  return memory;
+}
+
+/* Room for one more item in an array of the arena; the old copy stays behind in the arena. */
+void *grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes) {
+  if (count < *capacity) return items;
+  uint32_t bigger = *capacity ? *capacity * 2 : 16;
+  if (bigger > 1u << 28) parse_fail(decoder, "the program is too large");
+  void *fresh = need(decoder, arena_allocate(&decoder->module->arena, bigger * item_bytes));
+  if (count) memcpy(fresh, items, count * item_bytes);
+  *capacity = bigger;
+  return fresh;
+}
+
+char *copy_text(Decoder *decoder, const char *first, size_t bytes) {
+  char *text = need(decoder, arena_allocate(&decoder->module->arena, bytes + 1));
+  memcpy(text, first, bytes);
+  return text;
+}
+
+bool number_add(Decoder *decoder, NumberList *list, uint32_t number) {
+  for (uint32_t i = list->count; i-- > 0;)
+    if (list->items[i] == number) return false;
+  list->items = grow(decoder, list->items, list->count, &list->capacity, sizeof *list->items);
+  list->items[list->count++] = number;
+  return true;
+}
+
+uint32_t hash_text(const char *text) {
+  uint32_t hash = 2166136261u;
+  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 16777619u;
+  return hash ^ hash >> 15;
+}
+
+/* ---- Errors ---- */
+void parse_fail(Decoder *decoder, const char *format, ...) {
+  char reason[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(reason, sizeof reason, format, arguments);
+  va_end(arguments);
+
+  /* the text of the line at which it happened, without the blanks around it */
+  const char *first = decoder->at, *text = decoder->module->text;
+  uint32_t line = decoder->line;
+  if (first && text) {
+    while (first > text && (*first == '\0' || *first == '\n')) {
+      first--;
+      if (*first == '\n' && line > 1) line--;
+    }
+    while (first > text && first[-1] != '\n') first--;
+    while (*first == ' ' || *first == '\t') first++;
+  } else {
+    first = "";
+  }
+  size_t length = strcspn(first, "\r\n");
+  if (length > 200) length = 200;
+  snprintf(decoder->error, decoder->error_bytes, "%s%s%s: PTX line %u: %.*s\n  %s",
+           decoder->module->name, decoder->function ? ": " : "",
+           decoder->function ? decoder->function->name : "", line, (int)length, first, reason);
+  longjmp(decoder->failed, 1);
+}
+
+/* ---- Names and punctuation ---- */
+void skip_space(Decoder *decoder) {
+  const char *at = decoder->at;
+  for (;;) {
+    if (*at == '\n') {
+      decoder->line++;
+      at++;
+    } else if (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\f' || *at == '\v') {
+      at++;
+    } else if (at[0] == '/' && at[1] == '/') {
+      while (*at && *at != '\n') at++;
+    } else if (at[0] == '/' && at[1] == '*') {
+      at += 2;
+      while (*at && !(at[0] == '*' && at[1] == '/')) {
+        if (*at == '\n') decoder->line++;
+        at++;
+      }
+      if (*at) at += 2;
+    } else if (*at == '#') { /* a line of the C preprocessor */
+      while (*at && *at != '\n') at++;
+    } else {
+      break;
+    }
+  }
+  decoder->at = at;
+}
+
+bool accept_char(Decoder *decoder, char c) {
+  skip_space(decoder);
+  if (*decoder->at != c) return false;
+  decoder->at++;
+  return true;
+}
+
+void expect_char(Decoder *decoder, char c) {
+  if (accept_char(decoder, c)) return;
+  char found[8] = "the end";
+  if (*decoder->at)
+    snprintf(found, sizeof found, "'%c'",
+             isprint((unsigned char)*decoder->at) ? *decoder->at : '?');
+  parse_fail(decoder, "expected '%c' but found %s", c, found);
+}
+
+static bool starts_name(char c) {
+  return isalpha((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+static bool continues_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$'; }
+
+bool at_identifier(const Decoder *decoder) { return starts_name(*decoder->at); }
+
+static bool names_element(char c) { return c && strchr("xyzwrgba", c) != NULL; }
+
+/* "%tid.x" is one name, as is "v.y" of a vector register; so is "_", the sink. */
+const char *parse_identifier(Decoder *decoder) {
+  skip_space(decoder);
+  const char *first = decoder->at, *at = first;
+  if (!starts_name(*at)) {
+    if (*at)
+      parse_fail(decoder, "expected a name but found '%c'",
+                 isprint((unsigned char)*at) ? *at : '?');
+    parse_fail(decoder, "expected a name but the text ends");
+  }
+  at++;
+  while (continues_name(*at)) at++;
+  if (at[0] == '.' && names_element(at[1]) && !continues_name(at[2]) && at[2] != '.') at += 2;
+  decoder->at = at;
+  return copy_text(decoder, first, (size_t)(at - first));
+}
+
+const char *accept_directive(Decoder *decoder) {
+  skip_space(decoder);
+  if (*decoder->at != '.' || !starts_name(decoder->at[1])) return NULL;
+  const char *first = decoder->at + 1, *at = first;
+  while (continues_name(*at) || (at[0] == ':' && at[1] == ':' && continues_name(at[2])) ||
+         (*at == ':' && at[-1] == ':'))
+    at++;
+  decoder->at = at;
+  return copy_text(decoder, first, (size_t)(at - first));
+}
+
+const char *parse_string(Decoder *decoder) {
+  expect_char(decoder, '"');
+  const char *first = decoder->at;
+  while (*decoder->at && *decoder->at != '"' && *decoder->at != '\n') {
+    if (*decoder->at == '\\' && decoder->at[1]) decoder->at++;
+    decoder->at++;
+  }
+  size_t bytes = (size_t)(decoder->at - first);
+  if (*decoder->at != '"') parse_fail(decoder, "a string that does not end");
+  decoder->at++;
+  return copy_text(decoder, first, bytes);
+}
+
+/* ---- Numbers ---- */
+static int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return 99;
+}
+
+static uint64_t parse_digits(Decoder *decoder, unsigned base, int at_most) {
+  uint64_t value = 0;
+  int count = 0;
+  while (digit_value(*decoder->at) < (int)base && (at_most == 0 || count < at_most)) {
+    value = value * base + (unsigned)digit_value(*decoder->at++);
+    count++;
+  }
+  if (count == 0 || (at_most && count != at_most))
+    parse_fail(decoder, "a number with %s digits", count ? "too few" : "no");
+  return value;
+}
+
+static Literal parse_number(Decoder *decoder) {
+  const char *at = decoder->at;
+  Literal literal = {.bytes = 8};
+  if (at[0] == '0' && (at[1] == 'f' || at[1] == 'F')) {
+    decoder->at += 2;
+    literal.value = parse_digits(decoder, 16, 8);
+    literal.floating = true;
+    literal.bytes = 4;
+    return literal;
+  }
+  if (at[0] == '0' && (at[1] == 'd' || at[1] == 'D')) {
+    decoder->at += 2;
+    literal.value = parse_digits(decoder, 16, 16);
+    literal.floating = true;
+    return literal;
+  }
+  const char *end = at;
+  while (isdigit((unsigned char)*end)) end++;
+  if (*end == '.' || ((*end == 'e' || *end == 'E') && at[1] != 'x' && at[1] != 'X')) {
+    char *behind;
+    double value = strtod(at, &behind);
+    if (behind == at) parse_fail(decoder, "not a number");
+    decoder->at = behind;
+    memcpy(&literal.value, &value, 8);
+    literal.floating = true;
+    return literal;
+  }
+  if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) {
+    decoder->at += 2;
+    literal.value = parse_digits(decoder, 16, 0);
+  } else if (at[0] == '0' && (at[1] == 'b' || at[1] == 'B')) {
+    decoder->at += 2;
+    literal.value = parse_digits(decoder, 2, 0);
+  } else if (at[0] == '0' && isdigit((unsigned char)at[1])) {
+    literal.value = parse_digits(decoder, 8, 0);
+  } else {
+    literal.value = parse_digits(decoder, 10, 0);
+  }
+  if (*decoder->at == 'U') decoder->at++;
+  return literal;
+}
+
+/* ---- Constant expressions: C's operators and order of precedence ---- */
+static Literal parse_choice(Decoder *decoder);
+
+static Literal parse_unary(Decoder *decoder) {
+  skip_space(decoder);
+  if (++decoder->depth > 64) parse_fail(decoder, "an expression nested too deeply");
+  Literal literal = {.bytes = 8};
+  char c = *decoder->at;
+  if (c == '-' || c == '+' || c == '!' || c == '~') {
+    decoder->at++;
+    literal = parse_unary(decoder);
+    if (c == '-' && literal.floating)
+      literal.value ^= literal.bytes == 4 ? 0x80000000ull : 0x8000000000000000ull;
+    else if (literal.floating && c != '+')
+      parse_fail(decoder, "the operator %c needs an integer", c);
+    else if (c == '-')
+      literal.value = -literal.value;
+    else if (c == '!')
+      literal.value = !literal.value;
+    else if (c == '~')
+      literal.value = ~literal.value;
+  } else if (c == '(') {
+    decoder->at++;
+    skip_space(decoder);
+    if (*decoder->at == '.') { /* a cast changes nothing: all is 64 bits wide */
+      accept_directive(decoder);
+      expect_char(decoder, ')');
+      literal = parse_unary(decoder);
+    } else {
+      literal = parse_choice(decoder);
+      expect_char(decoder, ')');
+    }
+  } else if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)decoder->at[1]))) {
+    literal = parse_number(decoder);
+  } else if (strncmp(decoder->at, "WARP_SZ", 7) == 0 && !continues_name(decoder->at[7])) {
+    decoder->at += 7;
+    literal.value = LANES;
+  } else {
+    parse_fail(decoder, "expected a number");
+  }
+  decoder->depth--;
+  return literal;
+}
+
+static const struct {
+  char text[3];
+  int level;
+} binary_operators[] = {{"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5},  {"==", 6},
+                        {"!=", 6}, {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8}, {"<", 7},
+                        {">", 7},  {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
+
+static uint64_t apply(Decoder *decoder, const char *operator, uint64_t a, uint64_t b) {
+  switch (operator[0]) {
+    case '|':
+      return operator[1] ? a || b : a | b;
+    case '&':
+      return operator[1] ? a && b : a & b;
+    case '^':
+      return a ^ b;
+    case '=':
+      return a == b;
+    case '!':
+      return a != b;
+    case '<':
+      if (operator[1] == '<') return b > 63 ? 0 : a << b;
+      return operator[1] ? (int64_t)a <= (int64_t)b : (int64_t)a < (int64_t)b;
+    case '>':
+      if (operator[1] == '>') return b > 63 ? 0 : (uint64_t)((int64_t)a >> b);
+      return operator[1] ? (int64_t)a >= (int64_t)b : (int64_t)a > (int64_t)b;
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+  }
+  if (b == 0) parse_fail(decoder, "a division by zero");
+  if (b == UINT64_MAX) return operator[0] == '/' ? -a : 0; /* -1: INT64_MIN / -1 would trap */
+  return operator[0] == '/' ? (uint64_t)((int64_t)a / (int64_t)b)
+                            : (uint64_t)((int64_t)a % (int64_t)b);
+}
+
+static Literal parse_binary(Decoder *decoder, int lowest) {
+  Literal left = parse_unary(decoder);
+  for (;;) {
+    skip_space(decoder);
+    size_t found = 0, count = sizeof binary_operators / sizeof binary_operators[0];
+    for (; found < count; found++)
+      if (strncmp(decoder->at, binary_operators[found].text,
+                  strlen(binary_operators[found].text)) == 0)
+        break;
+    if (found == count || binary_operators[found].level < lowest) return left;
+    const char *operator= binary_operators[found].text;
+    decoder->at += strlen(operator);
+    Literal right = parse_binary(decoder, binary_operators[found].level + 1);
+    if (left.floating || right.floating)
+      parse_fail(decoder, "the operator %s needs integers", operator);
+    left.value = apply(decoder, operator, left.value, right.value);
+  }
+}
+
+static Literal parse_choice(Decoder *decoder) {
+  if (++decoder->depth > 64) parse_fail(decoder, "an expression nested too deeply");
+  Literal condition = parse_binary(decoder, 1);
+  if (accept_char(decoder, '?')) {
+    Literal yes = parse_choice(decoder);
+    expect_char(decoder, ':');
+    Literal no = parse_choice(decoder);
+    condition = condition.value ? yes : no;
+  }
+  decoder->depth--;
+  return condition;
+}
+
+Literal parse_literal(Decoder *decoder) { return parse_choice(decoder); }
+
+/* In "<3>", where ">" is no operator. */
+uint64_t parse_count(Decoder *decoder) {
+  Literal literal = parse_unary(decoder);
+  if (literal.floating) parse_fail(decoder, "expected an integer");
+  return literal.value;
+}
+
+uint64_t parse_integer(Decoder *decoder) {
+  Literal literal = parse_choice(decoder);
+  if (literal.floating) parse_fail(decoder, "expected an integer");
+  return literal.value;
+}
+
+/* ---- Opcodes ---- */
+void parse_opcode(Decoder *decoder, PtxStatement *statement) {
+  skip_space(decoder);
+  const char *first = decoder->at, *at = first;
+  while (continues_name(*at) || *at == '.' || *at == ':') at++;
+  if (at == first)
+    parse_fail(decoder, "expected an instruction but found '%c'",
+               isprint((unsigned char)*at) ? *at : '?');
+  decoder->at = at;
+  char *opcode = copy_text(decoder, first, (size_t)(at - first));
+  /* "lop3 .b32": people write it, and no operand starts with a dot. */
+  for (skip_space(decoder); *decoder->at == '.'; skip_space(decoder)) {
+    size_t length = strlen(opcode), more = 1;
+    if (length > 1000) parse_fail(decoder, "an instruction of more than 1,000 letters");
+    while (continues_name(decoder->at[more]) || strchr(".:", decoder->at[more])) {
+      if (decoder->at[more] == '\0') break;
+      more++;
+    }
+    char *longer = need(decoder, arena_allocate(&decoder->module->arena, length + more + 1));
+    memcpy(longer, opcode, length);
+    memcpy(longer + length, decoder->at, more);
+    opcode = longer;
+    decoder->at += more;
+  }
+  statement->opcode = opcode;
+  char *part = copy_text(decoder, opcode, strlen(opcode));
+  statement->modifier_count = 0;
+  while (part) {
+    char *dot = strchr(part, '.');
+    if (dot) *dot = '\0';
+    if (statement->modifier_count == MAX_MODIFIERS)
+      parse_fail(decoder, "an instruction with more than %d modifiers", MAX_MODIFIERS);
+    statement->modifiers[statement->modifier_count++] = part;
+    part = dot ? dot + 1 : NULL;
+  }
+}
+
+bool has_modifier(const PtxStatement *statement, const char *modifier) {
+  for (int i = 1; i < statement->modifier_count; i++)
+    if (strcmp(statement->modifiers[i], modifier) == 0) return true;
+  return false;
+}

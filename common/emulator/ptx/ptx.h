@@ -1,0 +1,73 @@
+/* ptx.h: PTX text as statements, before anything is known about instructions. */
+#ifndef EMULATOR_PTX_H
+#define EMULATOR_PTX_H
+
+#include "base/emulator.h"
+
+enum { MAX_MODIFIERS = 24 };
+
+/* One instruction statement. "cp.async.bulk.tensor.2d.shared::cluster.global.tile [..], ..." has
+ * the modifiers cp, async, bulk, tensor, 2d, shared::cluster, global, tile. */
+typedef struct {
+  const char *text;
+  uint32_t line;
+  const char *opcode; /* all modifiers joined by dots, as written */
+  int modifier_count;
+  const char *modifiers[MAX_MODIFIERS];
+} PtxStatement;
+
+/* Is this one of the statement's modifiers? */
+bool has_modifier(const PtxStatement *statement, const char *modifier);
+
+typedef struct Decoder Decoder; /* decode.c */
+
+/* Memory that lives as long as the module: for an instruction's `decoded`. */
+void *decoder_allocate(Decoder *decoder, size_t bytes);
+/* The slot of a constant column: every lane holds `value` in `bytes` (4, 8 or 16; shorter values
+ * take 4) bytes. For rooms whose instruction wants a literal in another width than the operand's.
+ */
+uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes);
+/* Says file, kernel, line and text of the statement and what is wrong with it; returns false. */
+bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* How operands are laid out in Instruction.operand, in the order of the text:
+ *
+ *   %r1 %tid.x           one REGISTER (special registers are columns like any other)
+ *   5 0f3F800000 sym     one REGISTER with `constant` set; integers and symbols have 8 bytes.
+ *                        The address of a .shared symbol differs from CTA to CTA (its rank is in
+ * it), that of a .local one from frame to frame: `constant` is not set for them %p1 !%p1 one
+ * PREDICATE p|q  d|p             two: either may be a SINK {a, b}               one VECTOR [a]
+ * [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set constant_value is the
+ *                        whole sum
+ *   [a, {b, c}]          two: ADDRESS, then VECTOR; [a, b] likewise ADDRESS, then REGISTER
+ *   _                    one SINK
+ *
+ * d, a, b, c of the Instruction are the slots of the first four operands (the first element's for a
+ * VECTOR). A symbol of .param of an entry is its offset in Launch.parameters. ld.param and st.param
+ * of a device function's parameters arrive at the rows as ld.local and st.local. */
+
+/* One row of the instruction table. `name` is the start of the opcode ("cp.async.bulk.tensor"); the
+ * longest row that matches whole modifiers wins. decode has operands and places in *out already; it
+ * reads the modifiers, checks the operands, sets out->execute and out->decoded, and returns true;
+ * every modifier it does not know it refuses through decoder_error. */
+typedef struct {
+  const char *name;
+  bool (*decode)(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+} InstructionRow;
+
+/* Each room lists its rows; instructions.c joins them. An empty name ends a list. */
+extern const InstructionRow alu_rows[];      /* alu*.c: arithmetic, logic, moves, conversions */
+extern const InstructionRow memory_rows[];   /* ld, st, atom, red, cvta, isspacep, mapa, prefetch */
+extern const InstructionRow flow_rows[];     /* branches, calls, barriers, votes, shuffles */
+extern const InstructionRow mbarrier_rows[]; /* mbarrier.* */
+extern const InstructionRow
+    async_rows[]; /* cp.async.*, cp.reduce.*, fence.*, membar, tensormap.* */
+extern const InstructionRow
+    tensor_core_rows[]; /* wgmma.*, mma.sync, ldmatrix, stmatrix, movmatrix */
+
+/* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
+ * accumulators, so that multiplications in flight land before anybody sees their registers. */
+void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
+
+#endif

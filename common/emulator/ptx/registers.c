@@ -1,0 +1,248 @@
+/* registers.c: gives the registers of a function their slots. A register is alive from where it may
+ * be written to where it may last be read; two registers of one width that are never alive together
+ * share a slot. A slot is a column of 32 lanes and every lane is a thread with a life of its own,
+ * so what holds for one thread's control flow holds for the column, whatever the other lanes do;
+ * registers of different width never share, for their lanes lie elsewhere. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/program.h"
+
+/* The first operand of these is read (or also read); that of all others is only written. */
+bool writes_first_operand(const PtxStatement *statement) {
+  static const char *const readers[] = {
+      "st",       "red",           "bar",          "barrier",   "bra",
+      "brx",      "call",          "ret",          "exit",      "trap",
+      "wgmma",    "nanosleep",     "prefetch",     "prefetchu", "cp",
+      "fence",    "membar",        "setmaxnreg",   "discard",   "brkpt",
+      "pmevent",  "applypriority", "stackrestore", "tensormap", "multimem",
+      "st.async", "griddepcontrol"};
+  if (has_modifier(statement, "red") && strncmp(statement->modifiers[0], "bar", 3) == 0)
+    return true; /* bar.red: a value comes back */
+  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
+    if (strcmp(statement->modifiers[0], readers[i]) == 0) return false;
+  return true;
+}
+
+typedef struct {
+  uint32_t first, last;   /* instructions */
+  uint32_t successors[2]; /* blocks; NO_REGISTER: none */
+  const Symbol *targets;  /* brx.idx */
+} Block;
+
+typedef struct {
+  Function *function;
+  Block *blocks;
+  uint32_t *block_of; /* of each instruction */
+  uint32_t block_count;
+  size_t words;
+  uint64_t *read_first, *written, *live_in, *live_out;
+} Liveness;
+
+typedef void (*Visit)(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills);
+
+static void visit_operand(Liveness *live, uint32_t place, const Operand *operand, bool writes,
+                          bool kills, Visit visit) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      visit_operand(live, place, &operand->elements[i], writes, kills, visit);
+  } else if ((operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_PREDICATE ||
+              operand->kind == OPERAND_ADDRESS) &&
+             operand->slot == REFER_REGISTER) {
+    visit(live, place, operand->target, writes, kills);
+  }
+}
+
+/* Reads before writes, as the instruction does it. */
+static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
+  const Draft *draft = &live->function->drafts[place];
+  if (draft->guard != NO_REGISTER) visit(live, place, draft->guard, false, false);
+  uint32_t written = 0;
+  if (draft->wanted == 0 && writes_first_operand(&draft->statement)) {
+    for (; written < draft->operand_count && written < 2; written++) {
+      const Operand *operand = &draft->operand[written];
+      if (operand->kind == OPERAND_ADDRESS) break;
+      /* the second operand is written too in "p|q", which only predicates show at their place */
+      if (written == 1 && !(operand->kind == OPERAND_PREDICATE && !operand->negated)) break;
+    }
+  }
+  /* "and.pred p, q, r" looks like "p|q": so the second one is read as well, and not killed */
+  for (uint32_t i = written ? 1 : 0; i < draft->operand_count; i++)
+    visit_operand(live, place, &draft->operand[i], false, false, visit);
+  if (strcmp(draft->statement.modifiers[0], "wgmma") == 0 && draft->operand_count > 0)
+    visit_operand(live, place, &draft->operand[0], true, false, visit);
+  for (uint32_t i = 0; i < written; i++)
+    visit_operand(live, place, &draft->operand[i], true, draft->guard == NO_REGISTER && i == 0,
+                  visit);
+}
+
+static void collect(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills) {
+  uint64_t *read_first = live->read_first + live->block_of[place] * live->words;
+  uint64_t *written = live->written + live->block_of[place] * live->words;
+  uint64_t bit = 1ull << (number & 63);
+  if (!writes && !(written[number / 64] & bit)) read_first[number / 64] |= bit;
+  if (writes && kills) written[number / 64] |= bit;
+}
+
+static void extend(Register *one, uint32_t place) {
+  if (place < one->first) one->first = place;
+  if (place > one->last) one->last = place;
+}
+
+static void mention(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills) {
+  (void)writes, (void)kills;
+  extend(&live->function->registers[number], place);
+}
+
+static bool ends_block(const Draft *draft) {
+  const char *opcode = draft->statement.modifiers[0];
+  return draft->wanted == 0 &&
+         (strcmp(opcode, "bra") == 0 || strcmp(opcode, "brx") == 0 || strcmp(opcode, "ret") == 0 ||
+          strcmp(opcode, "exit") == 0 || strcmp(opcode, "trap") == 0);
+}
+
+static void find_blocks(Decoder *decoder, Liveness *live) {
+  Function *function = live->function;
+  Arena *arena = &decoder->module->arena;
+  live->block_of = need(decoder, arena_allocate(arena, function->draft_count * sizeof(uint32_t)));
+  bool fresh = true;
+  for (uint32_t i = 0; i < function->draft_count; i++) {
+    if (fresh || function->drafts[i].leader) live->block_count++;
+    live->block_of[i] = live->block_count - 1;
+    fresh = ends_block(&function->drafts[i]);
+  }
+  live->blocks = need(decoder, arena_allocate(arena, live->block_count * sizeof(Block)));
+  for (uint32_t i = function->draft_count; i-- > 0;) live->blocks[live->block_of[i]].first = i;
+  for (uint32_t i = 0; i < function->draft_count; i++) live->blocks[live->block_of[i]].last = i;
+  for (uint32_t b = 0; b < live->block_count; b++) {
+    Block *block = &live->blocks[b];
+    const Draft *last = &function->drafts[block->last];
+    const char *opcode = last->statement.modifiers[0];
+    bool falls = !ends_block(last) || last->guard != NO_REGISTER;
+    block->successors[0] = falls && b + 1 < live->block_count ? b + 1 : NO_REGISTER;
+    block->successors[1] = NO_REGISTER;
+    if (last->wanted == 0 && strcmp(opcode, "bra") == 0 && last->operand_count > 0)
+      block->successors[1] = live->block_of[last->operand[0].target];
+    block->targets = last->targets;
+  }
+}
+
+static void merge_out(Liveness *live, uint64_t *out, uint32_t successor) {
+  if (successor == NO_REGISTER) return;
+  const uint64_t *in = live->live_in + successor * live->words;
+  for (size_t w = 0; w < live->words; w++) out[w] |= in[w];
+}
+
+static void solve(Liveness *live) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t b = live->block_count; b-- > 0;) {
+      const Block *block = &live->blocks[b];
+      uint64_t *out = live->live_out + b * live->words, *in = live->live_in + b * live->words;
+      merge_out(live, out, block->successors[0]);
+      merge_out(live, out, block->successors[1]);
+      for (uint32_t k = 0; block->targets && k < block->targets->label_count; k++)
+        merge_out(live, out, live->block_of[block->targets->labels[k]]);
+      const uint64_t *reads = live->read_first + b * live->words;
+      const uint64_t *written = live->written + b * live->words;
+      for (size_t w = 0; w < live->words; w++) {
+        uint64_t fresh = reads[w] | (out[w] & ~written[w]);
+        changed |= fresh != in[w];
+        in[w] = fresh;
+      }
+    }
+  }
+}
+
+static void extend_through_blocks(Liveness *live) {
+  for (uint32_t b = 0; b < live->block_count; b++)
+    for (size_t w = 0; w < live->words; w++) {
+      uint64_t in = live->live_in[b * live->words + w];
+      uint64_t out = live->live_out[b * live->words + w];
+      for (uint64_t bits = in; bits; bits &= bits - 1)
+        extend(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
+               live->blocks[b].first);
+      for (uint64_t bits = out; bits; bits &= bits - 1)
+        extend(&live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)],
+               live->blocks[b].last);
+    }
+}
+
+/* ---- Slots ---- */
+static int by_first(const void *a, const void *b) {
+  const Register *left = *(Register *const *)a, *right = *(Register *const *)b;
+  return left->first < right->first ? -1 : left->first > right->first ? 1 : left < right ? -1 : 1;
+}
+static int by_last(const void *a, const void *b) {
+  const Register *left = *(Register *const *)a, *right = *(Register *const *)b;
+  return left->last < right->last ? -1 : left->last > right->last ? 1 : left < right ? -1 : 1;
+}
+
+static void assign_slots(Decoder *decoder, Function *function) {
+  Arena *arena = &decoder->module->arena;
+  uint32_t count = function->register_count;
+  Register **starts = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *starts));
+  Register **ends = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *ends));
+  uint32_t *spare = need(decoder, arena_allocate(arena, (count + 1u) * sizeof *spare));
+  for (unsigned class = 0; class < CLASS_COUNT; class ++) {
+    uint32_t used = 0, spare_count = 0, ended = 0;
+    for (uint32_t i = 0; i < count; i++) {
+      Register *one = &function->registers[i];
+      if (one->class == class && one->first != UINT32_MAX) starts[used++] = one;
+    }
+    memcpy(ends, starts, used * sizeof *starts);
+    qsort(starts, used, sizeof *starts, by_first);
+    qsort(ends, used, sizeof *ends, by_last);
+    for (uint32_t i = 0; i < used; i++) {
+      for (; ended < used && ends[ended]->last < starts[i]->first; ended++)
+        if (!ends[ended]->stable) spare[spare_count++] = ends[ended]->slot;
+      starts[i]->slot =
+          spare_count && !starts[i]->stable ? spare[--spare_count] : function->frame[class]++;
+    }
+  }
+}
+
+/* Asynchronous tensor-core work writes its accumulators at a moment of its own. */
+static void mark_stable(Function *function, const Operand *operand) {
+  for (uint32_t i = 0; operand->kind == OPERAND_VECTOR && i < operand->count; i++)
+    if (operand->elements[i].kind == OPERAND_REGISTER &&
+        operand->elements[i].slot == REFER_REGISTER)
+      function->registers[operand->elements[i].target].stable = true;
+}
+
+void allocate_registers(Decoder *decoder, Function *function) {
+  Liveness live = {.function = function};
+  Arena *arena = &decoder->module->arena;
+  find_blocks(decoder, &live);
+  live.words = (function->register_count + 63u) / 64u;
+  for (uint32_t i = 0; i < function->draft_count; i++) {
+    const Draft *draft = &function->drafts[i];
+    if (draft->operand_count > 0 && strcmp(draft->statement.modifiers[0], "wgmma") == 0)
+      for (uint32_t k = 0; k < draft->operand_count; k++) mark_stable(function, &draft->operand[k]);
+  }
+  size_t total = live.words * live.block_count;
+  Arena scratch = {0};
+  if (total < 1u << 26) {
+    uint64_t *sets = arena_allocate(&scratch, total * 4 * sizeof *sets + 64);
+    if (!sets) parse_fail(decoder, "out of memory");
+    live.read_first = sets;
+    live.written = sets + total;
+    live.live_in = sets + total * 2;
+    live.live_out = sets + total * 3;
+    for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, collect);
+    solve(&live);
+    extend_through_blocks(&live);
+    arena_free(&scratch);
+  } else { /* beyond reason: every register lives throughout */
+    for (uint32_t i = 0; i < function->register_count; i++) {
+      function->registers[i].first = 0;
+      function->registers[i].last = function->draft_count;
+    }
+  }
+  for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, mention);
+  (void)arena;
+  assign_slots(decoder, function);
+  uint32_t words =
+      function->frame[CLASS_32] + 2 * function->frame[CLASS_64] + 4 * function->frame[CLASS_128];
+  function->traits.registers = words + 16 > 255 ? 255 : words + 16 < 24 ? 24 : words + 16;
+}

@@ -1,0 +1,278 @@
+/* driver.c: the driver API: tensor maps above all; the device and its context; how the runtime
+ * hands out driver calls. Modules and launches are in driver_module.c, memory in driver_memory.c.
+ *
+ * The library is found as libcuda.so.1 too, and cudaGetDriverEntryPoint looks here. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensor_map.h"
+#include "runtime/runtime.h"
+
+enum { EXPLANATION_TEXT = 4096 };
+
+static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
+
+/* ---- Tensor maps ---- */
+
+static CUresult refuse_map(const char *call, const char *explanation) {
+  fflush(stdout);
+  fprintf(stderr, "emulator: refused-tensor-map: %s answers CUDA_ERROR_INVALID_VALUE:\n%s", call,
+          explanation);
+  size_t length = strlen(explanation);
+  if (length == 0 || explanation[length - 1] != '\n') fprintf(stderr, "\n");
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                void *address, const cuuint64_t *size, const cuuint64_t *strides,
+                                const cuuint32_t *box, const cuuint32_t *element_strides,
+                                CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  if (!map || !size || !box || !element_strides || (rank > 1 && !strides)) {
+    return refuse_map("cuTensorMapEncodeTiled",
+                      "a pointer is NULL: the map, the sizes, the strides, the box and the element "
+                      "strides are all needed");
+  }
+  if ((uintptr_t)map % 64) {
+    return refuse_map("cuTensorMapEncodeTiled", "the CUtensorMap is not 64-byte aligned");
+  }
+  TensorMap request = {
+      .type = type,
+      .rank = (int)rank,
+      .address = address,
+      .interleave = interleave,
+      .swizzle = swizzle,
+      .l2_promotion = promotion,
+      .fill = fill,
+      .zeros_are_literal = true,
+  };
+  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+    request.size[i] = size[i];
+    request.box[i] = box[i];
+    request.element_stride[i] = element_strides[i];
+    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
+  }
+  char explanation[EXPLANATION_TEXT];
+  if (tensor_map_explain(&request, explanation, sizeof explanation)) {
+    return refuse_map("cuTensorMapEncodeTiled", explanation);
+  }
+  uint64_t words[16];
+  if (!tensor_map_pack(&request, words)) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
+                                 const int *lower_corner, const int *upper_corner,
+                                 cuuint32_t channels_per_pixel, cuuint32_t pixels_per_column,
+                                 const cuuint32_t *element_strides,
+                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+  if (!map || !size || !strides || !lower_corner || !upper_corner || !element_strides) {
+    return refuse_map("cuTensorMapEncodeIm2col",
+                      "a pointer is NULL: the map, the sizes, the strides, both corners and the "
+                      "element strides are all needed");
+  }
+  if ((uintptr_t)map % 64) {
+    return refuse_map("cuTensorMapEncodeIm2col", "the CUtensorMap is not 64-byte aligned");
+  }
+  TensorMapIm2col request = {
+      .type = type,
+      .rank = (int)rank,
+      .address = address,
+      .channels_per_pixel = channels_per_pixel,
+      .pixels_per_column = pixels_per_column,
+      .interleave = interleave,
+      .swizzle = swizzle,
+      .l2_promotion = promotion,
+      .fill = fill,
+      .zeros_are_literal = true,
+  };
+  for (cuuint32_t i = 0; i < rank && i < 5; i++) {
+    request.size[i] = size[i];
+    request.element_stride[i] = element_strides[i];
+    if (i + 1 < rank && i < 4) request.stride_bytes[i] = strides[i];
+    if (i + 2 < rank && i < 3) request.lower_corner[i] = lower_corner[i];
+    if (i + 2 < rank && i < 3) request.upper_corner[i] = upper_corner[i];
+  }
+  char explanation[EXPLANATION_TEXT];
+  if (tensor_map_explain_im2col(&request, explanation, sizeof explanation)) {
+    return refuse_map("cuTensorMapEncodeIm2col", explanation);
+  }
+  uint64_t words[16];
+  if (!tensor_map_pack_im2col(&request, words)) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
+  uint64_t words[16];
+  TensorMap tiled;
+  TensorMapIm2col im2col;
+  if (!map || (uintptr_t)address % 16) return CUDA_ERROR_INVALID_VALUE;
+  memcpy(words, map, sizeof words);
+  if (!tensor_map_unpack(words, &tiled) && !tensor_map_unpack_im2col(words, &im2col)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  words[0] = (uint64_t)(uintptr_t)address;
+  memcpy(map, words, sizeof words);
+  return CUDA_SUCCESS;
+}
+
+/* ---- Device and context: one of each, always there ---- */
+
+static int the_context;
+
+CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
+CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
+  if (device != 0 || room <= 0) return CUDA_ERROR_INVALID_VALUE;
+  snprintf(name, (size_t)room, "Emulated sm_90a");
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  return device_attribute((int)attribute, value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+  size_t free_bytes;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  return as_driver(cudaMemGetInfo(&free_bytes, bytes));
+}
+CUresult cuCtxGetCurrent(CUcontext *context) {
+  *context = (CUcontext)&the_context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  (void)context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) { return cuCtxSetCurrent(context); }
+CUresult cuCtxPopCurrent_v2(CUcontext *context) { return cuCtxGetCurrent(context); }
+CUresult cuCtxGetDevice(CUdevice *device) { return cuDeviceGet(device, 0); }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  return device == 0 ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
+                        CUdevice device) {
+  (void)parameters, (void)flags;
+  return cuDevicePrimaryCtxRetain(context, device);
+}
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
+  return cuCtxCreate_v4(context, NULL, flags, device);
+}
+CUresult cuCtxDestroy_v2(CUcontext context) { return cuCtxSetCurrent(context); }
+CUresult cuCtxSynchronize(void) { return as_driver(cudaDeviceSynchronize()); }
+
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
+  (void)context;
+  *version = 3020;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetFlags(unsigned *flags) {
+  *flags = 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit) {
+  return as_driver(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
+}
+CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
+  return as_driver(cudaDeviceSetLimit((enum cudaLimit)limit, value));
+}
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  return as_driver(cudaDeviceGetStreamPriorityRange(least, greatest));
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  *flags = 0;
+  *active = 1;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  (void)flags;
+  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
+  struct cudaDeviceProp properties;
+  if (!uuid || device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  cudaGetDeviceProperties(&properties, 0);
+  *uuid = properties.uuid;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  device_attribute(cudaDevAttrComputeCapabilityMajor, major);
+  device_attribute(cudaDevAttrComputeCapabilityMinor, minor);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult result, const char **name) {
+  *name = cudaGetErrorName((cudaError_t)result);
+  return CUDA_SUCCESS;
+}
+CUresult cuGetErrorString(CUresult result, const char **sentence) {
+  *sentence = cudaGetErrorString((cudaError_t)result);
+  return CUDA_SUCCESS;
+}
+
+/* NVRTC asks for tables of NVIDIA's own tools; it works without them. */
+CUresult cuGetExportTable(const void **table, const CUuuid *id) {
+  (void)id;
+  if (table) *table = NULL;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- How the runtime hands out driver calls ---- */
+
+/* The names a program asks for carry no version suffix; our newest one is what it gets. */
+static void *find_entry(const char *name) {
+  static void *self;
+  Dl_info here;
+  if (strncmp(name, "cu", 2)) return NULL;
+  if (!self && dladdr((void *)&cuInit, &here)) self = dlopen(here.dli_fname, RTLD_NOW);
+  if (!self) return NULL;
+  void *entry = dlsym(self, name);
+  static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2"};
+  for (int i = 0; !entry && i < 3; i++) {
+    char versioned[128];
+    snprintf(versioned, sizeof versioned, "%s%s", name, SUFFIXES[i]);
+    entry = dlsym(self, versioned);
+  }
+  return entry;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found) {
+  (void)version, (void)flags;
+  if (!name || !entry) return runtime_answer(cudaErrorInvalidValue);
+  *entry = find_entry(name);
+  if (found) {
+    *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *found) {
+  return cudaGetDriverEntryPointByVersion(name, entry, 13000, flags, found);
+}
+CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *found) {
+  (void)version, (void)flags;
+  *entry = find_entry(name);
+  if (found) {
+    *found = *entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  }
+  return *entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}

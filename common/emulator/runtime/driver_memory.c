@@ -1,0 +1,268 @@
+/* driver_memory.c: the driver API's memory, streams, events and graphs, which are the runtime's. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "runtime/runtime.h"
+
+static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
+static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
+
+/* ---- Allocation ---- */
+
+static CUresult allocated(cudaError_t error, void *const *found, CUdeviceptr *address) {
+  if (error == cudaSuccess) *address = (CUdeviceptr)(uintptr_t)*found;
+  return as_driver(error);
+}
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  void *found = NULL;
+  if (!bytes || !address) return CUDA_ERROR_INVALID_VALUE;
+  return allocated(cudaMalloc(&found, bytes), &found, address);
+}
+CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+                            unsigned element_bytes) {
+  (void)element_bytes;
+  void *found = NULL;
+  return allocated(cudaMallocPitch(&found, pitch, width, height), &found, address);
+}
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
+  void *found = NULL;
+  return allocated(cudaMallocManaged(&found, bytes, flags), &found, address);
+}
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
+  void *found = NULL;
+  return allocated(cudaMallocAsync(&found, bytes, stream), &found, address);
+}
+CUresult cuMemFree_v2(CUdeviceptr address) { return as_driver(cudaFree(pointer(address))); }
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  return as_driver(cudaFreeAsync(pointer(address), stream));
+}
+CUresult cuMemAllocHost_v2(void **address, size_t bytes) {
+  return as_driver(cudaMallocHost(address, bytes));
+}
+CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+  return as_driver(cudaHostAlloc(address, bytes, flags));
+}
+CUresult cuMemFreeHost(void *address) { return as_driver(cudaFreeHost(address)); }
+CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags) {
+  return as_driver(cudaHostRegister(address, bytes, flags));
+}
+CUresult cuMemHostUnregister(void *address) { return as_driver(cudaHostUnregister(address)); }
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags) {
+  void *found = NULL;
+  return allocated(cudaHostGetDevicePointer(&found, host, flags), &found, address);
+}
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
+  return as_driver(cudaMemGetInfo(free_bytes, total_bytes));
+}
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *first, size_t *bytes, CUdeviceptr address) {
+  const Allocation *allocation = memory_find(address);
+  if (!allocation) return CUDA_ERROR_NOT_FOUND;
+  if (first) *first = allocation->first;
+  if (bytes) *bytes = allocation->end - allocation->first;
+  return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address) {
+  const Allocation *allocation = memory_find(address);
+  if (!data || !allocation) return CUDA_ERROR_INVALID_VALUE;
+  bool host = allocation->kind == MEMORY_OF_HOST, managed = allocation->kind == MEMORY_MANAGED;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      return cuCtxGetCurrent(data);
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *(unsigned *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      *(CUdeviceptr *)data = address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (!host && !managed) return CUDA_ERROR_INVALID_VALUE;
+      *(void **)data = pointer(address);
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      *(unsigned *)data = managed;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *(int *)data = 0;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      *(CUdeviceptr *)data = allocation->first;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      *(size_t *)data = allocation->end - allocation->first;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      *(unsigned *)data = 1;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      *(unsigned long long *)data = allocation->first;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+/* ---- Copies and fills ---- */
+
+CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return as_driver(cudaMemcpy(pointer(to), pointer(from), bytes, cudaMemcpyDefault));
+}
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
+  return as_driver(cudaMemcpy(pointer(to), from, bytes, cudaMemcpyHostToDevice));
+}
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
+  return as_driver(cudaMemcpy(to, pointer(from), bytes, cudaMemcpyDeviceToHost));
+}
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return as_driver(cudaMemcpy(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice));
+}
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_driver(cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDefault, stream));
+}
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+  return as_driver(cudaMemcpyAsync(pointer(to), from, bytes, cudaMemcpyHostToDevice, stream));
+}
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_driver(cudaMemcpyAsync(to, pointer(from), bytes, cudaMemcpyDeviceToHost, stream));
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return as_driver(
+      cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice, stream));
+}
+
+static struct cudaMemcpy3DParms as_rows(const CUDA_MEMCPY2D *copy) {
+  bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
+  bool to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
+  struct cudaMemcpy3DParms same = {
+      .srcPtr = {from_host ? (void *)(uintptr_t)copy->srcHost : pointer(copy->srcDevice),
+                 copy->srcPitch ? copy->srcPitch : copy->WidthInBytes, copy->WidthInBytes,
+                 copy->Height},
+      .srcPos = {copy->srcXInBytes, copy->srcY, 0},
+      .dstPtr = {to_host ? copy->dstHost : pointer(copy->dstDevice),
+                 copy->dstPitch ? copy->dstPitch : copy->WidthInBytes, copy->WidthInBytes,
+                 copy->Height},
+      .dstPos = {copy->dstXInBytes, copy->dstY, 0},
+      .extent = {copy->WidthInBytes, copy->Height, 1},
+      .kind = cudaMemcpyDefault,
+  };
+  return same;
+}
+CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy) {
+  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  struct cudaMemcpy3DParms same = as_rows(copy);
+  return as_driver(cudaMemcpy3D(&same));
+}
+CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy) { return cuMemcpy2D_v2(copy); }
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream) {
+  if (!copy) return CUDA_ERROR_INVALID_VALUE;
+  struct cudaMemcpy3DParms same = as_rows(copy);
+  return as_driver(cudaMemcpy3DAsync(&same, stream));
+}
+
+static CUresult fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_bytes,
+                     size_t width, size_t height, CUstream stream) {
+  Work work = work_of_fill(pointer(address), pitch, value, element_bytes, width, height);
+  return as_driver(stream_submit(stream, &work));
+}
+CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream) {
+  return fill(address, count, value, 1, count, 1, stream);
+}
+CUresult cuMemsetD16Async(CUdeviceptr address, unsigned short value, size_t count,
+                          CUstream stream) {
+  return fill(address, 2 * count, value, 2, count, 1, stream);
+}
+CUresult cuMemsetD32Async(CUdeviceptr address, unsigned value, size_t count, CUstream stream) {
+  return fill(address, 4 * count, value, 4, count, 1, stream);
+}
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {
+  return cuMemsetD8Async(address, value, count, NULL);
+}
+CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value, size_t count) {
+  return cuMemsetD16Async(address, value, count, NULL);
+}
+CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned value, size_t count) {
+  return cuMemsetD32Async(address, value, count, NULL);
+}
+CUresult cuMemsetD2D8_v2(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
+                         size_t height) {
+  return fill(address, pitch, value, 1, width, height, NULL);
+}
+CUresult cuMemsetD2D32_v2(CUdeviceptr address, size_t pitch, unsigned value, size_t width,
+                          size_t height) {
+  return fill(address, pitch, value, 4, width, height, NULL);
+}
+
+/* ---- Streams and events ---- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  return as_driver(cudaStreamCreateWithFlags(stream, flags));
+}
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
+  return as_driver(cudaStreamCreateWithPriority(stream, flags, priority));
+}
+CUresult cuStreamDestroy_v2(CUstream stream) { return as_driver(cudaStreamDestroy(stream)); }
+CUresult cuStreamSynchronize(CUstream stream) { return as_driver(cudaStreamSynchronize(stream)); }
+CUresult cuStreamQuery(CUstream stream) { return as_driver(cudaStreamQuery(stream)); }
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  return as_driver(cudaStreamWaitEvent(stream, event, flags));
+}
+CUresult cuStreamGetFlags(CUstream stream, unsigned *flags) {
+  return as_driver(cudaStreamGetFlags(stream, flags));
+}
+CUresult cuStreamGetPriority(CUstream stream, int *priority) {
+  return as_driver(cudaStreamGetPriority(stream, priority));
+}
+CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
+  return as_driver(cudaStreamGetId(stream, id));
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
+  (void)stream;
+  return cuCtxGetCurrent(context);
+}
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+  return as_driver(cudaLaunchHostFunc(stream, function, data));
+}
+CUresult cuEventCreate(CUevent *event, unsigned flags) {
+  return as_driver(cudaEventCreateWithFlags(event, flags));
+}
+CUresult cuEventDestroy_v2(CUevent event) { return as_driver(cudaEventDestroy(event)); }
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return as_driver(cudaEventRecord(event, stream));
+}
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  return as_driver(cudaEventRecordWithFlags(event, stream, flags));
+}
+CUresult cuEventQuery(CUevent event) { return as_driver(cudaEventQuery(event)); }
+CUresult cuEventSynchronize(CUevent event) { return as_driver(cudaEventSynchronize(event)); }
+CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent begin, CUevent end) {
+  return as_driver(cudaEventElapsedTime(milliseconds, begin, end));
+}
+
+/* ---- Graphs ---- */
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
+  return as_driver(cudaStreamBeginCapture(stream, (enum cudaStreamCaptureMode)mode));
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  return as_driver(cudaStreamEndCapture(stream, graph));
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
+  return as_driver(cudaStreamIsCapturing(stream, (enum cudaStreamCaptureStatus *)status));
+}
+CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
+  return as_driver(cudaGraphCreate(graph, flags));
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
+  return as_driver(cudaGraphInstantiate(exec, graph, flags));
+}
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
+  return as_driver(cudaGraphGetNodes(graph, nodes, count));
+}
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
+  return as_driver(cudaGraphUpload(exec, stream));
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return as_driver(cudaGraphLaunch(exec, stream));
+}
+CUresult cuGraphExecDestroy(CUgraphExec exec) { return as_driver(cudaGraphExecDestroy(exec)); }
+CUresult cuGraphDestroy(CUgraph graph) { return as_driver(cudaGraphDestroy(graph)); }

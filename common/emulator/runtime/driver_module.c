@@ -1,0 +1,369 @@
+/* driver_module.c: device code that programs bring themselves, as modules of the driver API and as
+ * libraries of both APIs: PTX text or fat binaries, from memory or from files; their kernels and
+ * variables; launches by the driver API. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/fatbin.h"
+#include "runtime/runtime.h"
+
+static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
+
+/* ---- Images ---- */
+
+static _Noreturn void refuse_machine_code(void) {
+  fflush(stdout);
+  fprintf(stderr,
+          "emulator: the program loads machine code (a cubin), which cannot be emulated.\n"
+          "Let it load PTX for sm_90a: nvcc -ptx or -fatbin with -gencode "
+          "arch=compute_90a,code=compute_90a, or nvrtcGetPTX with "
+          "--gpu-architecture=compute_90a\n");
+  exit(1);
+}
+
+static Image *load(const void *data) {
+  const void *container;
+  size_t bytes;
+  uint32_t magic;
+  memcpy(&magic, data, sizeof magic);
+  if (magic == 0x464c457fu) refuse_machine_code(); /* ELF */
+  pthread_mutex_lock(&runtime_lock);
+  Image *image;
+  if (fatbin_unwrap(data, &container, &bytes)) {
+    image = runtime_add_image(container, bytes, NULL);
+    image->linked = fatbin_linked(data);
+  } else if (fatbin_size(data, &bytes)) {
+    image = runtime_add_image(data, bytes, NULL);
+  } else {
+    image = runtime_add_image(NULL, 0, strdup(data));
+  }
+  runtime_module(image);
+  pthread_mutex_unlock(&runtime_lock);
+  return image;
+}
+
+/* NULL: it cannot be read. The text stays in memory: the image points into it. */
+static void *read_file(const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  char *data = NULL;
+  size_t used = 0, room = 0;
+  do {
+    room = room ? room * 2 : 1 << 16;
+    char *grown = realloc(data, room + 1);
+    if (!grown) abort();
+    data = grown;
+    used += fread(data + used, 1, room - used, file);
+  } while (used == room);
+  data[used] = '\0';
+  fclose(file);
+  if (used >= 4) return data;
+  free(data);
+  return NULL;
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *data) {
+  if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
+  *module = (CUmodule)load(data);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,
+                            CUjit_option *options, void **values) {
+  (void)option_count, (void)options, (void)values;
+  return cuModuleLoadData(module, data);
+}
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
+  return cuModuleLoadData(module, data);
+}
+CUresult cuModuleLoad(CUmodule *module, const char *path) {
+  void *data = module && path ? read_file(path) : NULL;
+  if (!data) return module && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+  return cuModuleLoadData(module, data);
+}
+CUresult cuModuleUnload(CUmodule module) {
+  return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
+  Kernel *kernel = runtime_kernel_named((Image *)module, name);
+  if (!kernel) return CUDA_ERROR_NOT_FOUND;
+  *function = (CUfunction)kernel;
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module) {
+  if (!count || !module) return CUDA_ERROR_INVALID_VALUE;
+  *count = module_entries(runtime_module((Image *)module), NULL, 0);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned most, CUmodule module) {
+  if (!functions || !module) return CUDA_ERROR_INVALID_VALUE;
+  const char **names = calloc(most + 1u, sizeof *names);
+  if (!names) return CUDA_ERROR_OUT_OF_MEMORY;
+  unsigned count = module_entries(runtime_module((Image *)module), names, most);
+  for (unsigned i = 0; i < most && i < count; i++)
+    functions[i] = (CUfunction)runtime_kernel_named((Image *)module, names[i]);
+  free(names);
+  return CUDA_SUCCESS;
+}
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module,
+                              const char *name) {
+  uint64_t found = 0;
+  size_t size = 0;
+  if (!module || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!module_variable(runtime_module((Image *)module), name, &found, &size))
+    return CUDA_ERROR_NOT_FOUND;
+  if (address) *address = (CUdeviceptr)found;
+  if (bytes) *bytes = size;
+  return CUDA_SUCCESS;
+}
+
+/* ---- Libraries: modules by another name ---- */
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *data, CUjit_option *options,
+                           void **values, unsigned count, CUlibraryOption *library_options,
+                           void **library_values, unsigned library_count) {
+  (void)options, (void)values, (void)count;
+  (void)library_options, (void)library_values, (void)library_count;
+  return cuModuleLoadData((CUmodule *)library, data);
+}
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
+                               void **values, unsigned count, CUlibraryOption *library_options,
+                               void **library_values, unsigned library_count) {
+  (void)options, (void)values, (void)count;
+  (void)library_options, (void)library_values, (void)library_count;
+  return cuModuleLoad((CUmodule *)library, path);
+}
+CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload((CUmodule)library); }
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
+  return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
+}
+CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library) {
+  return cuModuleGetFunctionCount(count, (CUmodule)library);
+}
+CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned most, CUlibrary library) {
+  return cuModuleEnumerateFunctions((CUfunction *)kernels, most, (CUmodule)library);
+}
+CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+  *module = (CUmodule)library;
+  return CUDA_SUCCESS;
+}
+CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary library,
+                            const char *name) {
+  return cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name);
+}
+CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary library,
+                             const char *name) {
+  return cuModuleGetGlobal_v2(address, bytes, (CUmodule)library, name);
+}
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *data,
+                                enum cudaJitOption *options, void **values, unsigned count,
+                                enum cudaLibraryOption *library_options, void **library_values,
+                                unsigned library_count) {
+  (void)options, (void)values, (void)count;
+  (void)library_options, (void)library_values, (void)library_count;
+  return runtime_answer((cudaError_t)cuModuleLoadData((CUmodule *)library, data));
+}
+cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path,
+                                    enum cudaJitOption *options, void **values, unsigned count,
+                                    enum cudaLibraryOption *library_options, void **library_values,
+                                    unsigned library_count) {
+  (void)options, (void)values, (void)count;
+  (void)library_options, (void)library_values, (void)library_count;
+  return runtime_answer((cudaError_t)cuModuleLoad((CUmodule *)library, path));
+}
+cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+  return runtime_answer((cudaError_t)cuModuleUnload((CUmodule)library));
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name) {
+  return runtime_answer(
+      (cudaError_t)cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name));
+}
+cudaError_t cudaLibraryGetKernelCount(unsigned *count, cudaLibrary_t library) {
+  return runtime_answer((cudaError_t)cuModuleGetFunctionCount(count, (CUmodule)library));
+}
+cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned most,
+                                        cudaLibrary_t library) {
+  return runtime_answer(
+      (cudaError_t)cuModuleEnumerateFunctions((CUfunction *)kernels, most, (CUmodule)library));
+}
+cudaError_t cudaLibraryGetGlobal(void **address, size_t *bytes, cudaLibrary_t library,
+                                 const char *name) {
+  return runtime_answer(
+      (cudaError_t)cuModuleGetGlobal_v2((CUdeviceptr *)address, bytes, (CUmodule)library, name));
+}
+cudaError_t cudaLibraryGetManaged(void **address, size_t *bytes, cudaLibrary_t library,
+                                  const char *name) {
+  return cudaLibraryGetGlobal(address, bytes, library, name);
+}
+
+/* ---- Functions and kernels: both are our Kernel ---- */
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  return as_driver(
+      cudaFuncSetAttribute((const void *)function, (enum cudaFuncAttribute)attribute, value));
+}
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
+  struct cudaFuncAttributes all;
+  cudaError_t error = cudaFuncGetAttributes(&all, (const void *)function);
+  if (error != cudaSuccess || !value) return CUDA_ERROR_INVALID_VALUE;
+  const int values[] = {
+      [CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = all.maxThreadsPerBlock,
+      [CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = (int)all.sharedSizeBytes,
+      [CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES] = (int)all.constSizeBytes,
+      [CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = (int)all.localSizeBytes,
+      [CU_FUNC_ATTRIBUTE_NUM_REGS] = all.numRegs,
+      [CU_FUNC_ATTRIBUTE_PTX_VERSION] = all.ptxVersion,
+      [CU_FUNC_ATTRIBUTE_BINARY_VERSION] = all.binaryVersion,
+      [CU_FUNC_ATTRIBUTE_CACHE_MODE_CA] = all.cacheModeCA,
+      [CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] = all.maxDynamicSharedSizeBytes,
+      [CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] = all.preferredShmemCarveout,
+      [CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET] = all.clusterDimMustBeSet,
+      [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = all.requiredClusterWidth,
+      [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT] = all.requiredClusterHeight,
+      [CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH] = all.requiredClusterDepth,
+      [CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] = all.nonPortableClusterSizeAllowed,
+      [CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE] =
+          all.clusterSchedulingPolicyPreference,
+  };
+  if ((size_t)attribute >= sizeof values / sizeof *values) return CUDA_ERROR_INVALID_VALUE;
+  *value = values[attribute];
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+  return as_driver(cudaFuncSetCacheConfig((const void *)function, (enum cudaFuncCache)config));
+}
+CUresult cuFuncGetModule(CUmodule *module, CUfunction function) {
+  const Kernel *kernel = runtime_find_kernel((const void *)function);
+  if (!kernel || !module) return CUDA_ERROR_INVALID_HANDLE;
+  *module = (CUmodule)kernel->image;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncGetName(const char **name, CUfunction function) {
+  return as_driver(cudaFuncGetName(name, (const void *)function));
+}
+CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes) {
+  return as_driver(cudaFuncGetParamInfo((const void *)function, index, offset, bytes));
+}
+CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function) {
+  (void)function;
+  *state = CU_FUNCTION_LOADING_STATE_LOADED;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncLoad(CUfunction function) {
+  return runtime_find_kernel((const void *)function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+  *function = (CUfunction)kernel;
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel) {
+  return cuFuncGetModule((CUmodule *)library, (CUfunction)kernel);
+}
+CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
+                              CUdevice device) {
+  return device == 0 ? cuFuncGetAttribute(value, attribute, (CUfunction)kernel)
+                     : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                              CUdevice device) {
+  return device == 0 ? cuFuncSetAttribute((CUfunction)kernel, attribute, value)
+                     : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
+  return device == 0 ? cuFuncSetCacheConfig((CUfunction)kernel, config) : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuKernelGetName(const char **name, CUkernel kernel) {
+  return cuFuncGetName(name, (CUfunction)kernel);
+}
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes) {
+  return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
+}
+cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute,
+                                            int value, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+
+/* ---- Occupancy ---- */
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+                                                     size_t shared_bytes) {
+  return as_driver(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)function,
+                                                                 threads, shared_bytes));
+}
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                              int threads, size_t shared_bytes,
+                                                              unsigned flags) {
+  (void)flags;
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared_bytes);
+}
+/* The runtime's description of a launch; it and the driver's lay out attributes alike. */
+static cudaLaunchConfig_t as_runtime(const CUlaunchConfig *config) {
+  return (cudaLaunchConfig_t){
+      .gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ},
+      .blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ},
+      .dynamicSmemBytes = config->sharedMemBytes,
+      .stream = config->hStream,
+      .attrs = (cudaLaunchAttribute *)(void *)config->attrs,
+      .numAttrs = config->numAttrs,
+  };
+}
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
+                                      const CUlaunchConfig *config) {
+  cudaLaunchConfig_t same = as_runtime(config);
+  return as_driver(cudaOccupancyMaxActiveClusters(clusters, (const void *)function, &same));
+}
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+                                            const CUlaunchConfig *config) {
+  cudaLaunchConfig_t same = as_runtime(config);
+  return as_driver(cudaOccupancyMaxPotentialClusterSize(size, (const void *)function, &same));
+}
+
+/* ---- Launches ---- */
+
+static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, void **arguments,
+                       void **extra) {
+  const void *packed = NULL;
+  size_t packed_bytes = 0;
+  runtime_read_extra(extra, &packed, &packed_bytes);
+  Kernel *kernel = runtime_find_kernel((const void *)function);
+  if (!kernel) return CUDA_ERROR_INVALID_HANDLE;
+  pthread_mutex_lock(&runtime_lock);
+  cudaError_t error = runtime_launch(kernel, shape, arguments, packed, packed_bytes, stream);
+  pthread_mutex_unlock(&runtime_lock);
+  return as_driver(error);
+}
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void **arguments, void **extra) {
+  LaunchShape shape = {
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, false};
+  return launch(function, shape, stream, arguments, extra);
+}
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                   void **arguments) {
+  LaunchShape shape = {
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, true};
+  return launch(function, shape, stream, arguments, NULL);
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
+                          void **extra) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
+  LaunchShape shape = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                       .dynamic_shared_bytes = config->sharedMemBytes};
+  cudaLaunchConfig_t same = as_runtime(config);
+  cudaError_t error = runtime_read_attributes(same.attrs, same.numAttrs, &shape);
+  if (error != cudaSuccess) return as_driver(error);
+  return launch(function, shape, config->hStream, arguments, extra);
+}

@@ -1,0 +1,723 @@
+/* runtime.c: the CUDA runtime's registration entries, kernels, launches and errors.
+ *
+ * A launch runs its grid to the end before it returns, but what went wrong is told only when the
+ * host synchronises, as on the real device; from then on every call answers with that error. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/fatbin.h"
+#include "base/memory.h"
+
+enum {
+  SHARED_BYTES_UNASKED = 48 * 1024, /* a block gets so much without cudaFuncSetAttribute */
+  SHARED_BYTES_MOST = 227 * 1024,
+  SHARED_BYTES_MULTIPROCESSOR = 228 * 1024,
+  THREADS_MOST = 1024,
+  THREADS_MULTIPROCESSOR = 2048,
+  BLOCKS_MULTIPROCESSOR = 32,
+  REGISTERS_MULTIPROCESSOR = 65536,
+  GRID_YZ_MOST = 65535,
+  BLOCK_Z_MOST = 64,
+  CLUSTER_PORTABLE = 8,
+  CLUSTER_MOST = 16
+};
+
+pthread_mutex_t runtime_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static Image *images;
+static Kernel *kernels;
+static cudaError_t last_error;
+static cudaError_t fault_to_come; /* a kernel has failed, and nobody has waited for it yet */
+static cudaError_t sticky;
+
+cudaError_t runtime_answer(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t runtime_synchronise(void) {
+  streams_drain_all();
+  return runtime_synchronised();
+}
+
+cudaError_t runtime_synchronised(void) {
+  device_output_flush();
+  if (fault_to_come != cudaSuccess) {
+    sticky = fault_to_come;
+    fault_to_come = cudaSuccess;
+  }
+  return sticky;
+}
+
+cudaError_t runtime_known_fault(void) { return sticky; }
+
+/* ---- Images and kernels ---- */
+
+Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
+  static int count;
+  Image *image = calloc(1, sizeof *image);
+  if (!image) abort();
+  image->container = container;
+  image->container_bytes = bytes;
+  image->ptx = ptx;
+  snprintf(image->name, sizeof image->name, "module %d of the program", ++count);
+  image->next = images;
+  images = image;
+  return image;
+}
+
+static _Noreturn void refuse(const char *error) {
+  fflush(stdout);
+  fprintf(stderr, "emulator: %s\n", error);
+  exit(1);
+}
+static _Noreturn void refuse_program(const char *error) {
+  char text[4300];
+  snprintf(text, sizeof text, "this program cannot be emulated: %s", error);
+  refuse(text);
+}
+
+/* The files that nvlink has linked, as one module. Those without PTX are left out, NVIDIA's own
+ * library of device calls among them: who needs one is refused for what it lacks. */
+static Module *load_linked(const Image *image) {
+  char error[4096] = "no device code was linked into it";
+  size_t count = 0, files = 0;
+  while (image->linked[files]) files++;
+  ModuleText *texts = calloc(files + 1, sizeof *texts);
+  if (!texts) abort();
+  for (size_t i = 0; i < files; i++) {
+    char *ptx = NULL;
+    size_t bytes = 0;
+    if (fatbin_size(image->linked[i], &bytes) &&
+        fatbin_find_ptx(image->linked[i], bytes, &ptx, &bytes, error, sizeof error))
+      texts[count++] = (ModuleText){ptx, bytes};
+  }
+  if (count == 0) refuse_program(error);
+  Module *module = module_load_linked(texts, count, image->name, error, sizeof error);
+  if (!module) refuse(error);
+  for (size_t i = 0; i < count; i++) free((char *)(uintptr_t)texts[i].ptx);
+  free(texts);
+  return module;
+}
+
+Module *runtime_module(Image *image) {
+  if (image->module) return image->module;
+  if (image->linked) return image->module = load_linked(image);
+  char error[4096];
+  size_t bytes = image->ptx ? strlen(image->ptx) : 0;
+  if (!image->ptx && !fatbin_find_ptx(image->container, image->container_bytes, &image->ptx, &bytes,
+                                      error, sizeof error))
+    refuse_program(error);
+  image->module = module_load(image->ptx, bytes, image->name, error, sizeof error);
+  if (!image->module) refuse(error);
+  return image->module;
+}
+
+Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name) {
+  Kernel *kernel = calloc(1, sizeof *kernel);
+  if (!kernel) abort();
+  kernel->image = image;
+  kernel->host_function = host_function;
+  kernel->device_name = device_name;
+  kernel->dynamic_shared_limit = -1;
+  kernel->preferred_carveout = -1;
+  kernel->next = kernels;
+  kernels = kernel;
+  return kernel;
+}
+
+Kernel *runtime_kernel_named(Image *image, const char *name) {
+  const Function *entry = module_entry(runtime_module(image), name);
+  if (!entry) return NULL;
+  pthread_mutex_lock(&runtime_lock);
+  Kernel *kernel = kernels;
+  while (kernel && (kernel->image != image || strcmp(kernel->device_name, name) != 0))
+    kernel = kernel->next;
+  if (!kernel) kernel = runtime_add_kernel(image, NULL, function_traits(entry)->name);
+  pthread_mutex_unlock(&runtime_lock);
+  return kernel;
+}
+
+Kernel *runtime_find_kernel(const void *function_or_handle) {
+  for (Kernel *kernel = kernels; kernel; kernel = kernel->next) {
+    if (kernel == function_or_handle || kernel->host_function == function_or_handle) return kernel;
+  }
+  return NULL;
+}
+
+const Function *runtime_entry(Kernel *kernel) {
+  if (!kernel->entry)
+    kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
+  if (kernel->entry && function_refusal(kernel->entry)) refuse(function_refusal(kernel->entry));
+  return kernel->entry;
+}
+
+/* ---- Registration: what the code that nvcc generates calls before main ---- */
+
+void **__cudaRegisterFatBinary(void *wrapper) {
+  const void *container = NULL;
+  size_t bytes = 0;
+  fatbin_unwrap(wrapper, &container, &bytes); /* a bad one is refused when a kernel is needed */
+  Image *image = runtime_add_image(container, bytes, NULL);
+  image->linked = fatbin_linked(wrapper);
+  return (void **)image;
+}
+void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
+/* Called while the program ends, when other exit handlers may still use the module. */
+void __cudaUnregisterFatBinary(void **handle) { (void)handle; }
+
+void __cudaRegisterFunction(void **handle, const char *host_function, char *device_function,
+                            const char *device_name, int thread_limit, uint3 *tid, uint3 *bid,
+                            dim3 *block, dim3 *grid, int *warp_size) {
+  (void)device_function, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid;
+  (void)warp_size;
+  runtime_add_kernel((Image *)handle, host_function, device_name);
+}
+
+typedef struct Symbol {
+  struct Symbol *next;
+  Image *image;
+  const void *host_variable;
+  const char *device_name;
+  void **managed; /* where the host reads the address of a __managed__ variable */
+} Symbol;
+static Symbol *symbols;
+
+static Symbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
+  Symbol *symbol = calloc(1, sizeof *symbol);
+  if (!symbol) abort();
+  *symbol = (Symbol){symbols, (Image *)handle, host_variable, device_name, NULL};
+  symbols = symbol;
+  return symbol;
+}
+
+void __cudaRegisterVar(void **handle, char *host_variable, char *device_address,
+                       const char *device_name, int external, size_t size, int constant,
+                       int global) {
+  (void)device_address, (void)external, (void)size, (void)constant, (void)global;
+  add_symbol(handle, host_variable, device_name);
+}
+void __cudaRegisterManagedVar(void **handle, void **host_variable, char *device_address,
+                              const char *device_name, int external, size_t size, int constant,
+                              int global) {
+  (void)device_address, (void)external, (void)size, (void)constant, (void)global;
+  add_symbol(handle, host_variable, device_name)->managed = host_variable;
+}
+
+char __cudaInitModule(void **handle) {
+  pthread_mutex_lock(&runtime_lock);
+  for (Symbol *symbol = symbols; symbol; symbol = symbol->next) {
+    uint64_t address;
+    size_t bytes;
+    if (symbol->managed && symbol->image == (Image *)handle &&
+        module_variable(runtime_module(symbol->image), symbol->device_name, &address, &bytes)) {
+      *symbol->managed = (void *)(uintptr_t)address;
+    }
+  }
+  pthread_mutex_unlock(&runtime_lock);
+  return 1;
+}
+
+static cudaError_t find_symbol(const void *host_variable, uint64_t *address, size_t *bytes) {
+  for (Symbol *symbol = symbols; symbol; symbol = symbol->next) {
+    bool managed = symbol->managed && *symbol->managed == host_variable;
+    if (symbol->host_variable != host_variable && !managed) continue;
+    return module_variable(runtime_module(symbol->image), symbol->device_name, address, bytes)
+               ? cudaSuccess
+               : cudaErrorInvalidSymbol;
+  }
+  return cudaErrorInvalidSymbol;
+}
+
+cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
+  uint64_t found = 0;
+  size_t bytes;
+  cudaError_t error = find_symbol(symbol, &found, &bytes);
+  if (error == cudaSuccess) *address = (void *)(uintptr_t)found;
+  return runtime_answer(error);
+}
+cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
+  uint64_t address;
+  return runtime_answer(find_symbol(symbol, &address, size));
+}
+
+cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part) {
+  uint64_t address = 0;
+  size_t bytes = 0;
+  cudaError_t error = find_symbol(symbol, &address, &bytes);
+  if (error == cudaSuccess && (offset > bytes || count > bytes - offset)) {
+    error = cudaErrorInvalidValue;
+  }
+  if (error == cudaSuccess) *part = (char *)(uintptr_t)address + offset;
+  return error;
+}
+
+/* Constant variables are read-only for kernels only. */
+static cudaError_t copy_symbol(const void *symbol, void *host, size_t count, size_t offset,
+                               bool to_symbol, cudaStream_t stream) {
+  char *part = NULL;
+  cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess) error = runtime_symbol_part(symbol, count, offset, &part);
+  if (error != cudaSuccess) return runtime_answer(error);
+  Work work = to_symbol ? work_of_copy(part, host, count, cudaMemcpyDefault)
+                        : work_of_copy(host, part, count, cudaMemcpyDefault);
+  return runtime_answer(stream_submit(stream, &work));
+}
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t count,
+                                    size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream) {
+  (void)kind;
+  return copy_symbol(symbol, (void *)(uintptr_t)from, count, offset, true, stream);
+}
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t count, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream) {
+  (void)kind;
+  return copy_symbol(symbol, to, count, offset, false, stream);
+}
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t count, size_t offset,
+                               enum cudaMemcpyKind kind) {
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
+  if (error != cudaSuccess) return runtime_answer(error);
+  return cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+}
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
+                                 enum cudaMemcpyKind kind) {
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
+  if (error != cudaSuccess) return runtime_answer(error);
+  return cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
+}
+
+/* ---- Launches ---- */
+
+static bool index_is(Index3 index, uint32_t x, uint32_t y, uint32_t z) {
+  return index.x == x && index.y == y && index.z == z;
+}
+
+static cudaError_t check_cluster(const Kernel *kernel, const FunctionTraits *traits,
+                                 LaunchShape *shape) {
+  Index3 required =
+      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
+  bool asked = !index_is(shape->cluster, 0, 0, 0);
+  if (required.x) {
+    if (asked && !index_is(shape->cluster, required.x, required.y, required.z)) {
+      return cudaErrorInvalidClusterSize;
+    }
+    shape->cluster = required;
+  } else if (!asked) {
+    shape->cluster = (Index3){1, 1, 1};
+  }
+  Index3 c = shape->cluster;
+  if (!c.x || !c.y || !c.z) return cudaErrorInvalidClusterSize;
+  uint64_t ctas = (uint64_t)c.x * c.y * c.z;
+  uint64_t most = kernel->non_portable_cluster ? CLUSTER_MOST : CLUSTER_PORTABLE;
+  if (ctas > most || shape->grid.x % c.x || shape->grid.y % c.y || shape->grid.z % c.z) {
+    return cudaErrorInvalidClusterSize;
+  }
+  return cudaSuccess;
+}
+
+static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *traits,
+                               LaunchShape *shape) {
+  Index3 grid = shape->grid, block = shape->block;
+  if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z) {
+    return cudaErrorInvalidValue;
+  }
+  if (grid.x > INT32_MAX || grid.y > GRID_YZ_MOST || grid.z > GRID_YZ_MOST ||
+      block.x > THREADS_MOST || block.y > THREADS_MOST || block.z > BLOCK_Z_MOST) {
+    return cudaErrorInvalidValue;
+  }
+  uint64_t threads = (uint64_t)block.x * block.y * block.z;
+  if (threads > THREADS_MOST || threads > traits->max_threads) return cudaErrorInvalidValue;
+  uint64_t limit = kernel->dynamic_shared_limit >= 0
+                       ? (uint64_t)kernel->dynamic_shared_limit
+                       : SHARED_BYTES_UNASKED - (uint64_t)traits->static_shared_bytes;
+  if (shape->dynamic_shared_bytes > limit) return cudaErrorInvalidValue;
+  return check_cluster(kernel, traits, shape);
+}
+
+/* The driver reads every argument at launch. */
+uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
+                                  size_t packed_bytes) {
+  const FunctionTraits *traits = function_traits(entry);
+  size_t room = (traits->parameter_bytes + 255u) & ~(size_t)255;
+  uint8_t *block = aligned_alloc(256, room + 256);
+  if (!block) return NULL;
+  memset(block, 0, room + 256);
+  if (packed) {
+    memcpy(block, packed,
+           packed_bytes < traits->parameter_bytes ? packed_bytes : traits->parameter_bytes);
+    return block;
+  }
+  for (uint32_t i = 0; i < traits->parameter_count; i++) {
+    memcpy(block + traits->parameter_offsets[i], arguments[i], traits->parameter_sizes[i]);
+  }
+  return block;
+}
+
+void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes) {
+  for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) *packed = extra[i + 1];
+    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) *packed_bytes = *(size_t *)extra[i + 1];
+  }
+}
+
+cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape) {
+  cudaError_t error = check_shape(kernel, function_traits(entry), shape);
+  if (error != cudaSuccess || !shape->cooperative) return error;
+  uint64_t blocks = (uint64_t)shape->grid.x * shape->grid.y * shape->grid.z;
+  int threads = (int)(shape->block.x * shape->block.y * shape->block.z), multiprocessors = 0;
+  device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  int resident = runtime_occupancy(kernel, entry, threads, shape->dynamic_shared_bytes);
+  return blocks > (uint64_t)resident * (uint64_t)multiprocessors
+             ? cudaErrorCooperativeLaunchTooLarge
+             : cudaSuccess;
+}
+
+cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
+                           size_t packed_bytes, cudaStream_t stream) {
+  if (sticky != cudaSuccess) return sticky;
+  const Function *entry = runtime_entry(kernel);
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  LaunchShape whole = shape;
+  cudaError_t error = runtime_check_launch(kernel, entry, &whole);
+  if (error != cudaSuccess) return error;
+  if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
+    return cudaErrorLaunchOutOfResources; /* the H200's answer to a buffer that is too long */
+  }
+  if (function_traits(entry)->parameter_count && !arguments && !packed)
+    return cudaErrorInvalidValue;
+  Work work = {.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
+  work.launch.parameters = runtime_gather_arguments(entry, arguments, packed, packed_bytes);
+  if (!work.launch.parameters) return cudaErrorMemoryAllocation;
+  return stream_submit(stream, &work);
+}
+
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
+                               Launch **stalled) {
+  *stalled = NULL;
+  if (fault_to_come != cudaSuccess) return cudaSuccess; /* it would never have started */
+  const Function *entry = runtime_entry(kernel);
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  cudaError_t error = runtime_check_launch(kernel, entry, &shape);
+  if (error != cudaSuccess) return error;
+  const FunctionTraits *traits = function_traits(entry);
+  Launch *launch = calloc(1, sizeof *launch);
+  if (!launch) return cudaErrorMemoryAllocation;
+  *launch = (Launch){
+      .kernel = entry,
+      .grid = shape.grid,
+      .block = shape.block,
+      .cluster = shape.cluster,
+      .parameters = parameters,
+      .parameter_bytes = traits->parameter_bytes,
+      .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
+      .static_shared_bytes = traits->static_shared_bytes,
+      .cooperative = shape.cooperative,
+  };
+  fault_to_come = (cudaError_t)launch_begin(launch);
+  if (fault_to_come != cudaSuccess)
+    free(launch);
+  else if (!runtime_resume_launch(launch, true))
+    *stalled = launch;
+  return cudaSuccess;
+}
+
+bool runtime_resume_launch(Launch *launch, bool may_stall) {
+  if (!launch_continue(launch, may_stall)) return false;
+  cudaError_t error = (cudaError_t)launch_end(launch);
+  if (fault_to_come == cudaSuccess) fault_to_come = error;
+  free(launch);
+  return true;
+}
+
+void runtime_drop_launch(Launch *launch) {
+  launch_end(launch);
+  free(launch);
+}
+
+bool runtime_has_fault(void) { return sticky != cudaSuccess || fault_to_come != cudaSuccess; }
+
+typedef struct {
+  dim3 grid, block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+} CallConfiguration;
+enum { CONFIGURATIONS_MOST = 64 };
+static _Thread_local CallConfiguration configurations[CONFIGURATIONS_MOST];
+static _Thread_local int configuration_count;
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
+                                     struct CUstream_st *stream) {
+  if (configuration_count == CONFIGURATIONS_MOST) return 1;
+  configurations[configuration_count++] = (CallConfiguration){grid, block, shared_bytes, stream};
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes,
+                                       void *stream) {
+  if (configuration_count == 0) return runtime_answer(cudaErrorMissingConfiguration);
+  const CallConfiguration *top = &configurations[--configuration_count];
+  *grid = top->grid;
+  *block = top->block;
+  *shared_bytes = top->shared_bytes;
+  *(cudaStream_t *)stream = top->stream;
+  return cudaSuccess;
+}
+
+static Index3 from_dim3(dim3 size) { return (Index3){size.x, size.y, size.z}; }
+
+static cudaError_t launch_function(const void *function, LaunchShape shape, void **arguments,
+                                   cudaStream_t stream) {
+  pthread_mutex_lock(&runtime_lock);
+  Kernel *kernel = runtime_find_kernel(function);
+  cudaError_t error = kernel ? runtime_launch(kernel, shape, arguments, NULL, 0, stream)
+                             : cudaErrorInvalidDeviceFunction;
+  runtime_answer(error);
+  pthread_mutex_unlock(&runtime_lock);
+  return error;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
+  Kernel *kernel = runtime_find_kernel(host_function);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *handle = (cudaKernel_t)kernel;
+  return cudaSuccess;
+}
+cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
+  return __cudaGetKernel(handle, host_function);
+}
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                             size_t shared_bytes, cudaStream_t stream) {
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false};
+  return launch_function(function, shape, arguments, stream);
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
+                               size_t shared_bytes, cudaStream_t stream) {
+  return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared_bytes, stream);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
+                                        void **arguments, size_t shared_bytes,
+                                        cudaStream_t stream) {
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true};
+  return launch_function(function, shape, arguments, stream);
+}
+cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
+                                    LaunchShape *shape) {
+  for (unsigned i = 0; i < count; i++) {
+    const cudaLaunchAttributeValue *value = &attributes[i].val;
+    if (attributes[i].id == cudaLaunchAttributeCooperative)
+      shape->cooperative = value->cooperative != 0;
+    if (attributes[i].id != cudaLaunchAttributeClusterDimension) continue;
+    shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
+    /* {0,1,1} is a wrong size, not the wish for none. */
+    if (!shape->cluster.x || !shape->cluster.y || !shape->cluster.z)
+      return cudaErrorInvalidClusterSize;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
+                                void **arguments) {
+  if (!config) return runtime_answer(cudaErrorInvalidValue);
+  LaunchShape shape = {.grid = from_dim3(config->gridDim),
+                       .block = from_dim3(config->blockDim),
+                       .dynamic_shared_bytes = config->dynamicSmemBytes};
+  cudaError_t error = runtime_read_attributes(config->attrs, config->numAttrs, &shape);
+  if (error != cudaSuccess) return runtime_answer(error);
+  return launch_function(function, shape, arguments, config->stream);
+}
+
+/* ---- What is known of a function ---- */
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  const FunctionTraits *traits = function_traits(entry);
+  memset(attributes, 0, sizeof *attributes);
+  attributes->sharedSizeBytes = traits->static_shared_bytes;
+  attributes->localSizeBytes = traits->local_bytes;
+  attributes->maxThreadsPerBlock = (int)traits->max_threads;
+  attributes->numRegs = (int)traits->registers;
+  attributes->ptxVersion = 90;
+  attributes->binaryVersion = 90;
+  attributes->maxDynamicSharedSizeBytes =
+      kernel->dynamic_shared_limit >= 0 ? kernel->dynamic_shared_limit
+                                        : SHARED_BYTES_UNASKED - (int)traits->static_shared_bytes;
+  attributes->preferredShmemCarveout = kernel->preferred_carveout;
+  Index3 required =
+      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
+  attributes->requiredClusterWidth = (int)required.x;
+  attributes->requiredClusterHeight = (int)required.y;
+  attributes->requiredClusterDepth = (int)required.z;
+  attributes->nonPortableClusterSizeAllowed = kernel->non_portable_cluster;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
+                                 int value) {
+  if (sticky != cudaSuccess) return runtime_answer(sticky);
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize:
+      if (value < 0 ||
+          (uint32_t)value + function_traits(entry)->static_shared_bytes > SHARED_BYTES_MOST) {
+        return runtime_answer(cudaErrorInvalidValue);
+      }
+      kernel->dynamic_shared_limit = value;
+      return cudaSuccess;
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+      kernel->preferred_carveout = value;
+      return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+      kernel->non_portable_cluster = value != 0;
+      return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
+      return cudaSuccess;
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth: {
+      if (value < 0) return runtime_answer(cudaErrorInvalidValue);
+      if (function_traits(entry)->required_cluster.x) /* the compiler has fixed it */
+        return runtime_answer(cudaErrorNotPermitted);
+      uint32_t *sizes[] = {&kernel->required_cluster.x, &kernel->required_cluster.y,
+                           &kernel->required_cluster.z};
+      *sizes[attribute - cudaFuncAttributeRequiredClusterWidth] = (uint32_t)value;
+      return cudaSuccess;
+    }
+    default:
+      return runtime_answer(cudaErrorInvalidValue);
+  }
+}
+cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
+                                 size_t *bytes) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  const FunctionTraits *traits = function_traits(entry);
+  if (index >= traits->parameter_count || !offset) return runtime_answer(cudaErrorInvalidValue);
+  *offset = traits->parameter_offsets[index];
+  if (bytes) *bytes = traits->parameter_sizes[index];
+  return cudaSuccess;
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+  Kernel *kernel = runtime_find_kernel(symbol);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *function = (cudaFunction_t)kernel;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
+  (void)config;
+  return runtime_answer(runtime_find_kernel(function) ? cudaSuccess
+                                                      : cudaErrorInvalidDeviceFunction);
+}
+
+int runtime_occupancy(const Kernel *kernel, const Function *entry, int threads,
+                      size_t dynamic_shared_bytes) {
+  const FunctionTraits *traits = function_traits(entry);
+  (void)kernel;
+  if (threads <= 0 || threads > (int)traits->max_threads) return 0;
+  size_t shared = traits->static_shared_bytes + dynamic_shared_bytes;
+  if (shared > SHARED_BYTES_MOST) return 0;
+  shared = (shared + SHARED_RESERVED_BYTES + 127) & ~(size_t)127;
+  int warps = (threads + LANES - 1) / LANES;
+  int blocks = BLOCKS_MULTIPROCESSOR;
+  int by_threads = THREADS_MULTIPROCESSOR / (warps * LANES);
+  int by_shared = SHARED_BYTES_MULTIPROCESSOR / (int)shared;
+  /* Registers are given out to a warp in steps of 256, 8 a thread. */
+  int registers = ((int)traits->registers + 7) & ~7;
+  int by_registers = REGISTERS_MULTIPROCESSOR / ((registers ? registers : 8) * LANES * warps);
+  if (by_threads < blocks) blocks = by_threads;
+  if (by_shared < blocks) blocks = by_shared;
+  if (by_registers < blocks) blocks = by_registers;
+  return blocks;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
+  (void)flags;
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *blocks = runtime_occupancy(kernel, entry, threads, dynamic_shared_bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                          int threads,
+                                                          size_t dynamic_shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
+                                                                dynamic_shared_bytes, 0);
+}
+
+enum { MULTIPROCESSORS = 132 };
+
+static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *config, int *ctas,
+                              int *blocks) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  *ctas = 1;
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+    *ctas = (int)(config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
+                  config->attrs[i].val.clusterDim.z);
+  }
+  int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
+  *blocks = runtime_occupancy(kernel, entry, threads, config->dynamicSmemBytes);
+  return *ctas > 0 ? cudaSuccess : cudaErrorInvalidClusterSize;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
+                                           const cudaLaunchConfig_t *config) {
+  int ctas, blocks;
+  cudaError_t error = cluster_of(function, config, &ctas, &blocks);
+  if (error == cudaSuccess) *clusters = MULTIPROCESSORS * blocks / ctas;
+  return runtime_answer(error);
+}
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
+                                                 const cudaLaunchConfig_t *config) {
+  Kernel *kernel = runtime_find_kernel(function);
+  if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
+  *size = kernel->non_portable_cluster ? CLUSTER_MOST : CLUSTER_PORTABLE;
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,
+                                                      int blocks, int threads) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
+  size_t least = 0, most = SHARED_BYTES_MOST; /* the most with which so many blocks still fit */
+  while (least < most) {
+    size_t middle = (least + most + 1) / 2;
+    if (runtime_occupancy(kernel, entry, threads, middle) >= blocks)
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  *bytes = least;
+  return cudaSuccess;
+}
+
+/* ---- Errors ---- */
+
+cudaError_t cudaGetLastError(void) {
+  cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+cudaError_t cudaPeekAtLastError(void) { return last_error; }
+
+cudaError_t cudaDeviceSynchronize(void) {
+  cudaError_t error = stream_wait_allowed();
+  return runtime_answer(error != cudaSuccess ? error : runtime_synchronise());
+}
+cudaError_t cudaDeviceReset(void) {
+  streams_drop_all();
+  device_output_flush();
+  last_error = fault_to_come = sticky = cudaSuccess;
+  return cudaSuccess;
+}

@@ -1,0 +1,159 @@
+/* runtime.h: the state behind the runtime's and the driver's calls. */
+#ifndef EMULATOR_RUNTIME_H
+#define EMULATOR_RUNTIME_H
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+
+#include "load/module.h"
+
+/* The one lock: calls may come from several host threads. Recursive, because calls use calls. */
+extern pthread_mutex_t runtime_lock;
+
+/* A fat binary, or a module that the driver API loaded. */
+typedef struct Image {
+  struct Image *next;
+  const void *container; /* NULL: text was given as such */
+  size_t container_bytes;
+  char *ptx;
+  Module *module;            /* loaded when it is first needed */
+  const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
+  char name[64];
+} Image;
+
+/* A kernel as the host knows it: the address of its stub, or a driver handle. */
+typedef struct Kernel {
+  struct Kernel *next;
+  Image *image;
+  const void *host_function;
+  const char *device_name;
+  const Function *entry; /* found when it is first needed */
+  int dynamic_shared_limit;
+  bool non_portable_cluster;
+  Index3 required_cluster; /* by cudaFuncSetAttribute; {0,0,0}: none */
+  int preferred_carveout;
+} Kernel;
+
+/* Every call returns through this: it keeps the last error, as the real runtime does. */
+cudaError_t runtime_answer(cudaError_t error);
+/* A call that waits for the device: prints the device's output and returns the sticky error. */
+cudaError_t runtime_synchronise(void);
+cudaError_t runtime_synchronised(void); /* the same, when the waiting has been done */
+bool runtime_has_fault(void);           /* of a kernel, told already or not */
+/* What a call that does not wait returns when a fault is already known: that fault. */
+cudaError_t runtime_known_fault(void);
+
+Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
+/* Loads the image's module; on failure says why on stderr and ends the program (exit 1). */
+Module *runtime_module(Image *image);
+const Function *runtime_entry(Kernel *kernel);
+Kernel *runtime_find_kernel(const void *function_or_handle);
+/* A kernel of an image that the program has loaded itself. NULL: it has none of that name. */
+Kernel *runtime_kernel_named(Image *image, const char *name);
+Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name);
+
+typedef struct {
+  Index3 grid, block, cluster; /* cluster {0,0,0}: none asked for */
+  size_t dynamic_shared_bytes;
+  bool cooperative;
+} LaunchShape;
+/* Would a launch of this shape be accepted? Fills in a cluster that was not asked for. */
+cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape);
+/* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
+ * `packed` holds them all. NULL: no memory. */
+uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
+                                  size_t packed_bytes);
+/* Checks a launch and gives it to the stream. */
+cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
+                           size_t packed_bytes, cudaStream_t stream);
+/* Runs a launch that was given to a stream. When it waits for another stream or the host, it is set
+ * aside, into *stalled; runtime_resume_launch goes on with it and tells whether it has ended. */
+cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
+                               Launch **stalled);
+bool runtime_resume_launch(Launch *launch, bool may_stall);
+void runtime_drop_launch(Launch *launch);
+/* Finds cluster and cooperation among a launch's attributes; the others are advice. */
+cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
+                                    LaunchShape *shape);
+/* The arguments of a launch in the driver's "extra" form; leaves both as they are without one. */
+void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes);
+/* A part of a __device__ or __constant__ variable. */
+cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
+/* How many CTAs of this shape fit on one multiprocessor. */
+int runtime_occupancy(const Kernel *kernel, const Function *entry, int threads,
+                      size_t dynamic_shared_bytes);
+
+/* ---- Work (runtime_work.c): what a stream is given and what a node of a graph holds ---- */
+typedef struct {
+  enum cudaGraphNodeType type;
+  union {
+    struct {
+      Kernel *kernel;
+      LaunchShape shape;
+      uint8_t *parameters; /* as the entry's .param list; belongs to the work */
+      void **pointers;     /* to each of them, made when a program asks for them */
+    } launch;
+    struct cudaMemcpy3DParms copy;
+    struct cudaMemsetParams fill;
+    struct cudaHostNodeParams host;
+    cudaGraph_t child; /* belongs to the work */
+    cudaEvent_t event;
+    struct cudaMemAllocNodeParams allocation;
+    void *freed;
+  };
+} Work;
+Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
+                  size_t height);
+cudaError_t work_check(Work *work);     /* what a call says at once about wrong arguments */
+cudaError_t work_run(const Work *work); /* all but kernels and graphs */
+bool work_copy(const Work *work, Work *copy);
+void work_free(Work *work);
+
+/* ---- Graphs (runtime_graph.c) ---- */
+typedef struct {
+  cudaGraphNode_t *nodes;
+  size_t count, capacity;
+} NodeList;
+void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
+void nodes_clear(NodeList *list);
+cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+                          const Work *work); /* takes the work over; NULL: no memory */
+/* Is there a node that nothing depends on and that is not one of these? */
+bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
+cudaGraph_t graph_clone(cudaGraph_t graph);
+/* Gives the work of its nodes to the stream, each behind what it depends on. */
+cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
+
+/* ---- Streams (runtime_stream.c) ---- */
+/* Runs the work at once, or notes it down when the stream is being captured, or lets it wait when a
+ * kernel before it has been set aside. Takes it over. */
+cudaError_t stream_submit(cudaStream_t stream, Work *work);
+cudaError_t stream_run(cudaStream_t stream, Work *work); /* without a look at captures */
+bool stream_is_busy(cudaStream_t stream);
+/* Until all that was given to the stream is done; to the legacy stream: to all that it waits for.
+ */
+void stream_drain(cudaStream_t stream);
+void streams_drain_all(void);
+void streams_drop_all(void);
+/* What a call that waits for the device, or that captures forbid, returns first: cudaSuccess, or
+ * the reason why it must not be called now. */
+cudaError_t stream_wait_allowed(void);
+cudaError_t stream_unsafe_allowed(void);
+bool stream_captures(cudaStream_t stream);
+void event_record_now(cudaEvent_t event);
+
+/* ---- Copies and fills (runtime_memory.c) ---- */
+cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
+void copy_run(const struct cudaMemcpy3DParms *copy);
+cudaError_t fill_check(const struct cudaMemsetParams *fill);
+void fill_run(const struct cudaMemsetParams *fill);
+
+/* device_attributes.c */
+bool device_attribute(int attribute, int *value);
+
+/* printf.c: what kernels printed is kept until the host synchronises, as on the real device. */
+void device_output_flush(void);
+
+#endif

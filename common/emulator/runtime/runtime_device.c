@@ -1,0 +1,194 @@
+/* runtime_device.c: the one device: what it is, limits, advice. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "runtime/runtime.h"
+
+/* ---- The device ---- */
+
+cudaError_t cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  return runtime_answer(device == 0 ? runtime_known_fault() : cudaErrorInvalidDevice);
+}
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
+  (void)device_flags, (void)flags;
+  return cudaSetDevice(device);
+}
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+  (void)flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+  *flags = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!value || !device_attribute((int)attribute, value)) {
+    return runtime_answer(cudaErrorInvalidValue);
+  }
+  return cudaSuccess;
+}
+
+static int attribute_value(enum cudaDeviceAttr attribute) {
+  int value = 0;
+  device_attribute((int)attribute, &value);
+  return value;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!p) return runtime_answer(cudaErrorInvalidValue);
+  memset(p, 0, sizeof *p);
+  strcpy(p->name, "Emulated sm_90a");
+  memcpy(p->uuid.bytes, "emulated sm_90a", 16);
+  p->totalGlobalMem = (size_t)143771 << 20;
+  p->sharedMemPerBlock = (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerBlock);
+  p->regsPerBlock = attribute_value(cudaDevAttrMaxRegistersPerBlock);
+  p->warpSize = attribute_value(cudaDevAttrWarpSize);
+  p->memPitch = (size_t)attribute_value(cudaDevAttrMaxPitch);
+  p->maxThreadsPerBlock = attribute_value(cudaDevAttrMaxThreadsPerBlock);
+  p->maxThreadsDim[0] = attribute_value(cudaDevAttrMaxBlockDimX);
+  p->maxThreadsDim[1] = attribute_value(cudaDevAttrMaxBlockDimY);
+  p->maxThreadsDim[2] = attribute_value(cudaDevAttrMaxBlockDimZ);
+  p->maxGridSize[0] = attribute_value(cudaDevAttrMaxGridDimX);
+  p->maxGridSize[1] = attribute_value(cudaDevAttrMaxGridDimY);
+  p->maxGridSize[2] = attribute_value(cudaDevAttrMaxGridDimZ);
+  p->totalConstMem = (size_t)attribute_value(cudaDevAttrTotalConstantMemory);
+  p->major = attribute_value(cudaDevAttrComputeCapabilityMajor);
+  p->minor = attribute_value(cudaDevAttrComputeCapabilityMinor);
+  p->textureAlignment = (size_t)attribute_value(cudaDevAttrTextureAlignment);
+  p->texturePitchAlignment = (size_t)attribute_value(cudaDevAttrTexturePitchAlignment);
+  p->multiProcessorCount = attribute_value(cudaDevAttrMultiProcessorCount);
+  p->integrated = attribute_value(cudaDevAttrIntegrated);
+  p->canMapHostMemory = attribute_value(cudaDevAttrCanMapHostMemory);
+  p->surfaceAlignment = (size_t)attribute_value(cudaDevAttrSurfaceAlignment);
+  p->concurrentKernels = attribute_value(cudaDevAttrConcurrentKernels);
+  p->ECCEnabled = attribute_value(cudaDevAttrEccEnabled);
+  p->asyncEngineCount = attribute_value(cudaDevAttrAsyncEngineCount);
+  p->unifiedAddressing = attribute_value(cudaDevAttrUnifiedAddressing);
+  p->memoryBusWidth = attribute_value(cudaDevAttrGlobalMemoryBusWidth);
+  p->l2CacheSize = attribute_value(cudaDevAttrL2CacheSize);
+  p->persistingL2CacheMaxSize = attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
+  p->maxThreadsPerMultiProcessor = attribute_value(cudaDevAttrMaxThreadsPerMultiProcessor);
+  p->streamPrioritiesSupported = attribute_value(cudaDevAttrStreamPrioritiesSupported);
+  p->globalL1CacheSupported = attribute_value(cudaDevAttrGlobalL1CacheSupported);
+  p->localL1CacheSupported = attribute_value(cudaDevAttrLocalL1CacheSupported);
+  p->sharedMemPerMultiprocessor =
+      (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
+  p->regsPerMultiprocessor = attribute_value(cudaDevAttrMaxRegistersPerMultiprocessor);
+  p->managedMemory = attribute_value(cudaDevAttrManagedMemory);
+  p->hostNativeAtomicSupported = attribute_value(cudaDevAttrHostNativeAtomicSupported);
+  p->pageableMemoryAccess = attribute_value(cudaDevAttrPageableMemoryAccess);
+  p->concurrentManagedAccess = attribute_value(cudaDevAttrConcurrentManagedAccess);
+  p->computePreemptionSupported = attribute_value(cudaDevAttrComputePreemptionSupported);
+  p->cooperativeLaunch = attribute_value(cudaDevAttrCooperativeLaunch);
+  p->sharedMemPerBlockOptin = (size_t)attribute_value(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  p->maxBlocksPerMultiProcessor = attribute_value(cudaDevAttrMaxBlocksPerMultiprocessor);
+  p->accessPolicyMaxWindowSize = attribute_value(cudaDevAttrMaxAccessPolicyWindowSize);
+  p->reservedSharedMemPerBlock = (size_t)attribute_value(cudaDevAttrReservedSharedMemoryPerBlock);
+  p->hostRegisterSupported = attribute_value(cudaDevAttrHostRegisterSupported);
+  p->memoryPoolsSupported = attribute_value(cudaDevAttrMemoryPoolsSupported);
+  p->clusterLaunch = attribute_value(cudaDevAttrClusterLaunch);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int *version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+  if (limit == cudaLimitMallocHeapSize && value > device_heap_size() && !device_heap_resize(value))
+    return runtime_answer(cudaErrorInvalidValue); /* it is in use */
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+  *value = limit == cudaLimitStackSize        ? 1024
+           : limit == cudaLimitPrintfFifoSize ? 8u << 20
+           : limit == cudaLimitMallocHeapSize ? device_heap_size()
+                                              : 0;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
+  (void)config;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  *can = 0;
+  return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *id, int room, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!id || room < 13) return runtime_answer(cudaErrorInvalidValue);
+  strcpy(id, "0000:00:00.0");
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+  if (!device || !id || !strstr(id, "00:00.0")) return runtime_answer(cudaErrorInvalidValue);
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
+  (void)properties;
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaSetValidDevices(int *devices, int count) {
+  return runtime_answer(devices && count == 1 && devices[0] == 0 ? cudaSuccess
+                                                                 : cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+  *config = cudaFuncCachePreferNone;
+  return cudaSuccess;
+}
+
+/* There is no other device to reach. */
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+  (void)peer, (void)flags;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  (void)peer;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int from,
+                                      int to) {
+  (void)value, (void)attribute, (void)from, (void)to;
+  return runtime_answer(cudaErrorInvalidDevice);
+}
+
+/* ---- Advice that changes nothing here, and small questions ---- */
+
+cudaError_t cudaProfilerStart(void) { return cudaSuccess; }
+cudaError_t cudaProfilerStop(void) { return cudaSuccess; }
+
+cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
+cudaError_t cudaMemAdvise(const void *address, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation location) {
+  (void)address, (void)bytes, (void)advice, (void)location;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaFuncGetName(const char **name, const void *function) {
+  Kernel *kernel = runtime_find_kernel(function);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *name = kernel->device_name;
+  return cudaSuccess;
+}

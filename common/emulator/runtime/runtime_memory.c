@@ -1,0 +1,389 @@
+/* runtime_memory.c: allocation and copies. Device memory is host memory here, so a copy is a
+ * memmove between checked ranges; streams keep the program's order by themselves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "runtime/runtime.h"
+
+#define TOTAL_BYTES ((size_t)143771 << 20)
+
+static bool within_device(const void *address, size_t bytes) {
+  const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
+  return allocation && bytes <= allocation->end - (uint64_t)(uintptr_t)address;
+}
+
+static cudaError_t allocate(void **address, size_t bytes) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (!address) return runtime_answer(cudaErrorInvalidValue);
+  if (bytes == 0) {
+    *address = NULL;
+    return cudaSuccess;
+  }
+  pthread_mutex_lock(&runtime_lock);
+  uint64_t found = bytes < TOTAL_BYTES ? memory_allocate(bytes) : 0;
+  pthread_mutex_unlock(&runtime_lock);
+  if (!found) return runtime_answer(cudaErrorMemoryAllocation);
+  *address = (void *)(uintptr_t)found;
+  return cudaSuccess;
+}
+static cudaError_t release(void *address) {
+  pthread_mutex_lock(&runtime_lock);
+  bool freed = memory_free((uint64_t)(uintptr_t)address);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(freed ? cudaSuccess : cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMalloc(void **address, size_t bytes) {
+  cudaError_t error = stream_unsafe_allowed();
+  return error != cudaSuccess ? runtime_answer(error) : allocate(address, bytes);
+}
+cudaError_t cudaFree(void *address) {
+  cudaError_t error = stream_unsafe_allowed();
+  if (error == cudaSuccess) error = runtime_synchronise();
+  return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
+}
+cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
+  *pitch = (width + 511) & ~(size_t)511;
+  return cudaMalloc(address, *pitch * height);
+}
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
+  *pitched = (struct cudaPitchedPtr){NULL, 0, extent.width, extent.height};
+  return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width,
+                         extent.height * extent.depth);
+}
+
+/* ---- Memory pools: every allocation is one of its own, so a pool is a name ---- */
+
+/* While a stream is captured the allocation belongs to the graph, and lives as long as the program:
+ * each launch of the graph finds it at the same address. */
+cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
+  cudaError_t error = allocate(address, bytes);
+  if (error != cudaSuccess || !stream_captures(stream)) return error;
+  Work work = {.type = cudaGraphNodeTypeMemAlloc,
+               .allocation = {.bytesize = bytes, .dptr = *address}};
+  return runtime_answer(stream_submit(stream, &work));
+}
+static void release_later(void *address) {
+  if (address) release(address);
+}
+cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
+  Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
+  if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
+  if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
+  cudaError_t error = runtime_known_fault();
+  return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
+}
+cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  if (!pool) return runtime_answer(cudaErrorInvalidValue);
+  return cudaMallocAsync(address, bytes, stream);
+}
+
+enum { POOL_ATTRIBUTES = 16 };
+struct CUmemPoolHandle_st {
+  uint64_t attributes[POOL_ATTRIBUTES];
+};
+static struct CUmemPoolHandle_st default_pool = {
+    .attributes = {[cudaMemPoolReuseFollowEventDependencies] = 1,
+                   [cudaMemPoolReuseAllowOpportunistic] = 1,
+                   [cudaMemPoolReuseAllowInternalDependencies] = 1}};
+static cudaMemPool_t current_pool = &default_pool;
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
+  if (!pool || !properties) return runtime_answer(cudaErrorInvalidValue);
+  *pool = malloc(sizeof **pool);
+  if (!*pool) return runtime_answer(cudaErrorMemoryAllocation);
+  **pool = default_pool;
+  (*pool)->attributes[cudaMemPoolAttrReleaseThreshold] = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  if (!pool || pool == &default_pool) return runtime_answer(cudaErrorInvalidValue);
+  if (current_pool == pool) current_pool = &default_pool;
+  free(pool);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  *pool = &default_pool;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  *pool = current_pool;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+  if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!pool) return runtime_answer(cudaErrorInvalidValue);
+  current_pool = pool;
+  return cudaSuccess;
+}
+static bool is_wide(enum cudaMemPoolAttr attribute) {
+  return attribute >= cudaMemPoolAttrReleaseThreshold; /* bytes; those before are switches */
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value) {
+  if (!pool || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
+    return runtime_answer(cudaErrorInvalidValue);
+  uint64_t number = 0;
+  memcpy(&number, value, is_wide(attribute) ? sizeof(uint64_t) : sizeof(int));
+  pool->attributes[attribute] = number;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
+                                    void *value) {
+  if (!pool || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
+    return runtime_answer(cudaErrorInvalidValue);
+  uint64_t number = pool->attributes[attribute];
+  memcpy(value, &number, is_wide(attribute) ? sizeof(uint64_t) : sizeof(int));
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
+  (void)bytes;
+  return runtime_answer(pool ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access,
+                                 size_t count) {
+  (void)access, (void)count;
+  return runtime_answer(pool ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                 struct cudaMemLocation *location) {
+  (void)location;
+  if (!flags || !pool) return runtime_answer(cudaErrorInvalidValue);
+  *flags = cudaMemAccessFlagsProtReadWrite;
+  return cudaSuccess;
+}
+
+/* ---- Host memory that the device may use ---- */
+
+cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
+  (void)flags;
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (!address) return runtime_answer(cudaErrorInvalidValue);
+  void *host = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
+  if (!host || !memory_register(host, bytes, false)) {
+    free(host);
+    return runtime_answer(cudaErrorMemoryAllocation);
+  }
+  memory_set_kind((uint64_t)(uintptr_t)host, MEMORY_OF_HOST);
+  *address = host;
+  return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void **address, size_t bytes) {
+  return cudaHostAlloc(address, bytes, 0);
+}
+cudaError_t cudaFreeHost(void *address) {
+  cudaError_t error = runtime_synchronise();
+  if (error != cudaSuccess || !address) return runtime_answer(error);
+  if (!memory_unregister(address)) return runtime_answer(cudaErrorInvalidValue);
+  free(address);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
+  (void)flags;
+  if (within_device(address, 1)) return runtime_answer(cudaErrorHostMemoryAlreadyRegistered);
+  if (!address || !memory_register(address, bytes, false))
+    return runtime_answer(cudaErrorInvalidValue);
+  memory_set_kind((uint64_t)(uintptr_t)address, MEMORY_OF_HOST);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void *address) {
+  return runtime_answer(memory_unregister(address) ? cudaSuccess
+                                                   : cudaErrorHostMemoryNotRegistered);
+}
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
+  (void)flags;
+  if (!within_device(host, 1)) return runtime_answer(cudaErrorInvalidValue);
+  *device = host;
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
+  if (!flags || !within_device(host, 1)) return runtime_answer(cudaErrorInvalidValue);
+  *flags = cudaHostAllocMapped;
+  return cudaSuccess;
+}
+cudaError_t cudaMallocManaged(void **address, size_t bytes, unsigned flags) {
+  (void)flags;
+  cudaError_t error = cudaMalloc(address, bytes);
+  if (error == cudaSuccess && *address)
+    memory_set_kind((uint64_t)(uintptr_t)*address, MEMORY_MANAGED);
+  return error;
+}
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
+  size_t used = memory_in_use();
+  *total_bytes = TOTAL_BYTES;
+  *free_bytes = used < TOTAL_BYTES ? TOTAL_BYTES - used : 0;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                     const void *address) {
+  memset(attributes, 0, sizeof *attributes);
+  const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
+  static const enum cudaMemoryType TYPES[] = {[MEMORY_OF_DEVICE] = cudaMemoryTypeDevice,
+                                              [MEMORY_OF_HOST] = cudaMemoryTypeHost,
+                                              [MEMORY_MANAGED] = cudaMemoryTypeManaged};
+  attributes->type = allocation ? TYPES[allocation->kind] : cudaMemoryTypeUnregistered;
+  attributes->device = allocation ? 0 : -2;
+  attributes->devicePointer = allocation ? (void *)(uintptr_t)address : NULL;
+  attributes->hostPointer =
+      allocation && allocation->kind == MEMORY_OF_DEVICE ? NULL : (void *)(uintptr_t)address;
+  return cudaSuccess;
+}
+
+/* ---- Copies and fills ---- */
+
+static cudaError_t check_copy(const void *to, const void *from, size_t bytes,
+                              enum cudaMemcpyKind kind) {
+  if (bytes == 0) return cudaSuccess;
+  if (!to || !from) return cudaErrorInvalidValue;
+  bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (kind == cudaMemcpyDefault) {
+    to_device = within_device(to, 1);
+    from_device = within_device(from, 1);
+  } else if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
+    return cudaErrorInvalidMemcpyDirection;
+  }
+  if ((to_device && !within_device(to, bytes)) || (from_device && !within_device(from, bytes))) {
+    return cudaErrorInvalidValue;
+  }
+  return cudaSuccess;
+}
+
+static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t slice,
+                    size_t row) {
+  return (char *)base->ptr + ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
+}
+
+cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
+  if (copy->srcArray || copy->dstArray) return cudaErrorNotSupported; /* there are no textures */
+  struct cudaExtent extent = copy->extent;
+  if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
+  bool rows = extent.height > 1 || extent.depth > 1;
+  if (rows && (extent.width > copy->dstPtr.pitch || extent.width > copy->srcPtr.pitch))
+    return cudaErrorInvalidPitchValue;
+  for (size_t slice = 0; slice < extent.depth; slice++)
+    for (size_t row = 0; row < extent.height; row++) {
+      cudaError_t error =
+          check_copy(row_at(&copy->dstPtr, copy->dstPos, slice, row),
+                     row_at(&copy->srcPtr, copy->srcPos, slice, row), extent.width, copy->kind);
+      if (error != cudaSuccess) return error;
+    }
+  return cudaSuccess;
+}
+void copy_run(const struct cudaMemcpy3DParms *copy) {
+  for (size_t slice = 0; slice < copy->extent.depth; slice++)
+    for (size_t row = 0; copy->extent.width && row < copy->extent.height; row++)
+      memmove(row_at(&copy->dstPtr, copy->dstPos, slice, row),
+              row_at(&copy->srcPtr, copy->srcPos, slice, row), copy->extent.width);
+}
+
+cudaError_t fill_check(const struct cudaMemsetParams *fill) {
+  unsigned bytes = fill->elementSize;
+  if (bytes != 1 && bytes != 2 && bytes != 4) return cudaErrorInvalidValue;
+  for (size_t row = 0; fill->width && row < fill->height; row++)
+    if (!within_device((char *)fill->dst + row * fill->pitch, fill->width * bytes))
+      return cudaErrorInvalidValue;
+  return cudaSuccess;
+}
+void fill_run(const struct cudaMemsetParams *fill) {
+  unsigned bytes = fill->elementSize;
+  for (size_t row = 0; fill->width && row < fill->height; row++) {
+    char *to = (char *)fill->dst + row * fill->pitch;
+    if (bytes == 1) memset(to, (int)fill->value, fill->width);
+    for (size_t i = 0; bytes > 1 && i < fill->width; i++)
+      memcpy(to + i * bytes, &fill->value, bytes);
+  }
+}
+
+/* A copy whose call waits for the device first. */
+static cudaError_t copy_now(Work work) {
+  stream_drain(NULL);
+  cudaError_t error = runtime_synchronised();
+  return runtime_answer(error != cudaSuccess ? error : stream_submit(NULL, &work));
+}
+static Work work_of_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind) {
+  Work work = work_of_copy(to, from, width, kind);
+  work.copy.dstPtr.pitch = to_pitch;
+  work.copy.srcPtr.pitch = from_pitch;
+  work.copy.dstPtr.ysize = work.copy.srcPtr.ysize = work.copy.extent.height = height;
+  return work;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  return copy_now(work_of_copy(to, from, bytes, kind));
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  Work work = work_of_copy(to, from, bytes, kind);
+  return runtime_answer(stream_submit(stream, &work));
+}
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
+                           size_t bytes) {
+  if (to_device || from_device) return runtime_answer(cudaErrorInvalidDevice);
+  return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream) {
+  if (to_device || from_device) return runtime_answer(cudaErrorInvalidDevice);
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width, size_t height, enum cudaMemcpyKind kind) {
+  if (width > to_pitch || width > from_pitch) return runtime_answer(cudaErrorInvalidPitchValue);
+  return copy_now(work_of_rows(to, to_pitch, from, from_pitch, width, height, kind));
+}
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  if (width > to_pitch || width > from_pitch) return runtime_answer(cudaErrorInvalidPitchValue);
+  Work work = work_of_rows(to, to_pitch, from, from_pitch, width, height, kind);
+  return runtime_answer(stream_submit(stream, &work));
+}
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *params};
+  return runtime_answer(stream_submit(stream, &work));
+}
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  return copy_now((Work){.type = cudaGraphNodeTypeMemcpy, .copy = *params});
+}
+
+/* cudaMemset does not wait for the device, so it reports only what is known already. */
+cudaError_t cudaMemset2DAsync(void *address, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  Work work = work_of_fill(address, pitch, (unsigned char)value, 1, width, height);
+  return runtime_answer(stream_submit(stream, &work));
+}
+cudaError_t cudaMemset2D(void *address, size_t pitch, int value, size_t width, size_t height) {
+  return cudaMemset2DAsync(address, pitch, value, width, height, NULL);
+}
+cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t stream) {
+  return cudaMemset2DAsync(address, bytes, value, bytes, 1, stream);
+}
+cudaError_t cudaMemset(void *address, int value, size_t bytes) {
+  return cudaMemsetAsync(address, value, bytes, NULL);
+}
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
+                              cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
+  for (size_t slice = 0; error == cudaSuccess && slice < extent.depth; slice++)
+    error = cudaMemset2DAsync((char *)to.ptr + slice * to.pitch * to.ysize, to.pitch, value,
+                              extent.width, extent.height, stream);
+  return error;
+}
+cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
+  return cudaMemset3DAsync(to, value, extent, NULL);
+}
+cudaError_t cudaMemPrefetchAsync(const void *address, size_t bytes, struct cudaMemLocation location,
+                                 unsigned flags, cudaStream_t stream) {
+  (void)location, (void)flags, (void)stream;
+  return runtime_answer(within_device(address, bytes) ? cudaSuccess : cudaErrorInvalidValue);
+}

@@ -1,0 +1,669 @@
+/* runtime_stream.c: streams, events, and the capture of streams into graphs.
+ *
+ * As a rule work is done when the call that gives it to a stream returns. Only a kernel that polls
+ * global memory for what another stream or the host will write is set aside; what is given to its
+ * stream then waits behind it, and whoever waits for the stream lets it go on.
+ *
+ * A stream that is being captured notes its work down as nodes of a graph instead; each depends on
+ * the stream's last nodes, and events carry those from stream to stream. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/runtime.h"
+
+typedef struct Capture {
+  struct Capture *next;
+  unsigned long long id;
+  cudaGraph_t graph;
+  bool graph_is_callers; /* cudaStreamBeginCaptureToGraph */
+  enum cudaStreamCaptureMode mode;
+  cudaStream_t origin;
+  pthread_t thread;
+  bool invalid;
+} Capture;
+
+typedef struct Waiting {
+  struct Waiting *next;
+  unsigned long long order; /* in which the program gave it to its stream */
+  Work work;
+  Launch *launch; /* a kernel that has begun */
+} Waiting;
+
+struct CUstream_st {
+  struct CUstream_st *next;
+  unsigned flags;
+  int priority;
+  unsigned long long id;
+  Capture *capture;
+  NodeList last;  /* the nodes that what comes next depends on */
+  Waiting *queue; /* the first may have begun */
+};
+
+struct CUevent_st {
+  bool recorded, timed;
+  struct timespec time;
+  unsigned waiting;           /* records that wait in queues */
+  unsigned long long capture; /* in which it was recorded last, 0: in none */
+  NodeList last;
+};
+
+static Capture *captures;
+static struct CUstream_st *streams;
+static unsigned long long stream_count, capture_count;
+static struct CUstream_st legacy = {.id = 1};
+static _Thread_local struct CUstream_st per_thread = {.id = 2};
+static _Thread_local enum cudaStreamCaptureMode thread_mode; /* global: nothing is let through */
+
+static cudaStream_t resolve(cudaStream_t stream) {
+  if (!stream || stream == cudaStreamLegacy) return &legacy;
+  return stream == cudaStreamPerThread ? &per_thread : stream;
+}
+
+static void enlist(cudaStream_t stream) {
+  for (cudaStream_t each = streams; each; each = each->next)
+    if (each == stream) return;
+  stream->next = streams;
+  streams = stream;
+}
+
+static void unlist(cudaStream_t stream) {
+  for (cudaStream_t *link = &streams; *link; link = &(*link)->next)
+    if (*link == stream) {
+      *link = stream->next;
+      return;
+    }
+}
+
+static Capture *capture_of_id(unsigned long long id) {
+  Capture *capture = captures;
+  while (capture && capture->id != id) capture = capture->next;
+  return capture;
+}
+
+/* ---- What captures forbid ---- */
+
+/* A call that works on the legacy stream waits for all blocking streams, captured ones too. */
+static cudaError_t legacy_allowed(void) {
+  cudaError_t error = cudaSuccess;
+  for (cudaStream_t each = streams; each; each = each->next) {
+    if (!each->capture || each->flags & cudaStreamNonBlocking) continue;
+    if (each->capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    each->capture->invalid = true;
+    error = cudaErrorStreamCaptureImplicit;
+  }
+  return error;
+}
+
+cudaError_t stream_wait_allowed(void) {
+  cudaError_t error = cudaSuccess;
+  for (Capture *capture = captures; capture; capture = capture->next) {
+    capture->invalid = true;
+    error = cudaErrorStreamCaptureUnsupported;
+  }
+  return error;
+}
+
+cudaError_t stream_unsafe_allowed(void) {
+  cudaError_t error = cudaSuccess;
+  if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  for (Capture *capture = captures; capture; capture = capture->next) {
+    bool own = pthread_equal(capture->thread, pthread_self());
+    bool concerned = capture->mode == cudaStreamCaptureModeGlobal
+                         ? own || thread_mode == cudaStreamCaptureModeGlobal
+                         : capture->mode == cudaStreamCaptureModeThreadLocal && own;
+    if (!concerned) continue;
+    capture->invalid = true;
+    error = cudaErrorStreamCaptureUnsupported;
+  }
+  return error;
+}
+
+bool stream_captures(cudaStream_t stream) { return resolve(stream)->capture != NULL; }
+
+/* ---- Work that waits ---- */
+
+static bool is_blocking(cudaStream_t stream) {
+  return stream != &legacy && !(stream->flags & cudaStreamNonBlocking);
+}
+
+/* The legacy stream and blocking streams wait for each other's earlier work. */
+static bool may_start(cudaStream_t stream, unsigned long long order) {
+  if (is_blocking(stream)) return !legacy.queue || legacy.queue->order >= order;
+  for (cudaStream_t each = streams; stream == &legacy && each; each = each->next)
+    if (is_blocking(each) && each->queue && each->queue->order < order) return false;
+  return true;
+}
+
+static bool may_run(cudaStream_t stream, const Work *work, unsigned long long order) {
+  if (work->type == cudaGraphNodeTypeWaitEvent && work->event->waiting) return false;
+  return may_start(stream, order);
+}
+
+static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch,
+                           unsigned long long order) {
+  Waiting *waiting = calloc(1, sizeof *waiting);
+  if (!waiting) return cudaErrorMemoryAllocation;
+  *waiting = (Waiting){.order = order, .work = *work, .launch = launch};
+  if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
+  if (stream != &legacy) enlist(stream);
+  Waiting **end = &stream->queue;
+  while (*end) end = &(*end)->next;
+  *end = waiting;
+  return cudaSuccess;
+}
+
+static void dequeue(cudaStream_t stream) {
+  Waiting *first = stream->queue;
+  stream->queue = first->next;
+  if (first->work.type == cudaGraphNodeTypeEventRecord) first->work.event->waiting--;
+  work_free(&first->work);
+  free(first);
+}
+
+/* Does what can be done of the queue now. True: something has happened. */
+static bool advance(cudaStream_t stream) {
+  bool moved = false;
+  for (Waiting *first; (first = stream->queue) != NULL; moved = true) {
+    if (first->launch) {
+      uint32_t before = launch_finished_clusters(first->launch);
+      if (!runtime_resume_launch(first->launch, true))
+        return moved || launch_finished_clusters(first->launch) != before;
+    } else if (!may_run(stream, &first->work, first->order)) {
+      return moved;
+    } else if (first->work.type == cudaGraphNodeTypeKernel) {
+      runtime_run_launch(first->work.launch.kernel, first->work.launch.shape,
+                         first->work.launch.parameters, &first->launch);
+      if (first->launch) return true;
+    } else {
+      work_run(&first->work);
+    }
+    dequeue(stream);
+  }
+  return moved;
+}
+
+static bool advance_all(void) {
+  bool moved = advance(&legacy);
+  for (cudaStream_t each = streams; each; each = each->next) moved |= advance(each);
+  return moved;
+}
+
+static void drop_queue(cudaStream_t stream) {
+  while (stream->queue) {
+    if (stream->queue->launch) runtime_drop_launch(stream->queue->launch);
+    dequeue(stream);
+  }
+}
+void streams_drop_all(void) {
+  drop_queue(&legacy);
+  for (cudaStream_t each = streams; each; each = each->next) drop_queue(each);
+}
+
+/* Nobody moves any more: the kernel that waits goes on until it moves or counts as hanging. */
+static bool insist(cudaStream_t stream) {
+  if (!stream->queue || !stream->queue->launch) return false;
+  runtime_resume_launch(stream->queue->launch, false);
+  dequeue(stream);
+  return true;
+}
+static bool insist_on_any(void) {
+  bool any = insist(&legacy);
+  for (cudaStream_t each = streams; !any && each; each = each->next) any = insist(each);
+  return any;
+}
+
+static bool is_done(cudaStream_t stream) {
+  bool done = !stream->queue;
+  for (cudaStream_t each = streams; stream == &legacy && done && each; each = each->next)
+    done = !is_blocking(each) || !each->queue;
+  return done;
+}
+static bool all_are_done(void) {
+  bool done = !legacy.queue;
+  for (cudaStream_t each = streams; done && each; each = each->next) done = !each->queue;
+  return done;
+}
+
+static void drain(cudaStream_t stream, cudaEvent_t event) {
+  pthread_mutex_lock(&runtime_lock);
+  for (;;) {
+    bool done = stream ? is_done(stream) : event ? !event->waiting : all_are_done();
+    if (done) break;
+    if (runtime_has_fault()) {
+      streams_drop_all();
+      break;
+    }
+    if (!advance_all() && !insist_on_any()) break; /* an event that nobody will record */
+  }
+  pthread_mutex_unlock(&runtime_lock);
+}
+void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
+void streams_drain_all(void) { drain(NULL, NULL); }
+bool stream_is_busy(cudaStream_t stream) { return !is_done(resolve(stream)); }
+
+cudaError_t stream_run(cudaStream_t stream, Work *work) {
+  static unsigned long long works;
+  unsigned long long order = ++works;
+  Launch *launch = NULL;
+  cudaError_t error = cudaSuccess;
+  stream = resolve(stream);
+  if (stream->queue || !may_run(stream, work, order)) {
+    if (work->type != cudaGraphNodeTypeGraph) return enqueue(stream, work, NULL, order);
+    error = graph_run(work->child, stream);
+  } else if (work->type == cudaGraphNodeTypeGraph) {
+    error = graph_run(work->child, stream);
+  } else if (work->type == cudaGraphNodeTypeKernel) {
+    error = runtime_run_launch(work->launch.kernel, work->launch.shape, work->launch.parameters,
+                               &launch);
+    if (launch) return enqueue(stream, work, launch, order);
+  } else {
+    error = work_run(work);
+  }
+  work_free(work);
+  return error;
+}
+
+cudaError_t stream_submit(cudaStream_t stream, Work *work) {
+  pthread_mutex_lock(&runtime_lock);
+  stream = resolve(stream);
+  Capture *capture = stream->capture;
+  cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess && stream == &legacy) error = legacy_allowed();
+  if (error == cudaSuccess && capture && capture->invalid)
+    error = cudaErrorStreamCaptureInvalidated;
+  if (error == cudaSuccess) error = work_check(work);
+  if (error != cudaSuccess) {
+    work_free(work);
+  } else if (!capture) {
+    error = stream_run(stream, work);
+  } else {
+    cudaGraphNode_t node = graph_add(capture->graph, stream->last.nodes, stream->last.count, work);
+    nodes_clear(&stream->last);
+    if (node) nodes_add(&stream->last, node);
+    if (!node) error = cudaErrorMemoryAllocation;
+  }
+  pthread_mutex_unlock(&runtime_lock);
+  return error;
+}
+
+/* ---- Streams ---- */
+
+static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph);
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (!stream || flags > cudaStreamNonBlocking) return runtime_answer(cudaErrorInvalidValue);
+  *stream = calloc(1, sizeof **stream);
+  if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
+  pthread_mutex_lock(&runtime_lock);
+  **stream = (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + stream_count++};
+  enlist(*stream);
+  pthread_mutex_unlock(&runtime_lock);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (resolve(stream) != stream) return runtime_answer(cudaErrorInvalidResourceHandle);
+  stream_drain(stream);
+  pthread_mutex_lock(&runtime_lock);
+  drop_queue(stream);
+  if (stream->capture && stream->capture->origin == stream) {
+    cudaGraph_t none;
+    stream->capture->invalid = true;
+    end_capture(stream, &none);
+  }
+  unlist(stream);
+  nodes_clear(&stream->last);
+  free(stream->last.nodes);
+  free(stream);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(runtime_known_fault());
+}
+
+/* May a call ask for the state of this stream? */
+static cudaError_t ask(cudaStream_t stream) {
+  if (stream->capture) {
+    stream->capture->invalid = true;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return stream == &legacy ? legacy_allowed() : cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  cudaError_t error = ask(resolve(stream));
+  if (error != cudaSuccess) return runtime_answer(error);
+  stream_drain(stream);
+  return runtime_answer(runtime_synchronised());
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  cudaError_t error = ask(resolve(stream));
+  if (error != cudaSuccess) return runtime_answer(error);
+  pthread_mutex_lock(&runtime_lock);
+  if (stream_is_busy(stream)) advance_all();
+  pthread_mutex_unlock(&runtime_lock);
+  if (stream_is_busy(stream) && !runtime_has_fault()) return cudaErrorNotReady;
+  return runtime_answer(runtime_synchronised());
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+  *flags = resolve(stream)->flags;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+  *priority = resolve(stream)->priority;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+  *id = resolve(stream)->id;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+  (void)stream;
+  *device = 0;
+  return cudaSuccess;
+}
+/* Attributes are advice: cache windows, priorities, how streams synchronise. */
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue *value) {
+  (void)stream, (void)attribute, (void)value;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue *value) {
+  memset(value, 0, sizeof *value);
+  if (attribute == cudaLaunchAttributePriority) value->priority = resolve(stream)->priority;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  (void)to, (void)from;
+  return runtime_answer(runtime_known_fault());
+}
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *address, size_t bytes,
+                                     unsigned flags) {
+  (void)stream, (void)address, (void)bytes, (void)flags;
+  return runtime_answer(runtime_known_fault());
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+  Work work = {.type = cudaGraphNodeTypeHost, .host = {function, data}};
+  return runtime_answer(stream_submit(stream, &work));
+}
+
+typedef struct {
+  cudaStream_t stream;
+  cudaStreamCallback_t function;
+  void *data;
+} Callback;
+static void call_back(void *argument) {
+  Callback *callback = argument;
+  callback->function(callback->stream, runtime_known_fault(), callback->data);
+  free(callback);
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
+                                  unsigned flags) {
+  if (!function || flags) return runtime_answer(cudaErrorInvalidValue);
+  if (stream_captures(stream)) {
+    resolve(stream)->capture->invalid = true;
+    return runtime_answer(cudaErrorStreamCaptureUnsupported);
+  }
+  Callback *callback = malloc(sizeof *callback); /* the call may have to wait */
+  if (!callback) return runtime_answer(cudaErrorMemoryAllocation);
+  *callback = (Callback){stream, function, data};
+  return cudaLaunchHostFunc(stream, call_back, callback);
+}
+
+/* ---- Events: times of the host's clock ---- */
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (!event) return runtime_answer(cudaErrorInvalidValue);
+  *event = calloc(1, sizeof **event);
+  if (!*event) return runtime_answer(cudaErrorMemoryAllocation);
+  (*event)->timed = !(flags & cudaEventDisableTiming);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (event->waiting) drain(NULL, event);
+  free(event->last.nodes);
+  free(event);
+  return runtime_answer(runtime_known_fault());
+}
+
+void event_record_now(cudaEvent_t event) {
+  clock_gettime(CLOCK_MONOTONIC, &event->time);
+  event->recorded = true;
+  event->capture = 0;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  stream = resolve(stream);
+  Capture *capture = stream->capture;
+  if (!capture || flags & cudaEventRecordExternal) {
+    Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
+    return runtime_answer(stream_submit(stream, &work));
+  }
+  if (capture->invalid) return runtime_answer(cudaErrorStreamCaptureInvalidated);
+  event->capture = capture->id;
+  nodes_clear(&event->last);
+  for (size_t i = 0; i < stream->last.count; i++) nodes_add(&event->last, stream->last.nodes[i]);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
+
+/* In a capture the wait is a dependency; a stream that waits for a captured event joins. */
+static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
+  Capture *theirs = capture_of_id(event->capture);
+  if (stream->capture && stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
+  if (!theirs) {
+    stream->capture->invalid = true;
+    return cudaErrorStreamCaptureIsolation;
+  }
+  if (theirs->invalid) return cudaErrorStreamCaptureInvalidated;
+  if (stream == &legacy) return cudaErrorStreamCaptureImplicit;
+  if (stream->capture && stream->capture != theirs) {
+    stream->capture->invalid = theirs->invalid = true;
+    return cudaErrorStreamCaptureMerge;
+  }
+  stream->capture = theirs;
+  enlist(stream);
+  for (size_t i = 0; i < event->last.count; i++) nodes_add(&stream->last, event->last.nodes[i]);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  stream = resolve(stream);
+  if (flags & cudaEventWaitExternal) {
+    Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+    return runtime_answer(stream_submit(stream, &work));
+  }
+  if (!stream->capture && !capture_of_id(event->capture)) {
+    if (!event->waiting) return runtime_answer(runtime_known_fault());
+    Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+    return runtime_answer(stream_submit(stream, &work));
+  }
+  pthread_mutex_lock(&runtime_lock);
+  cudaError_t error = wait_for_captured(stream, event);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(error);
+}
+
+static cudaError_t ask_event(cudaEvent_t event) {
+  Capture *capture = capture_of_id(event->capture);
+  if (!capture) return cudaSuccess;
+  capture->invalid = true;
+  return cudaErrorCapturedEvent;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  cudaError_t error = ask_event(event);
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (event->waiting) drain(NULL, event);
+  return runtime_answer(runtime_synchronised());
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  cudaError_t error = ask_event(event);
+  if (error == cudaSuccess) error = stream_unsafe_allowed();
+  if (error != cudaSuccess) return runtime_answer(error);
+  pthread_mutex_lock(&runtime_lock);
+  if (event->waiting) advance_all();
+  pthread_mutex_unlock(&runtime_lock);
+  if (event->waiting && !runtime_has_fault()) return cudaErrorNotReady;
+  return runtime_answer(runtime_synchronised());
+}
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin || !end || !begin->recorded || !end->recorded || !begin->timed || !end->timed) {
+    return runtime_answer(cudaErrorInvalidResourceHandle);
+  }
+  double seconds = (double)(end->time.tv_sec - begin->time.tv_sec) +
+                   (double)(end->time.tv_nsec - begin->time.tv_nsec) * 1e-9;
+  *milliseconds = (float)(seconds * 1e3);
+  return runtime_answer(runtime_known_fault());
+}
+
+/* ---- Capture ---- */
+
+static cudaError_t begin_capture(cudaStream_t stream, cudaGraph_t graph,
+                                 enum cudaStreamCaptureMode mode) {
+  if (stream == &legacy) return cudaErrorStreamCaptureUnsupported;
+  if (stream->capture) return cudaErrorIllegalState;
+  if (mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
+  Capture *capture = calloc(1, sizeof *capture);
+  if (!capture) return cudaErrorMemoryAllocation;
+  capture->graph_is_callers = graph != NULL;
+  capture->graph = graph;
+  if (!graph && cudaGraphCreate(&capture->graph, 0) != cudaSuccess) {
+    free(capture);
+    return cudaErrorMemoryAllocation;
+  }
+  capture->id = ++capture_count;
+  capture->mode = mode;
+  capture->origin = stream;
+  capture->thread = pthread_self();
+  capture->next = captures;
+  captures = capture;
+  stream->capture = capture;
+  nodes_clear(&stream->last);
+  enlist(stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+  pthread_mutex_lock(&runtime_lock);
+  cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess) error = begin_capture(resolve(stream), NULL, mode);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(error);
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t *dependencies,
+                                          const cudaGraphEdgeData *edges, size_t count,
+                                          enum cudaStreamCaptureMode mode) {
+  (void)edges;
+  if (!graph || (count && !dependencies)) return runtime_answer(cudaErrorInvalidValue);
+  pthread_mutex_lock(&runtime_lock);
+  stream = resolve(stream);
+  cudaError_t error = begin_capture(stream, graph, mode);
+  for (size_t i = 0; error == cudaSuccess && i < count; i++)
+    nodes_add(&stream->last, dependencies[i]);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(error);
+}
+
+static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
+  Capture *capture = stream->capture;
+  *graph = NULL;
+  if (!capture) return cudaErrorIllegalState;
+  if (capture->origin != stream) {
+    capture->invalid = true;
+    return cudaErrorStreamCaptureUnmatched;
+  }
+  if (capture->mode != cudaStreamCaptureModeRelaxed &&
+      !pthread_equal(capture->thread, pthread_self()))
+    return cudaErrorStreamCaptureWrongThread;
+  cudaError_t error = capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+  if (error == cudaSuccess && !capture->graph_is_callers &&
+      graph_has_other_ends(capture->graph, &stream->last))
+    error = cudaErrorStreamCaptureUnjoined;
+  for (cudaStream_t each = streams; each; each = each->next)
+    if (each->capture == capture) {
+      each->capture = NULL;
+      nodes_clear(&each->last);
+    }
+  unlist(&per_thread);
+  Capture **link = &captures;
+  while (*link != capture) link = &(*link)->next;
+  *link = capture->next;
+  if (error == cudaSuccess)
+    *graph = capture->graph;
+  else if (!capture->graph_is_callers)
+    cudaGraphDestroy(capture->graph);
+  free(capture);
+  return error;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+  if (!graph) return runtime_answer(cudaErrorInvalidValue);
+  pthread_mutex_lock(&runtime_lock);
+  cudaError_t error = end_capture(resolve(stream), graph);
+  pthread_mutex_unlock(&runtime_lock);
+  return runtime_answer(error);
+}
+
+static enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
+  if (!stream->capture) return cudaStreamCaptureStatusNone;
+  return stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                  : cudaStreamCaptureStatusActive;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+  if (!status) return runtime_answer(cudaErrorInvalidValue);
+  stream = resolve(stream);
+  if (stream == &legacy) {
+    cudaError_t error = legacy_allowed();
+    if (error != cudaSuccess) return runtime_answer(error);
+  }
+  *status = status_of(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *count) {
+  cudaError_t error = cudaStreamIsCapturing(stream, status);
+  if (error != cudaSuccess || *status != cudaStreamCaptureStatusActive) return error;
+  stream = resolve(stream);
+  if (id) *id = stream->capture->id;
+  if (graph) *graph = stream->capture->graph;
+  if (dependencies) *dependencies = stream->last.nodes;
+  if (edges) *edges = NULL;
+  if (count) *count = stream->last.count;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
+                                                const cudaGraphEdgeData *edges, size_t count,
+                                                unsigned flags) {
+  (void)edges;
+  stream = resolve(stream);
+  if (!stream->capture) return runtime_answer(cudaErrorIllegalState);
+  if (stream->capture->invalid) return runtime_answer(cudaErrorStreamCaptureInvalidated);
+  if (flags == cudaStreamSetCaptureDependencies) nodes_clear(&stream->last);
+  for (size_t i = 0; i < count; i++) nodes_add(&stream->last, dependencies[i]);
+  return cudaSuccess;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+  if (!mode || *mode > cudaStreamCaptureModeRelaxed) return runtime_answer(cudaErrorInvalidValue);
+  enum cudaStreamCaptureMode old = thread_mode;
+  thread_mode = *mode;
+  *mode = old;
+  return cudaSuccess;
+}

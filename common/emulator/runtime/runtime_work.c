@@ -1,0 +1,79 @@
+/* runtime_work.c: work for the device: launches, copies, fills, calls of the host and the rest. A
+ * stream runs it at once; a graph keeps it in its nodes and runs it whenever it is launched. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  Work work = {.type = cudaGraphNodeTypeMemcpy};
+  work.copy.dstPtr = (struct cudaPitchedPtr){to, bytes, bytes, 1};
+  work.copy.srcPtr = (struct cudaPitchedPtr){(void *)(uintptr_t)from, bytes, bytes, 1};
+  work.copy.extent = (struct cudaExtent){bytes, 1, 1};
+  work.copy.kind = kind;
+  return work;
+}
+
+Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
+                  size_t height) {
+  Work work = {.type = cudaGraphNodeTypeMemset};
+  work.fill = (struct cudaMemsetParams){address, pitch, value, element_bytes, width, height};
+  return work;
+}
+
+cudaError_t work_check(Work *work) {
+  switch (work->type) {
+    case cudaGraphNodeTypeMemcpy:
+      return copy_check(&work->copy);
+    case cudaGraphNodeTypeMemset:
+      return fill_check(&work->fill);
+    case cudaGraphNodeTypeHost:
+      return work->host.fn ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaGraphNodeTypeGraph:
+      return work->child ? cudaSuccess : cudaErrorInvalidValue;
+    case cudaGraphNodeTypeEventRecord:
+    case cudaGraphNodeTypeWaitEvent:
+      return work->event ? cudaSuccess : cudaErrorInvalidValue;
+    default:
+      return cudaSuccess;
+  }
+}
+
+cudaError_t work_run(const Work *work) {
+  switch (work->type) {
+    case cudaGraphNodeTypeMemcpy:
+      copy_run(&work->copy);
+      break;
+    case cudaGraphNodeTypeMemset:
+      fill_run(&work->fill);
+      break;
+    case cudaGraphNodeTypeHost:
+      work->host.fn(work->host.userData);
+      break;
+    case cudaGraphNodeTypeEventRecord:
+      event_record_now(work->event);
+      break;
+    default: /* allocations live as long as their graph; waits and empty nodes do nothing */
+      break;
+  }
+  return cudaSuccess;
+}
+
+bool work_copy(const Work *work, Work *copy) {
+  *copy = *work;
+  if (work->type == cudaGraphNodeTypeGraph) return (copy->child = graph_clone(work->child)) != NULL;
+  if (work->type != cudaGraphNodeTypeKernel) return true;
+  copy->launch.pointers = NULL;
+  copy->launch.parameters = runtime_gather_arguments(runtime_entry(work->launch.kernel), NULL,
+                                                     work->launch.parameters, SIZE_MAX);
+  return copy->launch.parameters != NULL;
+}
+
+void work_free(Work *work) {
+  if (work->type == cudaGraphNodeTypeGraph) cudaGraphDestroy(work->child);
+  if (work->type == cudaGraphNodeTypeKernel) {
+    free(work->launch.parameters);
+    free(work->launch.pointers);
+  }
+  work->type = cudaGraphNodeTypeEmpty;
+}

@@ -1,0 +1,439 @@
+/* mma.c: the tensor instructions of one warp: mma.sync, ldmatrix, stmatrix, movmatrix.
+ *
+ * A matrix is spread over the lanes' registers in one pattern for all types: with P numbers to a
+ * 32-bit register, lane 4g+t holds in register r of A row g (g+8 in odd registers) the numbers
+ * from column (r/2)*4P + tP on, in register r of B column g from row r*4P + tP on, and of C and D
+ * row g (g+8 in the second half) the columns 2t and 2t+1. Only m8n8k4 has its own. */
+#include "tensor_core/mma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+
+enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_REGISTERS = 8 };
+
+/* ---- Modifiers ---- */
+
+bool read_number_format(const char *word, NumberFormat *format) {
+  static const struct {
+    const char *name;
+    NumberFormat format;
+  } names[] = {{"f16", NUMBER_F16},   {"bf16", NUMBER_BF16}, {"tf32", NUMBER_TF32},
+               {"e4m3", NUMBER_E4M3}, {"e5m2", NUMBER_E5M2}, {"s8", NUMBER_S8},
+               {"u8", NUMBER_U8},     {"s4", NUMBER_S4},     {"u4", NUMBER_U4},
+               {"b1", NUMBER_B1},     {"f64", NUMBER_F64}};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(word, names[i].name) == 0) {
+      *format = names[i].format;
+      return true;
+    }
+  return false;
+}
+
+bool read_result_format(const char *word, ResultFormat *format) {
+  static const char *const names[] = {"f32", "f16", "s32", "f64"};
+  for (int i = 0; i < 4; i++)
+    if (strcmp(word, names[i]) == 0) {
+      *format = (ResultFormat)i;
+      return true;
+    }
+  return false;
+}
+
+/* The dense depths of each width of number: m16n8k(256/bits) and half of it, and the small ones. */
+static bool shape_exists(const MmaForm *form) {
+  const int full = form->a == NUMBER_F64 ? 16 : 256 / (int)number_bits(form->a);
+  const int depth = form->sparse ? form->depth / 2 : form->depth;
+  if (form->columns != 8) return false;
+  if (form->a == NUMBER_F64)
+    return !form->sparse && ((form->rows == 8 && depth == 4) ||
+                             (form->rows == 16 && (depth == 4 || depth == 8 || depth == 16)));
+  if (form->rows == 16) return depth == full || depth == full / 2;
+  if (form->sparse || form->rows != 8) return false;
+  if (form->a == NUMBER_F16) return depth == 4;
+  return form->d == RESULT_S32 && depth == full / 2;
+}
+
+static FloatRule rule_of(const MmaForm *form) {
+  FloatRule rule = {25, 16, form->d == RESULT_F16, false};
+  switch (form->a) {
+    case NUMBER_TF32:
+      rule.step = 8;
+      break;
+    default:
+      break;
+  }
+  if (form->sparse) rule.step *= 2;
+  if (number_bits(form->a) == 8 && form->depth / 2 < rule.step) rule.step = form->depth / 2;
+  if (rule.step > form->depth) rule.step = form->depth;
+  return rule;
+}
+
+static const char *finish_form(MmaForm *form);
+
+const char *mma_read_form(const char *const *modifiers, int count, bool sparse, MmaForm *form) {
+  memset(form, 0, sizeof *form);
+  form->sparse = sparse;
+  int at = 0;
+  if (at + 2 > count || strcmp(modifiers[at], "sync") != 0 ||
+      strcmp(modifiers[at + 1], "aligned") != 0)
+    return "mma needs .sync.aligned";
+  at += 2;
+  if (at == count) return "the shape is missing";
+  char rest = 0;
+  if (sscanf(modifiers[at], "m%dn%dk%d%c", &form->rows, &form->columns, &form->depth, &rest) != 3)
+    return "the shape should look like m16n8k16";
+  at++;
+  if (at + 2 > count) return "the layouts (.row.col) are missing";
+  const bool a_row = strcmp(modifiers[at], "row") == 0, a_col = strcmp(modifiers[at], "col") == 0;
+  const bool b_row = strcmp(modifiers[at + 1], "row") == 0;
+  const bool b_col = strcmp(modifiers[at + 1], "col") == 0;
+  if (!(a_row || a_col) || !(b_row || b_col)) return "the layouts must be .row or .col";
+  form->a_column_major = a_col;
+  form->b_row_major = b_row;
+  at += 2;
+  if (at < count && strcmp(modifiers[at], "satfinite") == 0) {
+    form->saturate = true;
+    at++;
+  }
+  if (at + 4 > count) return "the four types (of D, A, B, C) are missing";
+  if (!read_result_format(modifiers[at], &form->d)) return "the type of D is not known";
+  if (!read_number_format(modifiers[at + 1], &form->a)) return "the type of A is not known";
+  if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
+  if (!read_result_format(modifiers[at + 3], &form->c)) return "the type of C is not known";
+  at += 4;
+  if (form->a == NUMBER_B1) {
+    if (at + 2 > count || strcmp(modifiers[at + 1], "popc") != 0)
+      return ".b1 needs .and.popc or .xor.popc";
+    form->exclusive_or = strcmp(modifiers[at], "xor") == 0;
+    if (!form->exclusive_or && strcmp(modifiers[at], "and") != 0)
+      return ".b1 needs .and.popc or .xor.popc";
+    at += 2;
+  }
+  if (at != count) return "a modifier at the end is not known for mma";
+
+  const bool is_integer = form->a >= NUMBER_S8 && form->a <= NUMBER_B1;
+  const bool is_small_float = form->a == NUMBER_E4M3 || form->a == NUMBER_E5M2;
+  if (number_bits(form->a) != number_bits(form->b)) return "A and B differ in width";
+  if (form->a != form->b && !is_small_float && !(is_integer && form->a != NUMBER_B1))
+    return "A and B must have the same type";
+  if (is_small_float && form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2)
+    return "A and B must both be .e4m3 or .e5m2";
+  const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
+  const ResultFormat natural = is_integer              ? RESULT_S32
+                               : form->a == NUMBER_F64 ? RESULT_F64
+                                                       : RESULT_F32;
+  if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
+    return "this type of D does not go with A and B";
+  if (form->c != natural && !(half_allowed && form->c == RESULT_F16))
+    return "this type of C does not go with A and B";
+  if (form->saturate && !(is_integer && form->a != NUMBER_B1)) return ".satfinite is for integers";
+  const bool tiny = form->rows == 8 && form->a == NUMBER_F16;
+  if (form->c != form->d && !tiny) return "C and D must have the same type";
+  if (tiny && form->d == RESULT_F16 && form->c == RESULT_F32) return "C is wider than D";
+  if (!tiny && (form->a_column_major || form->b_row_major)) return "this shape needs .row.col";
+  if (sparse && (form->a == NUMBER_B1 || form->a == NUMBER_F64))
+    return "no sparse form of this type";
+  return finish_form(form);
+}
+
+static const char *finish_form(MmaForm *form) {
+  if (!shape_exists(form)) return "this shape does not exist for these types";
+  const int bits = (int)number_bits(form->a);
+  if (form->rows == 8 && form->a == NUMBER_F16) {
+    form->a_registers = form->b_registers = 2;
+    form->c_registers = form->c == RESULT_F16 ? 4 : 8;
+    form->d_registers = form->d == RESULT_F16 ? 4 : 8;
+  } else {
+    const int register_bits = form->a == NUMBER_F64 ? 64 : 32;
+    form->a_registers =
+        form->rows * form->depth * bits / 32 / register_bits / (form->sparse ? 2 : 1);
+    form->b_registers = form->columns * form->depth * bits / 32 / register_bits;
+    form->c_registers = form->rows * 8 / 32 / (form->c == RESULT_F16 ? 2 : 1);
+    form->d_registers = form->rows * 8 / 32 / (form->d == RESULT_F16 ? 2 : 1);
+  }
+  form->rule = rule_of(form);
+  return NULL;
+}
+
+static uint32_t canonical(float value) { return value != value ? 0x7fffffffu : half_bits(value); }
+static uint32_t add_floats(uint32_t a, uint32_t b) {
+  return canonical(half_float(a) + half_float(b));
+}
+
+/* ---- Matrices out of registers and back ---- */
+
+typedef struct {
+  uint32_t a[MAX_ROWS * MAX_DEPTH]; /* [row][k], compressed when sparse */
+  uint32_t b[MAX_DEPTH * 8];        /* [k][column] */
+  uint32_t c[MAX_ROWS * 8];
+} Matrices;
+
+static inline uint32_t number_at(const void *column, int lane, int index, int bits) {
+  const uint32_t value = ((const uint32_t *)column)[lane] >> (index * bits);
+  return bits == 32 ? value : value & ((1u << bits) - 1u);
+}
+
+static void gather(const MmaForm *form, const void *const *a, const void *const *b,
+                   Matrices *matrices) {
+  const int bits = (int)number_bits(form->a), each = 32 / bits;
+  const int a_depth = form->sparse ? form->depth / 2 : form->depth;
+  for (int lane = 0; lane < LANES; lane++) {
+    const int group = lane / 4, place = lane % 4;
+    const int row_step = form->rows == 8 ? 1 : 2;
+    for (int r = 0; r < form->a_registers; r++) {
+      const int row = group + (r % row_step) * 8;
+      const int first = (r / row_step) * 4 * each + place * each;
+      for (int i = 0; i < each; i++)
+        matrices->a[row * a_depth + first + i] = number_at(a[r], lane, i, bits);
+    }
+    for (int r = 0; r < form->b_registers; r++)
+      for (int i = 0; i < each; i++)
+        matrices->b[(r * 4 * each + place * each + i) * 8 + group] = number_at(b[r], lane, i, bits);
+  }
+}
+
+/* Where C and D are: calls for each of a lane's numbers. */
+static inline int result_row(int lane, int index) { return lane / 4 + (index / 2) * 8; }
+static inline int result_column(int lane, int index) { return (lane % 4) * 2 + index % 2; }
+
+static uint32_t read_result(ResultFormat format, const void *const *c, int lane, int index) {
+  if (format != RESULT_F16) return ((const uint32_t *)c[index])[lane];
+  return number_at(c[index / 2], lane, index % 2, 16);
+}
+
+static void write_result(ResultFormat format, void *const *d, int lane, int index, uint32_t value) {
+  if (format != RESULT_F16) {
+    ((uint32_t *)d[index])[lane] = value;
+    return;
+  }
+  uint32_t *word = &((uint32_t *)d[index / 2])[lane];
+  *word = index % 2 ? (*word & 0xffffu) | (value << 16) : (*word & 0xffff0000u) | (value & 0xffffu);
+}
+
+int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int selector, int row,
+                    int index) {
+  /* Two bits for each kept number: which of its four it is; tf32 has one of two, in four bits. */
+  const int bits_each = bits == 32 ? 4 : 2;
+  const int at = index * bits_each, row_bits = depth / 2 * bits_each;
+  const int high = row / 8; /* rows 8 to 15 */
+  int place, shift;         /* lane of the group, bit of its word */
+  if (bits == 8) {
+    place = row_bits == 32 ? 2 * (selector & 1) + high : high + 2 * (at / 32);
+    shift = at % 32;
+  } else {
+    place = row_bits == 16 ? selector : 2 * (selector & 1) + at / 16;
+    shift = 16 * high + at % 16;
+  }
+  const uint32_t which = metadata[4 * (row % 8) + place] >> shift;
+  if (bits == 32) return 2 * index + ((which & 0xfu) == 0xeu ? 1 : 0);
+  return 4 * (index / 2) + (int)(which & 3u);
+}
+
+typedef struct {
+  float values[MAX_ROWS * MAX_DEPTH];
+  int16_t exponents[MAX_ROWS * MAX_DEPTH];
+} FloatStore;
+
+static FloatMatrix float_matrix(FloatStore *store, int pitch) {
+  return (FloatMatrix){store->values, store->exponents, (size_t)pitch};
+}
+
+static void copy_number(FloatMatrix from, int from_row, int from_column, FloatMatrix to, int to_row,
+                        int to_column) {
+  const size_t source = (size_t)from_row * from.pitch + (size_t)from_column;
+  const size_t target = (size_t)to_row * to.pitch + (size_t)to_column;
+  to.values[target] = from.values[source];
+  to.exponents[target] = from.exponents[source];
+}
+
+/* Hopper's mma.sync has no circuit for 8-bit floats (its wgmma has): ptxas unpacks them to f16, the
+ * lower halves of all registers for one multiplication, the upper halves for a second one that
+ * goes on from its sums, and adds C with an ordinary addition. */
+static void multiply_small_floats(const MmaForm *form, FloatMatrix a, FloatMatrix b, uint32_t *c) {
+  const int half = form->depth / 2, run = form->sparse ? 4 : 2;
+  FloatStore store_a, store_b;
+  const FloatMatrix some_a = float_matrix(&store_a, half), some_b = float_matrix(&store_b, 8);
+  uint32_t sums[MAX_ROWS * 8] = {0};
+  for (int part = 0; part < 2; part++) {
+    for (int k = 0; k < half; k++) {
+      const int from = k / run * 2 * run + part * run + k % run;
+      for (int row = 0; row < form->rows; row++) copy_number(a, row, from, some_a, row, k);
+      for (int column = 0; column < 8; column++) copy_number(b, from, column, some_b, k, column);
+    }
+    multiply_floats(&form->rule, form->rows, 8, half, some_a, some_b, sums, 8);
+  }
+  for (int i = 0; i < form->rows * 8; i++)
+    c[i] = form->d == RESULT_F16
+               ? half_of_float(float_of_half((uint16_t)c[i]) + float_of_half((uint16_t)sums[i]))
+               : add_floats(c[i], sums[i]);
+}
+
+static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) {
+  float wide[MAX_ROWS * MAX_DEPTH];
+  widen_numbers(format, false, numbers, wide, count);
+  for (size_t i = 0; i < count; i++) numbers[i] = half_of_float(wide[i]);
+}
+
+static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *metadata) {
+  const int depth = form->depth, a_depth = form->sparse ? depth / 2 : depth;
+  const uint32_t bits = number_bits(form->a);
+  if (form->a == NUMBER_B1) {
+    for (int row = 0; row < form->rows; row++)
+      for (int column = 0; column < 8; column++) {
+        uint32_t sum = 0;
+        for (int k = 0; k < depth; k++) {
+          const uint32_t x = matrices->a[row * depth + k], y = matrices->b[k * 8 + column];
+          sum += form->exclusive_or ? x ^ y : x & y;
+        }
+        matrices->c[row * 8 + column] += sum;
+      }
+    return;
+  }
+  if (form->d == RESULT_S32) {
+    int16_t a[MAX_ROWS * MAX_DEPTH], b[MAX_DEPTH * 8];
+    memset(a, 0, sizeof a);
+    for (int row = 0; row < form->rows; row++)
+      for (int k = 0; k < a_depth; k++) {
+        const int to =
+            form->sparse ? sparse_position(metadata, bits, depth, form->selector, row, k) : k;
+        a[row * depth + to] = extend_integer(form->a, matrices->a[row * a_depth + k]);
+      }
+    for (int i = 0; i < depth * 8; i++) b[i] = extend_integer(form->b, matrices->b[i]);
+    multiply_integers(form->saturate, form->rows, 8, depth, a, (size_t)depth, b, 8, matrices->c, 8);
+    return;
+  }
+  FloatStore store_a, store_b, store_dense;
+  const FloatMatrix a = float_matrix(&store_a, a_depth), b = float_matrix(&store_b, 8);
+  const size_t a_count = (size_t)(form->rows * a_depth), b_count = (size_t)(depth * 8);
+  NumberFormat a_format = form->a, b_format = form->b;
+  if (bits == 8) { /* subnormals of e4m3 are ordinary numbers of f16, which the alignment sees */
+    small_to_half(form->a, matrices->a, a_count);
+    small_to_half(form->b, matrices->b, b_count);
+    a_format = b_format = NUMBER_F16;
+  }
+  read_numbers(a_format, false, matrices->a, a, a_count);
+  read_numbers(b_format, false, matrices->b, b, b_count);
+  FloatMatrix left = a;
+  if (form->sparse) {
+    left = float_matrix(&store_dense, depth);
+    for (int i = 0; i < form->rows * depth; i++) {
+      left.values[i] = 0;
+      left.exponents[i] = EXPONENT_ABSENT;
+    }
+    for (int row = 0; row < form->rows; row++)
+      for (int k = 0; k < a_depth; k++)
+        copy_number(a, row, k, left, row,
+                    sparse_position(metadata, bits, depth, form->selector, row, k));
+  }
+  if (bits == 8)
+    multiply_small_floats(form, left, b, matrices->c);
+  else
+    multiply_floats(&form->rule, form->rows, 8, depth, left, b, matrices->c, 8);
+}
+
+static void compute_doubles(const MmaForm *form, const void *const *a, const void *const *b,
+                            const void *const *c, void *const *d) {
+  uint64_t left[16][16], right[16][8], result[16][8];
+  const int row_step = form->rows == 8 ? 1 : 2;
+  for (int lane = 0; lane < LANES; lane++) {
+    for (int r = 0; r < form->a_registers; r++)
+      left[lane / 4 + (r % row_step) * 8][r / row_step * 4 + lane % 4] =
+          ((const uint64_t *)a[r])[lane];
+    for (int r = 0; r < form->b_registers; r++)
+      right[r * 4 + lane % 4][lane / 4] = ((const uint64_t *)b[r])[lane];
+    for (int r = 0; r < form->c_registers; r++)
+      result[result_row(lane, r)][result_column(lane, r)] = ((const uint64_t *)c[r])[lane];
+  }
+  for (int row = 0; row < form->rows; row++)
+    for (int column = 0; column < 8; column++)
+      for (int k = 0; k < form->depth; k++)
+        result[row][column] =
+            multiply_add_double(left[row][k], right[k][column], result[row][column]);
+  for (int lane = 0; lane < LANES; lane++)
+    for (int r = 0; r < form->d_registers; r++)
+      ((uint64_t *)d[r])[lane] = result[result_row(lane, r)][result_column(lane, r)];
+}
+
+/* m8n8k4: four products of 8 x 4 by 4 x 8, each by eight lanes: a quad and the one 16 lanes on.
+ * Hopper has no circuit for it either: ptxas makes it of shuffles and ordinary arithmetic. */
+static void compute_quad_pairs(const MmaForm *form, const void *const *a, const void *const *b,
+                               const void *const *c, void *const *d) {
+  Matrices parts[4];
+  for (int lane = 0; lane < LANES; lane++) {
+    Matrices *part = &parts[lane % 16 / 4];
+    const int place = lane % 4, upper = lane / 16 * 4;
+    for (int i = 0; i < 4; i++) {
+      const uint32_t x = number_at(a[i / 2], lane, i % 2, 16),
+                     y = number_at(b[i / 2], lane, i % 2, 16);
+      if (form->a_column_major)
+        part->a[(i + upper) * 4 + place] = x;
+      else
+        part->a[(place + upper) * 4 + i] = x;
+      if (form->b_row_major)
+        part->b[place * 8 + i + upper] = y;
+      else
+        part->b[i * 8 + place + upper] = y;
+    }
+    for (int i = 0; i < 8; i++) {
+      const bool half = form->c == RESULT_F16;
+      const int row = upper + (half ? place : (lane & 1) + (i & 2));
+      const int column = half ? i : (i & 4) + (lane & 2) + (i & 1);
+      part->c[row * 8 + column] = read_result(form->c, c, lane, i);
+    }
+  }
+  for (int part = 0; part < 4; part++)
+    for (int i = 0; i < 64; i++) {
+      const uint32_t *a_row = &parts[part].a[i / 8 * 4], *b_column = &parts[part].b[i % 8];
+      float x[4], y[4];
+      for (int k = 0; k < 4; k++) {
+        x[k] = float_of_half((uint16_t)a_row[k]);
+        y[k] = float_of_half((uint16_t)b_column[k * 8]);
+      }
+      uint32_t *c_bits = &parts[part].c[i];
+      const float before =
+          form->c == RESULT_F16 ? float_of_half((uint16_t)*c_bits) : half_float(*c_bits);
+      if (form->d == RESULT_F16) {
+        const float first = __builtin_fmaf(x[1], y[1], x[0] * y[0]);
+        const float second = __builtin_fmaf(x[3], y[3], x[2] * y[2]);
+        *c_bits = half_of_float(before + first + second);
+      } else {
+        float sum = 0;
+        for (int k = 0; k < 4; k++) sum = __builtin_fmaf(x[k], y[k], sum);
+        *c_bits = canonical(sum + before);
+      }
+    }
+  for (int lane = 0; lane < LANES; lane++)
+    for (int i = 0; i < 8; i++) {
+      const int place = lane % 4, upper = lane / 16 * 4;
+      const bool half = form->d == RESULT_F16;
+      const int row = upper + (half ? place : (lane & 1) + (i & 2));
+      const int column = half ? i : (i & 4) + (lane & 2) + (i & 1);
+      write_result(form->d, d, lane, i, parts[lane % 16 / 4].c[row * 8 + column]);
+    }
+}
+
+void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
+                 const void *const *c, const uint32_t *metadata, void *const *d) {
+  if (form->a == NUMBER_F64) {
+    compute_doubles(form, a, b, c, d);
+    return;
+  }
+  if (form->rows == 8 && form->a == NUMBER_F16) {
+    compute_quad_pairs(form, a, b, c, d);
+    return;
+  }
+  Matrices matrices;
+  gather(form, a, b, &matrices);
+  const int results = form->rows * 8 / LANES;
+  for (int lane = 0; lane < LANES; lane++)
+    for (int i = 0; i < results; i++)
+      matrices.c[result_row(lane, i) * 8 + result_column(lane, i)] =
+          read_result(form->c, c, lane, i);
+  multiply(form, &matrices, metadata);
+  for (int lane = 0; lane < LANES; lane++)
+    for (int i = 0; i < results; i++)
+      write_result(form->d, d, lane, i,
+                   matrices.c[result_row(lane, i) * 8 + result_column(lane, i)]);
+}

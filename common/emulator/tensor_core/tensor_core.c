@@ -1,0 +1,250 @@
+/* tensor_core.c: the tensor cores' instructions, and those of one warp among them: mma.sync,
+ * ldmatrix, stmatrix, movmatrix. The arithmetic is in mma.c, wgmma has its own room. */
+#include "tensor_core/tensor_core.h"
+
+#include <string.h>
+
+#include "checker/checker.h"
+#include "tensor_core/mma.h"
+
+bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots) {
+  const Operand *operand = form_operand(form, index);
+  if (form->failed) return false;
+  const Operand *elements = operand->kind == OPERAND_VECTOR ? operand->elements : operand;
+  const int have = operand->kind == OPERAND_VECTOR ? operand->count : 1;
+  if (have != count) {
+    decoder_error(form->decoder, form->statement, "operand %d has %d registers, this form needs %d",
+                  index + 1, have, count);
+    form->failed = true;
+    return false;
+  }
+  for (int i = 0; i < count; i++) {
+    if (written && (elements[i].kind != OPERAND_REGISTER || elements[i].constant))
+      return form_fail(form, "a destination is no register");
+    slots[i] = form_value(form, &elements[i], type);
+  }
+  return !form->failed;
+}
+
+bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
+                    int64_t *value) {
+  const Operand *operand = form_operand(form, index);
+  if (form->failed) return false;
+  *value = (int64_t)operand->constant_value;
+  if (operand->kind == OPERAND_REGISTER && operand->constant && !operand->floating &&
+      (*value == first || *value == second))
+    return true;
+  decoder_error(form->decoder, form->statement, "operand %d (%s) must be %lld or %lld", index + 1,
+                what, (long long)first, (long long)second);
+  form->failed = true;
+  return false;
+}
+
+/* ---- mma ---- */
+
+typedef struct {
+  MmaForm form;
+  uint16_t d[8], a[8], b[4], c[8];
+  uint16_t metadata;
+} Mma;
+
+static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Mma *mma = in->decoded;
+  const MmaForm *form = &mma->form;
+  const void *a[8], *b[4], *c[8];
+  void *d[8];
+  uint64_t spare[8][LANES];
+  for (int i = 0; i < form->a_registers; i++) a[i] = column_u32(warp, mma->a[i]);
+  for (int i = 0; i < form->b_registers; i++) b[i] = column_u32(warp, mma->b[i]);
+  for (int i = 0; i < form->c_registers; i++) c[i] = column_u32(warp, mma->c[i]);
+  for (int i = 0; i < form->d_registers; i++)
+    d[i] = mask == ~0u ? (void *)column_u32(warp, mma->d[i]) : (void *)spare[i];
+  mma_compute(form, a, b, c, form->sparse ? column_u32(warp, mma->metadata) : NULL, d);
+  if (mask != ~0u)
+    for (int i = 0; i < form->d_registers; i++)
+      for (int lane = 0; lane < LANES; lane++) {
+        if (!((mask >> lane) & 1u)) continue;
+        if (form->d == RESULT_F64)
+          column_u64(warp, mma->d[i])[lane] = spare[i][lane];
+        else
+          column_u32(warp, mma->d[i])[lane] = ((uint32_t *)(void *)spare[i])[lane];
+      }
+  return STEP_NEXT;
+}
+
+static bool decode_mma_form(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                            int words) {
+  const bool sparse = words > 1;
+  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
+  Mma *mma = decoder_allocate(decoder, sizeof *mma);
+  const char *wrong = mma_read_form(statement->modifiers + words, statement->modifier_count - words,
+                                    sparse, &mma->form);
+  if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
+  MmaForm *shape = &mma->form;
+  const Type type = shape->a == NUMBER_F64 ? TYPE_B64 : TYPE_B32;
+  if (!form_operands(&form, sparse ? 6 : 4, sparse ? 6 : 4)) return false;
+  if (!register_list(&form, 0, type, shape->d_registers, true, mma->d) ||
+      !register_list(&form, 1, type, shape->a_registers, false, mma->a) ||
+      !register_list(&form, 2, type, shape->b_registers, false, mma->b) ||
+      !register_list(&form, 3, type, shape->c_registers, false, mma->c))
+    return false;
+  if (sparse) {
+    if (!register_list(&form, 4, TYPE_B32, 1, false, &mma->metadata)) return false;
+    const Operand *selector = form_operand(&form, 5);
+    const int kept_bits = shape->depth / 2 * (number_bits(shape->a) == 32 ? 4 : 2);
+    const uint64_t selectors = kept_bits == 16 ? 4 : kept_bits == 32 ? 2 : 1;
+    if (!selector->constant || selector->constant_value >= selectors)
+      return decoder_error(decoder, statement, "the sparsity selector must be a literal below %d",
+                           (int)selectors);
+    shape->selector = (int)selector->constant_value;
+  }
+  out->decoded = mma;
+  return form_end(&form, run_mma);
+}
+
+static bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_mma_form(decoder, statement, out, 1);
+}
+static bool decode_mma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_mma_form(decoder, statement, out, 2);
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ---- */
+
+/* An 8 x 8 matrix of 16-bit numbers lies two to a lane: row lane / 4, columns 2 (lane % 4) and the
+ * next. */
+static void transpose(const uint32_t *from, uint32_t *to) {
+  for (int lane = 0; lane < LANES; lane++) {
+    const int row = lane / 4, column = lane % 4 * 2;
+    const int shift = row % 2 * 16;
+    const uint32_t low = from[column * 4 + row / 2] >> shift & 0xffffu;
+    const uint32_t high = from[(column + 1) * 4 + row / 2] >> shift & 0xffffu;
+    to[lane] = low | high << 16;
+  }
+}
+
+typedef struct {
+  int matrices;
+  bool transposed, generic, store;
+  uint16_t registers[4];
+  const Operand *address;
+} MatrixMove;
+
+static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask mask) {
+  const MatrixMove *move = in->decoded;
+  const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
+  const int rows = 8 * move->matrices;
+  uint8_t *at[LANES];
+  uint32_t addresses[LANES] = {0};
+  for (int lane = 0; lane < rows; lane++) {
+    const uint64_t address = lane_address(warp, move->address, lane);
+    if (move->generic) {
+      Space space;
+      uint64_t inner;
+      at[lane] = generic_bytes_at(warp, in, lane, address, 16, 16, access, &space, &inner);
+      if (at[lane] == NULL) return STEP_FAULT;
+      if (space != SPACE_SHARED)
+        return fault(warp, in, 1u << lane, 700, "matrix-not-in-shared-memory",
+                     "the row at generic address 0x%llx is not in shared memory, the only space "
+                     "that this instruction reaches",
+                     (unsigned long long)address);
+      addresses[lane] = (uint32_t)inner;
+    } else {
+      addresses[lane] = (uint32_t)address;
+      at[lane] = shared_bytes_at(warp, in, lane, addresses[lane], 16, 16, access);
+      if (at[lane] == NULL) return STEP_FAULT;
+    }
+  }
+  if (settings()->check) {
+    const AccessKind kind = {.access = access};
+    check_shared(warp, in, rows == LANES ? ~0u : (1u << rows) - 1u, addresses, 16, kind);
+  }
+  for (int matrix = 0; matrix < move->matrices; matrix++) {
+    uint32_t *column = column_u32(warp, move->registers[matrix]);
+    uint32_t words[LANES], turned[LANES];
+    if (move->store) {
+      memcpy(words, column, sizeof words);
+      if (move->transposed) transpose(words, turned);
+      for (int row = 0; row < 8; row++)
+        memcpy(at[8 * matrix + row], (move->transposed ? turned : words) + 4 * row, 16);
+      continue;
+    }
+    for (int row = 0; row < 8; row++) memcpy(words + 4 * row, at[8 * matrix + row], 16);
+    if (move->transposed) transpose(words, turned);
+    for (int lane = 0; lane < LANES; lane++)
+      if ((mask >> lane) & 1u) column[lane] = (move->transposed ? turned : words)[lane];
+  }
+  return STEP_NEXT;
+}
+
+static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                               bool store) {
+  static const char *const counts[] = {"x1", "x2", "x4", NULL};
+  Form form = form_begin(decoder, statement, out, 1);
+  MatrixMove *move = decoder_allocate(decoder, sizeof *move);
+  const int count =
+      (form_take(&form, "sync"), form_take(&form, "aligned"), form_choose(&form, counts));
+  if (form_take(&form, "m16n16") || form_take(&form, "m8n16") || form_take(&form, "m16n8"))
+    return decoder_error(decoder, statement, "this shape exists from sm_100a on, not on sm_90a");
+  if (!form_take(&form, "m8n8") || count < 0 || !form_take(&form, "b16"))
+    return decoder_error(decoder, statement, "expected .sync.aligned.m8n8, .x1 .x2 or .x4, .b16");
+  move->matrices = 1 << count;
+  move->transposed = form_take(&form, "trans");
+  move->generic = !form_take(&form, "shared") && !form_take(&form, "shared::cta");
+  move->store = store;
+  if (!form_operands(&form, 2, 2)) return false;
+  if (!register_list(&form, store ? 1 : 0, TYPE_B32, move->matrices, !store, move->registers))
+    return false;
+  move->address = form_operand(&form, store ? 0 : 1);
+  if (move->address->kind != OPERAND_ADDRESS) return form_fail(&form, "an address is missing");
+  out->decoded = move;
+  return form_end(&form, run_matrix_move);
+}
+
+static bool decode_ldmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_matrix_move(decoder, statement, out, false);
+}
+static bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_matrix_move(decoder, statement, out, true);
+}
+
+static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask) {
+  uint32_t turned[LANES];
+  transpose(column_u32(warp, in->a), turned);
+  uint32_t *column = column_u32(warp, in->d);
+  for (int lane = 0; lane < LANES; lane++)
+    if ((mask >> lane) & 1u) column[lane] = turned[lane];
+  return STEP_NEXT;
+}
+
+static bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  if (!form_take(&form, "sync") || !form_take(&form, "aligned") || !form_take(&form, "m8n8") ||
+      !form_take(&form, "trans") || !form_take(&form, "b16"))
+    return decoder_error(decoder, statement, "expected movmatrix.sync.aligned.m8n8.trans.b16");
+  uint16_t slots[2] = {0, 0};
+  if (!form_operands(&form, 2, 2) || !register_list(&form, 0, TYPE_B32, 1, true, &slots[0]) ||
+      !register_list(&form, 1, TYPE_B32, 1, false, &slots[1]))
+    return false;
+  out->d = slots[0];
+  out->a = slots[1];
+  return form_end(&form, run_movmatrix);
+}
+
+const InstructionRow tensor_core_rows[] = {
+    {"mma", decode_mma},
+    {"mma.sp", decode_mma_sparse},
+    {"mma.sp::ordered_metadata", decode_mma_sparse},
+    {"wmma.load", decode_wmma_move},
+    {"wmma.store", decode_wmma_move},
+    {"wmma.mma", decode_wmma},
+    {"ldmatrix", decode_ldmatrix},
+    {"stmatrix", decode_stmatrix},
+    {"movmatrix", decode_movmatrix},
+    {"wgmma.mma_async", decode_wgmma},
+    {"wgmma.mma_async.sp", decode_wgmma_sparse},
+    {"wgmma.fence", decode_wgmma_fence},
+    {"wgmma.commit_group", decode_wgmma_commit},
+    {"wgmma.wait_group", decode_wgmma_wait},
+    {NULL, NULL},
+};

@@ -1,0 +1,567 @@
+/* tensor_math.c: the arithmetic of the tensor cores (see tensor_math.h for the rule). */
+#include "tensor_core/tensor_math.h"
+
+#include <fenv.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+/* Exponents that are none: each kind keeps its order when two are added. */
+enum {
+  EXPONENT_ZERO = -0x400,
+  EXPONENT_INFINITY = 0x1000,
+  EXPONENT_NAN = 0x2000,
+  EXPONENT_SPECIAL = 0x800 /* a sum above this has an infinity or a NaN in it */
+};
+
+static const struct {
+  uint8_t bits, exponent_bits, mantissa_bits;
+  bool is_signed;
+} formats[] = {
+    [NUMBER_F16] = {16, 5, 10, true},  [NUMBER_BF16] = {16, 8, 7, true},
+    [NUMBER_TF32] = {32, 8, 10, true}, [NUMBER_E4M3] = {8, 4, 3, true},
+    [NUMBER_E5M2] = {8, 5, 2, true},   [NUMBER_S8] = {8, 0, 0, true},
+    [NUMBER_U8] = {8, 0, 0, false},    [NUMBER_S4] = {4, 0, 0, true},
+    [NUMBER_U4] = {4, 0, 0, false},    [NUMBER_B1] = {1, 0, 0, false},
+    [NUMBER_F64] = {64, 11, 52, true},
+};
+
+uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
+
+/* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
+ * number (tf32 lies in the upper 19 bits of 32; the rest is not looked at). */
+static inline __attribute__((always_inline)) void read_format(
+    int exponent_bits, int mantissa_bits, int spare, bool has_infinity, bool negate,
+    const uint32_t *restrict numbers, float *restrict values, int16_t *restrict exponents,
+    size_t count) {
+  const uint32_t top = (1u << exponent_bits) - 1u, mantissa_mask = (1u << mantissa_bits) - 1u;
+  const int bias = (int)(top >> 1);
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t number = numbers[i] >> spare;
+    const uint32_t field = (number >> mantissa_bits) & top;
+    const uint32_t mantissa = number & mantissa_mask;
+    const uint32_t sign = ((number >> (exponent_bits + mantissa_bits) & 1u) ^ (negate ? 1u : 0u))
+                          << 31;
+    const bool full = field == top && (has_infinity || mantissa == mantissa_mask);
+    int exponent = (field != 0 ? (int)field : 1) - bias;
+    uint32_t value;
+    if (exponent_bits == 8) { /* the upper part of a float */
+      value = (field << mantissa_bits | mantissa) << (23 - mantissa_bits);
+    } else {
+      const int significand = (int)(mantissa | (field != 0 ? mantissa_mask + 1u : 0u));
+      const uint32_t unit = (uint32_t)(exponent - mantissa_bits + 127) << 23;
+      value = half_bits((float)significand * half_float(unit));
+    }
+    exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
+    const int special = has_infinity && mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
+    exponents[i] = (int16_t)(full ? special : exponent);
+    values[i] = half_float(sign | (full ? 0u : value));
+  }
+}
+
+void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
+                  size_t count) {
+  float *values = matrix.values;
+  int16_t *exponents = matrix.exponents;
+  switch (format) { /* known numbers of bits make vector code */
+    case NUMBER_F16:
+      read_format(5, 10, 0, true, negate, numbers, values, exponents, count);
+      break;
+    case NUMBER_BF16:
+      read_format(8, 7, 0, true, negate, numbers, values, exponents, count);
+      break;
+    case NUMBER_TF32:
+      read_format(8, 10, 13, true, negate, numbers, values, exponents, count);
+      break;
+    case NUMBER_E4M3:
+      read_format(4, 3, 0, false, negate, numbers, values, exponents, count);
+      break;
+    default:
+      read_format(5, 2, 0, true, negate, numbers, values, exponents, count);
+      break;
+  }
+}
+
+/* ---- One result at a time: the rule as it is written, for every value there is ---- */
+
+typedef struct {
+  int exponent;
+  int64_t significand; /* with 23 bits (f32) or 10 bits (f16) behind the point */
+} Accumulator;
+
+static Accumulator read_accumulator(bool half, uint32_t bits) {
+  const int mantissa_bits = half ? 10 : 23;
+  const uint32_t top = half ? 31u : 255u;
+  const uint32_t field = (bits >> mantissa_bits) & top;
+  const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1u);
+  const bool negative = (bits >> (half ? 15 : 31)) & 1u;
+  Accumulator result;
+  result.significand = (int64_t)(mantissa | (field != 0 ? 1u << mantissa_bits : 0u));
+  if (negative) result.significand = -result.significand;
+  result.exponent = (field != 0 ? (int)field : 1) - (int)(top >> 1);
+  if ((field | mantissa) == 0) result.exponent = EXPONENT_ZERO;
+  if (field == top) result.exponent = mantissa != 0 ? EXPONENT_NAN : EXPONENT_INFINITY;
+  return result;
+}
+
+/* sum * 2^scale as f32, cut toward zero. */
+static uint32_t settle_float(int64_t sum, int scale, bool short_result) {
+  if (sum == 0) return 0;
+  const uint32_t sign = sum < 0 ? 0x80000000u : 0u;
+  const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
+  const int exponent = 63 - __builtin_clzll(magnitude) + scale;
+  if (exponent > 127) return sign | 0x7f800000u;
+  const int unit = exponent < -126 ? -149 : exponent - 23; /* what the last mantissa bit is worth */
+  const int shift = unit - scale;
+  const uint64_t mantissa = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
+  uint32_t bits = exponent < -126
+                      ? (uint32_t)mantissa
+                      : ((uint32_t)(exponent + 127) << 23) | ((uint32_t)mantissa & 0x7fffffu);
+  if (short_result) bits &= ~0x3ffu;
+  return bits == 0 ? 0 : sign | bits; /* never a negative zero */
+}
+
+/* sum * 2^scale as f16, to nearest even. */
+static uint32_t settle_half(int64_t sum, int scale) {
+  if (sum == 0) return 0;
+  const uint32_t sign = sum < 0 ? 0x8000u : 0u;
+  const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
+  const int exponent = 63 - __builtin_clzll(magnitude) + scale;
+  if (exponent > 15) return sign | 0x7c00u;
+  const int unit = exponent < -14 ? -24 : exponent - 10;
+  const int shift = unit - scale;
+  uint64_t mantissa;
+  if (shift > 62) {
+    mantissa = 0;
+  } else if (shift > 0) {
+    const uint64_t rest = magnitude & ((1ull << shift) - 1u), tie = 1ull << (shift - 1);
+    mantissa = magnitude >> shift;
+    if (rest > tie || (rest == tie && (mantissa & 1u))) mantissa++;
+  } else {
+    mantissa = magnitude << -shift;
+  }
+  /* Rounding up may carry into the exponent, up to infinity: the encoding is made for that. */
+  if (exponent < -14) return mantissa == 0 ? 0 : sign | (uint32_t)mantissa;
+  return sign | (uint32_t)(((uint64_t)(exponent + 14) << 10) + mantissa);
+}
+
+/* Cut toward zero. */
+static int64_t shifted(int64_t value, int right) {
+  const uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
+  const uint64_t cut = right > 63 ? 0 : right >= 0 ? magnitude >> right : magnitude << -right;
+  return value < 0 ? -(int64_t)cut : (int64_t)cut;
+}
+
+static double power_of_two(int exponent) {
+  const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+/* One row of A, a column of B. */
+static uint32_t add_products(const FloatRule *rule, const float *a, const int16_t *a_exponents,
+                             FloatMatrix b, uint32_t accumulator) {
+  const Accumulator c = read_accumulator(rule->half_result, accumulator);
+  const uint32_t infinity = rule->half_result ? 0x7c00u : 0x7f800000u;
+  const uint32_t minus = rule->half_result ? 0x8000u : 0x80000000u;
+  int largest = c.exponent;
+  bool nan = c.exponent == EXPONENT_NAN;
+  bool positive = c.exponent == EXPONENT_INFINITY && c.significand > 0;
+  bool negative = c.exponent == EXPONENT_INFINITY && c.significand < 0;
+  for (int k = 0; k < rule->step; k++) {
+    const int x = a_exponents[k], y = b.exponents[(size_t)k * b.pitch];
+    if (x + y > EXPONENT_SPECIAL) {
+      if (x == EXPONENT_NAN || y == EXPONENT_NAN || x == EXPONENT_ZERO || y == EXPONENT_ZERO)
+        nan = true;
+      else if (signbit(a[k]) != signbit(b.values[(size_t)k * b.pitch]))
+        negative = true;
+      else
+        positive = true;
+    }
+    if (x + y > largest) largest = x + y;
+  }
+  if (nan || (positive && negative)) return rule->half_result ? 0x7fffu : 0x7fffffffu;
+  if (positive) return infinity;
+  if (negative) return minus | infinity;
+  const int c_place = rule->half_result ? 10 : 23;
+  int64_t sum = shifted(c.significand, largest - c.exponent + c_place - rule->fraction_bits);
+  /* So small an exponent is that of zeros only. */
+  const double scale = largest < -900 ? 0 : power_of_two(rule->fraction_bits - largest);
+  for (int k = 0; k < rule->step; k++)
+    sum += (int64_t)((double)a[k] * (double)b.values[(size_t)k * b.pitch] * scale);
+  return rule->half_result ? settle_half(sum, largest - rule->fraction_bits)
+                           : settle_float(sum, largest - rule->fraction_bits, rule->short_result);
+}
+
+/* ---- Many results at a time ----
+ *
+ * The same rule over vectors of columns. A product of two numbers is exact in a float; times
+ * 2^(fraction_bits - largest exponent), which is exact, too, it is cut toward zero by becoming an
+ * integer. Half of the products of a step make less than 2^30, so that a sum of 32 bits holds them;
+ * the sum of both halves and the accumulator may overflow, but hardly ever does. Such results,
+ * infinities, NaNs and those near the ends of f32's range go to add_products. */
+
+/* The functions below never leave this file: how vectors would be passed does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+#ifdef __AVX512BW__
+#define VECTOR_BYTES 64
+#else
+#define VECTOR_BYTES 32
+#endif
+typedef int32_t Ints __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint32_t Unsigneds __attribute__((vector_size(VECTOR_BYTES)));
+typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
+typedef int16_t Shorts __attribute__((vector_size(VECTOR_BYTES)));
+typedef int16_t HalfOfShorts __attribute__((vector_size(VECTOR_BYTES / 2)));
+typedef int32_t FourInts __attribute__((vector_size(16)));
+typedef double Doubles __attribute__((vector_size(32)));
+typedef int64_t Longs __attribute__((vector_size(32)));
+typedef float FourFloats __attribute__((vector_size(16)));
+enum { WIDTH = VECTOR_BYTES / 4 };
+
+static inline Ints load(const void *from) {
+  Ints value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+static inline Ints all(int32_t value) { return (Ints){0} + value; }
+static inline Floats floats_of(Ints value) { return __builtin_convertvector(value, Floats); }
+static inline Ints cut(Floats value) { return __builtin_convertvector(value, Ints); }
+
+#if defined(__AVX512BW__)
+static inline Ints larger(Ints a, Ints b) { return (Ints)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  return (Shorts)_mm512_max_epi16((__m512i)a, (__m512i)b);
+}
+static inline bool any_negative(Ints a) {
+  return _mm512_cmplt_epi32_mask((__m512i)a, _mm512_setzero_si512()) != 0;
+}
+#elif defined(__AVX2__)
+static inline Ints larger(Ints a, Ints b) { return (Ints)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  return (Shorts)_mm256_max_epi16((__m256i)a, (__m256i)b);
+}
+static inline bool any_negative(Ints a) { return _mm256_movemask_ps((__m256)a) != 0; }
+#else
+static inline Ints larger(Ints a, Ints b) {
+  const Ints first = a > b;
+  return (first & a) | (~first & b);
+}
+static inline Shorts larger_shorts(Shorts a, Shorts b) {
+  const Shorts first = a > b;
+  return (first & a) | (~first & b);
+}
+static inline bool any_negative(Ints a) {
+  int32_t found = 0;
+  for (int i = 0; i < WIDTH; i++) found |= a[i];
+  return found < 0;
+}
+#endif
+
+/* Of f32 a zero has nearly the exponent of a subnormal, an infinity or NaN 128: results that far
+ * out are left to add_products anyway. (Always inline: a host without AVX cannot hand over such a
+ * vector.) */
+__attribute__((always_inline)) static inline Ints accumulator_exponents(bool half, Ints bits) {
+  if (!half) return ((bits >> 23) & 255) - 127;
+  const Ints field = (bits >> 10) & 31, nothing = (bits & 0x7fff) == 0;
+  const Ints exponent = field - (field == 0) - 15;
+  return (nothing & EXPONENT_ZERO) | ((field == 31) & EXPONENT_INFINITY) |
+         (~nothing & (field != 31) & exponent);
+}
+
+static inline Floats accumulator_values(bool half, Ints bits) {
+  if (!half) return (Floats)bits;
+  const Floats shifted = (Floats)((bits & 0x7fff) << 13); /* its exponent is 112 too small */
+  return (Floats)((Ints)(shifted * 0x1p112f) | (bits & 0x8000) << 16);
+}
+
+/* To nearest even, in units of the last mantissa bit that f16 has for a number of this size. */
+static inline Doubles rounded_to_half(Doubles value) {
+  const Longs field = ((Longs)value >> 52) & 0x7ff;
+  const Longs least = (Longs){0} + (1023 - 14);
+  const Longs small = field < least;
+  const Longs unit = ((small & least) | (~small & field)) - 10;
+  const Doubles magic = (Doubles)(((unit + 52) << 52) | 0x0008000000000000ll);
+  return (value + magic) - magic;
+}
+
+/* sums * 2^exponents as f16. */
+static inline void settle_halves(Ints sums, Ints exponents, uint32_t *results) {
+  for (int i = 0; i < WIDTH; i += 4) {
+    FourInts sum, exponent;
+    memcpy(&sum, (const char *)&sums + 4 * i, sizeof sum);
+    memcpy(&exponent, (const char *)&exponents + 4 * i, sizeof exponent);
+    const Doubles scale = (Doubles)((__builtin_convertvector(exponent, Longs) + 1023) << 52);
+    const Doubles value = rounded_to_half(__builtin_convertvector(sum, Doubles) * scale);
+    const FourFloats narrow = __builtin_convertvector(value, FourFloats);
+    for (int k = 0; k < 4; k++) {
+      const uint32_t bits = half_of_float(narrow[k]);
+      results[i + k] = (bits & 0x7fffu) != 0 ? bits : 0;
+    }
+  }
+}
+
+/* A number of A, ready to be spread over a vector. */
+typedef struct {
+  float value;
+  int32_t exponent; /* in both halves */
+} NumberOfA;
+
+/* B's numbers of one depth in as many columns as are multiplied at once. */
+enum { BLOCK = 2 * WIDTH };
+typedef struct {
+  float values[BLOCK];
+  int16_t exponents[BLOCK];
+} NumbersOfB;
+
+/* One row's next `step` products for a block. Returns which vectors' columns add_products must do,
+ * a bit each. With width 1 only the first vector is wanted. */
+static inline __attribute__((always_inline)) unsigned add_products_wide(
+    const FloatRule *rule, bool half, int step, int width, const NumberOfA *a, const NumbersOfB *b,
+    uint32_t *results) {
+  enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can leave f32's range */
+  Shorts largest = (Shorts)all((int32_t)0x80008000u);
+  for (int k = 0; k < step; k++)
+    largest = larger_shorts(largest, (Shorts)load(b[k].exponents) + (Shorts)all(a[k].exponent));
+  unsigned left_out = 0;
+  for (int w = 0; w < width; w++) {
+    HalfOfShorts part;
+    memcpy(&part, (const char *)&largest + w * (int)sizeof part, sizeof part);
+    const Ints of_products = __builtin_convertvector(part, Ints);
+    const Ints c = load(results + WIDTH * w);
+    const Ints top = larger(of_products, accumulator_exponents(half, c));
+    const Ints far = (top - LEAST) | (MOST - top);
+    if (any_negative(far)) {
+      /* A zero to which zeros are added stays one, a positive one. */
+      const Ints nothing = ((c << (half ? 17 : 1)) == 0) & (of_products < EXPONENT_ZERO + 0x100);
+      if (any_negative(far & ~nothing)) {
+        left_out |= 1u << w;
+        continue;
+      }
+    }
+    const Ints exponents = larger(top, all(LEAST)) - rule->fraction_bits;
+    const Floats scale = (Floats)((127 - exponents) << 23);
+    Unsigneds first = {0}, second = (Unsigneds)cut(accumulator_values(half, c) * scale);
+    for (int k = 0; k < step; k++) {
+      const Floats right = (Floats)load(b[k].values + WIDTH * w);
+      const Unsigneds product = (Unsigneds)cut(right * a[k].value * scale);
+      if (k < step / 2)
+        first += product;
+      else
+        second += product;
+    }
+    const Unsigneds sum = first + second;
+    if (any_negative((Ints)((first ^ sum) & (second ^ sum)))) { /* an overflow */
+      left_out |= 1u << w;
+    } else if (half) {
+      settle_halves((Ints)sum, exponents, results + WIDTH * w);
+    } else {
+      Ints bits = (Ints)(floats_of((Ints)sum) * (Floats)((exponents + 127) << 23));
+      if (rule->short_result) bits &= ~0x3ff;
+      memcpy(results + WIDTH * w, &bits, sizeof bits);
+    }
+  }
+  return left_out;
+}
+
+static void take_block(const float *values, const int16_t *exponents, size_t count,
+                       NumbersOfB *block) {
+  if (count == BLOCK) { /* a known size makes vector moves */
+    memcpy(block->values, values, sizeof block->values);
+    memcpy(block->exponents, exponents, sizeof block->exponents);
+    return;
+  }
+  memset(block, 0, sizeof *block);
+  memcpy(block->values, values, count * sizeof *values);
+  memcpy(block->exponents, exponents, count * sizeof *exponents);
+}
+
+static inline __attribute__((always_inline)) void multiply_step(
+    const FloatRule *rule, bool half, int step, int rows, int columns, int depth, FloatMatrix a,
+    FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
+  enum { MOST_ROWS = 16, MOST_STEP = 64 };
+  NumberOfA left[MOST_ROWS * MOST_STEP];
+  NumbersOfB right[MOST_STEP];
+  uint32_t part[BLOCK] = {0}; /* of the last columns: behind them there is no room for vectors */
+  for (int first = 0; first < depth; first += step) {
+    for (int row = 0; row < rows; row++)
+      for (int k = 0; k < step; k++) {
+        const size_t at = (size_t)row * a.pitch + (size_t)(first + k);
+        const uint16_t exponent = (uint16_t)a.exponents[at];
+        left[row * step + k] = (NumberOfA){a.values[at], (int32_t)(exponent * 0x10001u)};
+      }
+    for (int column = 0; column < columns; column += BLOCK) {
+      const size_t count = (size_t)(columns - column < BLOCK ? columns - column : BLOCK);
+      const size_t block = (size_t)first * b.pitch + (size_t)column;
+      for (size_t k = 0; k < (size_t)step; k++)
+        take_block(b.values + block + k * b.pitch, b.exponents + block + k * b.pitch, count,
+                   &right[k]);
+      for (int row = 0; row < rows; row++) {
+        uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
+        uint32_t *room = count < BLOCK ? memcpy(part, results, count * 4) : results;
+        const NumberOfA *numbers = left + row * step;
+        const unsigned left_out =
+            count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, room)
+                          : add_products_wide(rule, half, step, 1, numbers, right, room);
+        if (count < BLOCK) memcpy(results, part, count * 4);
+        if (left_out == 0) continue;
+        const size_t from = (size_t)row * a.pitch + (size_t)first;
+        for (size_t i = 0; i < count; i++)
+          if (left_out >> i / WIDTH & 1u)
+            results[i] = add_products(
+                rule, a.values + from, a.exponents + from,
+                (FloatMatrix){b.values + block + i, b.exponents + block + i, b.pitch}, results[i]);
+      }
+    }
+  }
+}
+
+void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
+                     FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
+#define STEP(half, count) \
+  multiply_step(rule, half, count, rows, columns, depth, a, b, accumulators, accumulator_pitch)
+  if (rule->half_result) {
+    if (rule->step == 16) /* known counts make better code */
+      STEP(true, 16);
+    else
+      STEP(true, rule->step);
+    return;
+  }
+  /* So that the sums become floats cut, not rounded. All else here is exact either way. */
+  const int rounding = fegetround();
+  fesetround(FE_TOWARDZERO);
+  switch (rule->step) {
+    case 8:
+      STEP(false, 8);
+      break;
+    case 16:
+      STEP(false, 16);
+      break;
+    case 32:
+      STEP(false, 32);
+      break;
+    default:
+      STEP(false, rule->step);
+      break;
+  }
+  fesetround(rounding);
+#undef STEP
+}
+
+/* ---- Integers ---- */
+
+int16_t extend_integer(NumberFormat format, uint32_t bits) {
+  switch (format) {
+    case NUMBER_S8:
+      return (int8_t)bits;
+    case NUMBER_U8:
+      return (int16_t)(bits & 0xffu);
+    case NUMBER_S4:
+      return (int16_t)((int)((bits & 0xfu) ^ 8u) - 8);
+    default:
+      return (int16_t)(bits & 0xfu);
+  }
+}
+
+void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
+                       size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
+                       size_t accumulator_pitch) {
+  for (int row = 0; row < rows; row++)
+    for (int first = 0; first < columns; first += 32) {
+      const int count = columns - first < 32 ? columns - first : 32;
+      int32_t sums[32] = {0}; /* at most 128 products of 16 bits: no overflow */
+      for (int k = 0; k < depth; k++) {
+        const int32_t x = a[(size_t)row * a_pitch + (size_t)k];
+        const int16_t *y = &b[(size_t)k * b_pitch + (size_t)first];
+        if (count == 32)
+          for (int i = 0; i < 32; i++) sums[i] += x * y[i];
+        else
+          for (int i = 0; i < count; i++) sums[i] += x * y[i];
+      }
+      uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)first];
+      for (int i = 0; i < count; i++) {
+        const int64_t exact = (int64_t)(int32_t)results[i] + sums[i];
+        const int64_t bounded = exact > INT32_MAX   ? INT32_MAX
+                                : exact < INT32_MIN ? INT32_MIN
+                                                    : exact;
+        results[i] = (uint32_t)(saturate ? bounded : exact);
+      }
+    }
+}
+
+/* ---- Doubles ---- */
+
+static bool is_nan(uint64_t bits) { return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
+
+uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
+  /* A NaN comes out as it went in, made quiet; of several, b's goes before c's before a's. */
+  const uint64_t quiet = 0x0008000000000000ull;
+  if (is_nan(b)) return b | quiet;
+  if (is_nan(c)) return c | quiet;
+  if (is_nan(a)) return a | quiet;
+  double x, y, z;
+  memcpy(&x, &a, 8);
+  memcpy(&y, &b, 8);
+  memcpy(&z, &c, 8);
+  const double result = __builtin_fma(x, y, z);
+  uint64_t bits;
+  memcpy(&bits, &result, 8);
+  return is_nan(bits) ? 0xfff8000000000000ull : bits;
+}
+
+/* ---- Plain float arithmetic, for EMULATOR_MATH=fast ---- */
+
+static float widen(NumberFormat format, uint32_t bits) {
+  switch (format) {
+    case NUMBER_F16:
+      return float_of_half((uint16_t)bits);
+    case NUMBER_BF16:
+      return half_float(bits << 16);
+    case NUMBER_TF32:
+      return half_float(bits & 0xffffe000u);
+    case NUMBER_E5M2:
+      return float_of_half((uint16_t)(bits << 8));
+    default: {
+      /* e4m3 in f16's places has an exponent 8 too small: 2^8 puts it right, subnormals too. */
+      const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;
+      return (bits & 0x7fu) == 0x7fu ? half_float(0x7fffffffu)
+                                     : float_of_half((uint16_t)half) * 256.0f;
+    }
+  }
+}
+
+void widen_numbers(NumberFormat format, bool negate, const uint32_t *numbers, float *floats,
+                   size_t count) {
+  for (size_t i = 0; i < count; i++)
+    floats[i] = negate ? -widen(format, numbers[i]) : widen(format, numbers[i]);
+}
+
+void multiply_floats_fast(bool half_result, int rows, int columns, int depth, const float *a,
+                          size_t a_pitch, const float *b, size_t b_pitch, uint32_t *accumulators,
+                          size_t accumulator_pitch) {
+  for (int row = 0; row < rows; row++) {
+    uint32_t *results = &accumulators[(size_t)row * accumulator_pitch];
+    for (int first = 0; first < columns; first += 32) {
+      const int count = columns - first < 32 ? columns - first : 32;
+      float sums[32];
+      for (int i = 0; i < count; i++)
+        sums[i] = half_result ? float_of_half((uint16_t)results[first + i])
+                              : half_float(results[first + i]);
+      for (int k = 0; k < depth; k++) {
+        const float x = a[(size_t)row * a_pitch + (size_t)k];
+        const float *y = &b[(size_t)k * b_pitch + (size_t)first];
+        if (count == 32)
+          for (int i = 0; i < 32; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
+        else
+          for (int i = 0; i < count; i++) sums[i] = __builtin_fmaf(x, y[i], sums[i]);
+      }
+      for (int i = 0; i < count; i++)
+        results[first + i] = half_result ? half_of_float(sums[i]) : half_bits(sums[i]);
+    }
+  }
+}

@@ -1,0 +1,537 @@
+/* wgmma.c: the asynchronous multiplications of a warp: issued here, held back, landed.
+ *
+ * A wgmma.mma_async is noted down with what it captures (descriptors, the registers of A) and takes
+ * effect as late as it may: when the warp waits for its group. Until then its accumulators hold
+ * their old values, and shared memory is not read. But ptxas moves accumulators between registers
+ * where the PTX does (a copy at the end of a loop, say), and where the PTX touches them in other
+ * ways it waits for the multiplication first, with a warning. So here, too: instructions of the
+ * function that name an accumulator are wrapped, and land what is in flight before they act. */
+#include "tensor_core/wgmma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "checker/checker.h"
+#include "tensor_core/tensor_core.h"
+
+enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
+
+typedef struct {
+  WgmmaForm form;
+  uint16_t registers[MAX_D + MAX_A]; /* D's and behind them A's, if they are registers */
+  int register_count;
+  uint16_t descriptor_a, descriptor_b, metadata;
+  const Operand *scale_d;
+  bool watched; /* the function's other instructions land what they touch: it may be held back */
+} Wgmma;
+
+typedef struct {
+  const Instruction *in;
+  uint64_t descriptor_a, descriptor_b;
+  uint32_t a[4][LANES], metadata[LANES];
+  bool scale_d;
+  uint64_t group; /* the commit that took it; UINT64_MAX: none yet */
+} Flight;
+
+struct WarpTensorCore {
+  Flight *flights; /* in order of issue */
+  uint32_t count, capacity;
+  uint64_t committed; /* groups */
+  /* Counted since the warp began: a wgmma is one operation of four warps. */
+  uint64_t reached, landed;
+};
+
+void tensor_warp_begin(Warp *warp) { warp->tensor = NULL; }
+
+void tensor_warp_end(Warp *warp) {
+  if (warp->tensor != NULL) free(warp->tensor->flights);
+  free(warp->tensor);
+  warp->tensor = NULL;
+}
+
+static struct WarpTensorCore *tensor_core(Warp *warp) {
+  if (warp->tensor == NULL) warp->tensor = calloc(1, sizeof *warp->tensor);
+  return warp->tensor;
+}
+
+/* A wgmma is for a whole warpgroup: none of its warps gets past it before all have come to it, and
+ * it is over for all of them at once. (One thread of the four warps may so tell the producer that
+ * the stage is free.) Warps at the end of a block that make no full group have no peers to wait
+ * for. */
+enum { WARPS_OF_GROUP = 4 };
+
+static Warp *peer_of(const Warp *warp, uint32_t i) {
+  const uint32_t index = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP + i;
+  return index < warp->cta->warp_count ? &warp->cta->warps[index] : NULL;
+}
+
+static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
+  const uint64_t number = core->landed + core->count + 1;
+  if (core->reached < number) {
+    core->reached = number;
+    cluster_changed(warp->cta->cluster);
+  }
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    const Warp *peer = peer_of(warp, i);
+    if (peer != NULL && (peer->tensor == NULL || peer->tensor->reached < number)) return false;
+  }
+  return true;
+}
+
+/* They have come to it, but may not have run on since. */
+static bool peers_have_issued(const Warp *warp, uint64_t number) {
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    const Warp *peer = peer_of(warp, i);
+    if (peer != NULL && peer->tensor != NULL && peer->tensor->landed + peer->tensor->count < number)
+      return false;
+  }
+  return true;
+}
+
+static StepResult out_of_memory(Warp *warp, const Instruction *in) {
+  return fault(warp, in, warp->lanes, 2, "out-of-memory", "no host memory for a wgmma in flight");
+}
+
+/* ---- Landing ---- */
+
+static StepResult outside_of_shared(Warp *warp, const Flight *flight, const WgmmaOperands *operands,
+                                    uint32_t outside) {
+  const MatrixDescriptor *a = &operands->a, *b = &operands->b;
+  return fault(
+      warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
+      "a matrix descriptor leads to shared address 0x%x, but the block's shared memory ends "
+      "at 0x%x. A's descriptor: start 0x%x, leading offset %u, stride offset %u, swizzle %u; "
+      "B's: start 0x%x, leading %u, stride %u, swizzle %u (all in bytes)",
+      outside, warp->cta->shared_bytes, a->start, a->leading, a->stride,
+      a->span == 16 ? 0 : a->span, b->start, b->leading, b->stride, b->span == 16 ? 0 : b->span);
+}
+
+static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
+  return first->form.columns == second->form.columns && first->form.d == second->form.d &&
+         memcmp(first->registers, second->registers,
+                (size_t)first->form.d_registers * sizeof first->registers[0]) == 0;
+}
+
+/* Lands the first `count` of this warp. */
+static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
+  struct WarpTensorCore *core = warp->tensor;
+  if (count == 0) return STEP_NEXT;
+  StepResult result = STEP_NEXT;
+  WgmmaResults results;
+  uint32_t *d[MAX_D];
+  const Wgmma *taken = NULL; /* whose accumulators `results` holds */
+  for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
+    const Flight *flight = &core->flights[i];
+    const Wgmma *wgmma = flight->in->decoded;
+    WgmmaOperands operands = {.shared = warp->cta->shared,
+                              .shared_bytes = warp->cta->shared_bytes,
+                              .a = matrix_descriptor(flight->descriptor_a),
+                              .b = matrix_descriptor(flight->descriptor_b),
+                              .metadata = flight->metadata,
+                              .scale_d = flight->scale_d,
+                              .fast = settings()->fast_math,
+                              .moment = moment};
+    for (int r = 0; r < 4; r++) operands.a_registers[r] = flight->a[r];
+    if (taken == NULL || !same_accumulators(taken, wgmma)) {
+      if (taken != NULL) wgmma_give(&taken->form, &results, d);
+      for (int r = 0; r < wgmma->form.d_registers; r++)
+        d[r] = column_u32(warp, wgmma->registers[r]);
+      if (flight->scale_d) wgmma_take(&wgmma->form, d, &results);
+      taken = wgmma;
+    }
+    uint32_t outside = 0;
+    if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
+      result = outside_of_shared(warp, flight, &operands, outside);
+  }
+  if (taken != NULL) wgmma_give(&taken->form, &results, d);
+  core->count -= count;
+  core->landed += count;
+  if (core->count != 0)
+    memmove(core->flights, core->flights + count, core->count * sizeof *core->flights);
+  return result;
+}
+
+/* Lands the first `count` in flight, in all warps of the group. */
+static StepResult land(Warp *warp, uint32_t count) {
+  static _Thread_local uint64_t moment; /* nothing writes to shared memory while they land */
+  moment++;
+  const uint64_t landed = warp->tensor->landed + count;
+  StepResult result = STEP_NEXT;
+  for (uint32_t i = 0; i < WARPS_OF_GROUP && result == STEP_NEXT; i++) {
+    Warp *peer = peer_of(warp, i);
+    if (peer == NULL || peer->tensor == NULL || peer->tensor->landed >= landed) continue;
+    const uint64_t behind = landed - peer->tensor->landed;
+    const uint32_t in_flight = peer->tensor->count;
+    result = land_share(peer, behind < in_flight ? (uint32_t)behind : in_flight, moment);
+  }
+  return result;
+}
+
+/* ---- What the checker hears ---- */
+
+/* The bytes of an operand, as few pieces. GEMMs use the same few descriptors again and again, and
+ * the four warps of a group the same one of B: so the last lists are kept. */
+typedef struct {
+  uint64_t descriptor;
+  int32_t first, outers, first_chunk, chunks;
+  uint32_t rank, mn_major;
+} ListName;
+enum { MAX_PIECES = 1024, KEPT_SETS = 16, KEPT_IN_SET = 4 };
+typedef struct {
+  ListName name;
+  uint32_t least, end;
+  int count;
+  SharedPiece pieces[MAX_PIECES];
+} PieceList;
+typedef struct {
+  unsigned next; /* to be replaced */
+  PieceList lists[KEPT_IN_SET];
+} KeptSet;
+
+static void add_piece(PieceList *list, uint32_t address) {
+  enum { BYTES = 16 };
+  if (list->count > 0) {
+    SharedPiece *last = &list->pieces[list->count - 1];
+    if (last->address + last->bytes == address) {
+      last->bytes += BYTES;
+      return;
+    }
+    if (address + BYTES == last->address) { /* the swizzle swaps neighbours */
+      last->address = address;
+      last->bytes += BYTES;
+      return;
+    }
+  }
+  list->pieces[list->count++] = (SharedPiece){address, BYTES};
+}
+
+/* The chunks [first, first + outers) x [first_chunk, first_chunk + chunks), in the order in which
+ * they join. */
+static void list_pieces(const ListName *name, PieceList *list) {
+  const MatrixDescriptor matrix = matrix_descriptor(name->descriptor);
+  const bool by_chunk = matrix.span == 16;
+  const int outermost = by_chunk ? name->chunks : name->outers;
+  const int innermost = by_chunk ? name->outers : name->chunks;
+  list->name = *name;
+  list->count = 0;
+  for (int i = 0; i < outermost; i++)
+    for (int k = 0; k < innermost; k++)
+      add_piece(list, name->rank << 24 |
+                          chunk_offset(&matrix, name->mn_major, name->first + (by_chunk ? k : i),
+                                       name->first_chunk + (by_chunk ? i : k)));
+  list->least = UINT32_MAX;
+  list->end = 0;
+  for (int i = 0; i < list->count; i++) {
+    const SharedPiece *piece = &list->pieces[i];
+    if (piece->address < list->least) list->least = piece->address;
+    if (piece->address + piece->bytes > list->end) list->end = piece->address + piece->bytes;
+  }
+}
+
+static const PieceList *pieces_of(const ListName *name) {
+  const uint64_t mixed = (name->descriptor ^ (uint64_t)(name->first + name->first_chunk) << 20) *
+                         0x9e3779b97f4a7c15ull;
+  KeptSet *sets = wgmma_thread_memory(MEMORY_LISTS, KEPT_SETS * sizeof *sets);
+  KeptSet *set = &sets[mixed >> 60];
+  for (int i = 0; i < KEPT_IN_SET; i++)
+    if (set->lists[i].count > 0 && memcmp(&set->lists[i].name, name, sizeof *name) == 0)
+      return &set->lists[i];
+  PieceList *list = &set->lists[set->next++ % KEPT_IN_SET];
+  list_pieces(name, list);
+  return list;
+}
+
+static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListName name) {
+  const PieceList *list = pieces_of(&name);
+  const uint32_t span = matrix_descriptor(name.descriptor).span;
+  check_wgmma_reads(warp, operation, list->pieces, list->count);
+  check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
+                    false, PROXY_TENSOR_CORE);
+}
+
+static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
+  const Wgmma *wgmma = in->decoded;
+  const WgmmaForm *form = &wgmma->form;
+  const int quarter = (int)(warp->index % 4);
+  const uint32_t rank = warp->cta->rank;
+  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
+  const ChunkCount a = wgmma_chunks(form, SIDE_A), b = wgmma_chunks(form, SIDE_B);
+  if (!form->a_in_registers && form->a_mn_major)
+    tell_reads(warp, in, operation,
+               (ListName){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true});
+  else if (!form->a_in_registers)
+    tell_reads(warp, in, operation,
+               (ListName){flight->descriptor_a, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, a.chunks,
+                          rank, false});
+  tell_reads(warp, in, operation,
+             (ListName){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major});
+}
+
+static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
+  const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
+  if (bits & unused)
+    finding(
+        warp, in, warp->lanes, "matrix-descriptor-bits",
+        "the matrix descriptor of %s is 0x%016llx: bits 0x%llx mean nothing. Each field takes its "
+        "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+        side, (unsigned long long)bits, (unsigned long long)(bits & unused));
+}
+
+/* ---- The instructions ---- */
+
+static bool issue_must_land(const Warp *warp, const Wgmma *wgmma) {
+  switch (settings()->schedule) {
+    case SCHEDULE_EARLY:
+      return true;
+    case SCHEDULE_RANDOM:
+      return !wgmma->watched || cluster_random(warp->cta->cluster) % 2 == 0;
+    default:
+      return !wgmma->watched;
+  }
+}
+
+static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Wgmma *wgmma = in->decoded;
+  const WgmmaForm *form = &wgmma->form;
+  struct WarpTensorCore *core = tensor_core(warp);
+  if (core == NULL) return out_of_memory(warp, in);
+  if (mask != ~0u)
+    return fault(
+        warp, in, mask, 719, "wgmma-by-part-of-a-warp",
+        "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
+        "warp execute it",
+        __builtin_popcount(mask));
+  if (!all_have_come(warp, core)) return STEP_BLOCKED;
+  if (core->count == core->capacity) {
+    const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
+    Flight *grown = realloc(core->flights, capacity * sizeof *grown);
+    if (grown == NULL) return out_of_memory(warp, in);
+    core->flights = grown;
+    core->capacity = capacity;
+  }
+  cluster_changed(warp->cta->cluster);
+  Flight *flight = &core->flights[core->count++];
+  flight->in = in;
+  flight->group = UINT64_MAX;
+  flight->descriptor_a = form->a_in_registers ? 0 : column_u64(warp, wgmma->descriptor_a)[0];
+  flight->descriptor_b = column_u64(warp, wgmma->descriptor_b)[0];
+  if (form->a_in_registers)
+    for (int i = 0; i < 4; i++)
+      memcpy(flight->a[i], column_u32(warp, wgmma->registers[form->d_registers + i]),
+             sizeof flight->a[i]);
+  if (form->sparse)
+    memcpy(flight->metadata, column_u32(warp, wgmma->metadata), sizeof flight->metadata);
+  flight->scale_d = wgmma->scale_d->kind == OPERAND_PREDICATE
+                        ? lane_predicate(warp, wgmma->scale_d, 0)
+                        : wgmma->scale_d->constant_value != 0;
+  if (settings()->check) {
+    if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
+    look_at_descriptor(warp, in, "B", flight->descriptor_b);
+    tell_checker(warp, in, flight);
+  }
+  return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
+}
+
+static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  if (settings()->check) check_wgmma_fence(warp, in);
+  return STEP_NEXT;
+}
+
+static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  struct WarpTensorCore *core = tensor_core(warp);
+  if (core == NULL) return out_of_memory(warp, in);
+  for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
+    core->flights[i - 1].group = core->committed;
+  core->committed++;
+  if (settings()->check) check_wgmma_commit(warp, in);
+  return STEP_NEXT;
+}
+
+static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  const uint64_t pending = in->operand[0].constant_value;
+  struct WarpTensorCore *core = warp->tensor;
+  if (core != NULL && core->committed > pending) {
+    uint32_t count = 0;
+    while (count < core->count && core->flights[count].group < core->committed - pending) count++;
+    if (!peers_have_issued(warp, core->landed + count)) return STEP_BLOCKED;
+    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    if (result != STEP_NEXT) return result;
+  }
+  if (settings()->check) check_wgmma_wait(warp, in, (int)pending);
+  return STEP_NEXT;
+}
+
+/* ---- Decoding ---- */
+
+/* The operands: D, A, B, [metadata, selector,] scale-d, [scale-a, scale-b, [transpose-a,]
+ * [transpose-b]]: signs for floats, transposes for 16-bit types, A's only when it is in memory. */
+static bool decode_multiplication(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                                  bool sparse) {
+  const int words = sparse ? 3 : 2;
+  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
+  Wgmma *wgmma = decoder_allocate(decoder, sizeof *wgmma);
+  WgmmaForm *shape = &wgmma->form;
+  const char *wrong = wgmma_read_form(statement->modifiers + words,
+                                      statement->modifier_count - words, sparse, shape);
+  if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
+  shape->a_in_registers = form_operand(&form, 1)->kind == OPERAND_VECTOR;
+  const bool is_float = shape->d != RESULT_S32;
+  const bool transposes = shape->a == NUMBER_F16 || shape->a == NUMBER_BF16;
+  const int count = 4 + (sparse ? 2 : 0) + (is_float ? 2 : 0) +
+                    (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
+  if (!form_operands(&form, count, count)) return false;
+  if (!register_list(&form, 0, TYPE_B32, shape->d_registers, true, wgmma->registers)) return false;
+  wgmma->register_count = shape->d_registers + (shape->a_in_registers ? MAX_A : 0);
+  if (shape->a_in_registers) {
+    if (!register_list(&form, 1, TYPE_B32, MAX_A, false, wgmma->registers + shape->d_registers))
+      return false;
+  } else if (!register_list(&form, 1, TYPE_B64, 1, false, &wgmma->descriptor_a)) {
+    return false;
+  }
+  if (!register_list(&form, 2, TYPE_B64, 1, false, &wgmma->descriptor_b)) return false;
+  int at = 3;
+  int64_t value = 0;
+  if (sparse) {
+    if (!register_list(&form, at++, TYPE_B32, 1, false, &wgmma->metadata)) return false;
+    const bool one_choice = number_bits(shape->a) == 8;
+    if (!literal_choice(&form, at++, 0, one_choice ? 0 : 1, "the sparsity selector", &value))
+      return false;
+    shape->selector = (int)value;
+  }
+  wgmma->scale_d = form_predicate(&form, at++);
+  if (is_float) {
+    if (!literal_choice(&form, at++, 1, -1, "the sign of A", &value)) return false;
+    shape->negate_a = value < 0;
+    if (!literal_choice(&form, at++, 1, -1, "the sign of B", &value)) return false;
+    shape->negate_b = value < 0;
+  }
+  if (transposes && !shape->a_in_registers) {
+    if (!literal_choice(&form, at++, 0, 1, "the layout of A", &value)) return false;
+    shape->a_mn_major = value != 0;
+  }
+  if (transposes) {
+    if (!literal_choice(&form, at++, 0, 1, "the layout of B", &value)) return false;
+    shape->b_mn_major = value != 0;
+  }
+  out->decoded = wgmma;
+  return form_end(&form, run_wgmma);
+}
+
+bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_multiplication(decoder, statement, out, false);
+}
+bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_multiplication(decoder, statement, out, true);
+}
+
+static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                         int operands, Execute execute) {
+  Form form = form_begin(decoder, statement, out, 2);
+  if (!form_take(&form, "sync") || !form_take(&form, "aligned"))
+    return decoder_error(decoder, statement, "%s needs .sync.aligned", statement->opcode);
+  return form_operands(&form, operands, operands) && form_end(&form, execute);
+}
+
+bool decode_wgmma_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, 0, run_fence);
+}
+bool decode_wgmma_commit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  return decode_plain(decoder, statement, out, 0, run_commit);
+}
+bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  if (!decode_plain(decoder, statement, out, 1, run_wait)) return false;
+  const Operand *pending = &out->operand[0];
+  if (pending->kind == OPERAND_REGISTER && pending->constant && pending->constant_value <= 255)
+    return true;
+  return decoder_error(decoder, statement, "wgmma.wait_group takes a small literal");
+}
+
+/* ---- Instructions that touch what is in flight ---- */
+
+enum { SLOT_COUNT = 1 << 16, MAX_TOUCHED = 16 };
+
+typedef struct {
+  Instruction inner; /* the instruction itself */
+  bool all;          /* a return: another function may get the registers */
+  int touched_count;
+  uint16_t touched[MAX_TOUCHED];
+} Watched;
+
+static bool flight_touches(const Flight *flight, const Watched *watched) {
+  const Wgmma *wgmma = flight->in->decoded;
+  for (int i = 0; i < watched->touched_count; i++)
+    for (int k = 0; k < wgmma->form.d_registers; k++)
+      if (wgmma->registers[k] == watched->touched[i]) return true;
+  return false;
+}
+
+static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Watched *watched = in->decoded;
+  const struct WarpTensorCore *core = warp->tensor;
+  if (core != NULL && core->count > 0) {
+    uint32_t count = core->count;
+    while (!watched->all && count > 0 && !flight_touches(&core->flights[count - 1], watched))
+      count--;
+    const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
+    if (result != STEP_NEXT) return result;
+  }
+  return watched->inner.execute(warp, &watched->inner, mask);
+}
+
+/* False: more registers than fit, so land everything. */
+static bool note_touched(const Operand *operand, const uint64_t *accumulators, Watched *watched) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      if (!note_touched(&operand->elements[i], accumulators, watched)) return false;
+    return true;
+  }
+  if ((operand->kind != OPERAND_REGISTER && operand->kind != OPERAND_ADDRESS) || operand->constant)
+    return true;
+  const uint32_t slots = operand->bytes <= 4 ? 1u : operand->bytes / 4u;
+  for (uint32_t slot = operand->slot; slot < operand->slot + slots && slot < SLOT_COUNT; slot++) {
+    if (!(accumulators[slot / 64] >> (slot % 64) & 1u)) continue;
+    if (watched->touched_count == MAX_TOUCHED) return false;
+    watched->touched[watched->touched_count++] = (uint16_t)slot;
+  }
+  return true;
+}
+
+static bool is_return(const Instruction *in) {
+  const char *text = in->text;
+  if (text == NULL) return false;
+  if (*text == '@') text += strcspn(text, " \t");
+  text += strspn(text, " \t");
+  return strncmp(text, "ret", 3) == 0;
+}
+
+void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count) {
+  uint64_t accumulators[SLOT_COUNT / 64] = {0};
+  bool any = false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (code[i].execute != run_wgmma) continue;
+    const Wgmma *wgmma = code[i].decoded;
+    any = true;
+    for (int k = 0; k < wgmma->form.d_registers; k++)
+      accumulators[wgmma->registers[k] / 64] |= 1ull << (wgmma->registers[k] % 64);
+  }
+  if (!any) return;
+  for (uint32_t i = 0; i < count; i++) {
+    Instruction *in = &code[i];
+    if (in->execute == run_wgmma) {
+      ((Wgmma *)(uintptr_t)in->decoded)->watched = true;
+      continue;
+    }
+    Watched note = {.all = is_return(in)};
+    for (int k = 0; k < in->operand_count && !note.all; k++)
+      if (!note_touched(&in->operand[k], accumulators, &note)) note.all = true;
+    if (!note.all && note.touched_count == 0) continue;
+    Watched *watched = decoder_allocate(decoder, sizeof *watched);
+    *watched = note;
+    watched->inner = *in;
+    in->decoded = watched;
+    in->execute = run_watched;
+  }
+}

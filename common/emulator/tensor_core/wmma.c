@@ -1,0 +1,425 @@
+/* wmma.c: wmma.load, wmma.store, wmma.mma: the older way to write the tensor instructions of a
+ * warp.
+ *
+ * A fragment's registers are those of mma.sync, tile behind tile: blocks of 8 rows (A) or columns
+ * (B) by four lanes' words, C and D blocks of 8 x 8. Fragments of f16 have eight registers whatever
+ * the shape; those beyond the matrix repeat the first ones. A product is made of m16n8 products of
+ * mma.sync. m8n32 is m32n8 with everything transposed: its A is a B there, its B an A. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "arithmetic/loadstore.h"
+#include "tensor_core/mma.h"
+#include "tensor_core/tensor_core.h"
+
+typedef enum { FRAGMENT_A, FRAGMENT_B, FRAGMENT_RESULT } FragmentKind;
+
+typedef struct {
+  FragmentKind kind;
+  int rows, columns; /* of this matrix */
+  int bits;          /* of an element */
+  int registers;     /* of the fragment */
+  int distinct;      /* of them, the others repeat these */
+} Fragment;
+
+typedef struct {
+  int m, n, k;
+} Shape;
+
+/* ---- Which fragments there are ---- */
+static bool shape_fits(Shape shape, NumberFormat format) {
+  const bool square = shape.m == 16 && shape.n == 16;
+  const bool any = square || (shape.m == 32 && shape.n == 8) || (shape.m == 8 && shape.n == 32);
+  const bool small = shape.m == 8 && shape.n == 8;
+  switch (format) {
+    case NUMBER_F16:
+    case NUMBER_BF16:
+    case NUMBER_S8:
+    case NUMBER_U8:
+      return any && shape.k == 16;
+    case NUMBER_TF32:
+      return square && shape.k == 8;
+    case NUMBER_S4:
+    case NUMBER_U4:
+      return small && shape.k == 32;
+    case NUMBER_B1:
+      return small && shape.k == 128;
+    case NUMBER_F64:
+      return small && shape.k == 4;
+    default:
+      return false;
+  }
+}
+
+/* A result belongs to several formats. */
+static bool result_fits(Shape shape, ResultFormat format) {
+  static const NumberFormat of_float[] = {NUMBER_F16, NUMBER_TF32};
+  static const NumberFormat of_half[] = {NUMBER_F16, NUMBER_F16};
+  static const NumberFormat of_integer[] = {NUMBER_S8, NUMBER_S4};
+  const NumberFormat *some = format == RESULT_F32   ? of_float
+                             : format == RESULT_F16 ? of_half
+                                                    : of_integer;
+  if (format == RESULT_F64) return shape_fits(shape, NUMBER_F64);
+  return shape_fits(shape, some[0]) || shape_fits(shape, some[1]) ||
+         (format == RESULT_S32 && shape_fits(shape, NUMBER_B1));
+}
+
+static bool is_transposed(Shape shape) { return shape.m == 8 && shape.n == 32; }
+static Shape transposed(Shape shape) { return (Shape){shape.n, shape.m, shape.k}; }
+static FragmentKind transposed_kind(FragmentKind kind) {
+  return kind == FRAGMENT_A ? FRAGMENT_B : kind == FRAGMENT_B ? FRAGMENT_A : kind;
+}
+
+static Fragment fragment_of(FragmentKind kind, Shape shape, int bits, bool half) {
+  if (is_transposed(shape))
+    return fragment_of(transposed_kind(kind), transposed(shape), bits, half);
+  Fragment fragment = {.kind = kind, .bits = bits};
+  fragment.rows = kind == FRAGMENT_B ? shape.k : shape.m;
+  fragment.columns = kind == FRAGMENT_A ? shape.k : shape.n;
+  const int register_bits = bits == 64 ? 64 : 32;
+  fragment.distinct = fragment.rows * fragment.columns * bits / LANES / register_bits;
+  fragment.registers = half && kind != FRAGMENT_RESULT ? 8 : fragment.distinct;
+  return fragment;
+}
+
+/* Where number `index` of register r of a lane stands in the matrix. */
+static void place_of_element(const Fragment *fragment, int lane, int r, int index, int *row,
+                             int *column) {
+  const int group = lane / 4, place = lane % 4;
+  const int each = fragment->bits == 64 ? 1 : 32 / fragment->bits;
+  r %= fragment->distinct;
+  if (fragment->kind == FRAGMENT_B) {
+    const int blocks = fragment->rows / (4 * each); /* down one column of blocks */
+    *row = r % blocks * 4 * each + place * each + index;
+    *column = r / blocks * 8 + group;
+    return;
+  }
+  const int tall = fragment->rows == 8 ? 1 : 2; /* blocks of 8 rows in a tile */
+  if (fragment->kind == FRAGMENT_A) {
+    const int blocks = fragment->columns / (4 * each);
+    *row = r / (tall * blocks) * 16 + r % tall * 8 + group;
+    *column = r / tall % blocks * 4 * each + place * each + index;
+    return;
+  }
+  const int number = r * each + index; /* of C or D: two to a block */
+  const int block = number / 2, across = fragment->columns / 8;
+  *row = block / (tall * across) * 16 + block % tall * 8 + group;
+  *column = block / tall % across * 8 + place * 2 + number % 2;
+}
+
+/* ---- wmma.load and wmma.store ---- */
+typedef struct {
+  Fragment fragment;
+  bool column_major, store;
+  Space space;
+  uint8_t element_bytes; /* of one access: narrower numbers move a register at a time */
+  const Operand *address, *stride;
+  uint16_t slots[8];
+} FragmentMove;
+
+static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                           const FragmentMove *move, uint32_t *shared, bool *is_shared) {
+  const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
+  const size_t bytes = move->element_bytes;
+  Space space = move->space;
+  uint64_t inner = address;
+  uint8_t *at;
+  if (space == SPACE_GENERIC)
+    at = generic_bytes_at(warp, in, lane, address, bytes, bytes, access, &space, &inner);
+  else
+    at = space_bytes_at(warp, in, lane, space, address, bytes, bytes, access);
+  *is_shared = space == SPACE_SHARED;
+  *shared = (uint32_t)inner;
+  return at;
+}
+
+/* Read before the first register is written: it may be one of these. */
+typedef struct {
+  uint64_t base[LANES], pitch[LANES];
+} Origin;
+
+static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
+                               const Origin *origin) {
+  const FragmentMove *move = in->decoded;
+  const Fragment *fragment = &move->fragment;
+  const bool narrow = fragment->bits < 8;
+  uint32_t shared[LANES] = {0};
+  uint8_t *at[LANES];
+  LaneMask shared_lanes = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    int row, column;
+    place_of_element(fragment, lane, r, index, &row, &column);
+    const uint64_t pitch = origin->pitch[lane];
+    const uint64_t number = move->column_major ? (uint64_t)column * pitch + (uint64_t)row
+                                               : (uint64_t)row * pitch + (uint64_t)column;
+    const uint64_t address = origin->base[lane] + (narrow ? number * (uint64_t)fragment->bits / 8
+                                                          : number * move->element_bytes);
+    bool is_shared;
+    at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &is_shared);
+    if (!at[lane]) return STEP_FAULT;
+    shared_lanes |= (LaneMask)is_shared << lane;
+  }
+  if (settings()->check && shared_lanes)
+    check_shared(warp, in, shared_lanes, shared, move->element_bytes,
+                 (AccessKind){.access = move->store ? ACCESS_WRITE : ACCESS_READ});
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    const unsigned shift = narrow ? 0 : (unsigned)(index * fragment->bits);
+    if (fragment->bits == 64) {
+      uint64_t *word = &column_u64(warp, move->slots[r])[lane];
+      memcpy(move->store ? (void *)at[lane] : (void *)word, move->store ? (void *)word : at[lane],
+             8);
+      continue;
+    }
+    uint32_t *word = &column_u32(warp, move->slots[r])[lane];
+    uint32_t value = 0;
+    if (move->store) {
+      value = *word >> shift;
+      memcpy(at[lane], &value, move->element_bytes);
+      continue;
+    }
+    memcpy(&value, at[lane], move->element_bytes);
+    const uint32_t kept =
+        move->element_bytes == 4 ? 0 : *word & ~(((1u << fragment->bits) - 1u) << shift);
+    *word = kept | value << shift;
+  }
+  return STEP_NEXT;
+}
+
+static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask mask) {
+  const FragmentMove *move = in->decoded;
+  const int bits = move->fragment.bits;
+  const int each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
+  const int count = move->store ? move->fragment.distinct : move->fragment.registers;
+  Origin origin;
+  for (int lane = 0; lane < LANES; lane++) {
+    origin.base[lane] = lane_address(warp, move->address, lane);
+    origin.pitch[lane] = move->stride         ? (uint32_t)lane_value(warp, move->stride, lane)
+                         : move->column_major ? (uint32_t)move->fragment.rows
+                                              : (uint32_t)move->fragment.columns;
+  }
+  for (int r = 0; r < count; r++)
+    for (int index = 0; index < each; index++)
+      if (move_element(warp, in, mask, r, index, &origin) != STEP_NEXT) return STEP_FAULT;
+  return STEP_NEXT;
+}
+
+static bool read_shape(Form *form, Shape *shape) {
+  const char *word = form_prefixed(form, "m");
+  char rest = 0;
+  if (word && sscanf(word, "m%2dn%2dk%3d%c", &shape->m, &shape->n, &shape->k, &rest) == 3)
+    return true;
+  return form_fail(form, "the shape should look like m16n16k16");
+}
+
+bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const char *const matrices[] = {"a", "b", "c", "d", NULL};
+  Form form = form_begin(decoder, statement, out, 2);
+  FragmentMove *move = decoder_allocate(decoder, sizeof *move);
+  move->store = strcmp(statement->modifiers[1], "store") == 0;
+  const int matrix = form_choose(&form, matrices);
+  if (matrix < 0 || move->store != (matrix == 3))
+    return form_fail(&form, "there are wmma.load.a, .b and .c and wmma.store.d");
+  if (!form_take(&form, "sync") || !form_take(&form, "aligned"))
+    return form_fail(&form, "wmma needs .sync.aligned");
+  move->column_major = form_take(&form, "col");
+  if (!move->column_major && !form_take(&form, "row"))
+    return form_fail(&form, "the layout must be .row or .col");
+  Shape shape;
+  if (!read_shape(&form, &shape)) return false;
+  move->space = form_space(&form);
+  if (move->space != SPACE_GENERIC && move->space != SPACE_GLOBAL && move->space != SPACE_SHARED)
+    return form_fail(&form, "wmma works on .global and .shared");
+  const char *word = statement->modifiers[statement->modifier_count - 1];
+  form_take(&form, word);
+  NumberFormat number = NUMBER_F16;
+  ResultFormat result = RESULT_F32;
+  const bool known = matrix < 2 ? read_number_format(word, &number) && shape_fits(shape, number)
+                                : read_result_format(word, &result) && result_fits(shape, result);
+  if (!known) return form_fail(&form, "this shape does not exist for this type");
+  const int result_bits = result == RESULT_F16 ? 16 : result == RESULT_F64 ? 64 : 32;
+  move->fragment =
+      fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
+                  matrix < 2 ? (int)number_bits(number) : result_bits, number == NUMBER_F16);
+  const int bits = move->fragment.bits;
+  if (is_transposed(shape)) move->column_major = !move->column_major;
+  if (bits < 8 && move->column_major != (matrix == 1))
+    return form_fail(&form, "numbers of less than a byte: A is .row, B is .col");
+  move->element_bytes = (uint8_t)(bits < 8 ? 4 : bits / 8);
+  if (!form_operands(&form, 2, 3)) return false;
+  const int registers = move->store ? 1 : 0;
+  if (!register_list(&form, registers, bits == 64 ? TYPE_B64 : TYPE_B32, move->fragment.registers,
+                     !move->store, move->slots))
+    return false;
+  move->address = form_operand(&form, 1 - registers);
+  if (move->address->kind != OPERAND_ADDRESS) return form_fail(&form, "an address is missing");
+  if (out->operand_count == 3) {
+    move->stride = form_operand(&form, 2);
+    if (move->stride->kind != OPERAND_REGISTER)
+      return form_fail(&form, "the stride must be a register or a literal");
+  }
+  out->decoded = move;
+  return form_end(&form, run_fragment_move);
+}
+
+/* ---- wmma.mma ---- */
+typedef struct {
+  Shape shape;
+  MmaForm tile;
+  ResultFormat c, d; /* as the instruction names them; the tile's are both d, or f32 */
+  uint16_t a_slot[8], b_slot[8], c_slot[8], d_slot[8];
+} Product;
+
+static float half_at(const uint32_t *const *columns, int number, int lane) {
+  return float_of_half((uint16_t)(columns[number / 2][lane] >> (number % 2 * 16)));
+}
+
+/* One m16n8 (or m8n8) product. Whatever D shares with the sources, all of them are read first. */
+static void multiply_tile(Warp *warp, const Product *product, int row_tile, int column_tile,
+                          uint64_t (*result)[LANES]) {
+  const MmaForm *tile = &product->tile;
+  const int first = (row_tile * (product->shape.n / 8) + column_tile) * tile->c_registers;
+  const void *a[8], *b[4], *c[8];
+  void *d[8];
+  uint32_t wide[8][LANES];
+  for (int i = 0; i < tile->a_registers; i++)
+    a[i] = column_u32(warp, product->a_slot[row_tile * tile->a_registers + i]);
+  for (int i = 0; i < tile->b_registers; i++)
+    b[i] = column_u32(warp, product->b_slot[column_tile * tile->b_registers + i]);
+  for (int i = 0; i < tile->c_registers; i++) {
+    d[i] = result[first + i];
+    if (product->c == RESULT_F16 && tile->c == RESULT_F32) {
+      const uint32_t *const column = column_u32(warp, product->c_slot[(first + i) / 2]);
+      for (int lane = 0; lane < LANES; lane++) {
+        const float value = half_at(&column, (first + i) % 2, lane);
+        memcpy(&wide[i][lane], &value, 4);
+      }
+      c[i] = wide[i];
+    } else {
+      c[i] = column_u32(warp, product->c_slot[first + i]);
+    }
+  }
+  mma_compute(tile, a, b, c, NULL, d);
+}
+
+static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Product *product = in->decoded;
+  const MmaForm *tile = &product->tile;
+  uint64_t result[8][LANES];
+  const int row_tiles = product->shape.m > 16 ? product->shape.m / 16 : 1;
+  for (int row = 0; row < row_tiles; row++)
+    for (int column = 0; column < product->shape.n / 8; column++)
+      multiply_tile(warp, product, row, column, result);
+  const int tiles = row_tiles * (product->shape.n / 8);
+  const int registers = tiles * tile->d_registers;
+  for (int i = 0; i < registers; i++)
+    for (LaneMask left = mask; left; left &= left - 1) {
+      const int lane = first_lane(left);
+      const uint32_t value = ((const uint32_t *)(const void *)result[i])[lane];
+      if (tile->d == RESULT_F64) {
+        column_u64(warp, product->d_slot[i])[lane] = result[i][lane];
+      } else if (product->d == RESULT_F16 && tile->d == RESULT_F32) {
+        uint32_t *word = &column_u32(warp, product->d_slot[i / 2])[lane];
+        float wide;
+        memcpy(&wide, &value, 4);
+        const uint32_t half = half_of_float(wide);
+        *word = i % 2 ? (*word & 0xffffu) | half << 16 : (*word & 0xffff0000u) | half;
+      } else {
+        column_u32(warp, product->d_slot[i])[lane] = value;
+      }
+    }
+  return STEP_NEXT;
+}
+
+/* The mma.sync that makes one tile of it. NULL: understood. */
+static const char *read_tile(const PtxStatement *statement, Shape shape, int at, Product *product) {
+  const char *const *words = statement->modifiers + at;
+  int count = statement->modifier_count - at;
+  const char *modifiers[12] = {"sync", "aligned"};
+  int used = 2, word = 0;
+  char name[32];
+  snprintf(name, sizeof name, "m%dn8k%d", shape.n == 8 && shape.m == 8 ? 8 : 16, shape.k);
+  modifiers[used++] = name;
+  modifiers[used++] = "row";
+  modifiers[used++] = "col";
+  const char *operation = NULL;
+  if (count > 2 && strcmp(words[1], "popc") == 0) {
+    operation = words[0];
+    word = 2;
+  }
+  if (count > 4 && strcmp(words[count - 1], "rn") == 0) count--; /* f64 rounds to nearest anyway */
+  const bool saturates = count > word && strcmp(words[count - 1], "satfinite") == 0;
+  if (saturates) modifiers[used++] = "satfinite";
+  const int types = count - word - saturates;
+  if (types != 2 && types != 4) return "the types should be D and C, or D, A, B and C";
+  const char *a = types == 2 ? "f16" : words[word + 1], *b = types == 2 ? "f16" : words[word + 2];
+  if (!read_result_format(words[word], &product->d) ||
+      !read_result_format(words[word + types - 1], &product->c))
+    return "the type of D or C is not known";
+  const bool mixed =
+      product->c != product->d && (product->c == RESULT_F16 || product->d == RESULT_F16);
+  modifiers[used++] = mixed ? "f32" : words[word];
+  modifiers[used++] = a;
+  modifiers[used++] = b;
+  modifiers[used++] = mixed ? "f32" : words[word + types - 1];
+  if (operation) {
+    modifiers[used++] = operation;
+    modifiers[used++] = "popc";
+  }
+  const char *wrong = mma_read_form(modifiers, used, false, &product->tile);
+  if (wrong) return wrong;
+  if (saturates && product->tile.d != RESULT_S32) return ".satfinite is for integers";
+  return shape_fits(shape, product->tile.a) ? NULL : "this shape does not exist for these types";
+}
+
+bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, MAX_MODIFIERS);
+  Product *product = decoder_allocate(decoder, sizeof *product);
+  const char *const *words = statement->modifiers + 2;
+  const int count = statement->modifier_count - 2;
+  /* .op.popc of b1 stands before .sync */
+  const int popc = count > 2 && strcmp(words[1], "popc") == 0 ? 2 : 0;
+  if (count < popc + 7)
+    return form_fail(&form, "expected wmma.mma.sync.aligned, two layouts, a shape and types");
+  if (strcmp(words[popc], "sync") != 0 || strcmp(words[popc + 1], "aligned") != 0)
+    return form_fail(&form, "wmma needs .sync.aligned");
+  for (int i = 2; i < 4; i++)
+    if (strcmp(words[popc + i], "row") != 0 && strcmp(words[popc + i], "col") != 0)
+      return form_fail(&form, "the layouts must be .row or .col");
+  char rest = 0;
+  Shape *shape = &product->shape;
+  if (sscanf(words[popc + 4], "m%2dn%2dk%3d%c", &shape->m, &shape->n, &shape->k, &rest) != 3)
+    return form_fail(&form, "the shape should look like m16n16k16");
+  /* What follows the shape, with .op.popc, if there, brought next to it. */
+  PtxStatement tail = {.modifier_count = 0};
+  for (int i = 0; i < popc; i++) tail.modifiers[tail.modifier_count++] = words[i];
+  for (int i = popc + 5; i < count; i++) tail.modifiers[tail.modifier_count++] = words[i];
+  const char *wrong = read_tile(&tail, *shape, 0, product);
+  if (wrong) return form_fail(&form, wrong);
+  MmaForm *tile = &product->tile;
+  if (tile->a == NUMBER_TF32) tile->rule.step = 4; /* ptxas makes two products of it */
+  const int bits = (int)number_bits(tile->a);
+  const bool half = tile->a == NUMBER_F16;
+  const Fragment a = fragment_of(FRAGMENT_A, *shape, bits, half);
+  const Fragment b = fragment_of(FRAGMENT_B, *shape, bits, half);
+  const int wide = tile->d == RESULT_F64 ? 64 : 32;
+  const Fragment c =
+      fragment_of(FRAGMENT_RESULT, *shape, product->c == RESULT_F16 ? 16 : wide, false);
+  const Fragment d =
+      fragment_of(FRAGMENT_RESULT, *shape, product->d == RESULT_F16 ? 16 : wide, false);
+  const Type type = wide == 64 ? TYPE_B64 : TYPE_B32;
+  const bool swapped = is_transposed(*shape);
+  if (!form_operands(&form, 4, 4) ||
+      !register_list(&form, 0, type, d.registers, true, product->d_slot) ||
+      !register_list(&form, 1, type, a.registers, false,
+                     swapped ? product->b_slot : product->a_slot) ||
+      !register_list(&form, 2, type, b.registers, false,
+                     swapped ? product->a_slot : product->b_slot) ||
+      !register_list(&form, 3, type, c.registers, false, product->c_slot))
+    return false;
+  if (swapped) *shape = transposed(*shape);
+  out->decoded = product;
+  return form_end(&form, run_wmma);
+}
