@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../common/emulator/memory.h"
-#include "../../common/emulator/program.h"
+#include "base/memory.h"
+#include "ptx/program.h"
 
 static const char PTX[] =
     ".version 8.0\n.target sm_90a\n.address_size 64\n"

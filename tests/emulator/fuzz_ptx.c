@@ -12,9 +12,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../../common/emulator/memory.h"
-#include "../../common/emulator/program.h"
-#include "../../common/tensor_map.h"
+#include "base/memory.h"
+#include "ptx/program.h"
+#include "tensor_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

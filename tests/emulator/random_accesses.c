@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../common/emulator/program.h"
+#include "ptx/program.h"
 
 enum {
   LANES_OF_WARP = 32,

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../common/emulator/memory.h"
-#include "../../common/emulator/program.h"
+#include "base/memory.h"
+#include "ptx/program.h"
 
 enum { MAX_BUFFERS = 16, SHOWN_PER_LINE = 16 };
 
