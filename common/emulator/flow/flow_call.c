@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/machine.h"
 #include "base/memory.h"
+#include "flow/device_printf.h"
+#include "machine/machine.h"
 
 void frame_release(Frame *frame) {
   while (frame && --frame->references == 0) {

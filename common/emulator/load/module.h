@@ -41,9 +41,7 @@ typedef struct {
 const FunctionTraits *function_traits(const Function *function);
 
 /* Runs a whole grid to its end. Returns 0 or the cudaError_t of the fault. Arguments are already
- * validated by the runtime. The device's printf goes to device_output_write in the order of
- * clusters.
- */
+ * validated by the runtime. */
 int launch_run(Launch *launch);
 /* The same in parts, for grids that wait for what another stream or the host does: begin; continue
  * until it is true; end. launch_continue(launch, true) returns false when all that is left of the
@@ -53,14 +51,5 @@ int launch_begin(Launch *launch);
 bool launch_continue(Launch *launch, bool may_stall);
 uint32_t launch_finished_clusters(const Launch *launch);
 int launch_end(Launch *launch);
-
-/* What a kernel printed, in the order in which it shall appear; it reaches stdout when the host
- * synchronises or ends (printf.c). */
-void device_output_write(const char *text, size_t bytes);
-
-/* The runtime's part in device-side calls: formats one printf into text. arguments is the buffer
- * that vprintf got; strings are generic addresses of global or constant memory. */
-int device_printf_format(char *text, size_t text_bytes, const char *format,
-                         const uint8_t *arguments);
 
 #endif

@@ -347,6 +347,7 @@ void define_label(Decoder *decoder, const char *name);
 uint32_t use_label(Decoder *decoder, const char *name);
 uint32_t *resolve_labels(Decoder *decoder);
 Symbol *find_symbol(const Module *module, const char *name);
+const Function *function_at(const Module *module, uint64_t address); /* NULL: no function's */
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
 uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value);
 uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);
@@ -368,9 +369,10 @@ void allocate_registers(Decoder *decoder, Function *function);
 bool writes_first_operand(const PtxStatement *statement);
 /* decode.c */
 void decode_module(Decoder *decoder);
-/* module.c */
+/* variables.c */
 void allocate_variable(Decoder *decoder, Symbol *symbol);
-const Function *function_at(const Module *module, uint64_t address);
+void fill_variables(Decoder *decoder); /* with their initial values */
+void resolve_externs(Module *module);
 /* instructions.c */
 const InstructionRow *instruction_row(const PtxStatement *statement, bool *is_async);
 /* flow.c: instructions that the decoder adds itself */

@@ -365,3 +365,12 @@ uint32_t *resolve_labels(Decoder *decoder) {
   }
   return places;
 }
+
+const Function *function_at(const Module *module, uint64_t address) {
+  uint64_t number = (address & ~GENERIC_TAG_MASK) >> 4;
+  if ((address & GENERIC_TAG_MASK) != FUNCTION_ADDRESS || (address & 15) != 0 || number == 0 ||
+      number > module->function_count)
+    return NULL;
+  const Function *function = module->functions[number - 1];
+  return function->defined && !function->entry ? function : NULL;
+}

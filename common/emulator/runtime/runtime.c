@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/fatbin.h"
 #include "base/memory.h"
+#include "runtime/fatbin.h"
+#include "state/device_output.h"
 
 enum {
   SHARED_BYTES_UNASKED = 48 * 1024, /* a block gets so much without cudaFuncSetAttribute */

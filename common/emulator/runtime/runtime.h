@@ -153,7 +153,4 @@ void fill_run(const struct cudaMemsetParams *fill);
 /* device_attributes.c */
 bool device_attribute(int attribute, int *value);
 
-/* printf.c: what kernels printed is kept until the host synchronises, as on the real device. */
-void device_output_flush(void);
-
 #endif

@@ -1,52 +1,12 @@
-/* printf.c: printf from the device: the formatting, and the buffer that waits for the host. */
-#include <pthread.h>
+/* device_printf.c: formats what a kernel prints. */
+#include "flow/device_printf.h"
+
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "runtime/runtime.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *waiting;
-static size_t waiting_bytes, waiting_room;
-
-static void flush_at_exit(void) { device_output_flush(); }
-
-void device_output_write(const char *text, size_t bytes) {
-  static bool registered;
-  pthread_mutex_lock(&lock);
-  if (!registered) {
-    registered = true;
-    atexit(flush_at_exit);
-  }
-  if (waiting_bytes + bytes > waiting_room) {
-    size_t room = (waiting_bytes + bytes) * 2;
-    char *larger = realloc(waiting, room);
-    if (!larger) { /* nothing may be lost without a word: print what there is instead */
-      fwrite(waiting, 1, waiting_bytes, stdout);
-      fwrite(text, 1, bytes, stdout);
-      waiting_bytes = 0;
-      pthread_mutex_unlock(&lock);
-      return;
-    }
-    waiting = larger;
-    waiting_room = room;
-  }
-  memcpy(waiting + waiting_bytes, text, bytes);
-  waiting_bytes += bytes;
-  pthread_mutex_unlock(&lock);
-}
-
-void device_output_flush(void) {
-  pthread_mutex_lock(&lock);
-  if (waiting_bytes) {
-    fwrite(waiting, 1, waiting_bytes, stdout);
-    fflush(stdout);
-    waiting_bytes = 0;
-  }
-  pthread_mutex_unlock(&lock);
-}
 
 typedef struct {
   char *text;
