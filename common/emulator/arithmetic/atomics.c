@@ -6,6 +6,7 @@
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 #include "arithmetic/loadstore.h"
+#include "state/cluster.h"
 
 typedef enum {
   ATOMIC_AND,

@@ -7,6 +7,7 @@
 #include "arithmetic/loadstore.h"
 
 #include "base/memory.h"
+#include "state/cluster.h"
 
 /* ---- Where the bytes are ---- */
 

@@ -3,6 +3,7 @@
  * What is in flight has happened nowhere yet: destinations hold poison, sources may still be
  * overwritten, until async_land_next takes the operation's next step. The machine decides when. */
 #include "async/async.h"
+#include "state/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "state/cluster.h"
 
 /* ---- cp.async: 4, 8 or 16 bytes a thread ----------------------------------------------------- */
 typedef struct {

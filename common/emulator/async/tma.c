@@ -10,6 +10,7 @@
 
 #include "async/async.h"
 #include "base/memory.h"
+#include "state/cluster.h"
 
 typedef enum { TENSOR_LOAD, TENSOR_STORE, TENSOR_PREFETCH } TensorWay;
 typedef struct {

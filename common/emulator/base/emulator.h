@@ -254,14 +254,8 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
              const char *format, ...) __attribute__((format(printf, 5, 6)));
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
 
-/* ---- The schedule (machine.c) ---------------------------------------------------------------- */
+/* Something happened that a blocked warp may wait for. */
 static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
-/* A random number of the seeded schedule, equal for equal seeds whatever the host threads do. */
-uint64_t cluster_random(Cluster *cluster);
-/* Order-sensitive effects on global memory (atomics that return a value, float adds, volatile and
- * acquire accesses, asynchronous reduces of floats) happen in an order that does not depend on host
- * threads: returns false when the warp must wait for its turn (return STEP_BLOCKED). */
-bool cluster_has_turn(Warp *warp);
 
 /* ---- What the rooms offer the machine -------------------------------------------------------- */
 /* async.c. async_land_next lands one operation in flight (or one step of it: the read of a store's

@@ -24,14 +24,6 @@ bool memory_unregister(void *host);
 void memory_set_kind(uint64_t address, MemoryKind kind);
 size_t memory_in_use(void);
 
-/* device_heap.c: malloc and free of the device. The heap is made when the first kernel that uses it
- * is loaded; its size can be set before. */
-bool device_heap_resize(size_t bytes);
-size_t device_heap_size(void);
-bool device_heap_prepare(void);
-uint64_t device_heap_allocate(uint64_t bytes); /* 0: no room */
-bool device_heap_free(uint64_t address);       /* false: no block of it begins there */
-
 /* The allocation that holds this address, or NULL. Lookups are lock-free: a launch never races with
  * allocation, which the runtime refuses to do while a kernel runs. */
 const Allocation *memory_find(uint64_t address);

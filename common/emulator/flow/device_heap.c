@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "machine/machine.h"
+#include "flow/device_heap.h"
 #include "base/memory.h"
 
 enum { CLASSES = 40, SMALLEST_CLASS = 5, HEADER_BYTES = 16 };

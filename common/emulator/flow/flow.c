@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "checker/checker.h"
-#include "machine/machine.h"
+#include "flow/flow.h"
+#include "state/cluster.h"
 
 static unsigned frame_slot(Warp *warp) {
   const Module *module = current_group(warp)->function->module;

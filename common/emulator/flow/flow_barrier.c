@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "checker/checker.h"
-#include "machine/machine.h"
+#include "flow/flow.h"
+#include "state/cluster.h"
 
 enum { ARRIVE, SYNC, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
 

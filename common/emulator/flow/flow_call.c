@@ -5,18 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "flow/device_heap.h"
 #include "flow/device_printf.h"
-#include "machine/machine.h"
-
-void frame_release(Frame *frame) {
-  while (frame && --frame->references == 0) {
-    Frame *parent = frame->parent;
-    free(frame->saved);
-    free(frame->saved_predicates);
-    free(frame);
-    frame = parent;
-  }
-}
+#include "flow/flow.h"
+#include "state/cluster.h"
 
 static const Module *module_of(const Warp *warp) {
   return warp->cta->cluster->launch->kernel->module;

@@ -5,7 +5,7 @@
 
 #include "checker/checker.h"
 #include "ptx/form.h"
-#include "machine/machine.h"
+#include "flow/flow.h"
 
 #define FOR_EACH_LANE(mask, lane)                                                  \
   for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/flow.h"
 #include "ptx/program.h"
 
 /* ---- The call graph ---- */

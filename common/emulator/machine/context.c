@@ -272,12 +272,6 @@ void context_free(Context *context) {
   free(context);
 }
 
-static uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ value >> 27) * 0x94d049bb133111ebull;
-  return value ^ value >> 31;
-}
-
 void context_begin(Context *context, uint32_t number) {
   Cluster *cluster = &context->cluster;
   Launch *launch = cluster->launch;
@@ -290,7 +284,7 @@ void context_begin(Context *context, uint32_t number) {
   cluster->number = number;
   cluster->changes = 1;
   cluster->waits_expire = false;
-  cluster->random = mix(settings()->seed + 0x9e3779b97f4a7c15ull * (number + 1ull));
+  cluster_seed(cluster);
   char *output = context->flow.output;
   size_t output_size = context->flow.output_size;
   context->flow = (struct ClusterFlow){.output = output, .output_size = output_size};
@@ -341,28 +335,4 @@ void context_end(Context *context) {
   }
   async_cluster_end(cluster); /* releases what the checker knows of its operations: first */
   if (settings()->check) check_cluster_end(cluster);
-}
-
-uint64_t cluster_random(Cluster *cluster) {
-  cluster->random += 0x9e3779b97f4a7c15ull;
-  return mix(cluster->random);
-}
-
-/* Four clocks an instruction; the clock moves on at every reading. */
-uint64_t cluster_clock(const Cluster *cluster) {
-  return 1000000 + cluster->flow->steps * 4 + cluster->flow->extra_time;
-}
-
-/* Text of the device's printf: kept until all clusters before this one have ended. */
-void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
-  struct ClusterFlow *flow = cluster->flow;
-  if (flow->output_used + bytes > flow->output_size) {
-    size_t size = (flow->output_used + bytes) * 2 + 256;
-    char *output = realloc(flow->output, size);
-    if (!output) return; /* as on the chip, whose buffer is finite too */
-    flow->output = output;
-    flow->output_size = size;
-  }
-  memcpy(flow->output + flow->output_used, text, bytes);
-  flow->output_used += bytes;
 }

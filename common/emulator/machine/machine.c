@@ -8,7 +8,6 @@
 
 enum {
   SLICE_STEPS = 4096,          /* of one warp before the others have their turn */
-  PATIENCE = 20000,            /* backward jumps of a group while others of its warp wait */
   POLL_STEPS = 256,            /* a slice this short that ends in a yield is a poll */
   POLL_ROUNDS = 4,             /* rounds of nothing else after which other clusters are let on */
   EXPIRATIONS = 10000,         /* of waits without any change: then it is a hang */
@@ -18,21 +17,6 @@ enum {
 };
 
 /* ---- Groups ---- */
-Group *split_group(struct WarpFlow *flow, LaneMask mask) {
-  Group *from = &flow->groups[flow->current];
-  Group *to = &flow->groups[flow->count++]; /* each has a lane: never more than 32 */
-  *to = *from;
-  to->mask = mask;
-  from->mask &= ~mask;
-  if (to->frame) to->frame->references++;
-  return to;
-}
-
-void drop_group(struct WarpFlow *flow, uint32_t index) {
-  frame_release(flow->groups[index].frame);
-  flow->groups[index] = flow->groups[--flow->count];
-}
-
 static uint32_t depth_of(const Group *group) { return group->frame ? group->frame->depth : 0; }
 
 static bool may_run(const Group *group, const Cluster *cluster) {
@@ -174,29 +158,6 @@ leave:
   cluster->waits_expire = false;
   cluster->flow->steps += steps;
   return end;
-}
-
-/* Lanes that spin wait for others of their own warp: after a while those are let on. */
-static void be_fair(struct WarpFlow *flow, Group *group, bool backward) {
-  if (!backward || flow->count == 1) return;
-  if (++flow->backward_jumps < PATIENCE) return;
-  flow->backward_jumps = 0;
-  group->state = GROUP_YIELDED;
-}
-
-/* Moves lanes of the running group to another place of the same function; the rest goes on. */
-void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
-  struct WarpFlow *flow = warp->flow;
-  Group *group = current_group(warp);
-  if (mask != group->mask) {
-    Group *jumping = split_group(flow, mask);
-    jumping->place = target;
-    group = current_group(warp);
-    group->place = from + 1;
-    return;
-  }
-  group->place = target;
-  be_fair(flow, group, target <= from);
 }
 
 /* ---- One cluster ---- */
@@ -344,56 +305,4 @@ ClusterEnd cluster_run(Context *context) {
   while (async_land_next(cluster))
     if (cluster->launch->error) return CLUSTER_FAULT;
   return CLUSTER_DONE;
-}
-
-bool cluster_has_turn(Warp *warp) {
-  struct ClusterFlow *flow = warp->cta->cluster->flow;
-  if (!flow->has_turn) flow->wants_turn = true;
-  return flow->has_turn;
-}
-
-/* ---- What the decoder puts in ---- */
-/* Before an .aligned instruction: goes on when all lanes of the warp stand here. */
-StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in;
-  return mask == live_lanes(warp) ? STEP_NEXT : STEP_BLOCKED;
-}
-
-/* Behind asynchronous instructions, unless they land as late as they may. */
-StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in, (void)mask;
-  Cluster *cluster = warp->cta->cluster;
-  if (settings()->schedule == SCHEDULE_EARLY)
-    while (async_land_next(cluster)) continue;
-  else if ((cluster_random(cluster) & 3) == 0)
-    async_land_next(cluster);
-  return cluster->launch->error ? STEP_FAULT : STEP_NEXT;
-}
-
-StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask) {
-  Cluster *cluster = warp->cta->cluster;
-  cluster->flow->extra_time += 16;
-  uint64_t clock = cluster_clock(cluster), time = 1700000000000000000ull + clock / 2;
-  uint64_t value = 0;
-  switch ((Special)in->operand[0].constant_value) {
-    case SPECIAL_CLOCK:
-    case SPECIAL_CLOCK64:
-      value = clock;
-      break;
-    case SPECIAL_CLOCK_HI:
-      value = clock >> 32;
-      break;
-    case SPECIAL_GLOBALTIMER:
-    case SPECIAL_GLOBALTIMER_LO:
-      value = time;
-      break;
-    case SPECIAL_GLOBALTIMER_HI:
-      value = time >> 32;
-      break;
-    default:
-      break;
-  }
-  for (int lane = 0; lane < LANES; lane++)
-    if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, value);
-  return STEP_NEXT;
 }

@@ -375,13 +375,6 @@ void fill_variables(Decoder *decoder); /* with their initial values */
 void resolve_externs(Module *module);
 /* instructions.c */
 const InstructionRow *instruction_row(const PtxStatement *statement, bool *is_async);
-/* flow.c: instructions that the decoder adds itself */
-StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
-StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
-StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
-StepResult flow_end(Warp *warp, const Instruction *in, LaneMask mask);
-bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out);
-
 #define FUNCTION_ADDRESS 0x0f00000000000000ull
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "runtime/runtime.h"
+#include "flow/device_heap.h"
 
 /* ---- The device ---- */
 

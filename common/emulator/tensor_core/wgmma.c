@@ -13,6 +13,7 @@
 
 #include "checker/checker.h"
 #include "tensor_core/tensor_core.h"
+#include "state/cluster.h"
 
 enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
 

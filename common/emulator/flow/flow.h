@@ -1,0 +1,48 @@
+/* flow.h: what the files that steer warps share: barriers, calls, ends of threads. */
+#ifndef EMULATOR_FLOW_H
+#define EMULATOR_FLOW_H
+
+#include "base/emulator.h"
+#include "ptx/program.h"
+#include "state/groups.h"
+
+/* Named barriers of a CTA. */
+enum { BARRIERS = 16 };
+typedef struct {
+  uint32_t generation;   /* completed rounds */
+  uint32_t expected;     /* threads; 0: all that have not exited */
+  uint32_t arrived;      /* threads, warps with missing lanes counted whole when `expected` */
+  uint32_t live_arrived; /* threads as they are */
+  uint32_t count_of_true, result_count;     /* bar.red: of the running round, of the last one */
+  uint32_t contributed, result_contributed; /* threads that took part in it */
+  LaneMask warp_arrived[32];                /* in the running round, by warp */
+} NamedBarrier;
+struct CtaBarriers {
+  NamedBarrier barriers[BARRIERS];
+  uint32_t busy; /* bit n: somebody has arrived at barrier n */
+  uint32_t live_threads;
+};
+
+/* flow_call.c */
+void frame_release(Frame *frame);
+StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask);
+/* flow_barrier.c: threads have left; barriers that waited for them may be complete */
+void barriers_thread_exit(Warp *warp, LaneMask exiting);
+/* flow_inserted.c: instructions that the decoder adds itself */
+StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
+
+bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out);
+/* Rows of the flow rooms, joined in flow.c. */
+bool decode_named_barrier(Decoder *, const PtxStatement *, Instruction *);
+bool decode_cluster_barrier(Decoder *, const PtxStatement *, Instruction *);
+bool decode_warp_barrier(Decoder *, const PtxStatement *, Instruction *);
+bool decode_vote(Decoder *, const PtxStatement *, Instruction *);
+bool decode_shuffle(Decoder *, const PtxStatement *, Instruction *);
+bool decode_match(Decoder *, const PtxStatement *, Instruction *);
+bool decode_redux(Decoder *, const PtxStatement *, Instruction *);
+bool decode_elect(Decoder *, const PtxStatement *, Instruction *);
+bool decode_activemask(Decoder *, const PtxStatement *, Instruction *);
+
+#endif

@@ -1,0 +1,49 @@
+/* flow_inserted.c: instructions that no text holds and the decoder adds. */
+#include "async/async.h"
+#include "flow/flow.h"
+#include "state/cluster.h"
+
+/* Before an .aligned instruction: goes on when all lanes of the warp stand here. */
+StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in;
+  return mask == live_lanes(warp) ? STEP_NEXT : STEP_BLOCKED;
+}
+
+/* Behind asynchronous instructions, unless they land as late as they may. */
+StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)in, (void)mask;
+  Cluster *cluster = warp->cta->cluster;
+  if (settings()->schedule == SCHEDULE_EARLY)
+    while (async_land_next(cluster)) continue;
+  else if ((cluster_random(cluster) & 3) == 0)
+    async_land_next(cluster);
+  return cluster->launch->error ? STEP_FAULT : STEP_NEXT;
+}
+
+StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask) {
+  Cluster *cluster = warp->cta->cluster;
+  cluster->flow->extra_time += 16;
+  uint64_t clock = cluster_clock(cluster), time = 1700000000000000000ull + clock / 2;
+  uint64_t value = 0;
+  switch ((Special)in->operand[0].constant_value) {
+    case SPECIAL_CLOCK:
+    case SPECIAL_CLOCK64:
+      value = clock;
+      break;
+    case SPECIAL_CLOCK_HI:
+      value = clock >> 32;
+      break;
+    case SPECIAL_GLOBALTIMER:
+    case SPECIAL_GLOBALTIMER_LO:
+      value = time;
+      break;
+    case SPECIAL_GLOBALTIMER_HI:
+      value = time >> 32;
+      break;
+    default:
+      break;
+  }
+  for (int lane = 0; lane < LANES; lane++)
+    if (mask >> lane & 1) set_lane_value(warp, &in->operand[0], lane, value);
+  return STEP_NEXT;
+}

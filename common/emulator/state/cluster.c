@@ -1,0 +1,46 @@
+/* cluster.c: a running cluster's turn, random numbers, clock and output (cluster.h). */
+#include "state/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANDOM_STEP 0x9e3779b97f4a7c15ull
+
+bool cluster_has_turn(Warp *warp) {
+  struct ClusterFlow *flow = warp->cta->cluster->flow;
+  if (!flow->has_turn) flow->wants_turn = true;
+  return flow->has_turn;
+}
+
+static uint64_t mix(uint64_t value) {
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebull;
+  return value ^ value >> 31;
+}
+
+void cluster_seed(Cluster *cluster) {
+  cluster->random = mix(settings()->seed + RANDOM_STEP * (cluster->number + 1ull));
+}
+
+uint64_t cluster_random(Cluster *cluster) {
+  cluster->random += RANDOM_STEP;
+  return mix(cluster->random);
+}
+
+/* Four clocks an instruction; the clock moves on at every reading. */
+uint64_t cluster_clock(const Cluster *cluster) {
+  return 1000000 + cluster->flow->steps * 4 + cluster->flow->extra_time;
+}
+
+void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
+  struct ClusterFlow *flow = cluster->flow;
+  if (flow->output_used + bytes > flow->output_size) {
+    size_t size = (flow->output_used + bytes) * 2 + 256;
+    char *output = realloc(flow->output, size);
+    if (!output) return; /* as on the chip, whose buffer is finite too */
+    flow->output = output;
+    flow->output_size = size;
+  }
+  memcpy(flow->output + flow->output_used, text, bytes);
+  flow->output_used += bytes;
+}

@@ -1,0 +1,53 @@
+/* groups.c: splits, drops and moves the groups of a warp's lanes (groups.h). */
+#include "state/groups.h"
+
+#include <stdlib.h>
+
+enum { PATIENCE = 20000 /* backward jumps of a group while others of its warp wait */ };
+
+void frame_release(Frame *frame) {
+  while (frame && --frame->references == 0) {
+    Frame *parent = frame->parent;
+    free(frame->saved);
+    free(frame->saved_predicates);
+    free(frame);
+    frame = parent;
+  }
+}
+
+Group *split_group(struct WarpFlow *flow, LaneMask mask) {
+  Group *from = &flow->groups[flow->current];
+  Group *to = &flow->groups[flow->count++]; /* each has a lane: never more than 32 */
+  *to = *from;
+  to->mask = mask;
+  from->mask &= ~mask;
+  if (to->frame) to->frame->references++;
+  return to;
+}
+
+void drop_group(struct WarpFlow *flow, uint32_t index) {
+  frame_release(flow->groups[index].frame);
+  flow->groups[index] = flow->groups[--flow->count];
+}
+
+/* Lanes that spin wait for others of their own warp: after a while those are let on. */
+static void be_fair(struct WarpFlow *flow, Group *group, bool backward) {
+  if (!backward || flow->count == 1) return;
+  if (++flow->backward_jumps < PATIENCE) return;
+  flow->backward_jumps = 0;
+  group->state = GROUP_YIELDED;
+}
+
+void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
+  struct WarpFlow *flow = warp->flow;
+  Group *group = current_group(warp);
+  if (mask != group->mask) {
+    Group *jumping = split_group(flow, mask);
+    jumping->place = target;
+    group = current_group(warp);
+    group->place = from + 1;
+    return;
+  }
+  group->place = target;
+  be_fair(flow, group, target <= from);
+}

@@ -1,0 +1,68 @@
+/* groups.h: groups of lanes, and their call stacks.
+ *
+ * A warp is divided into groups of lanes that stand at one place with one call stack; one group
+ * runs at a time. The group with the deepest stack, then the lowest place, goes first, for
+ * compilers put the place where ways meet again behind all of them. Groups that meet at a leader
+ * become one. */
+#ifndef EMULATOR_GROUPS_H
+#define EMULATOR_GROUPS_H
+
+#include "base/emulator.h"
+#include "ptx/program.h"
+
+/* One call: where its caller goes on. Groups that split inside the callee share it. */
+typedef struct Frame Frame;
+struct Frame {
+  Frame *parent;
+  const Function *caller;
+  const CallSite *call;
+  uint32_t return_place;
+  uint32_t references;
+  uint32_t depth;
+  uint32_t frame_bytes; /* by which the caller's .local frame moved */
+  const Function *callee;
+  uint8_t *saved; /* a recursive call: the caller's registers, NULL otherwise */
+  uint32_t *saved_predicates;
+  uint32_t stack_top[LANES]; /* of the caller, when the callee uses alloca */
+};
+
+typedef enum {
+  GROUP_READY,
+  GROUP_YIELDED, /* others first */
+  GROUP_BLOCKED  /* until cluster->changes moves away from `seen` */
+} GroupState;
+
+typedef struct {
+  LaneMask mask;
+  uint32_t place;
+  const Function *function;
+  Frame *frame;
+  uint64_t seen;
+  uint32_t generation; /* of the barrier at which it has arrived */
+  uint8_t state;
+  bool arrived; /* at the named or cluster barrier where it stands: it only waits now */
+} Group;
+
+struct WarpFlow {
+  Group groups[LANES];
+  uint32_t count, current;
+  uint32_t backward_jumps;  /* of the running group while others waited */
+  uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier and not waited */
+  uint32_t cluster_generation[LANES]; /* which round of it each lane arrived in */
+  LaneMask cluster_relaxed;           /* lanes whose last arrival was .relaxed */
+  uint32_t stack_top[LANES];          /* what alloca has left of .local memory, from above */
+  uint32_t register_changes;          /* how many setmaxnreg it has executed */
+  int16_t register_limits[8];         /* the last of them; negative: .dec */
+};
+
+static inline Group *current_group(Warp *warp) { return &warp->flow->groups[warp->flow->current]; }
+static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp->exited; }
+
+/* Takes lanes out of the running group; they become a group of their own. */
+Group *split_group(struct WarpFlow *flow, LaneMask mask);
+void drop_group(struct WarpFlow *flow, uint32_t index);
+/* Moves lanes of the running group to another place of the same function; the rest goes on. */
+void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target);
+void frame_release(Frame *frame);
+
+#endif
