@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "load/module.h"
+#include "machine/launch.h"
 #include "ptx/program.h"
 
 static const char PTX[] =

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "load/module.h"
+#include "machine/launch.h"
 #include "ptx/program.h"
 #include "tensor_map.h"
 
@@ -92,7 +94,6 @@ static void run_entry(const Function *entry, const char *text) {
                      .cluster = cluster,
                      .parameters = parameters,
                      .parameter_bytes = traits->parameter_bytes,
-                     .static_shared_bytes = traits->static_shared_bytes,
                      .dynamic_shared_bytes = SHARED_BYTES};
     running = &launch;
     setitimer(ITIMER_VIRTUAL, &(struct itimerval){.it_value.tv_sec = 1}, NULL);

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "load/module.h"
+#include "machine/launch.h"
 #include "ptx/program.h"
 
 enum {
@@ -258,8 +260,7 @@ static int run(const Program *program) {
   Launch launch = {.kernel = entry,
                    .grid = {1, 1, 1},
                    .block = {(uint32_t)program->warps * LANES_OF_WARP, 1, 1},
-                   .cluster = {1, 1, 1},
-                   .static_shared_bytes = function_traits(entry)->static_shared_bytes};
+                   .cluster = {1, 1, 1}};
   int result = launch_run(&launch);
   module_unload(module);
   return result ? 2 : 0;

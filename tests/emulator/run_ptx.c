@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "load/module.h"
+#include "machine/launch.h"
 #include "ptx/program.h"
 
 enum { MAX_BUFFERS = 16, SHOWN_PER_LINE = 16 };
@@ -173,7 +175,6 @@ int main(int argc, char **argv) {
                    .cluster = {cluster ? (uint32_t)atoi(cluster + 1) : 1, 1, 1},
                    .parameters = parameters,
                    .parameter_bytes = traits->parameter_bytes,
-                   .static_shared_bytes = traits->static_shared_bytes,
                    .dynamic_shared_bytes = shared ? (uint32_t)atoi(shared + 1) : 0};
   int result = launch_run(&launch);
   printf("error %d\n", result);

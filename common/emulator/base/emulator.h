@@ -163,13 +163,28 @@ struct Cluster {
   struct ClusterFlow *flow;   /* machine.c */
 };
 
+/* What everybody may know about a kernel. */
+typedef struct {
+  const char *name;
+  uint32_t parameter_count;
+  const uint32_t *parameter_offsets; /* where each parameter stands in Launch.parameters */
+  const uint32_t *parameter_sizes;
+  uint32_t parameter_bytes;
+  uint32_t static_shared_bytes;
+  uint32_t local_bytes;
+  uint32_t registers;      /* what occupancy reckons with, at most 255 */
+  uint32_t max_threads;    /* from .maxntid, else 1024 */
+  bool debug;              /* compiled with -G */
+  Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
+} FunctionTraits;
+
 struct Launch {
   const Function *kernel;
-  Index3 grid, block, cluster; /* cluster: {1,1,1} when there is none */
-  const uint8_t *parameters;   /* laid out as the entry's .param list */
+  const FunctionTraits *traits; /* the kernel's */
+  Index3 grid, block, cluster;  /* cluster: {1,1,1} when there is none */
+  const uint8_t *parameters;    /* laid out as the entry's .param list */
   size_t parameter_bytes;
   uint32_t dynamic_shared_bytes;
-  uint32_t static_shared_bytes;
   bool cooperative;        /* all of the grid is resident at once: grid barriers may be used */
   uint64_t workspace;      /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
   int error;               /* the cudaError_t that ended it, 0: none */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/emulator.h"
-#include "load/module.h"
 
 enum {
   REPORT_TEXT = 16384,
@@ -102,7 +101,7 @@ static void add_kernel_name(Report *report, const char *name) {
 static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMask lanes) {
   const Cta *cta = warp->cta;
   add(report, "kernel ");
-  add_kernel_name(report, function_traits(cta->cluster->launch->kernel)->name);
+  add_kernel_name(report, cta->cluster->launch->traits->name);
   add(report, ", block (%u,%u,%u)%s", cta->index.x, cta->index.y, cta->index.z, lanes ? ", " : "");
   if (lanes) add_threads(report, warp, lanes);
   if (cta->cluster->cta_count > 1) add(report, ", rank %u of its cluster", cta->rank);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "checker/check_state.h"
-#include "load/module.h"
 
 enum { SLOTS = 1 << 16 };
 
@@ -74,7 +73,7 @@ static bool same_slots(const struct Flight *first, const struct Flight *second) 
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
                      uint64_t group) {
   /* -G keeps every variable in memory and stores accumulators behind each wgmma. */
-  if (function_traits(warp->cta->cluster->launch->kernel)->debug) return;
+  if (warp->cta->cluster->launch->traits->debug) return;
   struct WarpCheck *notes = notes_of(warp);
   if (!notes->fenced) {
     if (notes->touched) {

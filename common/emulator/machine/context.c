@@ -18,7 +18,7 @@ static uint32_t thread_count(const Launch *launch) {
 }
 
 static uint32_t shared_size(const Launch *launch) {
-  const FunctionTraits *traits = function_traits(launch->kernel);
+  const FunctionTraits *traits = launch->traits;
   return SHARED_RESERVED_BYTES + traits->static_shared_bytes + launch->dynamic_shared_bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/launch.h"
 #include "machine/machine.h"
 #include "base/memory.h"
 
@@ -290,7 +291,7 @@ static void work_together(struct LaunchFlow *flow, int wanted) {
 
 /* Clusters that a chip holds at once, by threads, shared memory and registers. */
 static uint32_t resident_clusters(const Launch *launch) {
-  const FunctionTraits *traits = function_traits(launch->kernel);
+  const FunctionTraits *traits = launch->traits;
   uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
   uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
   uint32_t shared =
@@ -317,6 +318,7 @@ static bool make_workspace(Launch *launch) {
 int launch_begin(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
+  launch->traits = &launch->kernel->traits;
   if (launch->kernel->refusal) { /* the runtime says it earlier, and ends the program */
     fprintf(stderr, "emulator: %s\n", launch->kernel->refusal);
     return launch->error = 209; /* cudaErrorNoKernelImageForDevice */

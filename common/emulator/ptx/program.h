@@ -12,7 +12,6 @@
 #include <setjmp.h>
 
 #include "base/emulator.h"
-#include "load/module.h"
 #include "ptx/ptx.h"
 
 /* ---- Memory that is freed all at once ---- */

@@ -416,7 +416,6 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .parameters = parameters,
       .parameter_bytes = traits->parameter_bytes,
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
-      .static_shared_bytes = traits->static_shared_bytes,
       .cooperative = shape.cooperative,
   };
   fault_to_come = (cudaError_t)launch_begin(launch);

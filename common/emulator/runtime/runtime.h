@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "load/module.h"
+#include "machine/launch.h"
 
 /* The one lock: calls may come from several host threads. Recursive, because calls use calls. */
 extern pthread_mutex_t runtime_lock;
