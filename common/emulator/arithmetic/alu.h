@@ -107,15 +107,6 @@ static inline uint64_t bits_of_double(double value) {
   }                                                                 \
   HANDLER_END(to)
 
-typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-
-/* Each family offers its rows' decoders; alu.c joins them into alu_rows. */
-Decode decode_mov, decode_selp, decode_slct, decode_set, decode_setp; /* alu_compare.c */
-Decode decode_logic, decode_not, decode_cnot, decode_lop3, decode_shift, decode_shf, decode_prmt,
-    decode_bfe, decode_bfi, decode_szext, decode_bmsk, decode_count, decode_bfind, decode_brev,
-    decode_fns;                                                    /* alu_bits.c */
-Decode decode_integer_dot, decode_sad, decode_mul24, decode_carry; /* alu_integer.c */
-
 /* add, sub, mul, mad, fma, div, rem, abs, neg, min, max exist for several families: alu.c looks at
  * the type and asks the family's own decoder. */
 typedef bool FamilyDecode(Form *form, Type type);
@@ -124,10 +115,5 @@ FamilyDecode integer_add, integer_sub, integer_mul, integer_mad, integer_div, in
 FamilyDecode float_add, float_sub, float_mul, float_fma, float_div, float_abs, float_neg, float_min,
     float_max;
 FamilyDecode half_add, half_sub, half_mul, half_fma, half_abs, half_neg, half_min, half_max;
-Decode decode_rcp, decode_sqrt, decode_rsqrt, decode_sin, decode_cos, decode_lg2, decode_ex2,
-    decode_tanh;                      /* alu_special.c */
-Decode decode_testp, decode_copysign; /* alu_float.c */
-Decode decode_cvt, decode_cvt_pack;   /* alu_convert.c */
-Decode decode_video;                  /* alu_video.c */
 
 #endif

@@ -484,10 +484,10 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->address = address_operand(&form, is_load ? 1 : 0);
   return form_end(&form, is_load ? load : store);
 }
-static bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, true);
 }
-static bool decode_st(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_st(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, false);
 }
 
@@ -500,7 +500,7 @@ HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
 HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
 HANDLER1(cvta_to_tagged, 64, 64, a & ~GENERIC_TAG_MASK)
 
-static bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   bool to = form_take(&form, "to");
   Space space = form_space(&form);
@@ -559,7 +559,7 @@ static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
 }
-static bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const struct {
     const char *name;
     SpaceQuery query;
@@ -590,7 +590,7 @@ HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xf
 HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
 HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
 
-static bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   bool rank = strcmp(statement->modifiers[0], "getctarank") == 0;
   bool shared = form_take(&form, "shared::cluster");
@@ -612,7 +612,7 @@ static StepResult no_effect(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-static bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
                                        "tensormap", NULL};
   Form form = form_begin(decoder, statement, out, 1);
@@ -635,7 +635,7 @@ static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-static bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   bool is_discard = strcmp(statement->modifiers[0], "discard") == 0;
   form_take(&form, "global");
@@ -661,7 +661,7 @@ static uint64_t policy_bits(int primary, int secondary, const Operand *fraction)
   return 1ull << 60 | (uint64_t)(uint32_t)primary << 57 | (uint64_t)(uint32_t)secondary << 56 |
          (sixteenths - 1) << 52;
 }
-static bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
                                            "L2::evict_last", "L2::evict_normal", NULL};
   Form form = form_begin(decoder, statement, out, 1);
@@ -692,21 +692,3 @@ static bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement,
   out->a = convert ? form_source(&form, 1, TYPE_B64) : decoder_constant(decoder, value, 8);
   return form_end(&form, cvta_same);
 }
-
-const InstructionRow memory_rows[] = {
-    {"ld", decode_ld},
-    {"ldu", decode_ld},
-    {"st", decode_st},
-    {"atom", decode_atom},
-    {"red", decode_atom},
-    {"cvta", decode_cvta},
-    {"isspacep", decode_isspacep},
-    {"mapa", decode_mapa},
-    {"getctarank", decode_mapa},
-    {"prefetch", decode_prefetch},
-    {"prefetchu", decode_prefetch},
-    {"discard", decode_line_hint},
-    {"applypriority", decode_line_hint},
-    {"createpolicy", decode_createpolicy},
-    {"", NULL},
-};

@@ -48,7 +48,4 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
                  Access access, Places *places);
 void spread_run(Places *places, const Transfer *transfer);
 
-/* atomics.c */
-Decode decode_atom;
-
 #endif

@@ -406,26 +406,3 @@ void async_describe(Cluster *cluster, FILE *out) {
     fprintf(out, "\n");
   }
 }
-
-const InstructionRow async_rows[] = {
-    {"cp.async", decode_copy},
-    {"cp.async.commit_group", decode_copy_group},
-    {"cp.async.wait_group", decode_copy_group},
-    {"cp.async.wait_all", decode_copy_group},
-    {"cp.async.mbarrier.arrive", decode_copy_arrive},
-    {"cp.async.bulk", decode_bulk},
-    {"cp.async.bulk.prefetch", decode_bulk_prefetch},
-    {"cp.async.bulk.commit_group", decode_bulk_group},
-    {"cp.async.bulk.wait_group", decode_bulk_group},
-    {"cp.async.bulk.tensor", decode_tensor},
-    {"cp.async.bulk.prefetch.tensor", decode_tensor_prefetch},
-    {"cp.reduce.async.bulk", decode_bulk_reduce},
-    {"cp.reduce.async.bulk.tensor", decode_tensor_reduce},
-    {"st.async", decode_store_async},
-    {"red.async", decode_reduce_async},
-    {"fence", decode_fence},
-    {"membar", decode_membar},
-    {"tensormap.cp_fenceproxy", decode_cp_fenceproxy},
-    {"tensormap.replace", decode_tensormap_replace},
-    {"", NULL},
-};

@@ -135,25 +135,6 @@ bool reduce_needs_turn(ReduceOp op, TensorType type);
 void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t *destination,
                      const uint8_t *source, size_t bytes);
 
-/* The decoders of async_rows, by file. */
-bool decode_copy(Decoder *, const PtxStatement *, Instruction *); /* async_copy.c */
-bool decode_copy_group(Decoder *, const PtxStatement *, Instruction *);
-bool decode_copy_arrive(Decoder *, const PtxStatement *, Instruction *);
-bool decode_bulk(Decoder *, const PtxStatement *, Instruction *);
-bool decode_bulk_prefetch(Decoder *, const PtxStatement *, Instruction *);
-bool decode_bulk_reduce(Decoder *, const PtxStatement *, Instruction *);
-bool decode_bulk_group(Decoder *, const PtxStatement *, Instruction *); /* async.c */
-bool decode_tensor(Decoder *, const PtxStatement *, Instruction *);     /* tma.c */
-bool decode_tensor_prefetch(Decoder *, const PtxStatement *, Instruction *);
-bool decode_tensor_reduce(Decoder *, const PtxStatement *, Instruction *);
-bool decode_fence(Decoder *, const PtxStatement *, Instruction *); /* fence.c */
-bool decode_membar(Decoder *, const PtxStatement *, Instruction *);
-bool decode_cp_fenceproxy(Decoder *, const PtxStatement *, Instruction *);
-bool decode_store_async(Decoder *, const PtxStatement *, Instruction *); /* async_store.c */
-bool decode_reduce_async(Decoder *, const PtxStatement *, Instruction *);
-bool decode_tensormap_replace(Decoder *, const PtxStatement *,
-                              Instruction *); /* tensormap_replace.c */
-
 /* check_written.c: the thread's operation will write global memory; and its threads read some, each
  * so many bytes at its address. warp->async is there. */
 void check_will_write(BulkThread *thread, const AsyncOperation *operation);

@@ -448,7 +448,7 @@ static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
   return form_end(form, execute);
 }
 
-static bool decode_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mbarrier_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!form_operands(&form, 2, 2)) return false;
@@ -459,7 +459,7 @@ static bool decode_init(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish(&form, made, run_init);
 }
 
-static bool decode_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mbarrier_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
   if (!form_operands(&form, 1, 1)) return false;
@@ -468,7 +468,7 @@ static bool decode_inval(Decoder *decoder, const PtxStatement *statement, Instru
   return finish(&form, made, run_inval);
 }
 
-static bool decode_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mbarrier_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, relaxed_semantics, true);
   made->complete = has_modifier(statement, "complete_tx");
@@ -480,7 +480,7 @@ static bool decode_tx(Decoder *decoder, const PtxStatement *statement, Instructi
   return finish(&form, made, run_tx);
 }
 
-static bool decode_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mbarrier_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, arrive_semantics, true);
   made->drop = has_modifier(statement, "arrive_drop");
@@ -511,7 +511,7 @@ static bool decode_arrive(Decoder *decoder, const PtxStatement *statement, Instr
   return finish(&form, made, run_arrive);
 }
 
-static bool decode_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, wait_semantics, false);
   made->potentially_blocking = has_modifier(statement, "try_wait");
@@ -526,8 +526,8 @@ static bool decode_wait(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish(&form, made, run_wait);
 }
 
-static bool decode_pending_count(Decoder *decoder, const PtxStatement *statement,
-                                 Instruction *out) {
+bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *statement,
+                                   Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
   if (!form_operands(&form, 2, 2)) return false;
@@ -535,19 +535,6 @@ static bool decode_pending_count(Decoder *decoder, const PtxStatement *statement
   form_source(&form, 1, TYPE_B64);
   return form_end(&form, run_pending_count);
 }
-
-const InstructionRow mbarrier_rows[] = {
-    {"mbarrier.init", decode_init},
-    {"mbarrier.inval", decode_inval},
-    {"mbarrier.expect_tx", decode_tx},
-    {"mbarrier.complete_tx", decode_tx},
-    {"mbarrier.arrive", decode_arrive},
-    {"mbarrier.arrive_drop", decode_arrive},
-    {"mbarrier.test_wait", decode_wait},
-    {"mbarrier.try_wait", decode_wait},
-    {"mbarrier.pending_count", decode_pending_count},
-    {"", NULL},
-};
 
 /* ---- In words -------------------------------------------------------------------------------- */
 /* What a blocked wait waits for. */

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/traits.h"
+
 enum { LANES = 32, MAX_CLUSTER_CTAS = 16, SHARED_RESERVED_BYTES = 1024 };
 typedef uint32_t LaneMask;
 #define LANE_ARRAY __attribute__((aligned(64))) /* of an element a lane: the host's vectors fit */
@@ -110,7 +112,8 @@ struct Instruction {
   uint8_t operand_count;
   const Operand *operand; /* all operands, in the order of the text */
   const void *decoded;    /* what the instruction's own room made of the modifiers */
-  const char *text;       /* the statement as written */
+  const char *text;       /* the statement as written, for messages */
+  uint32_t traits;        /* traits.h */
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;

@@ -100,7 +100,7 @@ static void note_change(const Instruction *in, uint64_t address) {
 void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
                               uint32_t bytes) {
   (void)warp, (void)lane;
-  if (in->text && !strncmp(in->text, "tensormap", 9)) {
+  if (in->traits & TENSOR_MAP) {
     know_map(address);
   } else if (!in_known_range(address, bytes)) {
     return;

@@ -414,10 +414,6 @@ static const char *init_text(const MbarrierCheck *barrier) {
   return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
 }
 
-static bool is_asynchronous(const Instruction *in) {
-  return in->text && (strstr(in->text, "cp.async.bulk") || strstr(in->text, "cp.reduce.async"));
-}
-
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
@@ -466,7 +462,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     barrier->init_clock = 0; /* said once */
   } else if (!barrier->fenced && barrier->used_by_thread != in &&
              check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
-    if (!is_asynchronous(in)) {
+    if (!(in->traits & COPY_ENGINE)) {
       barrier->used_by_thread = in;
       return true;
     }
@@ -539,7 +535,7 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
                            uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
-  if (!barrier || !bytes || !in->text || !strstr(in->text, "arrive")) return;
+  if (!barrier || !bytes || !(in->traits & ARRIVES)) return;
   uint32_t agent = agent_of(warp);
   const Answer *answer = &barrier->answers[agent];
   uint64_t knowing = 0;

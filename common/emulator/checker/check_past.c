@@ -385,7 +385,7 @@ bool past_allows(AccessNow *now, const Entry *entry) {
  * when somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
 bool past_unwritten(const AccessNow *now, uint8_t written) {
   if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
-  return !now->in->text || !strstr(now->in->text, "ldmatrix");
+  return !(now->in->traits & READS_TILE);
 }
 
 void past_report_unwritten(Cta *cta) {

@@ -156,15 +156,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
 /* nvcc moves accumulators about between its virtual registers, and with -G spills them to local
  * memory, where the real chip's code does nothing of the kind: that says nothing about the program.
  */
-static bool is_shuffling(const Instruction *in) {
-  static const char *const OPCODES[] = {"wgmma", "mov."};
-  for (size_t i = 0; in->text && i < sizeof OPCODES / sizeof *OPCODES; i++) {
-    if (!strncmp(in->text, OPCODES[i], strlen(OPCODES[i]))) return true;
-  }
-  return false;
-}
-
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (is_shuffling(in)) return;
+  if (in->traits & (MOVES | ACCUMULATES)) return;
   for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);
 }

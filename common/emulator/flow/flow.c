@@ -20,7 +20,7 @@ static StepResult run_branch(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_JUMPED;
 }
 
-static bool decode_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   if (statement->modifier_count > 2 ||
       (statement->modifier_count == 2 && !has_modifier(statement, "uni")))
     return decoder_error(decoder, statement, "bra takes no modifier but .uni");
@@ -57,8 +57,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
   return STEP_JUMPED;
 }
 
-static bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement,
-                                  Instruction *out) {
+bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   for (int i = 1; i < statement->modifier_count; i++)
     if (strcmp(statement->modifiers[i], "idx") != 0 && strcmp(statement->modifiers[i], "uni") != 0)
       return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
@@ -100,10 +99,10 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
   out->execute = execute;
   return true;
 }
-static bool decode_exit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_exit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_plain(decoder, statement, out, run_exit);
 }
-static bool decode_trap(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_trap(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_plain(decoder, statement, out, run_trap);
 }
 
@@ -112,7 +111,7 @@ static StepResult run_return(Warp *warp, const Instruction *in, LaneMask mask) {
   return current_group(warp)->frame ? return_lanes(warp, place_of(warp, in), mask)
                                     : run_exit(warp, in, mask);
 }
-static bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_plain(decoder, statement, out, run_return);
 }
 
@@ -151,7 +150,7 @@ static StepResult run_stackrestore(Warp *warp, const Instruction *in, LaneMask m
   }
   return STEP_NEXT;
 }
-static bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   bool allocates = strcmp(statement->modifiers[0], "alloca") == 0;
   uint32_t count = out->operand_count;
   bool fine = statement->modifier_count == 2 &&
@@ -184,7 +183,7 @@ static StepResult run_nanosleep(Warp *warp, const Instruction *in, LaneMask mask
   warp->cta->cluster->flow->extra_time += longest * 2 / warp->cta->warp_count;
   return STEP_YIELD;
 }
-static bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
       out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
     return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
@@ -218,7 +217,7 @@ static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mas
   }
   return STEP_NEXT;
 }
-static bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
   if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
       !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
@@ -241,7 +240,7 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
   (void)warp, (void)in, (void)mask;
   return STEP_NEXT;
 }
-static bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   if (statement->modifier_count != 2 ||
       !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
     return decoder_error(decoder, statement,
@@ -250,55 +249,21 @@ static bool decode_dependency(Decoder *decoder, const PtxStatement *statement, I
   return out->operand_count == 0 ||
          decoder_error(decoder, statement, "griddepcontrol takes no operands");
 }
-static bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)decoder, (void)statement;
   out->execute = run_nothing;
   return true;
 }
 
 /* ---- What there is on the chip and not here ---- */
-static bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;
   return decoder_error(decoder, statement,
                        "textures and surfaces are not emulated; read the array with ld.global (in "
                        "CUDA C: through a pointer)");
 }
-static bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;
   return decoder_error(decoder, statement,
                        "multicast addresses of several GPUs are not emulated: there is one device");
 }
-
-const InstructionRow flow_rows[] = {{"bra", decode_branch},
-                                    {"brx", decode_indexed_branch},
-                                    {"exit", decode_exit},
-                                    {"ret", decode_return},
-                                    {"trap", decode_trap},
-                                    {"brkpt", decode_trap},
-                                    {"nanosleep", decode_nanosleep},
-                                    {"setmaxnreg", decode_setmaxnreg},
-                                    {"griddepcontrol", decode_dependency},
-                                    {"pmevent", decode_pmevent},
-                                    {"tex", decode_texture},
-                                    {"tld4", decode_texture},
-                                    {"txq", decode_texture},
-                                    {"suld", decode_texture},
-                                    {"sust", decode_texture},
-                                    {"sured", decode_texture},
-                                    {"suq", decode_texture},
-                                    {"istypep", decode_texture},
-                                    {"multimem", decode_multimem},
-                                    {"alloca", decode_stack},
-                                    {"stacksave", decode_stack},
-                                    {"stackrestore", decode_stack},
-                                    {"bar", decode_named_barrier},
-                                    {"bar.warp.sync", decode_warp_barrier},
-                                    {"barrier", decode_named_barrier},
-                                    {"barrier.cluster", decode_cluster_barrier},
-                                    {"vote", decode_vote},
-                                    {"shfl", decode_shuffle},
-                                    {"match", decode_match},
-                                    {"redux", decode_redux},
-                                    {"elect", decode_elect},
-                                    {"activemask", decode_activemask},
-                                    {"", NULL}};

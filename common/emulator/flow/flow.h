@@ -33,16 +33,4 @@ StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
 
-bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out);
-/* Rows of the flow rooms, joined in flow.c. */
-bool decode_named_barrier(Decoder *, const PtxStatement *, Instruction *);
-bool decode_cluster_barrier(Decoder *, const PtxStatement *, Instruction *);
-bool decode_warp_barrier(Decoder *, const PtxStatement *, Instruction *);
-bool decode_vote(Decoder *, const PtxStatement *, Instruction *);
-bool decode_shuffle(Decoder *, const PtxStatement *, Instruction *);
-bool decode_match(Decoder *, const PtxStatement *, Instruction *);
-bool decode_redux(Decoder *, const PtxStatement *, Instruction *);
-bool decode_elect(Decoder *, const PtxStatement *, Instruction *);
-bool decode_activemask(Decoder *, const PtxStatement *, Instruction *);
-
 #endif

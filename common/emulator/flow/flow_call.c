@@ -297,13 +297,11 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-bool decode_call(Decoder *decoder, const Draft *draft, Instruction *out) {
-  const CallSite *call = draft->call;
-  const PtxStatement *statement = &draft->statement;
+bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  const CallSite *call = out->decoded;
   for (int i = 1; i < statement->modifier_count; i++)
     if (strcmp(statement->modifiers[i], "uni") != 0)
       return decoder_error(decoder, statement, "unknown modifier .%s", statement->modifiers[i]);
-  out->decoded = call;
   if (!call->callee) {
     out->execute = run_indirect_call;
     return true;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "flow/flow.h"
+#include "load/instructions.h"
 #include "ptx/program.h"
+#include "tensor_core/tensor_core.h"
 
 /* ---- The call graph ---- */
 typedef struct {
@@ -287,26 +289,29 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   out->source_file = draft->source_file;
   out->inner_line = draft->inner_line;
   out->inner_file = draft->inner_file;
-  switch (draft->wanted) {
-    case 1:
+  switch ((InsertedKind)draft->inserted) {
+    case INSERTED_NOTHING:
+      break;
+    case INSERTED_CONVERGE:
       out->execute = flow_converge;
+      out->traits = WARP_BARRIER;
       return true;
-    case 2:
+    case INSERTED_READ_CLOCK:
       out->execute = flow_read_clock;
       return true;
-    case 3:
+    case INSERTED_LAND:
       out->execute = flow_land;
       return true;
   }
-  if (draft->call) return decode_call(decoder, draft, out);
-  bool is_async;
-  const InstructionRow *row = instruction_row(&draft->statement, &is_async);
-  if (!row || !row->decode)
+  const Opcode *known = draft->statement.known;
+  if (!known)
     return decoder_error(decoder, &draft->statement,
                          "the emulator does not know the instruction %s",
                          draft->statement.modifiers[0]);
+  out->traits = known->traits;
+  if (draft->call) out->decoded = draft->call;
   if (draft->targets) out->decoded = draft->targets;
-  if (!row->decode(decoder, &draft->statement, out)) return false;
+  if (!decoder_of(known)(decoder, &draft->statement, out)) return false;
   if (!out->execute)
     return decoder_error(decoder, &draft->statement, "the instruction %s has no meaning here",
                          draft->statement.opcode);

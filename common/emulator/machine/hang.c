@@ -26,15 +26,6 @@ static void print_threads(FILE *out, const Warp *warp, LaneMask lanes) {
   }
 }
 
-static bool starts(const Instruction *in, const char *opcode) {
-  const char *text = in->text ? in->text : "";
-  if (*text == '@') {
-    text = strchr(text, ' ');
-    text = text ? text + 1 : "";
-  }
-  return strncmp(text, opcode, strlen(opcode)) == 0;
-}
-
 static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *group) {
   LaneMask missing = live_lanes(warp) & ~group->mask;
   fprintf(out, "      waits for other lanes of its warp");
@@ -83,16 +74,13 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
   if (group->state != GROUP_BLOCKED) {
     fprintf(out, "      runs, but in circles\n");
-  } else if (starts(in, "mbarrier.")) { /* all lanes wait alike, as a rule */
+  } else if (in->traits & MBARRIER) { /* all lanes wait alike, as a rule */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
-  } else if (starts(in, "barrier.cluster")) {
+  } else if (in->traits & CLUSTER_BARRIER) {
     describe_cluster_barrier(out, warp);
-  } else if (starts(in, "bar.warp")) {
-    describe_lanes_missing(out, warp, group);
-  } else if (starts(in, "bar")) {
+  } else if (in->traits & CTA_BARRIER) {
     describe_named(out, warp, group);
-  } else if (starts(in, "shfl") || starts(in, "vote") || starts(in, "match") ||
-             starts(in, "redux") || starts(in, "elect") || in->execute == flow_converge) {
+  } else if (in->traits & (WARP_BARRIER | WARP_WIDE)) {
     describe_lanes_missing(out, warp, group);
   } else if (flow->wants_turn && !flow->has_turn) {
     fprintf(out, "      waits for its turn at global memory\n");
@@ -193,13 +181,13 @@ enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
   const char *rule = RULES[RULE_COUNT - 1];
-  if (group->state == GROUP_BLOCKED && starts(in, "mbarrier.")) {
+  if (group->state == GROUP_BLOCKED && (in->traits & MBARRIER)) {
     rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
     if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 &&
         mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
       return SOME_ARRIVED;
     }
-  } else if (group->state == GROUP_BLOCKED && (starts(in, "bar") || in->execute == flow_converge)) {
+  } else if (group->state == GROUP_BLOCKED && (in->traits & ANY_BARRIER)) {
     rule = "hang-threads-missing";
   }
   for (int i = RULE_COUNT; i-- > 0;)

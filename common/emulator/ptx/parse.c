@@ -647,23 +647,19 @@ static void parse_body(Decoder *decoder, int depth) {
 
 /* Lanes gather at these, and leave barriers at the same time: groups may merge there. */
 static void mark_leaders(Function *function) {
-  static const char *const opcodes[] = {"vote",  "shfl", "match",  "redux",
-                                        "elect", "bar",  "barrier"};
-  for (uint32_t i = 0; i + 1 < function->draft_count; i++)
-    for (size_t k = 0; k < sizeof opcodes / sizeof opcodes[0]; k++)
-      if (strcmp(function->drafts[i].statement.modifiers[0], opcodes[k]) == 0) {
-        function->drafts[i].leader = true;
-        if (opcodes[k][0] == 'b') function->drafts[i + 1].leader = true;
-      }
+  for (uint32_t i = 0; i + 1 < function->draft_count; i++) {
+    const PtxStatement *statement = &function->drafts[i].statement;
+    if (has_trait(statement, ANY_BARRIER | WARP_WIDE)) function->drafts[i].leader = true;
+    if (has_trait(statement, ANY_BARRIER)) function->drafts[i + 1].leader = true;
+  }
 }
 
 static void finish_function(Decoder *decoder) {
   Function *function = decoder->function;
   give_register_results(decoder, NO_REGISTER, false);
   Draft *end = add_draft(decoder); /* running off the end is a return; labels may stand here */
-  end->statement.text = end->statement.opcode = function->entry ? "exit" : "ret";
-  end->statement.modifiers[0] = end->statement.opcode;
-  end->statement.modifier_count = 1;
+  set_opcode(decoder, &end->statement, function->entry ? "exit" : "ret");
+  end->statement.text = end->statement.opcode;
   end->statement.line = decoder->line;
   uint32_t *places = resolve_labels(decoder);
   mark_leaders(function);

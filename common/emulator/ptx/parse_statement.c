@@ -1,6 +1,5 @@
 /* parse_statement.c: the statements of functions as drafts, their operands looked up by name.
- * Nothing here knows what an instruction does, but for the few that name labels and functions (bra,
- * brx, call). */
+ * Nothing here knows what an instruction does, but for its traits (base/traits.h). */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,12 +194,6 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
   expect_char(decoder, ']');
 }
 
-/* Their operands may be parts of registers (%r1.h0), those of vmad may have a minus. */
-static bool is_video(const Draft *draft) {
-  const char *name = draft->statement.modifiers[0];
-  return name[0] == 'v' && strcmp(name, "vote") != 0;
-}
-
 static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
   if (++decoder->depth > 16) parse_fail(decoder, "operands nested too deeply");
   skip_space(decoder);
@@ -226,14 +219,16 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list) {
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
     if (out->kind != OPERAND_PREDICATE) parse_fail(decoder, "\"!\" needs a predicate");
     out->negated = true;
-  } else if (c == '-' && is_video(draft) && !isdigit((unsigned char)decoder->at[1])) {
+  } else if (c == '-' && has_trait(&draft->statement, SELECTS_PARTS) &&
+             !isdigit((unsigned char)decoder->at[1])) {
     decoder->at++;
     parse_operand(decoder, draft, list);
     list->items[list->count - 1].negated = true;
   } else if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
     Operand *out = add_operand(decoder, list);
     name_operand(decoder, draft, parse_identifier(decoder), false, out);
-    if (is_video(draft) && *decoder->at == '.') out->part = accept_directive(decoder);
+    if (has_trait(&draft->statement, SELECTS_PARTS) && *decoder->at == '.')
+      out->part = accept_directive(decoder);
     skip_space(decoder);
     if (decoder->at[0] == '|' && decoder->at[1] != '|') {
       decoder->at++;
@@ -288,9 +283,8 @@ static const char *statement_text(Decoder *decoder, const char *first, const cha
 static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Operand value,
                          uint32_t guard, bool negated) {
   Module *module = decoder->module;
-  char type[8], opcode[32];
-  snprintf(type, sizeof type, "b%u", 8 * place.bytes);
-  snprintf(opcode, sizeof opcode, "%s.local.%s", load ? "ld" : "st", type);
+  char opcode[32];
+  snprintf(opcode, sizeof opcode, "%s.local.b%u", load ? "ld" : "st", 8 * place.bytes);
   Operand address = {0};
   if (decoder->function->entry)
     literal_operand(decoder, &address, place.offset);
@@ -304,11 +298,8 @@ static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Oper
   draft->guard = guard;
   draft->guard_negated = negated;
   draft->statement.line = decoder->line;
-  draft->statement.opcode = draft->statement.text = copy_text(decoder, opcode, strlen(opcode));
-  draft->statement.modifiers[0] = load ? "ld" : "st";
-  draft->statement.modifiers[1] = "local";
-  draft->statement.modifiers[2] = copy_text(decoder, type, strlen(type));
-  draft->statement.modifier_count = 3;
+  set_opcode(decoder, &draft->statement, copy_text(decoder, opcode, strlen(opcode)));
+  draft->statement.text = draft->statement.opcode;
   draft->operand = need(decoder, arena_allocate(&module->arena, 2 * sizeof *draft->operand));
   draft->operand[load ? 0 : 1] = value;
   draft->operand[load ? 1 : 0] = address;
@@ -416,16 +407,6 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   draft->call = call;
 }
 
-/* Instructions that a whole warp executes together: .aligned ones other than barriers. */
-static bool wants_whole_warp(const PtxStatement *statement) {
-  static const char *const opcodes[] = {"wgmma", "ldmatrix",  "stmatrix",  "mma",
-                                        "wmma",  "movmatrix", "setmaxnreg"};
-  if (!has_modifier(statement, "aligned")) return false;
-  for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
-    if (strcmp(statement->modifiers[0], opcodes[i]) == 0) return true;
-  return false;
-}
-
 static bool reads_clock(const Decoder *decoder, const OperandList *list, uint32_t *column) {
   for (uint32_t i = 0; i < list->count; i++) {
     const Operand *operand = &list->items[i];
@@ -460,20 +441,19 @@ void parse_instruction(Decoder *decoder) {
   if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
     parse_fail(decoder, "expected an instruction");
   OperandList list = {0};
-  const char *opcode = statement->modifiers[0];
   skip_space(decoder);
-  if (strcmp(opcode, "call") == 0) {
+  if (has_trait(statement, CALLS)) {
     parse_call(decoder, &draft, &list);
   } else if (*decoder->at != ';') {
     do {
-      if (strcmp(opcode, "brx") == 0 && list.count == 1) {
+      if (has_trait(statement, JUMPS_BY_LIST) && list.count == 1) {
         const char *name = parse_identifier(decoder);
         draft.targets = find_symbol(module, name);
         if (!draft.targets || draft.targets->kind != SYMBOL_TARGETS)
           parse_fail(decoder, "%s is not a .branchtargets list", name);
         continue;
       }
-      if (strcmp(opcode, "bra") == 0) {
+      if (has_trait(statement, JUMPS)) {
         Operand *out = add_operand(decoder, &list);
         out->kind = OPERAND_LABEL;
         out->slot = REFER_LABEL;
@@ -489,15 +469,12 @@ void parse_instruction(Decoder *decoder) {
   statement->text = statement_text(decoder, first, end);
 
   /* "mov d, variable" in a function's frame is an addition */
-  if (strcmp(opcode, "mov") == 0 && list.count == 2 && list.items[1].kind == OPERAND_REGISTER &&
+  if (has_trait(statement, MOVES) && list.count == 2 && list.items[1].kind == OPERAND_REGISTER &&
       list.items[1].slot == REFER_COLUMN && list.items[1].target == module->frame_column) {
     int64_t offset = list.items[1].offset;
     list.items[1].offset = 0;
     literal_operand(decoder, add_operand(decoder, &list), (uint64_t)offset);
-    statement->opcode = "add.u64";
-    statement->modifiers[0] = "add";
-    statement->modifiers[1] = "u64";
-    statement->modifier_count = 2;
+    set_opcode(decoder, statement, "add.u64");
   }
 
   uint32_t column;
@@ -506,7 +483,7 @@ void parse_instruction(Decoder *decoder) {
     read->statement = *statement;
     read->guard = draft.guard;
     read->guard_negated = draft.guard_negated;
-    read->wanted = 2;
+    read->inserted = INSERTED_READ_CLOCK;
     read->operand = need(decoder, arena_allocate(&module->arena, sizeof *read->operand));
     read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
                                  .bytes = module->columns[column].bytes,
@@ -515,14 +492,15 @@ void parse_instruction(Decoder *decoder) {
                                  .constant_value = module->columns[column].special};
     read->operand_count = 1;
   }
-  if (wants_whole_warp(statement)) {
+  if (has_trait(statement, WHOLE_WARP) && has_modifier(statement, "aligned")) {
     Draft *converge = add_draft(decoder);
     converge->statement = *statement;
-    converge->wanted = 1;
+    converge->inserted = INSERTED_CONVERGE;
     converge->leader = true;
   }
-  if (strcmp(opcode, "alloca") == 0) decoder->function->uses_alloca = true;
-  if (strcmp(opcode, "ret") == 0) give_register_results(decoder, draft.guard, draft.guard_negated);
+  if (has_trait(statement, TAKES_STACK)) decoder->function->uses_alloca = true;
+  if (has_trait(statement, RETURNS))
+    give_register_results(decoder, draft.guard, draft.guard_negated);
   Draft *added = add_draft(decoder);
   *added = draft;
   added->operand = list.items;
@@ -531,11 +509,9 @@ void parse_instruction(Decoder *decoder) {
     if (draft.call->results[i].register_number)
       add_transfer(decoder, true, draft.call->results[i], register_operand(draft.call->results[i]),
                    draft.guard, draft.guard_negated);
-  bool is_async = false;
-  instruction_row(statement, &is_async);
-  if (is_async && settings()->schedule != SCHEDULE_LATE) {
+  if (has_trait(statement, ASYNC) && settings()->schedule != SCHEDULE_LATE) {
     Draft *land = add_draft(decoder);
     land->statement = *statement;
-    land->wanted = 3;
+    land->inserted = INSERTED_LAND;
   }
 }

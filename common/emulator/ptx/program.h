@@ -170,9 +170,16 @@ typedef struct {
   const char *inner_file;
   struct CallSite *call;
   const Symbol *targets; /* brx.idx */
-  uint8_t wanted;        /* pseudo-instructions of the machine, see decode.c */
+  uint8_t inserted;      /* InsertedKind */
 } Draft;
 enum { NO_REGISTER = 0xffffffffu };
+/* Instructions that no text holds, put before or behind one that it does. */
+typedef enum {
+  INSERTED_NOTHING,  /* the statement's own instruction */
+  INSERTED_CONVERGE, /* waits until the whole warp is here */
+  INSERTED_READ_CLOCK,
+  INSERTED_LAND /* lands what is in flight */
+} InsertedKind;
 
 /* While drafting, says what `target` numbers. */
 typedef enum { REFER_REGISTER = 1, REFER_COLUMN, REFER_LABEL } Reference;
@@ -319,6 +326,7 @@ uint64_t parse_integer(Decoder *decoder);
 uint64_t parse_count(Decoder *decoder);
 const char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
+void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode);
 uint32_t hash_text(const char *text);
 bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
 
@@ -365,15 +373,12 @@ struct Initialiser {
 
 /* registers.c */
 void allocate_registers(Decoder *decoder, Function *function);
-bool writes_first_operand(const PtxStatement *statement);
 /* decode.c */
 void decode_module(Decoder *decoder);
 /* variables.c */
 void allocate_variable(Decoder *decoder, Symbol *symbol);
 void fill_variables(Decoder *decoder); /* with their initial values */
 void resolve_externs(Module *module);
-/* instructions.c */
-const InstructionRow *instruction_row(const PtxStatement *statement, bool *is_async);
 #define FUNCTION_ADDRESS 0x0f00000000000000ull
 
 #endif

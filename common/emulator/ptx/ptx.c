@@ -416,7 +416,12 @@ void parse_opcode(Decoder *decoder, PtxStatement *statement) {
     opcode = longer;
     decoder->at += more;
   }
+  set_opcode(decoder, statement, opcode);
+}
+
+void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode) {
   statement->opcode = opcode;
+  statement->known = find_opcode(opcode);
   char *part = copy_text(decoder, opcode, strlen(opcode));
   statement->modifier_count = 0;
   while (part) {

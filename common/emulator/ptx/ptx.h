@@ -14,6 +14,7 @@ typedef struct {
   const char *opcode; /* all modifiers joined by dots, as written */
   int modifier_count;
   const char *modifiers[MAX_MODIFIERS];
+  const struct Opcode *known; /* its line of opcodes.def; NULL: no such instruction */
 } PtxStatement;
 
 /* Is this one of the statement's modifiers? */
@@ -47,27 +48,12 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  * VECTOR). A symbol of .param of an entry is its offset in Launch.parameters. ld.param and st.param
  * of a device function's parameters arrive at the rows as ld.local and st.local. */
 
-/* One row of the instruction table. `name` is the start of the opcode ("cp.async.bulk.tensor"); the
- * longest row that matches whole modifiers wins. decode has operands and places in *out already; it
- * reads the modifiers, checks the operands, sets out->execute and out->decoded, and returns true;
- * every modifier it does not know it refuses through decoder_error. */
-typedef struct {
-  const char *name;
-  bool (*decode)(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-} InstructionRow;
+/* The function that a line of opcodes.def names: *out has operands and places already, and for a
+ * call or a brx its CallSite or list of targets in `decoded`. It reads the modifiers, checks the
+ * operands, sets out->execute and out->decoded, and returns true; every modifier that it does not
+ * know it refuses through decoder_error. */
+typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
 
-/* Each room lists its rows; instructions.c joins them. An empty name ends a list. */
-extern const InstructionRow alu_rows[];      /* alu*.c: arithmetic, logic, moves, conversions */
-extern const InstructionRow memory_rows[];   /* ld, st, atom, red, cvta, isspacep, mapa, prefetch */
-extern const InstructionRow flow_rows[];     /* branches, calls, barriers, votes, shuffles */
-extern const InstructionRow mbarrier_rows[]; /* mbarrier.* */
-extern const InstructionRow
-    async_rows[]; /* cp.async.*, cp.reduce.*, fence.*, membar, tensormap.* */
-extern const InstructionRow
-    tensor_core_rows[]; /* wgmma.*, mma.sync, ldmatrix, stmatrix, movmatrix */
-
-/* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
- * accumulators, so that multiplications in flight land before anybody sees their registers. */
-void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
+#include "ptx/opcodes.h"
 
 #endif

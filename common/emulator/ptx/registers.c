@@ -8,22 +8,6 @@
 
 #include "ptx/program.h"
 
-/* The first operand of these is read (or also read); that of all others is only written. */
-bool writes_first_operand(const PtxStatement *statement) {
-  static const char *const readers[] = {
-      "st",       "red",           "bar",          "barrier",   "bra",
-      "brx",      "call",          "ret",          "exit",      "trap",
-      "wgmma",    "nanosleep",     "prefetch",     "prefetchu", "cp",
-      "fence",    "membar",        "setmaxnreg",   "discard",   "brkpt",
-      "pmevent",  "applypriority", "stackrestore", "tensormap", "multimem",
-      "st.async", "griddepcontrol"};
-  if (has_modifier(statement, "red") && strncmp(statement->modifiers[0], "bar", 3) == 0)
-    return true; /* bar.red: a value comes back */
-  for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
-    if (strcmp(statement->modifiers[0], readers[i]) == 0) return false;
-  return true;
-}
-
 typedef struct {
   uint32_t first, last;   /* instructions */
   uint32_t successors[2]; /* blocks; NO_REGISTER: none */
@@ -58,7 +42,7 @@ static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
   const Draft *draft = &live->function->drafts[place];
   if (draft->guard != NO_REGISTER) visit(live, place, draft->guard, false, false);
   uint32_t written = 0;
-  if (draft->wanted == 0 && writes_first_operand(&draft->statement)) {
+  if (!draft->inserted && !has_trait(&draft->statement, READS_FIRST)) {
     for (; written < draft->operand_count && written < 2; written++) {
       const Operand *operand = &draft->operand[written];
       if (operand->kind == OPERAND_ADDRESS) break;
@@ -69,7 +53,7 @@ static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
   /* "and.pred p, q, r" looks like "p|q": so the second one is read as well, and not killed */
   for (uint32_t i = written ? 1 : 0; i < draft->operand_count; i++)
     visit_operand(live, place, &draft->operand[i], false, false, visit);
-  if (strcmp(draft->statement.modifiers[0], "wgmma") == 0 && draft->operand_count > 0)
+  if (!draft->inserted && has_trait(&draft->statement, ACCUMULATES) && draft->operand_count > 0)
     visit_operand(live, place, &draft->operand[0], true, false, visit);
   for (uint32_t i = 0; i < written; i++)
     visit_operand(live, place, &draft->operand[i], true, draft->guard == NO_REGISTER && i == 0,
@@ -95,10 +79,7 @@ static void mention(Liveness *live, uint32_t place, uint32_t number, bool writes
 }
 
 static bool ends_block(const Draft *draft) {
-  const char *opcode = draft->statement.modifiers[0];
-  return draft->wanted == 0 &&
-         (strcmp(opcode, "bra") == 0 || strcmp(opcode, "brx") == 0 || strcmp(opcode, "ret") == 0 ||
-          strcmp(opcode, "exit") == 0 || strcmp(opcode, "trap") == 0);
+  return !draft->inserted && has_trait(&draft->statement, ENDS_BLOCK);
 }
 
 static void find_blocks(Decoder *decoder, Liveness *live) {
@@ -117,11 +98,10 @@ static void find_blocks(Decoder *decoder, Liveness *live) {
   for (uint32_t b = 0; b < live->block_count; b++) {
     Block *block = &live->blocks[b];
     const Draft *last = &function->drafts[block->last];
-    const char *opcode = last->statement.modifiers[0];
     bool falls = !ends_block(last) || last->guard != NO_REGISTER;
     block->successors[0] = falls && b + 1 < live->block_count ? b + 1 : NO_REGISTER;
     block->successors[1] = NO_REGISTER;
-    if (last->wanted == 0 && strcmp(opcode, "bra") == 0 && last->operand_count > 0)
+    if (!last->inserted && has_trait(&last->statement, JUMPS) && last->operand_count > 0)
       block->successors[1] = live->block_of[last->operand[0].target];
     block->targets = last->targets;
   }
@@ -217,7 +197,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
   live.words = (function->register_count + 63u) / 64u;
   for (uint32_t i = 0; i < function->draft_count; i++) {
     const Draft *draft = &function->drafts[i];
-    if (draft->operand_count > 0 && strcmp(draft->statement.modifiers[0], "wgmma") == 0)
+    if (!draft->inserted && has_trait(&draft->statement, ACCUMULATES))
       for (uint32_t k = 0; k < draft->operand_count; k++) mark_stable(function, &draft->operand[k]);
   }
   size_t total = live.words * live.block_count;

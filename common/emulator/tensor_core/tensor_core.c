@@ -102,10 +102,10 @@ static bool decode_mma_form(Decoder *decoder, const PtxStatement *statement, Ins
   return form_end(&form, run_mma);
 }
 
-static bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mma(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_mma_form(decoder, statement, out, 1);
 }
-static bool decode_mma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_mma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_mma_form(decoder, statement, out, 2);
 }
 
@@ -201,10 +201,10 @@ static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, 
   return form_end(&form, run_matrix_move);
 }
 
-static bool decode_ldmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_ldmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_matrix_move(decoder, statement, out, false);
 }
-static bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_matrix_move(decoder, statement, out, true);
 }
 
@@ -217,7 +217,7 @@ static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask
   return STEP_NEXT;
 }
 
-static bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   if (!form_take(&form, "sync") || !form_take(&form, "aligned") || !form_take(&form, "m8n8") ||
       !form_take(&form, "trans") || !form_take(&form, "b16"))
@@ -230,21 +230,3 @@ static bool decode_movmatrix(Decoder *decoder, const PtxStatement *statement, In
   out->a = slots[1];
   return form_end(&form, run_movmatrix);
 }
-
-const InstructionRow tensor_core_rows[] = {
-    {"mma", decode_mma},
-    {"mma.sp", decode_mma_sparse},
-    {"mma.sp::ordered_metadata", decode_mma_sparse},
-    {"wmma.load", decode_wmma_move},
-    {"wmma.store", decode_wmma_move},
-    {"wmma.mma", decode_wmma},
-    {"ldmatrix", decode_ldmatrix},
-    {"stmatrix", decode_stmatrix},
-    {"movmatrix", decode_movmatrix},
-    {"wgmma.mma_async", decode_wgmma},
-    {"wgmma.mma_async.sp", decode_wgmma_sparse},
-    {"wgmma.fence", decode_wgmma_fence},
-    {"wgmma.commit_group", decode_wgmma_commit},
-    {"wgmma.wait_group", decode_wgmma_wait},
-    {NULL, NULL},
-};

@@ -11,15 +11,8 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
 bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
                     int64_t *value);
 
-/* wmma.c */
-bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-
-/* wgmma.c */
-bool decode_wgmma(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-bool decode_wgmma_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-bool decode_wgmma_commit(Decoder *decoder, const PtxStatement *statement, Instruction *out);
-bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+/* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
+ * accumulators, so that multiplications in flight land before anybody sees their registers. */
+void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
 
 #endif

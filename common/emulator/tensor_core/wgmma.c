@@ -500,14 +500,6 @@ static bool note_touched(const Operand *operand, const uint64_t *accumulators, W
   return true;
 }
 
-static bool is_return(const Instruction *in) {
-  const char *text = in->text;
-  if (text == NULL) return false;
-  if (*text == '@') text += strcspn(text, " \t");
-  text += strspn(text, " \t");
-  return strncmp(text, "ret", 3) == 0;
-}
-
 void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count) {
   uint64_t accumulators[SLOT_COUNT / 64] = {0};
   bool any = false;
@@ -525,7 +517,7 @@ void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count
       ((Wgmma *)(uintptr_t)in->decoded)->watched = true;
       continue;
     }
-    Watched note = {.all = is_return(in)};
+    Watched note = {.all = in->traits & RETURNS};
     for (int k = 0; k < in->operand_count && !note.all; k++)
       if (!note_touched(&in->operand[k], accumulators, &note)) note.all = true;
     if (!note.all && note.touched_count == 0) continue;

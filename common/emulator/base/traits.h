@@ -1,0 +1,41 @@
+/* traits.h: what the emulator must know about an instruction apart from what it does. Each line of
+ * ptx/opcodes.def names an instruction's traits; Instruction.traits carries them. */
+#ifndef EMULATOR_TRAITS_H
+#define EMULATOR_TRAITS_H
+
+enum Trait {
+  /* Its operands */
+  READS_FIRST = 1 << 0,   /* reads the first operand; without this it writes it */
+  ACCUMULATES = 1 << 1,   /* reads and writes the first operand, and holds its registers until it
+                             lands: they share their slots with no others */
+  SELECTS_PARTS = 1 << 2, /* operands such as %r1.h0 and -%r1 */
+  MOVES = 1 << 3,         /* moves a value from register to register */
+  TAKES_STACK = 1 << 4,   /* takes .local memory that the function gives back at its end */
+
+  /* Where it goes on */
+  JUMPS = 1 << 5,         /* to the label that is its operand */
+  JUMPS_BY_LIST = 1 << 6, /* to a label of a .branchtargets list */
+  CALLS = 1 << 7,
+  RETURNS = 1 << 8,
+  ENDS_BLOCK = 1 << 9, /* no thread that executes it goes on behind it */
+
+  /* Whom it waits for */
+  WHOLE_WARP = 1 << 10,   /* with .aligned: executes once all lanes of the warp are here */
+  WARP_WIDE = 1 << 11,    /* the lanes that its mask names: shuffles, votes */
+  WARP_BARRIER = 1 << 12, /* other lanes of the warp */
+  CTA_BARRIER = 1 << 13,
+  CLUSTER_BARRIER = 1 << 14,
+  ANY_BARRIER = WARP_BARRIER | CTA_BARRIER | CLUSTER_BARRIER,
+  MBARRIER = 1 << 15,
+
+  /* What the checker asks */
+  ARRIVES = 1 << 16,     /* at an mbarrier */
+  COPY_ENGINE = 1 << 17, /* bulk copies: the copy engine does it */
+  TENSOR_MAP = 1 << 18,  /* writes a tensor map */
+  READS_TILE = 1 << 19,  /* reads a whole tile, of which the program may need a part */
+
+  /* In the early and the random schedule something that is in flight may land behind it */
+  ASYNC = 1 << 20
+};
+
+#endif

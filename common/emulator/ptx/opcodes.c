@@ -1,0 +1,47 @@
+/* opcodes.c: the names and traits of all instructions, from opcodes.def. */
+#include "ptx/opcodes.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define OP(name, decode, traits) {name, traits},
+const Opcode opcodes[] = {
+#include "ptx/opcodes.def"
+};
+#undef OP
+enum { OPCODE_COUNT = sizeof opcodes / sizeof opcodes[0], BUCKETS = 256 };
+
+/* Opcodes are found by their first word. */
+static uint16_t buckets[BUCKETS];      /* 1 + the first of a bucket; 0: none */
+static uint16_t next_of[OPCODE_COUNT]; /* 1 + the next of its bucket */
+static pthread_once_t built = PTHREAD_ONCE_INIT;
+
+static uint32_t bucket_of(const char *name) {
+  uint32_t hash = 2166136261u;
+  for (; *name && *name != '.'; name++) hash = (hash ^ (uint8_t)*name) * 16777619u;
+  return (hash ^ hash >> 11) % BUCKETS;
+}
+
+static void build_buckets(void) {
+  for (uint16_t i = 0; i < OPCODE_COUNT; i++) {
+    uint16_t *bucket = &buckets[bucket_of(opcodes[i].name)];
+    next_of[i] = *bucket;
+    *bucket = (uint16_t)(i + 1);
+  }
+}
+
+const Opcode *find_opcode(const char *opcode) {
+  pthread_once(&built, build_buckets);
+  const Opcode *best = NULL;
+  size_t best_length = 0;
+  for (uint16_t k = buckets[bucket_of(opcode)]; k; k = next_of[k - 1]) {
+    const Opcode *candidate = &opcodes[k - 1];
+    size_t length = strlen(candidate->name);
+    if (strncmp(opcode, candidate->name, length) != 0) continue;
+    if (opcode[length] != '\0' && opcode[length] != '.') continue;
+    if (best && length <= best_length) continue;
+    best = candidate;
+    best_length = length;
+  }
+  return best;
+}

@@ -1,0 +1,26 @@
+/* opcodes.h: the instructions of opcodes.def. */
+#ifndef EMULATOR_OPCODES_H
+#define EMULATOR_OPCODES_H
+
+#include "ptx/ptx.h"
+
+typedef struct Opcode {
+  const char *name;
+  uint32_t traits;
+} Opcode;
+
+extern const Opcode opcodes[]; /* in the order of opcodes.def */
+
+static inline bool has_trait(const PtxStatement *statement, uint32_t trait) {
+  return statement->known && (statement->known->traits & trait);
+}
+
+/* The longest one whose name is the whole opcode or ends where a part of it does. NULL: none. */
+const Opcode *find_opcode(const char *opcode);
+
+#define OP(name, decode, traits) \
+  bool decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+#include "ptx/opcodes.def"
+#undef OP
+
+#endif
