@@ -138,11 +138,13 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
   AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
   if (run) {
     places->at[0] = cta->shared + SHARED_OFFSET(first);
+    if (cta->cluster->recorder) record_shared_run(warp, in, first, bytes, access);
     if (settings()->check) check_shared_run(warp, in, first, bytes, kind);
     return true;
   }
   uint8_t *start = cta->shared + SHARED_OFFSET(least);
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
+  if (cta->cluster->recorder) record_shared(warp, in, mask, address, bytes, access);
   if (settings()->check) check_shared(warp, in, mask, address, bytes, kind);
   return true;
 }
@@ -185,7 +187,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
       if (!good) break;
       host = cta->shared;
       subtract += (uint64_t)SHARED_RANK(least) << 24;
-      if (settings()->check) {
+      if (settings()->check || cta->cluster->recorder) {
         for (int lane = 0; lane < LANES; lane++) shared[lane] = (uint32_t)places->address[lane];
         shared_lanes = mask;
       }
@@ -225,6 +227,8 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
     if (!places_lane_by_lane(warp, in, mask, transfer, access, places, &shared_lanes, shared))
       return false;
   }
+  if (shared_lanes && warp->cta->cluster->recorder)
+    record_shared(warp, in, shared_lanes, shared, bytes, access);
   if (shared_lanes && settings()->check) {
     AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
     check_shared(warp, in, shared_lanes, shared, bytes, kind);

@@ -4,6 +4,7 @@
 
 #include "arithmetic/alu.h"
 #include "checker/checker.h"
+#include "record/record.h"
 
 /* access.c: the bytes behind an address of a space that the instruction names. */
 uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,

@@ -157,6 +157,54 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   if (settings()->check) check_will_write(thread, operation);
 }
 
+static const char *kind_name(const AsyncOperation *operation) {
+  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
+  if (operation->store) return operation->reduce ? "red.async" : "st.async";
+  switch ((AsyncKind)operation->kind) {
+    case ASYNC_TENSOR_LOAD:
+      return "tensor load";
+    case ASYNC_BULK_LOAD:
+      return "bulk load";
+    case ASYNC_TENSOR_STORE:
+      return "tensor store";
+    case ASYNC_BULK_STORE:
+      return "bulk store";
+    case ASYNC_TENSOR_REDUCE:
+      return "tensor reduce";
+    case ASYNC_BULK_REDUCE:
+      return "bulk reduce";
+    case ASYNC_CTA_TO_CTA:
+      return "copy between CTAs";
+    case ASYNC_CP_ASYNC:
+      return "cp.async";
+    case ASYNC_RED_ASYNC:
+      return "red.async";
+    case ASYNC_WGMMA:
+      return "wgmma";
+  }
+  return "operation";
+}
+
+static void record_submitted(AsyncOperation *operation, const SharedPiece *reads, int read_count,
+                             const SharedPiece *writes, int write_count) {
+  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
+                operation->kind == ASYNC_TENSOR_REDUCE;
+  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->store && !operation->arrives;
+  RecordCopy copy = {.kind = kind_name(operation),
+                     .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
+                     .bytes = operation->bytes,
+                     .barrier = operation->barrier,
+                     .ranks = operation->cta_mask,
+                     .start = operation->shared,
+                     .map = tensor ? &operation->tensor.map : NULL,
+                     .at = tensor ? &operation->tensor.place : NULL,
+                     .reads = reads,
+                     .writes = writes,
+                     .read_count = read_count,
+                     .write_count = write_count};
+  operation->recorded = record_copy(operation->warp, operation->in, &copy);
+}
+
 void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_count,
                   const SharedPiece *writes, int write_count) {
   Cluster *cluster = operation->warp->cta->cluster;
@@ -168,6 +216,7 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
   if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
+  if (cluster->recorder) record_submitted(operation, reads, read_count, writes, write_count);
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
     thread_append(&warp_async(operation->warp)->bulk[operation->lane], operation);
@@ -194,17 +243,21 @@ static AsyncOperation *choose(Cluster *cluster) {
 }
 
 static void land_step(Cluster *cluster, AsyncOperation *operation) {
+  if (cluster->recorder) record_settle(cluster);
   if (operation->read_source && !operation->source_read) {
     operation->read_source(operation);
     operation->source_read = true;
+    if (cluster->recorder) record_copy_source_read(cluster, operation->recorded);
     if (settings()->check) check_async_source_read(cluster, operation->check);
     return;
   }
   queue_remove(cluster->async, operation);
   if (operation->arrives) {
     mbarrier_async_arrive(operation);
+    if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
   } else {
     operation->write(operation);
+    if (cluster->recorder) record_copy_landed(cluster, operation->recorded);
     if (settings()->check) check_async_landed(cluster, operation->check);
     if (operation->barrier)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
@@ -284,8 +337,8 @@ typedef struct {
 } GroupForm;
 
 static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in;
   struct WarpAsync *async = warp_async(warp);
+  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_BULK);
   for (LaneMask left = mask; left; left &= left - 1) {
     async->bulk[first_lane(left)].committed++;
     if (settings()->check) check_async_committed(warp, first_lane(left));
@@ -315,6 +368,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (operation && operation->group < groups_to_wait_for(thread->committed, form->pending))
       return STEP_BLOCKED;
   }
+  if (warp->cta->cluster->recorder)
+    record_awaited(warp, in, mask, GROUPS_BULK, form->pending, form->reads_only);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     BulkThread *thread = &async->bulk[lane];
@@ -359,34 +414,6 @@ void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
     *bytes += operation->bytes;
     ++*operations;
   }
-}
-
-static const char *kind_name(const AsyncOperation *operation) {
-  if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
-  if (operation->store) return operation->reduce ? "red.async" : "st.async";
-  switch ((AsyncKind)operation->kind) {
-    case ASYNC_TENSOR_LOAD:
-      return "tensor load";
-    case ASYNC_BULK_LOAD:
-      return "bulk load";
-    case ASYNC_TENSOR_STORE:
-      return "tensor store";
-    case ASYNC_BULK_STORE:
-      return "bulk store";
-    case ASYNC_TENSOR_REDUCE:
-      return "tensor reduce";
-    case ASYNC_BULK_REDUCE:
-      return "bulk reduce";
-    case ASYNC_CTA_TO_CTA:
-      return "copy between CTAs";
-    case ASYNC_CP_ASYNC:
-      return "cp.async";
-    case ASYNC_RED_ASYNC:
-      return "red.async";
-    case ASYNC_WGMMA:
-      return "wgmma";
-  }
-  return "operation";
 }
 
 void async_describe(Cluster *cluster, FILE *out) {

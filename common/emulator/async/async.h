@@ -8,6 +8,7 @@
 #define EMULATOR_ASYNC_H
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "base/emulator.h"
 #include "ptx/form.h"
 #include "base/tma_map.h"
@@ -42,6 +43,7 @@ struct AsyncOperation {
   Warp *warp;                     /* who issued it; lives as long as the cluster */
   const Instruction *in;
   AsyncCheck *check;
+  uint32_t recorded; /* its number in the recording, if there is one */
   /* The first step, NULL when there is no source in shared memory, and the last one. */
   void (*read_source)(AsyncOperation *operation);
   void (*write)(AsyncOperation *operation);
@@ -117,7 +119,7 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
 void mbarrier_complete_tx(AsyncOperation *operation, uint32_t barrier);
 void mbarrier_async_arrive(AsyncOperation *operation);
 /* cp.async.mbarrier.arrive without .noinc: one more arrival is pending. */
-void mbarrier_add_pending(Cluster *cluster, uint32_t barrier);
+void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* A barrier that an asynchronous operation will complete: in shared memory, aligned, usable. */
 bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 void mbarrier_notes_free(void *notes);

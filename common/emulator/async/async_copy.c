@@ -112,7 +112,7 @@ typedef struct {
 } CopyGroupForm;
 
 static StepResult run_copy_commit(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)in;
+  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_CP_ASYNC);
   struct WarpAsync *async = warp_async(warp);
   for (LaneMask left = mask; left; left &= left - 1) async->copy_committed[first_lane(left)]++;
   return STEP_NEXT;
@@ -134,6 +134,8 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
     for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
       if (lane_waits_for(async, form, operation, first_lane(left))) return STEP_BLOCKED;
   }
+  if (warp->cta->cluster->recorder)
+    record_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
   if (settings()->check)
     for (AsyncOperation *operation = async->copy_first; operation;
          operation = operation->next_of_thread) {
@@ -212,7 +214,7 @@ static StepResult run_copy_arrive(Warp *warp, const Instruction *in, LaneMask ma
                         &barrier) ||
         !mbarrier_check_target(warp, in, lane, barrier))
       return STEP_FAULT;
-    if (!form->no_increment) mbarrier_add_pending(warp->cta->cluster, barrier);
+    if (!form->no_increment) mbarrier_add_pending(warp, in, lane, barrier);
     AsyncOperation *operation = async_new(warp, in, lane, ASYNC_CP_ASYNC);
     operation->copy.lanes = 0;
     operation->arrives = true;

@@ -19,27 +19,32 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
 }
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   const FenceForm *form = in->decoded;
   if (settings()->check) check_fence(warp, in, (FenceScope)form->scope, mask);
   return STEP_NEXT;
 }
 
 static StepResult run_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   if (settings()->check) check_fence_proxy_async(warp, in, mask);
   return STEP_NEXT;
 }
 
 static StepResult run_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   if (settings()->check) check_fence_mbarrier_init(warp, in, mask);
   return STEP_NEXT;
 }
 
 static StepResult run_tensormap_release(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   if (settings()->check) check_fence_tensormap(warp, in, false, 0, mask);
   return STEP_NEXT;
 }
 
 static StepResult run_tensormap_acquire(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t map = lane_address(warp, &in->operand[0], lane), address;

@@ -133,6 +133,20 @@ static bool refuse(Who who, const char *rule, uint32_t address, const char *what
   return false;
 }
 
+/* copy: the asynchronous operation that changed it, NULL: an instruction did. */
+static void record_change(Who who, uint32_t address, const char *why, const AsyncOperation *copy) {
+  Cluster *cluster = who.warp->cta->cluster;
+  if (!cluster->recorder) return;
+  const Barrier barrier = barrier_read(cluster, address);
+  const RecordBarrier state = {.why = why,
+                               .address = address,
+                               .phase = note_of(cluster, address)->phases,
+                               .pending = barrier.pending,
+                               .expected = barrier.expected,
+                               .bytes = barrier.tx};
+  record_mbarrier(who.warp, who.in, who.lane, &state, copy ? (int64_t)copy->recorded : -1);
+}
+
 /* Stores the barrier, or ends its phase; false after a fault. */
 static bool settle(Who who, uint32_t address, Barrier barrier) {
   Cluster *cluster = who.warp->cta->cluster;
@@ -170,7 +184,7 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   Who who = {operation->warp, operation->in, operation->lane};
   Barrier barrier = barrier_read(who.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
-  settle(who, address, barrier);
+  if (settle(who, address, barrier)) record_change(who, address, "landed", operation);
 }
 
 void mbarrier_async_arrive(AsyncOperation *operation) {
@@ -179,13 +193,16 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   if (!take_arrivals(who, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
     check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true, true);
-  settle(who, operation->barrier, barrier);
+  if (settle(who, operation->barrier, barrier))
+    record_change(who, operation->barrier, "landed", operation);
 }
 
-void mbarrier_add_pending(Cluster *cluster, uint32_t address) {
+void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  Cluster *cluster = warp->cta->cluster;
   Barrier barrier = barrier_read(cluster, address);
   barrier.pending = (barrier.pending + 1) & COUNT_MASK;
   barrier_write(cluster, address, barrier);
+  record_change((Who){warp, in, lane}, address, "pending", NULL);
 }
 
 bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
@@ -280,6 +297,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     note->alive = true;
     note->phases = 0;
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
+    record_change((Who){warp, in, lane}, address, "init", NULL);
   }
   cluster_changed(cluster);
   return STEP_NEXT;
@@ -290,10 +308,12 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
+    record_change((Who){warp, in, lane}, address, "inval", NULL);
     Note *note = barrier_note(warp->cta->cluster, address);
     memcpy(shared_pointer(warp->cta->cluster, address), &note->word, 8);
     note->alive = false;
     note->ended = true;
+    if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
   }
   return STEP_NEXT;
@@ -312,7 +332,9 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     Barrier barrier = barrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
-    if (!settle((Who){warp, in, lane}, address, barrier)) return STEP_FAULT;
+    const Who who = {warp, in, lane};
+    if (!settle(who, address, barrier)) return STEP_FAULT;
+    record_change(who, address, form->complete ? "complete_tx" : "expect", NULL);
   }
   return STEP_NEXT;
 }
@@ -343,6 +365,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, form->release, false);
     if (!settle(who, address, barrier)) return STEP_FAULT;
+    record_change(who, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }
   return STEP_NEXT;
@@ -362,11 +385,16 @@ static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
   }
 }
 
+static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
+  if (warp->cta->cluster->recorder) record_blocked_on_mbarrier(warp, address, parity);
+  return STEP_BLOCKED;
+}
+
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
   LaneMask complete = 0;
-  uint32_t addresses[LANES];
+  uint32_t addresses[LANES], asked = 0;
   int before = -1;
   FOR_LANES(mask, lane) {
     const Operand *address = &in->operand[form->address];
@@ -383,13 +411,14 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
      * missing init. */
     const Note *note = note_of(cluster, addresses[lane]);
     if (!note->alive && !note->ended && form->potentially_blocking && !cluster->waits_expire)
-      return STEP_BLOCKED;
+      return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The running phase has another parity than the one asked for: that one is over. */
-    uint32_t asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+    asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
-  if (!complete && form->potentially_blocking && !cluster->waits_expire) return STEP_BLOCKED;
+  if (!complete && form->potentially_blocking && !cluster->waits_expire)
+    return blocked_on(warp, addresses[first_lane(mask)], asked);
   if (settings()->check) tell_observed(warp, in, complete, addresses);
   FOR_LANES(mask, lane)
   set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);

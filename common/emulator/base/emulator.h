@@ -54,6 +54,11 @@ typedef enum {
 
 typedef enum { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
 
+typedef struct {
+  uint32_t address; /* shared: rank << 24 | offset */
+  uint32_t bytes;
+} SharedPiece;
+
 /* ---- Registers and operands -----------------------------------------------------------------
  *
  * A register is a column of 32 lanes. 8-, 16- and 32-bit values take one slot (128 bytes: 32 x
@@ -122,6 +127,8 @@ struct Instruction {
 };
 
 /* ---- The machine's state -------------------------------------------------------------------- */
+enum { WATCH_REGISTERS = 1 /* check_registers */, WATCH_STEPS = 2 /* record_step */ };
+
 struct Warp {
   uint8_t *registers; /* slots of SLOT_BYTES each, 64-byte aligned */
   uint32_t *predicates;
@@ -136,7 +143,7 @@ struct Warp {
   struct WarpAsync *async;       /* async.c: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
   struct WarpCheck *check;       /* checker.c */
-  bool watched;                  /* check_registers is to see every instruction */
+  uint8_t watched;               /* who is to see every instruction: WATCH_... */
 };
 
 struct Cta {
@@ -164,6 +171,7 @@ struct Cluster {
   struct AsyncQueue *async;   /* async.c: what is in flight */
   struct ClusterCheck *check; /* checker.c */
   struct ClusterFlow *flow;   /* machine.c */
+  struct Recorder *recorder;  /* NULL: this cluster is not recorded */
 };
 
 /* What everybody may know about a kernel. */
@@ -190,20 +198,29 @@ struct Launch {
   uint32_t dynamic_shared_bytes;
   bool cooperative;        /* all of the grid is resident at once: grid barriers may be used */
   uint64_t workspace;      /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
+  int recording;           /* its number in the recording, -1: not recorded */
   int error;               /* the cudaError_t that ended it, 0: none */
   struct LaunchFlow *flow; /* machine.c */
 };
 
 /* ---- Settings, from the environment, read once (settings.c) ---------------------------------- */
+/* Numbers of blocks in a grid, x first; the last range of a list has UINT64_MAX for both. */
+typedef struct {
+  uint64_t first, last;
+} BlockRange;
 typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
 typedef struct {
   Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
   uint64_t seed;
-  bool check;        /* EMULATOR_CHECK=on|off|layout */
-  bool check_layout; /* layout: on, and check_layout.c too */
-  bool fast_math;    /* EMULATOR_MATH=exact|fast */
-  uint64_t steps;    /* EMULATOR_STEPS: warp instructions of one cluster without progress */
-  int threads;       /* EMULATOR_THREADS: host threads, default all cores */
+  bool check;              /* EMULATOR_CHECK=on|off|layout */
+  bool check_layout;       /* layout: on, and check_layout.c too */
+  bool fast_math;          /* EMULATOR_MATH=exact|fast */
+  uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  int threads;             /* EMULATOR_THREADS: host threads, default all cores */
+  const char *record_file; /* EMULATOR_RECORD; NULL: nothing is recorded */
+  const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */
+  const BlockRange *record_blocks; /* the same; NULL: the first cluster of each launch */
+  uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
 } Settings;
 const Settings *settings(void); /* a bad value: message with the value and the choices, exit 2 */
 
@@ -270,6 +287,16 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Whoever wants to hear of every fault and finding, also of those that are not printed because they
+ * were before; NULL: nobody does. */
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  LaneMask lanes;
+  bool ends_launch;
+  const char *rule, *text;
+} ReportNote;
+extern void (*report_listener)(const ReportNote *note);
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
 
 /* Something happened that a blocked warp may wait for. */

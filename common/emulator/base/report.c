@@ -150,6 +150,21 @@ static void write_report(const Report *report) {
   }
 }
 
+void (*report_listener)(const ReportNote *note);
+
+/* The words of a report without its heading, to whoever listens. */
+__attribute__((format(printf, 6, 0))) static void tell_listener(Warp *warp, const Instruction *in,
+                                                                LaneMask lanes, bool ends_launch,
+                                                                const char *rule,
+                                                                const char *format,
+                                                                va_list arguments) {
+  if (!report_listener) return;
+  Report message = {.used = 0};
+  add_list(&message, format, arguments);
+  const ReportNote note = {warp, in, lanes, ends_launch, rule, message.text};
+  report_listener(&note);
+}
+
 StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
                  const char *format, ...) {
   Launch *launch = warp->cta->cluster->launch;
@@ -164,6 +179,9 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   va_list arguments;
   va_start(arguments, format);
   add_message(&report, format, arguments);
+  va_end(arguments);
+  va_start(arguments, format);
+  tell_listener(warp, in, lanes, true, rule, format, arguments);
   va_end(arguments);
   write_report(&report);
   return STEP_FAULT;
@@ -180,6 +198,10 @@ static void end_with_findings(int status, void *unused) {
 
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) {
+  va_list words;
+  va_start(words, format);
+  tell_listener(warp, in, lanes, false, rule, format, words);
+  va_end(words);
   pthread_mutex_lock(&lock);
   bool known = false;
   for (int i = 0; i < reported_count; i++) {

@@ -47,6 +47,53 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
   refuse(name, text, choices);
 }
 
+static const char BLOCKS[] = "EMULATOR_RECORD_BLOCKS";
+static const char BLOCK_CHOICES[] = "first, all, or numbers and ranges of blocks such as 0,5,8-11";
+
+/* One number or range; returns what stands behind it, a comma or the end. */
+static const char *read_block_range(const char *at, const char *text, BlockRange *range) {
+  char *end;
+  errno = 0;
+  if (*at < '0' || *at > '9') refuse(BLOCKS, text, BLOCK_CHOICES);
+  range->first = range->last = strtoull(at, &end, 10);
+  if (*end == '-' && end[1] >= '0' && end[1] <= '9') range->last = strtoull(end + 1, &end, 10);
+  if (errno || range->last < range->first || (*end && *end != ','))
+    refuse(BLOCKS, text, BLOCK_CHOICES);
+  return end;
+}
+
+/* "first", "all", or numbers of blocks and ranges of them: "0,5,8-11". */
+static const BlockRange *read_blocks(const char *text) {
+  if (!strcmp(text, "first")) return NULL;
+  BlockRange *ranges = calloc(strlen(text) + 2, sizeof *ranges);
+  if (!ranges) refuse(BLOCKS, text, "shorter: there is no memory for it");
+  size_t count = 0;
+  if (!strcmp(text, "all")) {
+    ranges[count++] = (BlockRange){0, UINT64_MAX - 1};
+  } else {
+    const char *at = text;
+    do at = read_block_range(at, text, &ranges[count++]);
+    while (*at++ == ',');
+  }
+  ranges[count] = (BlockRange){UINT64_MAX, UINT64_MAX};
+  return ranges;
+}
+
+static void read_recording(void) {
+  values.record_file = getenv("EMULATOR_RECORD");
+  if (values.record_file && !*values.record_file)
+    refuse("EMULATOR_RECORD", "", "the name of a file to write");
+  const char *blocks = getenv("EMULATOR_RECORD_BLOCKS");
+  values.record_blocks_text = blocks ? blocks : "first";
+  values.record_blocks = read_blocks(values.record_blocks_text);
+  const char *limit = getenv("EMULATOR_RECORD_LIMIT");
+  values.record_limit = 256;
+  if (limit) values.record_limit = read_number("EMULATOR_RECORD_LIMIT", limit, "a number of MB");
+  if (values.record_limit < 1 || values.record_limit > 1000000)
+    refuse("EMULATOR_RECORD_LIMIT", limit, "1 to 1000000 (MB)");
+  values.record_limit *= 1000000;
+}
+
 static void read_all(void) {
   values.schedule = SCHEDULE_LATE;
   const char *text = getenv("EMULATOR_SCHEDULE");
@@ -60,6 +107,7 @@ static void read_all(void) {
   values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
   if (text) values.steps = read_number("EMULATOR_STEPS", text, "a whole number of instructions");
+  read_recording();
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");

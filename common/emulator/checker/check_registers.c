@@ -40,7 +40,7 @@ static struct WarpCheck *notes_of(Warp *warp) {
 
 void registers_begin(Warp *warp) {
   struct WarpCheck *notes = warp->check;
-  warp->watched = false;
+  warp->watched &= (uint8_t)~WATCH_REGISTERS;
   if (!notes) return;
   size_t words = notes->most / 64 + 1;
   memset(notes->used, 0, words * sizeof *notes->used);
@@ -98,7 +98,7 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
   }
   struct Flight *flight = &notes->flights[notes->flight_count++];
   *flight = (struct Flight){group, slots, count, in};
-  warp->watched = true;
+  warp->watched |= WATCH_REGISTERS;
   if (flight > notes->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
     set_bit(notes->used, slots[i]);

@@ -63,10 +63,6 @@ uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 
 /* Asynchronous operations. A piece is a run of bytes of shared memory that the operation reads or
  * writes; an operation has one handle for its life. */
-typedef struct {
-  uint32_t address; /* shared: rank << 24 | offset */
-  uint32_t bytes;
-} SharedPiece;
 typedef struct AsyncCheck AsyncCheck; /* the checker's own notes on one operation */
 typedef enum {
   ASYNC_TENSOR_LOAD,

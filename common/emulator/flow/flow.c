@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
 
@@ -72,6 +73,7 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
   if (settings()->check) check_warp_exit(warp, in, mask);
+  if (warp->cta->cluster->recorder) record_exit(warp, in, mask);
   warp->exited |= mask;
   if (mask == group->mask) {
     drop_group(flow, flow->current);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
 
@@ -95,7 +96,9 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
     }
     group->generation = barrier->generation;
     arrive(warp, number, expected, mask);
+    const uint32_t arrived = barrier->live_arrived;
     bool full = complete_if_full(cta, number);
+    if (cta->cluster->recorder) record_named_barrier(warp, in, mask, number, arrived, full);
     if (form->kind == ARRIVE) return STEP_NEXT;
     if (!full) {
       group->arrived = true;
@@ -213,7 +216,9 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1) flow->cluster_generation[lane] = cluster->flow->barrier_generation;
   cluster->flow->barrier_arrived += ones(mask);
-  cluster_complete_if_full(cluster);
+  const uint32_t arrived = cluster->flow->barrier_arrived;
+  const bool full = cluster_complete_if_full(cluster);
+  if (cluster->recorder) record_cluster_barrier(warp, in, mask, arrived, full);
   return STEP_NEXT;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "machine/machine.h"
 
 enum { MULTIPROCESSORS = 132, POISON = 0xff /* no number in any floating format */ };
@@ -272,6 +273,15 @@ void context_free(Context *context) {
   free(context);
 }
 
+static void record_shared_variables(Cluster *cluster) {
+  const Function *kernel = cluster->launch->kernel;
+  for (uint32_t i = 0; i < kernel->module->shared_count; i++) {
+    const Symbol *variable = kernel->module->shared[i];
+    if (kernel->shared_offsets[i] != 0)
+      record_variable(cluster, variable->name, kernel->shared_offsets[i], variable->bytes);
+  }
+}
+
 void context_begin(Context *context, uint32_t number) {
   Cluster *cluster = &context->cluster;
   Launch *launch = cluster->launch;
@@ -324,6 +334,8 @@ void context_begin(Context *context, uint32_t number) {
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
   if (settings()->check) check_cluster_begin(cluster);
+  record_cluster_begin(cluster, launch->recording, POISON);
+  if (cluster->recorder) record_shared_variables(cluster);
 }
 
 void context_end(Context *context) {
@@ -333,6 +345,8 @@ void context_end(Context *context) {
     while (flow->count) drop_group(flow, 0); /* after a fault: their call stacks */
     tensor_warp_end(&context->warps[i]);
   }
+  while (!cluster->launch->error && async_land_next(cluster)) continue;
+  record_cluster_end(cluster);
   async_cluster_end(cluster); /* releases what the checker knows of its operations: first */
   if (settings()->check) check_cluster_end(cluster);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 
 enum {
   SLICE_STEPS = 4096,          /* of one warp before the others have their turn */
@@ -60,6 +61,11 @@ static void merge_groups(struct WarpFlow *flow) {
 /* ---- One warp ---- */
 typedef enum { SLICE_BLOCKED, SLICE_YIELDED, SLICE_USED_UP, SLICE_DONE, SLICE_FAULT } SliceEnd;
 
+static void show_watchers(Warp *warp, const Instruction *in, LaneMask active) {
+  if (warp->watched & WATCH_STEPS) record_step(warp, in, active);
+  if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, active);
+}
+
 static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
   struct WarpFlow *flow = warp->flow;
   Cluster *cluster = warp->cta->cluster;
@@ -105,7 +111,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         }
       }
       steps++;
-      if (__builtin_expect(warp->watched, 0)) check_registers(warp, in, active);
+      if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, active);
       StepResult result = in->execute(warp, in, active);
       if (__builtin_expect(result == STEP_NEXT, 1)) {
         in++;
@@ -140,6 +146,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         }
       }
       if (result == STEP_BLOCKED) {
+        if (cluster->recorder) record_blocked(warp, in, active);
         group->state = GROUP_BLOCKED;
         group->seen = cluster->changes;
       } else {

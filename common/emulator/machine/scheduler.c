@@ -14,6 +14,7 @@
 #include "machine/launch.h"
 #include "machine/machine.h"
 #include "base/memory.h"
+#include "record/record.h"
 
 enum {
   MULTIPROCESSORS = 132,
@@ -339,6 +340,8 @@ int launch_begin(Launch *launch) {
     return launch->error = 2;
   }
   flow->resident = resident_clusters(launch);
+  launch->recording =
+      record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
   flow->ring_end = 1;
   launch->flow = flow;
   pthread_mutex_init(&flow->lock, NULL);
@@ -371,6 +374,7 @@ int launch_end(Launch *launch) {
     context_free(context);
   }
   print_output(flow, true);
+  record_launch_end(launch->recording);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;
     context_free(context);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "tensor_core/mma.h"
 
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots) {
@@ -155,9 +156,11 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
       if (at[lane] == NULL) return STEP_FAULT;
     }
   }
+  const LaneMask giving = rows == LANES ? ~0u : (1u << rows) - 1u; /* lanes with an address */
+  if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
   if (settings()->check) {
     const AccessKind kind = {.access = access};
-    check_shared(warp, in, rows == LANES ? ~0u : (1u << rows) - 1u, addresses, 16, kind);
+    check_shared(warp, in, giving, addresses, 16, kind);
   }
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t *column = column_u32(warp, move->registers[matrix]);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "checker/checker.h"
+#include "record/record.h"
 #include "tensor_core/tensor_core.h"
 #include "state/cluster.h"
 
@@ -31,7 +32,8 @@ typedef struct {
   uint64_t descriptor_a, descriptor_b;
   uint32_t a[4][LANES], metadata[LANES];
   bool scale_d;
-  uint64_t group; /* the commit that took it; UINT64_MAX: none yet */
+  uint64_t group;    /* the commit that took it; UINT64_MAX: none yet */
+  uint32_t recorded; /* its number in the recording, if there is one */
 } Flight;
 
 struct WarpTensorCore {
@@ -143,6 +145,10 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
     uint32_t outside = 0;
     if (!wgmma_multiply(&wgmma->form, &operands, (int)(warp->index % 4), &results, &outside))
       result = outside_of_shared(warp, flight, &operands, outside);
+    if (warp->cta->cluster->recorder) {
+      wgmma_give(&wgmma->form, &results, d);
+      record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);
+    }
   }
   if (taken != NULL) wgmma_give(&taken->form, &results, d);
   core->count -= count;
@@ -250,22 +256,41 @@ static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
                     false, PROXY_TENSOR_CORE);
 }
 
-static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
-  const Wgmma *wgmma = in->decoded;
-  const WgmmaForm *form = &wgmma->form;
+/* What this warp's share reads of shared memory: A's part, if it is there, and B. */
+static int operands_read(const Warp *warp, const Flight *flight, ListName names[2]) {
+  const WgmmaForm *form = &((const Wgmma *)flight->in->decoded)->form;
   const int quarter = (int)(warp->index % 4);
   const uint32_t rank = warp->cta->rank;
-  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
   const ChunkCount a = wgmma_chunks(form, SIDE_A), b = wgmma_chunks(form, SIDE_B);
+  int count = 0;
   if (!form->a_in_registers && form->a_mn_major)
-    tell_reads(warp, in, operation,
-               (ListName){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true});
+    names[count++] = (ListName){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true};
   else if (!form->a_in_registers)
-    tell_reads(warp, in, operation,
-               (ListName){flight->descriptor_a, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, a.chunks,
-                          rank, false});
-  tell_reads(warp, in, operation,
-             (ListName){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major});
+    names[count++] = (ListName){
+        flight->descriptor_a, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, a.chunks, rank, false};
+  names[count++] =
+      (ListName){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major};
+  return count;
+}
+
+static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
+  const Wgmma *wgmma = in->decoded;
+  AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
+  ListName names[2];
+  const int count = operands_read(warp, flight, names);
+  for (int i = 0; i < count; i++) tell_reads(warp, in, operation, names[i]);
+}
+
+static void record_issue(Warp *warp, const Instruction *in, Flight *flight) {
+  ListName names[2];
+  RecordRange reads[2];
+  const int count = operands_read(warp, flight, names);
+  for (int i = 0; i < count; i++) {
+    const PieceList *list = pieces_of(&names[i]);
+    const uint32_t span = matrix_descriptor(names[i].descriptor).span;
+    reads[i] = (RecordRange){list->least, list->end - list->least, span == 16 ? 0 : span};
+  }
+  flight->recorded = record_wgmma(warp, in, reads, count);
 }
 
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
@@ -330,19 +355,20 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
     tell_checker(warp, in, flight);
   }
+  if (warp->cta->cluster->recorder) record_issue(warp, in, flight);
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
 }
 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)mask;
+  if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   if (settings()->check) check_wgmma_fence(warp, in);
   return STEP_NEXT;
 }
 
 static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)mask;
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) return out_of_memory(warp, in);
+  if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_WGMMA);
   for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
     core->flights[i - 1].group = core->committed;
   core->committed++;
@@ -351,7 +377,6 @@ static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)mask;
   const uint64_t pending = in->operand[0].constant_value;
   struct WarpTensorCore *core = warp->tensor;
   if (core != NULL && core->committed > pending) {
@@ -361,6 +386,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
+  if (warp->cta->cluster->recorder)
+    record_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
   if (settings()->check) check_wgmma_wait(warp, in, (int)pending);
   return STEP_NEXT;
 }

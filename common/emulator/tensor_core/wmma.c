@@ -161,6 +161,9 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
     if (!at[lane]) return STEP_FAULT;
     shared_lanes |= (LaneMask)is_shared << lane;
   }
+  if (warp->cta->cluster->recorder && shared_lanes)
+    record_shared(warp, in, shared_lanes, shared, move->element_bytes,
+                  move->store ? ACCESS_WRITE : ACCESS_READ);
   if (settings()->check && shared_lanes)
     check_shared(warp, in, shared_lanes, shared, move->element_bytes,
                  (AccessKind){.access = move->store ? ACCESS_WRITE : ACCESS_READ});

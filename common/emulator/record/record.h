@@ -1,0 +1,89 @@
+/* record.h: what the rest of the emulator tells a recording. RECORDING.md describes the file.
+ *
+ * A cluster that is recorded has a recorder; all others have none, and the callers test that, so
+ * that a run without --record costs nothing. Every function records what has just happened, unless
+ * it says otherwise. */
+#ifndef EMULATOR_RECORD_H
+#define EMULATOR_RECORD_H
+
+#include "base/emulator.h"
+#include "base/tma_map.h"
+
+typedef struct Recorder Recorder;
+
+/* ---- Launches and clusters ---- */
+/* The number of the launch in the recording; -1: this run is not recorded. */
+int record_launch_begin(const Launch *launch, const char *kernel, uint32_t static_shared_bytes);
+/* All clusters have ended: writes what they recorded. */
+void record_launch_end(int launch_number);
+/* Gives the cluster its recorder if it is among the chosen ones. `initial`: every byte of its
+ * shared memory. */
+void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial);
+/* A variable in the shared memory of each block; bytes 0: up to the end (extern __shared__). */
+void record_variable(Cluster *cluster, const char *name, uint32_t offset, uint64_t bytes);
+void record_cluster_end(Cluster *cluster);
+
+/* ---- Warps ---- */
+/* Before every instruction of a recorded warp. */
+void record_step(Warp *warp, const Instruction *in, LaneMask mask);
+/* The instruction that record_step has just been told of was blocked. */
+void record_blocked(Warp *warp, const Instruction *in, LaneMask mask);
+/* Before record_blocked: what it waits for. */
+void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity);
+void record_exit(Warp *warp, const Instruction *in, LaneMask mask);
+void record_fence(Warp *warp, const Instruction *in, LaneMask mask);
+typedef enum { GROUPS_BULK, GROUPS_CP_ASYNC, GROUPS_WGMMA } GroupKind;
+void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind);
+void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                    uint32_t pending, bool reads_only);
+void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
+                          uint32_t arrived, bool complete);
+void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
+                            bool complete);
+/* Before the effect: an access of threads to shared memory. */
+void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                   uint32_t bytes, Access access);
+/* The same for all 32 lanes, one behind the other from `address` on. */
+void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       Access access);
+
+/* Before anything but an instruction of a warp changes shared memory. */
+void record_settle(Cluster *cluster);
+
+/* ---- Asynchronous operations ---- */
+typedef struct {
+  const char *kind;
+  LaneMask lanes;
+  uint32_t bytes, barrier, ranks;
+  uint32_t start;    /* of a tensor copy's box */
+  const TmaMap *map; /* NULL: no tensor copy */
+  const TmaPlace *at;
+  const SharedPiece *reads, *writes;
+  int read_count, write_count;
+} RecordCopy;
+/* Returns the copy's number. */
+uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy);
+void record_copy_source_read(Cluster *cluster, uint32_t copy);
+void record_copy_landed(Cluster *cluster, uint32_t copy);
+
+/* ---- mbarriers ---- */
+typedef struct {
+  const char *why;
+  uint32_t address, phase, pending, expected;
+  int32_t bytes;
+} RecordBarrier;
+/* copy: -1 when a thread did it. */
+void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,
+                     int64_t copy);
+/* mbarrier.inval has written the barrier's 8 bytes to memory. */
+void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
+
+/* ---- wgmma ---- */
+typedef struct {
+  uint32_t address, bytes, swizzle;
+} RecordRange;
+uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count);
+/* `slots`: the registers of its accumulators. */
+void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count);
+
+#endif

@@ -1,0 +1,288 @@
+/* record_file.c: the file: definitions of launches, source files and places, and the clusters of a
+ * launch in the order of their numbers.
+ *
+ * Host threads run clusters at the same time, so each cluster's events are kept in memory until the
+ * launch has ended. Places are numbered when a first event mentions them. */
+#include "record/record_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+enum { LARGEST_SOURCE = 4 << 20 };
+
+typedef struct {
+  const Instruction *in;
+  uint32_t number;
+} Place;
+
+typedef struct {
+  int launch;
+  uint32_t cluster;
+  RecordText text;
+} Kept;
+
+static struct {
+  pthread_mutex_t lock;
+  FILE *file;
+  pid_t process; /* that opened it: a forked child does not write */
+  int launches;
+  Place *places; /* an open-addressing table */
+  uint32_t place_count, place_capacity;
+  char **files;
+  uint32_t file_count;
+  RecordText definitions; /* of files and places, not yet written */
+  Kept *kept;
+  uint32_t kept_count, kept_capacity;
+  uint64_t bytes_taken;
+  bool full;
+} recording = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- Limits ---------------------------------------------------------------------------------- */
+static void out_of_memory(void) {
+  fprintf(stderr, "emulator: out of host memory for the recording\n");
+  _exit(2);
+}
+
+bool record_take(size_t bytes) {
+  pthread_mutex_lock(&recording.lock);
+  recording.bytes_taken += bytes;
+  bool fits = recording.bytes_taken <= settings()->record_limit;
+  bool first = !fits && !recording.full;
+  recording.full |= !fits;
+  pthread_mutex_unlock(&recording.lock);
+  if (first)
+    fprintf(stderr,
+            "emulator: the recording has reached %llu MB and stops here; record fewer blocks "
+            "(--blocks), or raise EMULATOR_RECORD_LIMIT (in MB)\n",
+            (unsigned long long)(settings()->record_limit / 1000000));
+  return fits;
+}
+
+/* ---- Source files and places ----------------------------------------------------------------- */
+static void define_text(RecordText *out, const char *path) {
+  FILE *file = fopen(path, "rb");
+  char *text = file ? malloc(LARGEST_SOURCE) : NULL;
+  size_t bytes = text ? fread(text, 1, LARGEST_SOURCE, file) : 0;
+  if (text && bytes && bytes < LARGEST_SOURCE)
+    text_string_part(out, text, bytes);
+  else
+    text_add(out, "null");
+  free(text);
+  if (file) fclose(file);
+}
+
+static int file_number(const char *path) {
+  if (!path) return -1;
+  for (uint32_t i = 0; i < recording.file_count; i++)
+    if (!strcmp(recording.files[i], path)) return (int)i;
+  char **larger = realloc(recording.files, (recording.file_count + 1) * sizeof *larger);
+  if (!larger) out_of_memory();
+  recording.files = larger;
+  if (!(larger[recording.file_count] = strdup(path))) out_of_memory();
+  RecordText *out = &recording.definitions;
+  text_add(out, "{\"file\": ");
+  text_number(out, recording.file_count);
+  text_add(out, ", \"path\": ");
+  text_string(out, path);
+  text_add(out, ", \"text\": ");
+  define_text(out, path);
+  text_add(out, "}\n");
+  return (int)recording.file_count++;
+}
+
+static void define_place(const Instruction *in, uint32_t number) {
+  int file = in->source_line ? file_number(in->source_file) : -1;
+  int inner = in->inner_line ? file_number(in->inner_file) : -1;
+  const char *words = in->text ? in->text : "";
+  RecordText *out = &recording.definitions;
+  text_add(out, "{\"place\": ");
+  text_number(out, number);
+  text_add(out, ", \"file\": ");
+  text_number(out, file);
+  text_add(out, ", \"line\": ");
+  text_number(out, file < 0 ? 0 : in->source_line);
+  text_add(out, ", \"inner_file\": ");
+  text_number(out, inner);
+  text_add(out, ", \"inner_line\": ");
+  text_number(out, inner < 0 ? 0 : in->inner_line);
+  text_add(out, ", \"ptx_line\": ");
+  text_number(out, in->line);
+  text_add(out, ", \"text\": ");
+  text_string_part(out, words, strcspn(words, "\n"));
+  text_add(out, "}\n");
+}
+
+static Place *find_place(Place *places, uint32_t capacity, const Instruction *in) {
+  uint32_t at = (uint32_t)((uintptr_t)in * 0x9e3779b97f4a7c15ull >> 32);
+  for (;; at++) {
+    Place *place = &places[at & (capacity - 1)];
+    if (!place->in || place->in == in) return place;
+  }
+}
+
+static void grow_places(void) {
+  uint32_t capacity = recording.place_capacity ? recording.place_capacity * 2 : 1024;
+  Place *larger = calloc(capacity, sizeof *larger);
+  if (!larger) out_of_memory();
+  for (uint32_t i = 0; i < recording.place_capacity; i++)
+    if (recording.places[i].in)
+      *find_place(larger, capacity, recording.places[i].in) = recording.places[i];
+  free(recording.places);
+  recording.places = larger;
+  recording.place_capacity = capacity;
+}
+
+uint32_t record_place(const Instruction *in) {
+  pthread_mutex_lock(&recording.lock);
+  if (recording.place_count * 2 >= recording.place_capacity) grow_places();
+  Place *place = find_place(recording.places, recording.place_capacity, in);
+  if (!place->in) {
+    *place = (Place){in, recording.place_count++};
+    define_place(in, place->number);
+  }
+  uint32_t number = place->number;
+  pthread_mutex_unlock(&recording.lock);
+  return number;
+}
+
+/* ---- Which blocks ---------------------------------------------------------------------------- */
+bool record_wants(const Cluster *cluster) {
+  const BlockRange *range = settings()->record_blocks;
+  if (!range) return cluster->number == 0;
+  const Index3 grid = cluster->launch->grid;
+  for (; range->last != UINT64_MAX || range->first != UINT64_MAX; range++)
+    for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+      const Index3 block = cluster->ctas[rank].index;
+      uint64_t number = ((uint64_t)block.z * grid.y + block.y) * grid.x + block.x;
+      if (number >= range->first && number <= range->last) return true;
+    }
+  return false;
+}
+
+/* ---- The file -------------------------------------------------------------------------------- */
+static const char *schedule_name(void) {
+  switch (settings()->schedule) {
+    case SCHEDULE_EARLY:
+      return "early";
+    case SCHEDULE_RANDOM:
+      return "random";
+    default:
+      return "late";
+  }
+}
+
+static void write_text(RecordText *text) {
+  if (text->failed) out_of_memory();
+  if (text->used && fwrite(text->text, 1, text->used, recording.file) != text->used) {
+    fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", settings()->record_file,
+            strerror(errno));
+    _exit(2);
+  }
+  text->used = 0;
+}
+
+static void close_file(void) {
+  if (!recording.file || recording.process != getpid()) return;
+  if (recording.full)
+    fprintf(recording.file, "{\"stopped\": \"the recording reached its limit of %llu MB\"}\n",
+            (unsigned long long)(settings()->record_limit / 1000000));
+  if (fclose(recording.file) == 0) return;
+  fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", settings()->record_file,
+          strerror(errno));
+  _exit(2);
+}
+
+static bool open_file(void) {
+  const char *path = settings()->record_file;
+  if (!path) return false;
+  if (recording.file) return recording.process == getpid();
+  recording.file = fopen(path, "w");
+  if (!recording.file) {
+    fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", path, strerror(errno));
+    _exit(2);
+  }
+  recording.process = getpid();
+  atexit(close_file);
+  fprintf(recording.file, "{\"recording\": 1, \"schedule\": \"%s\", \"blocks\": \"%s\"}\n",
+          schedule_name(), settings()->record_blocks_text);
+  return true;
+}
+
+static void define_index(RecordText *out, const char *name, Index3 index) {
+  text_add(out, ", \"");
+  text_add(out, name);
+  text_add(out, "\": [");
+  text_number(out, index.x);
+  text_add(out, ",");
+  text_number(out, index.y);
+  text_add(out, ",");
+  text_number(out, index.z);
+  text_add(out, "]");
+}
+
+int record_launch_begin(const Launch *launch, const char *kernel, uint32_t static_shared_bytes) {
+  pthread_mutex_lock(&recording.lock);
+  int number = -1;
+  if (open_file()) {
+    number = recording.launches++;
+    RecordText *out = &recording.definitions;
+    text_add(out, "{\"launch\": ");
+    text_number(out, number);
+    text_add(out, ", \"kernel\": ");
+    text_string(out, kernel);
+    define_index(out, "grid", launch->grid);
+    define_index(out, "block", launch->block);
+    define_index(out, "cluster", launch->cluster);
+    text_add(out, ", \"static_shared\": ");
+    text_number(out, static_shared_bytes);
+    text_add(out, ", \"dynamic_shared\": ");
+    text_number(out, launch->dynamic_shared_bytes);
+    text_add(out, "}\n");
+  }
+  pthread_mutex_unlock(&recording.lock);
+  return number;
+}
+
+void record_keep(int launch_number, uint32_t cluster_number, RecordText *text) {
+  pthread_mutex_lock(&recording.lock);
+  if (recording.kept_count == recording.kept_capacity) {
+    uint32_t capacity = recording.kept_capacity * 2 + 16;
+    Kept *larger = realloc(recording.kept, capacity * sizeof *larger);
+    if (!larger) out_of_memory();
+    recording.kept = larger;
+    recording.kept_capacity = capacity;
+  }
+  recording.kept[recording.kept_count++] = (Kept){launch_number, cluster_number, *text};
+  *text = (RecordText){.text = NULL};
+  pthread_mutex_unlock(&recording.lock);
+}
+
+static int by_cluster(const void *a, const void *b) {
+  const Kept *first = a, *second = b;
+  return (first->cluster > second->cluster) - (first->cluster < second->cluster);
+}
+
+void record_launch_end(int launch_number) {
+  if (launch_number < 0) return;
+  pthread_mutex_lock(&recording.lock);
+  write_text(&recording.definitions);
+  if (recording.kept_count)
+    qsort(recording.kept, recording.kept_count, sizeof *recording.kept, by_cluster);
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < recording.kept_count; i++) {
+    if (recording.kept[i].launch != launch_number) { /* of another stream's launch */
+      recording.kept[left++] = recording.kept[i];
+      continue;
+    }
+    write_text(&recording.kept[i].text);
+    text_free(&recording.kept[i].text);
+  }
+  recording.kept_count = left;
+  fflush(recording.file);
+  pthread_mutex_unlock(&recording.lock);
+}

@@ -1,0 +1,25 @@
+/* record_text.h: JSON, put together in memory. */
+#ifndef EMULATOR_RECORD_TEXT_H
+#define EMULATOR_RECORD_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+  char *text;
+  size_t used, capacity;
+  bool failed; /* out of memory: what follows is dropped */
+} RecordText;
+
+void text_free(RecordText *text);
+void text_add(RecordText *text, const char *words);
+void text_number(RecordText *text, int64_t number);
+void text_hex(RecordText *text, uint64_t number);
+/* With quotes; bytes that are not UTF-8 become question marks. */
+void text_string(RecordText *text, const char *string);
+void text_string_part(RecordText *text, const char *string, size_t length);
+/* With quotes. */
+void text_base64(RecordText *text, const uint8_t *bytes, size_t count);
+
+#endif
