@@ -4,6 +4,7 @@ setup() {
   bats_require_minimum_version 1.5.0
   cd "$BATS_TEST_DIRNAME/.." || exit
   recording=$BATS_TEST_TMPDIR/recording.jsonl
+  export EMULATOR_THREADS=1 # which block reports first depends on host threads otherwise
 }
 
 # A recorded run prints what an unrecorded one prints, and its recording replays to the final memory.

@@ -157,11 +157,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
     return STEP_FAULT;
   const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
   if (!source) return STEP_FAULT;
-  if (settings()->check) {
-    uint32_t addresses[LANES];
-    addresses[lane] = from;
-    check_shared(warp, in, 1u << lane, addresses, 128, (AccessKind){.access = ACCESS_READ});
-  }
+  lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
   memcpy(destination, source, 128);

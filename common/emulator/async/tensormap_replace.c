@@ -100,11 +100,8 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
                    "tensormap.replace works on maps in shared or global memory; generic address "
                    "0x%llx is in neither",
                    (unsigned long long)address);
-    if (settings()->check && space == SPACE_SHARED) {
-      uint32_t addresses[LANES];
-      addresses[lane] = (uint32_t)in_space;
-      check_shared(warp, in, 1u << lane, addresses, 128, (AccessKind){.access = ACCESS_WRITE});
-    }
+    if (space == SPACE_SHARED)
+      lane_accesses_shared(warp, in, lane, (uint32_t)in_space, 128, ACCESS_WRITE);
     uint64_t words[16];
     memcpy(words, map, 128);
     replace(words, form, lane_value(warp, &in->operand[form->value], lane));
