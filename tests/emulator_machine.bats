@@ -359,3 +359,37 @@ EOF
     [[ $output == *"cluster-arrive-split: kernel exchange"*"cudaErrorLaunchTimeout"* ]]
   done
 }
+
+@test "lanes that work together: every lane's own mask counts, at one place and at several" {
+  for schedule in late early random:3; do
+    EMULATOR_SCHEDULE=$schedule run build/tests/emulator/warp_meetings 1000
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "1000 programs, 0 wrong" ]
+  done
+}
+
+@test "lanes of one warp may name barriers of their own" {
+  cat >"$BATS_TEST_TMPDIR/lanes.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry lanes(.param .u64 out) {
+  .reg .b32 %r<8>; .reg .b64 %rd<4>;
+  .shared .align 4 .b32 words[64];
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; add.u32 %r2, %r2, 1;
+  shl.b32 %r3, %r1, 2; mov.u32 %r4, words; add.u32 %r3, %r3, %r4;
+  st.shared.u32 [%r3], %r1;
+  barrier.sync %r2, 32;
+  xor.b32 %r5, %r1, 34; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r4;
+  ld.shared.u32 %r6, [%r5];
+  mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd1; st.global.u32 [%rd2], %r6;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/lanes.ptx" lanes 1 64 buffer:u32:64
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 34 35 32 33 38 39 36 37 42 43 40 41 46 47 44 45" ]
+}

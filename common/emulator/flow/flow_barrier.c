@@ -66,7 +66,8 @@ static void give_result(Warp *warp, const Instruction *in, LaneMask mask, uint32
   *predicate = yes ? *predicate | mask : *predicate & ~mask;
 }
 
-static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
+/* Lanes that name the same barrier and the same number of threads. */
+static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
   Group *group = current_group(warp);
   Cta *cta = warp->cta;
@@ -108,6 +109,34 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
   if (settings()->check) check_barrier_wait(warp, in, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
+}
+
+static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneMask mask) {
+  if (!operand || operand->constant) return mask;
+  uint32_t first = (uint32_t)lane_value(warp, operand, first_lane(mask));
+  LaneMask same = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    if ((uint32_t)lane_value(warp, operand, first_lane(left)) == first) same |= left & -left;
+  return same;
+}
+
+/* Lanes may name barriers of their own: each group of equals takes part in its own barrier. */
+static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
+  const BarrierForm *form = in->decoded;
+  LaneMask same = lanes_that_agree(warp, form->barrier, mask);
+  same = lanes_that_agree(warp, form->threads, same);
+  if (same == mask) return take_part(warp, in, mask);
+  uint32_t place = (uint32_t)(in - current_group(warp)->function->code);
+  Group *rest = split_group(warp->flow, current_group(warp)->mask & ~same);
+  rest->place = place;
+  rest->state = GROUP_READY;
+  StepResult result = take_part(warp, in, same);
+  if (result == STEP_FAULT) return result;
+  Group *group = current_group(warp);
+  group->place = result == STEP_NEXT ? place + 1 : place;
+  group->state = result == STEP_NEXT ? GROUP_READY : GROUP_BLOCKED;
+  group->seen = warp->cta->cluster->changes;
+  return STEP_JUMPED;
 }
 
 static bool is_number(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
@@ -229,12 +258,23 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   if (early)
     return fault(warp, in, early, 719, "cluster-barrier",
                  "barrier.cluster.wait without a barrier.cluster.arrive before it");
+  LaneMask passing = 0; /* lanes may have arrived in different rounds */
   for (int lane = 0; lane < LANES; lane++)
-    if ((mask >> lane & 1) && flow->cluster_generation[lane] == cluster->flow->barrier_generation)
-      return STEP_BLOCKED;
-  flow->cluster_arrived &= ~mask;
-  if (settings()->check) check_cluster_wait(warp, in, flow->cluster_generation[first_lane(mask)]);
-  return STEP_NEXT;
+    if ((mask >> lane & 1) && flow->cluster_generation[lane] != cluster->flow->barrier_generation)
+      passing |= 1u << lane;
+  if (!passing) return STEP_BLOCKED;
+  flow->cluster_arrived &= ~passing;
+  if (settings()->check)
+    check_cluster_wait(warp, in, flow->cluster_generation[first_lane(passing)]);
+  if (passing == mask) return STEP_NEXT;
+  Group *group = current_group(warp);
+  uint32_t place = (uint32_t)(in - group->function->code);
+  Group *waiting = split_group(flow, mask & ~passing);
+  waiting->place = place;
+  waiting->state = GROUP_BLOCKED;
+  waiting->seen = cluster->changes;
+  current_group(warp)->place = place + 1;
+  return STEP_JUMPED;
 }
 
 bool decode_cluster_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {

@@ -11,48 +11,174 @@
   for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
     for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
 
+/* What the lanes of one exchange bring along and take home, wherever each of them stands. */
+typedef struct {
+  LaneMask lanes, yes; /* yes: predicates that come in */
+  LaneMask predicates; /* and that go out */
+  LANE_ARRAY uint64_t a[LANES];
+  LANE_ARRAY uint32_t b[LANES], c[LANES], value[LANES];
+} Exchange;
+
 typedef struct {
   const Operand *d, *p; /* results; NULL or a sink: not wanted */
   const Operand *a, *b, *c;
   const Operand *members;
-  void (*act)(Warp *warp, const Instruction *in, LaneMask lanes);
+  void (*act)(Exchange *exchange, uint8_t kind, bool is_signed);
   uint8_t kind;
   bool is_signed, wide;
 } Together;
+
+/* Lanes with the same member mask may stand at several instructions of one kind: `if (...) x =
+ * __shfl_sync(m, a, 0); else y = __shfl_sync(m, b, 0);` is one exchange. */
+typedef struct {
+  const Instruction *in;
+  LaneMask lanes;
+  uint32_t group; /* of the warp's groups; the running one's part comes first */
+} Part;
+typedef struct {
+  Part parts[LANES];
+  uint32_t count;
+  LaneMask lanes;
+} Meeting;
 
 static uint32_t value_u32(const Warp *warp, const Operand *operand, int lane) {
   return (uint32_t)lane_value(warp, operand, lane);
 }
 
-/* Lanes of the mask that name the same members, and whether all of them are here. */
+static LaneMask predicate_of(const Warp *warp, const Operand *operand) {
+  if (operand->kind != OPERAND_PREDICATE) return operand->constant_value ? ~0u : 0u;
+  LaneMask value = warp->predicates[operand->slot];
+  return operand->negated ? ~value : value;
+}
+
+static void gather_values(const Warp *warp, const Operand *operand, LaneMask lanes,
+                          uint64_t *values) {
+  if (operand->bytes == 8) {
+    const uint64_t *column = column_u64(warp, operand->slot);
+    for (int lane = 0; lane < LANES; lane++)
+      values[lane] = lanes >> lane & 1 ? column[lane] : values[lane];
+  } else {
+    const uint32_t *column = column_u32(warp, operand->slot);
+    for (int lane = 0; lane < LANES; lane++)
+      values[lane] = lanes >> lane & 1 ? column[lane] : values[lane];
+  }
+}
+
+static void gather_u32(const Warp *warp, const Operand *operand, LaneMask lanes, uint32_t *values) {
+  uint64_t wide[LANES] = {0};
+  gather_values(warp, operand, lanes, wide);
+  for (int lane = 0; lane < LANES; lane++)
+    values[lane] = lanes >> lane & 1 ? (uint32_t)wide[lane] : values[lane];
+}
+
+static void gather(const Warp *warp, const Together *together, LaneMask lanes, Exchange *exchange) {
+  if (together->a && together->a->kind == OPERAND_PREDICATE)
+    exchange->yes |= predicate_of(warp, together->a) & lanes;
+  else if (together->a)
+    gather_values(warp, together->a, lanes, exchange->a);
+  if (together->a && !together->wide) /* a literal has 64 bits whatever the instruction takes */
+    for (int lane = 0; lane < LANES; lane++) exchange->a[lane] = (uint32_t)exchange->a[lane];
+  if (together->b) gather_u32(warp, together->b, lanes, exchange->b);
+  if (together->c) gather_u32(warp, together->c, lanes, exchange->c);
+}
+
+static void hand_out(Warp *warp, const Together *together, LaneMask lanes,
+                     const Exchange *exchange) {
+  const Operand *d = together->d;
+  if (d && d->kind == OPERAND_REGISTER) {
+    if (d->bytes == 8) {
+      FOR_EACH_LANE(lanes, lane) set_lane_value(warp, d, lane, exchange->value[lane]);
+    } else {
+      uint32_t *column = column_u32(warp, d->slot);
+      for (int lane = 0; lane < LANES; lane++)
+        column[lane] = lanes >> lane & 1 ? exchange->value[lane] : column[lane];
+    }
+  }
+  if (together->p && together->p->kind == OPERAND_PREDICATE) {
+    LaneMask *predicate = &warp->predicates[together->p->slot];
+    *predicate = (*predicate & ~lanes) | (exchange->predicates & lanes);
+  }
+}
+
+static void act_together(Warp *warp, const Meeting *meeting) {
+  const Together *first = meeting->parts[0].in->decoded;
+  if (!first->act) { /* bar.warp.sync */
+    for (uint32_t i = 0; settings()->check && i < meeting->count; i++)
+      check_warp_sync(warp, meeting->parts[i].in, meeting->parts[i].lanes);
+    return;
+  }
+  Exchange exchange = {.lanes = meeting->lanes};
+  for (uint32_t i = 0; i < meeting->count; i++)
+    gather(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
+  first->act(&exchange, first->kind, first->is_signed);
+  for (uint32_t i = 0; i < meeting->count; i++)
+    hand_out(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
+}
+
+static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask);
+
+/* Groups that wait for these members at an instruction of the same kind join the meeting. */
+static void find_others(Warp *warp, const Together *together, LaneMask members, Meeting *meeting) {
+  const struct WarpFlow *flow = warp->flow;
+  LaneMask live = live_lanes(warp);
+  for (uint32_t i = 0; i < flow->count; i++) {
+    const Group *group = &flow->groups[i];
+    if (i == flow->current || group->state != GROUP_BLOCKED) continue;
+    const Instruction *in = &group->function->code[group->place];
+    if (in->execute != run_together) continue;
+    const Together *other = in->decoded;
+    if (other->act != together->act || other->kind != together->kind ||
+        other->is_signed != together->is_signed || other->wide != together->wide)
+      continue;
+    LaneMask lanes = 0;
+    FOR_EACH_LANE(group->mask, lane)
+    if (((value_u32(warp, other->members, lane) ^ members) & live) == 0) lanes |= 1u << lane;
+    if (!lanes) continue;
+    meeting->parts[meeting->count++] = (Part){in, lanes, i};
+    meeting->lanes |= lanes;
+  }
+}
+
+/* The lanes that waited elsewhere go on behind their own instruction. */
+static void release_others(struct WarpFlow *flow, const Meeting *meeting) {
+  for (uint32_t i = 1; i < meeting->count; i++) {
+    Group *group = &flow->groups[meeting->parts[i].group];
+    if (group->mask != meeting->parts[i].lanes)
+      group = split_group_at(flow, meeting->parts[i].group, meeting->parts[i].lanes);
+    group->place++;
+    group->state = GROUP_READY;
+  }
+}
+
+/* Lanes of the mask that name the same members, and whether all of those are here. */
+static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask members) {
+  LaneMask live = live_lanes(warp);
+  if (same & ~members)
+    finding(warp, in, same & ~members, "membermask",
+            "a thread executes this with the member mask 0x%08x, which does not name it: name all "
+            "threads that execute it together, and no others",
+            members);
+  Meeting meeting = {.count = 1, .lanes = same};
+  meeting.parts[0] = (Part){in, same, warp->flow->current};
+  LaneMask wanted = (members | same) & live;
+  if (wanted != same) {
+    find_others(warp, in->decoded, members, &meeting);
+    if (wanted & ~meeting.lanes) return false;
+  }
+  act_together(warp, &meeting);
+  release_others(warp->flow, &meeting);
+  return true;
+}
+
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask) {
   const Together *together = in->decoded;
-  LaneMask live = live_lanes(warp);
-  int first = first_lane(mask);
-  LaneMask members = value_u32(warp, together->members, first);
-  if (together->members->constant && (members & live) == mask) {
-    together->act(warp, in, mask);
-    return STEP_NEXT;
-  }
-  LaneMask done = 0;
+  LaneMask live = live_lanes(warp), done = 0;
   for (LaneMask left = mask; left;) {
-    first = first_lane(left);
-    members = value_u32(warp, together->members, first);
-    LaneMask same = 0;
-    FOR_EACH_LANE(left, lane)
-    if (value_u32(warp, together->members, lane) == members) same |= 1u << lane;
+    LaneMask members = value_u32(warp, together->members, first_lane(left)), same = left;
+    if (!together->members->constant) FOR_EACH_LANE(left, lane)
+    if ((value_u32(warp, together->members, lane) ^ members) & live) same &= ~(1u << lane);
     left &= ~same;
-    if (same & ~members) {
-      finding(
-          warp, in, same & ~members, "membermask",
-          "a thread executes this with the member mask 0x%08x, which does not name it: name all "
-          "threads that execute it together, and no others",
-          members);
-      members |= same;
-    }
-    if ((members & live) != same) continue;
-    together->act(warp, in, same);
-    done |= same;
+    if (meet(warp, in, same, members)) done |= same;
   }
   if (done == mask) return STEP_NEXT;
   if (done == 0) return STEP_BLOCKED;
@@ -68,7 +194,7 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
 }
 
 static Together *new_together(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                              void (*act)(Warp *, const Instruction *, LaneMask)) {
+                              void (*act)(Exchange *, uint8_t, bool)) {
   Together *together = decoder_allocate(decoder, sizeof *together);
   together->act = act;
   out->decoded = together;
@@ -100,43 +226,17 @@ static bool is_predicate_result(const Operand *operand) {
   return (operand->kind == OPERAND_PREDICATE && !operand->negated) || operand->kind == OPERAND_SINK;
 }
 
-static LaneMask predicate_of(const Warp *warp, const Operand *operand) {
-  if (operand->kind != OPERAND_PREDICATE) return operand->constant_value ? ~0u : 0u;
-  LaneMask value = warp->predicates[operand->slot];
-  return operand->negated ? ~value : value;
-}
-
-static void set_predicates(Warp *warp, const Operand *operand, LaneMask lanes, LaneMask value) {
-  if (!operand || operand->kind != OPERAND_PREDICATE) return;
-  LaneMask *predicate = &warp->predicates[operand->slot];
-  *predicate = (*predicate & ~lanes) | (value & lanes);
-}
-
-static void set_values(Warp *warp, const Operand *operand, LaneMask lanes, uint64_t value) {
-  if (!operand || operand->kind != OPERAND_REGISTER) return;
-  FOR_EACH_LANE(lanes, lane) set_lane_value(warp, operand, lane, value);
-}
-
 /* ---- vote.sync ---- */
 enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 
-static void act_vote(Warp *warp, const Instruction *in, LaneMask lanes) {
-  const Together *vote = in->decoded;
-  LaneMask yes = predicate_of(warp, vote->a) & lanes;
-  switch (vote->kind) {
-    case VOTE_ALL:
-      set_predicates(warp, vote->d, lanes, yes == lanes ? ~0u : 0u);
-      break;
-    case VOTE_ANY:
-      set_predicates(warp, vote->d, lanes, yes ? ~0u : 0u);
-      break;
-    case VOTE_UNI:
-      set_predicates(warp, vote->d, lanes, yes == lanes || !yes ? ~0u : 0u);
-      break;
-    default:
-      set_values(warp, vote->d, lanes, yes);
-      break;
-  }
+static void act_vote(Exchange *exchange, uint8_t kind, bool is_signed) {
+  (void)is_signed;
+  LaneMask yes = exchange->yes, lanes = exchange->lanes;
+  bool answer = kind == VOTE_ALL   ? yes == lanes
+                : kind == VOTE_ANY ? yes != 0
+                                   : yes == lanes || !yes; /* VOTE_UNI */
+  exchange->predicates = answer ? ~0u : 0u;
+  for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = yes;
 }
 
 bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -153,7 +253,10 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
       fine && is_predicate(&out->operand[1]) &&
       (kind == VOTE_BALLOT ? is_result(&out->operand[0]) : is_predicate_result(&out->operand[0]));
   vote->kind = (uint8_t)kind;
-  vote->d = &out->operand[0];
+  if (kind == VOTE_BALLOT)
+    vote->d = &out->operand[0];
+  else
+    vote->p = &out->operand[0];
   vote->a = &out->operand[1];
   return wants(decoder, statement, fine,
                "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask");
@@ -162,21 +265,17 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
 /* ---- shfl.sync ---- */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
-static void act_shuffle(Warp *warp, const Instruction *in, LaneMask lanes) {
-  const Together *shuffle = in->decoded;
-  uint32_t source[LANES], result[LANES];
+static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
+  (void)is_signed;
   LaneMask valid = 0;
-  memcpy(source, column_u32(warp, shuffle->a->slot), sizeof source);
-  if (shuffle->a->bytes == 8) /* a literal */
-    for (int lane = 0; lane < LANES; lane++) source[lane] = (uint32_t)shuffle->a->constant_value;
   for (int lane = 0; lane < LANES; lane++) {
-    int b = (int)(value_u32(warp, shuffle->b, lane) & 31u);
-    uint32_t c = value_u32(warp, shuffle->c, lane);
+    int b = (int)(exchange->b[lane] & 31u);
+    uint32_t c = exchange->c[lane];
     int limit = (int)(c & 31u), segment = (int)(c >> 8 & 31u);
     int last = (lane & segment) | (limit & ~segment), first = lane & segment;
     int from;
     bool inside;
-    switch (shuffle->kind) {
+    switch (kind) {
       case SHUFFLE_UP:
         from = lane - b, inside = from >= last;
         break;
@@ -193,14 +292,10 @@ static void act_shuffle(Warp *warp, const Instruction *in, LaneMask lanes) {
     if (!inside) from = lane;
     if (inside) valid |= 1u << lane;
     /* a lane that takes no part has no defined value; an H200 gives 0 */
-    result[lane] = lanes >> (from & 31) & 1 ? source[from & 31] : 0;
+    exchange->value[lane] =
+        exchange->lanes >> (from & 31) & 1 ? (uint32_t)exchange->a[from & 31] : 0;
   }
-  if (shuffle->d->kind == OPERAND_REGISTER) {
-    uint32_t *column = column_u32(warp, shuffle->d->slot);
-    for (int lane = 0; lane < LANES; lane++)
-      column[lane] = lanes >> lane & 1 ? result[lane] : column[lane];
-  }
-  set_predicates(warp, shuffle->p, lanes, valid);
+  exchange->predicates = valid;
 }
 
 bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -232,28 +327,22 @@ bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction
 }
 
 /* ---- match.sync ---- */
-static void act_match(Warp *warp, const Instruction *in, LaneMask lanes) {
-  const Together *match = in->decoded;
-  uint64_t cut = match->wide ? UINT64_MAX : UINT32_MAX;
-  if (match->kind) { /* all */
-    uint64_t value = lane_value(warp, match->a, first_lane(lanes)) & cut;
-    bool equal = true;
-    FOR_EACH_LANE(lanes, lane) equal &= (lane_value(warp, match->a, lane) & cut) == value;
-    set_values(warp, match->d, lanes, equal ? lanes : 0);
-    set_predicates(warp, match->p, lanes, equal ? ~0u : 0u);
-    return;
-  }
-  LaneMask result[LANES] = {0};
-  for (LaneMask left = lanes; left;) {
-    uint64_t value = lane_value(warp, match->a, first_lane(left)) & cut;
+static void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
+  (void)is_signed;
+  const uint64_t *a = exchange->a;
+  bool equal = true;
+  for (LaneMask left = exchange->lanes; left;) {
+    uint64_t value = a[first_lane(left)];
     LaneMask same = 0;
     FOR_EACH_LANE(left, lane)
-    if ((lane_value(warp, match->a, lane) & cut) == value) same |= 1u << lane;
-    FOR_EACH_LANE(same, lane) result[lane] = same;
+    if (a[lane] == value) same |= 1u << lane;
+    FOR_EACH_LANE(same, lane) exchange->value[lane] = same;
+    equal = equal && same == exchange->lanes;
     left &= ~same;
   }
-  if (match->d->kind == OPERAND_REGISTER)
-    FOR_EACH_LANE(lanes, lane) set_lane_value(warp, match->d, lane, result[lane]);
+  if (!all) return;
+  exchange->predicates = equal ? ~0u : 0u;
+  for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = equal ? exchange->lanes : 0;
 }
 
 bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -281,34 +370,30 @@ bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *
 /* ---- redux.sync ---- */
 enum { REDUX_ADD, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR };
 
-static void act_redux(Warp *warp, const Instruction *in, LaneMask lanes) {
-  const Together *redux = in->decoded;
-  uint32_t sum = value_u32(warp, redux->a, first_lane(lanes));
-  FOR_EACH_LANE(lanes & (lanes - 1), lane) {
-    uint32_t value = value_u32(warp, redux->a, lane);
-    bool less = redux->is_signed ? (int32_t)value < (int32_t)sum : value < sum;
-    switch (redux->kind) {
-      case REDUX_ADD:
-        sum += value;
-        break;
-      case REDUX_MIN:
-        sum = less ? value : sum;
-        break;
-      case REDUX_MAX:
-        sum = less ? sum : value;
-        break;
-      case REDUX_AND:
-        sum &= value;
-        break;
-      case REDUX_OR:
-        sum |= value;
-        break;
-      default:
-        sum ^= value;
-        break;
-    }
+static uint32_t reduced(uint8_t kind, bool is_signed, uint32_t sum, uint32_t value) {
+  bool less = is_signed ? (int32_t)value < (int32_t)sum : value < sum;
+  switch (kind) {
+    case REDUX_ADD:
+      return sum + value;
+    case REDUX_MIN:
+      return less ? value : sum;
+    case REDUX_MAX:
+      return less ? sum : value;
+    case REDUX_AND:
+      return sum & value;
+    case REDUX_OR:
+      return sum | value;
+    default:
+      return sum ^ value;
   }
-  set_values(warp, redux->d, lanes, sum);
+}
+
+static void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
+  LaneMask lanes = exchange->lanes;
+  uint32_t sum = (uint32_t)exchange->a[first_lane(lanes)];
+  FOR_EACH_LANE(lanes & (lanes - 1), lane)
+  sum = reduced(kind, is_signed, sum, (uint32_t)exchange->a[lane]);
+  for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = sum;
 }
 
 bool decode_redux(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -332,11 +417,11 @@ bool decode_redux(Decoder *decoder, const PtxStatement *statement, Instruction *
 }
 
 /* ---- elect.sync: the lowest lane ---- */
-static void act_elect(Warp *warp, const Instruction *in, LaneMask lanes) {
-  const Together *elect = in->decoded;
-  int chosen = first_lane(lanes);
-  set_values(warp, elect->d, lanes, (uint32_t)chosen);
-  set_predicates(warp, elect->p, lanes, 1u << chosen);
+static void act_elect(Exchange *exchange, uint8_t kind, bool is_signed) {
+  (void)kind, (void)is_signed;
+  uint32_t chosen = (uint32_t)first_lane(exchange->lanes);
+  for (int lane = 0; lane < LANES; lane++) exchange->value[lane] = chosen;
+  exchange->predicates = 1u << chosen;
 }
 
 bool decode_elect(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -352,7 +437,8 @@ bool decode_elect(Decoder *decoder, const PtxStatement *statement, Instruction *
 
 /* ---- activemask: who runs here at this moment ---- */
 static StepResult run_activemask(Warp *warp, const Instruction *in, LaneMask mask) {
-  set_values(warp, &in->operand[0], mask, mask);
+  const Operand *d = &in->operand[0];
+  if (d->kind == OPERAND_REGISTER) FOR_EACH_LANE(mask, lane) set_lane_value(warp, d, lane, mask);
   return STEP_NEXT;
 }
 
@@ -364,44 +450,9 @@ bool decode_activemask(Decoder *decoder, const PtxStatement *statement, Instruct
                "activemask.b32 d");
 }
 
-/* ---- bar.warp.sync: the only one whose lanes may wait at different places ---- */
-static StepResult run_warp_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
-  LaneMask live = live_lanes(warp);
-  LaneMask members = value_u32(warp, &in->operand[0], first_lane(mask));
-  LaneMask missing = members & live & ~mask;
-  if (mask & ~members)
-    finding(
-        warp, in, mask & ~members, "membermask",
-        "a thread executes bar.warp.sync (__syncwarp) with the mask 0x%08x, which does not name "
-        "it",
-        members);
-  if (missing) { /* they may wait at another bar.warp.sync */
-    struct WarpFlow *flow = warp->flow;
-    LaneMask found = 0;
-    for (uint32_t i = 0; i < flow->count; i++) {
-      const Group *group = &flow->groups[i];
-      if (i != flow->current && group->state == GROUP_BLOCKED && !(group->mask & ~members) &&
-          group->function->code[group->place].execute == run_warp_barrier)
-        found |= group->mask;
-    }
-    if (missing & ~found) return STEP_BLOCKED;
-    for (uint32_t i = 0; i < flow->count; i++) {
-      Group *group = &flow->groups[i];
-      if (i == flow->current || !(group->mask & missing)) continue;
-      if (settings()->check)
-        check_warp_sync(warp, &group->function->code[group->place], group->mask);
-      group->place++;
-      group->state = GROUP_READY;
-    }
-  }
-  if (settings()->check) check_warp_sync(warp, in, mask);
-  return STEP_NEXT;
-}
-
+/* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */
 bool decode_warp_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  out->execute = run_warp_barrier;
-  return wants(
-      decoder, statement,
-      statement->modifier_count == 3 && out->operand_count == 1 && is_value(&out->operand[0]),
-      "bar.warp.sync mask");
+  if (!new_together(decoder, statement, out, NULL)) return false;
+  return wants(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
+               "bar.warp.sync mask");
 }

@@ -15,14 +15,17 @@ void frame_release(Frame *frame) {
   }
 }
 
-Group *split_group(struct WarpFlow *flow, LaneMask mask) {
-  Group *from = &flow->groups[flow->current];
+Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask) {
+  Group *from = &flow->groups[index];
   Group *to = &flow->groups[flow->count++]; /* each has a lane: never more than 32 */
   *to = *from;
   to->mask = mask;
   from->mask &= ~mask;
   if (to->frame) to->frame->references++;
   return to;
+}
+Group *split_group(struct WarpFlow *flow, LaneMask mask) {
+  return split_group_at(flow, flow->current, mask);
 }
 
 void drop_group(struct WarpFlow *flow, uint32_t index) {

@@ -60,6 +60,7 @@ static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp
 
 /* Takes lanes out of the running group; they become a group of their own. */
 Group *split_group(struct WarpFlow *flow, LaneMask mask);
+Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask); /* of any group */
 void drop_group(struct WarpFlow *flow, uint32_t index);
 /* Moves lanes of the running group to another place of the same function; the rest goes on. */
 void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target);
