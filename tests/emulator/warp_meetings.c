@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "load/module.h"
+#include "machine/launch.h"
 #include "ptx/program.h"
 
 enum { ROUNDS = 6, PATHS = 3, TEXT_BYTES = 1 << 16, FIELDS = 8 };
@@ -268,8 +270,7 @@ static int run_program(uint64_t seed) {
                    .block = {LANES, 1, 1},
                    .cluster = {1, 1, 1},
                    .parameters = (const uint8_t *)parameters,
-                   .parameter_bytes = sizeof parameters,
-                   .static_shared_bytes = sizeof expected};
+                   .parameter_bytes = sizeof parameters};
   int result = launch_run(&launch), wrong = result != 0;
   const uint32_t *got = (const uint32_t *)(uintptr_t)parameters[1];
   for (int lane = 0; lane < LANES && !result; lane++) {

@@ -70,9 +70,9 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
   bool refused = found && found->read_only && access != ACCESS_READ;
   if (!found || bytes > found->end - address || refused) {
     char where[256];
-    memory_describe(address, where, sizeof where);
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS,
-          refused ? "write-to-constant-memory" : "global-out-of-bounds", "%s of %zu bytes: %s",
+    const char *rule = memory_describe(address, where, sizeof where);
+    if (found && !refused) rule = "global-out-of-bounds"; /* a read past constant memory's end */
+    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, rule, "%s of %zu bytes: %s",
           access_name(access), bytes, where);
     return NULL;
   }

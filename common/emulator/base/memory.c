@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/device_heap.h"
+
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
 static const size_t PAGE_BYTES = 4096, POISON_BYTES = 64u << 20;
 static const size_t CAPACITY_BYTES = (size_t)141 << 30; /* as much as an H200 holds */
@@ -68,6 +70,7 @@ static bool insert(Allocation place, bool ours) {
 static bool delete (uint64_t first, bool ours, Allocation *place) {
   size_t at = upper_bound(first);
   if (at == 0 || entries[at - 1].place.first != first || entries[at - 1].ours != ours) return false;
+  if (entries[at - 1].place.kind == MEMORY_OF_HEAP) return false;
   *place = entries[at - 1].place;
   memmove(&entries[at - 1], &entries[at], (entry_count - at) * sizeof *entries);
   entry_count--;
@@ -170,17 +173,21 @@ size_t memory_in_use(void) { return in_use; }
 
 const Allocation *memory_find(uint64_t address) {
   size_t at = upper_bound(address);
-  return at > 0 && address < entries[at - 1].place.end ? &entries[at - 1].place : NULL;
+  if (at == 0 || address >= entries[at - 1].place.end) return NULL;
+  const Allocation *found = &entries[at - 1].place;
+  return found->kind == MEMORY_OF_HEAP ? device_heap_find(address) : found;
 }
 
-void memory_describe(uint64_t address, char *text, size_t text_bytes) {
+const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   size_t at = upper_bound(address);
+  static const char *const OUT_OF_BOUNDS = "global-out-of-bounds";
+  if (device_heap_holds(address)) return device_heap_describe(address, text, text_bytes);
   const Allocation *before = at > 0 ? &entries[at - 1].place : NULL;
   const Allocation *after = at < entry_count ? &entries[at].place : NULL;
   size_t kept = freed_count < FREED_KEPT ? freed_count : FREED_KEPT;
   if (address < 4096) {
     snprintf(text, text_bytes, "address 0x%llx: a null pointer", (unsigned long long)address);
-    return;
+    return OUT_OF_BOUNDS;
   }
   for (size_t i = 1; i <= kept && !(before && address < before->end); i++) {
     const Allocation *gone = &freed[(freed_count - i) % FREED_KEPT];
@@ -188,14 +195,14 @@ void memory_describe(uint64_t address, char *text, size_t text_bytes) {
     snprintf(text, text_bytes, "address 0x%llx is in memory that was freed: byte %llu of %llu",
              (unsigned long long)address, (unsigned long long)(address - gone->first),
              (unsigned long long)(gone->end - gone->first));
-    return;
+    return "use-after-free";
   }
   if (before && address < before->end) {
     snprintf(text, text_bytes, "address 0x%llx is byte %llu of an allocation of %llu bytes%s",
              (unsigned long long)address, (unsigned long long)(address - before->first),
              (unsigned long long)(before->end - before->first),
              before->read_only ? " that the device may only read" : "");
-    return;
+    return before->read_only ? "write-to-constant-memory" : OUT_OF_BOUNDS;
   }
   uint64_t past = before ? address - before->end : UINT64_MAX;
   uint64_t ahead = after ? after->first - address : UINT64_MAX;
@@ -214,4 +221,5 @@ void memory_describe(uint64_t address, char *text, size_t text_bytes) {
     snprintf(text, text_bytes,
              "address 0x%llx is no device memory: a host pointer, or a damaged one",
              (unsigned long long)address);
+  return OUT_OF_BOUNDS;
 }

@@ -12,11 +12,11 @@ typedef struct {
   bool read_only; /* constant memory */
   uint8_t kind;   /* MemoryKind: for the program's questions, all of it works alike */
 } Allocation;
-typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED } MemoryKind;
+typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
 
 /* 0: out of memory. Fresh memory is poison (no zeros by luck). Addresses are 256-byte aligned. */
 uint64_t memory_allocate(size_t bytes);
-bool memory_free(uint64_t address); /* false: not the start of an allocation */
+bool memory_free(uint64_t address); /* false: not the start of an allocation, or the heap's */
 /* Host memory that the device may use at its own address (pinned, managed, registered, variables).
  */
 bool memory_register(void *host, size_t bytes, bool read_only);
@@ -24,13 +24,14 @@ bool memory_unregister(void *host);
 void memory_set_kind(uint64_t address, MemoryKind kind);
 size_t memory_in_use(void);
 
-/* The allocation that holds this address, or NULL. Lookups are lock-free: a launch never races with
- * allocation, which the runtime refuses to do while a kernel runs. */
+/* The allocation that holds this address, or the block of the device's heap, or NULL. Lookups are
+ * lock-free: a launch never races with allocation, which the runtime refuses to do while a kernel
+ * runs. */
 const Allocation *memory_find(uint64_t address);
 /* Goes up whenever the list changes: who keeps the answer of a lookup forgets it then. */
 extern uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
- */
-void memory_describe(uint64_t address, char *text, size_t text_bytes);
+ * Returns the name of the rule that an access to it breaks. */
+const char *memory_describe(uint64_t address, char *text, size_t text_bytes);
 
 #endif

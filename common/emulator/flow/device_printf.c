@@ -1,152 +1,240 @@
-/* device_printf.c: formats what a kernel prints. */
+/* device_printf.c: formats what one thread prints.
+ *
+ * Format, arguments and strings are the kernel's and may hold anything, and other threads may write
+ * to them meanwhile: every read has an end that does not depend on what is read. */
 #include "flow/device_printf.h"
 
+#include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-typedef struct {
-  char *text;
-  size_t room, used;
-} Output;
-
-static void put(Output *out, const char *text, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++, out->used++) {
-    if (out->used + 1 < out->room) out->text[out->used] = text[i];
+bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
+                     size_t *count) {
+  const Launch *launch = warp->cta->cluster->launch;
+  uint64_t own = address & ~GENERIC_TAG_MASK, end = 0;
+  const uint8_t *base = NULL;
+  switch (address & GENERIC_TAG_MASK) {
+    case GENERIC_SHARED: {
+      const Cta *cta = own >> 32 ? NULL : shared_address_cta(warp, (uint32_t)own);
+      own = SHARED_OFFSET(own);
+      if (cta) base = cta->shared, end = cta->shared_bytes;
+      break;
+    }
+    case GENERIC_LOCAL:
+      base = warp->local + (size_t)lane * warp->local_bytes;
+      end = warp->local_bytes;
+      break;
+    case GENERIC_PARAM:
+      base = launch->parameters;
+      end = launch->parameter_bytes;
+      break;
+    default: {
+      const Allocation *allocation = memory_find(address);
+      if (!allocation) return false;
+      base = (const uint8_t *)(uintptr_t)allocation->first;
+      own = address - allocation->first;
+      end = allocation->end - allocation->first;
+    }
   }
+  if (!base || own >= end) return false;
+  *bytes = (const char *)base + own;
+  *count = (size_t)(end - own);
+  return true;
 }
 
-__attribute__((format(printf, 2, 3))) static void put_formatted(Output *out, const char *format,
-                                                                ...) {
-  char text[512];
-  va_list arguments;
+/* ---- The text ---- */
+static bool reserve(DeviceText *out, size_t bytes) {
+  if (out->bytes + bytes < out->capacity) return true;
+  size_t capacity = (out->bytes + bytes) * 2 + 64;
+  char *larger = out->no_memory ? NULL : realloc(out->text, capacity);
+  if (!larger) {
+    out->no_memory = true;
+    return false;
+  }
+  out->text = larger;
+  out->capacity = capacity;
+  return true;
+}
+
+static void put(DeviceText *out, const char *text, size_t bytes) {
+  if (!reserve(out, bytes)) return;
+  memcpy(out->text + out->bytes, text, bytes);
+  out->bytes += bytes;
+}
+
+static void put_formatted(DeviceText *out, const char *format, ...) {
+  va_list arguments, again;
   va_start(arguments, format);
-  int bytes = vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (bytes > 0) put(out, text, (size_t)bytes < sizeof text ? (size_t)bytes : sizeof text - 1);
-}
-
-/* A string argument is a pointer into device memory: never read past its allocation. */
-static void put_string(Output *out, const char *directive, uint64_t address) {
-  const Allocation *allocation = memory_find(address);
-  if (!allocation) {
-    put_formatted(out, "%s", address ? "(bad pointer)" : "(null)");
-    return;
-  }
-  const char *string = (const char *)(uintptr_t)address;
-  char *copy = strndup(string, (size_t)(allocation->end - address));
-  if (!copy) return;
-  char *padded = NULL;
-  /* The directive is one that the parser below has checked: flags, width, precision, 's'. */
+  va_copy(again, arguments);
+  /* The directives are those that put_directive makes: flags, "*.*", length, conversion. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  int bytes = snprintf(NULL, 0, directive, copy);
-  if (bytes >= 0 && (padded = malloc((size_t)bytes + 1))) {
-    snprintf(padded, (size_t)bytes + 1, directive, copy);
-    put(out, padded, (size_t)bytes);
-  }
+  int bytes = vsnprintf(NULL, 0, format, arguments);
+  if (bytes > 0 && reserve(out, (size_t)bytes + 1))
+    out->bytes += (size_t)vsnprintf(out->text + out->bytes, (size_t)bytes + 1, format, again);
 #pragma GCC diagnostic pop
-  free(padded);
-  free(copy);
+  va_end(again);
+  va_end(arguments);
 }
 
-/* Arguments stand in the buffer as the C ABI of the device lays them out: ints in 4 bytes, longs,
- * pointers and doubles in 8, each aligned to its size. */
-static uint64_t take(const uint8_t **arguments, size_t bytes) {
-  uintptr_t at = ((uintptr_t)*arguments + bytes - 1) & ~(uintptr_t)(bytes - 1);
+/* ---- Formats and arguments ---- */
+typedef struct {
+  const char *at, *end;
+} Format;
+static char peek(const Format *format, size_t ahead) {
+  return (size_t)(format->end - format->at) > ahead ? format->at[ahead] : '\0';
+}
+
+typedef struct {
+  const char *bytes;
+  size_t count, at;
+} Arguments;
+
+/* As the C ABI of the device lays them out: ints in 4 bytes, longs, pointers and doubles in 8, each
+ * aligned to its size. */
+static uint64_t take(Arguments *arguments, size_t bytes, DeviceText *out) {
   uint64_t value = 0;
-  memcpy(&value, (const void *)at, bytes);
-  *arguments = (const uint8_t *)at + bytes;
+  arguments->at = (arguments->at + bytes - 1) & ~(bytes - 1);
+  if (arguments->at < arguments->count && arguments->count - arguments->at >= bytes)
+    memcpy(&value, arguments->bytes + arguments->at, bytes);
+  arguments->at += bytes;
+  out->arguments++;
   return value;
 }
 
-enum { DIRECTIVE_TEXT = 64 };
+typedef struct {
+  char flags[8];
+  int width, precision; /* precision -1: none */
+  int shorts;
+  bool wide; /* ll, l, j, z, t */
+  char conversion;
+} Directive;
 
-/* Copies one directive into `directive` without its length letters, resolving "*"; returns the
- * conversion letter, 0 when it is none. *bytes: the size of its argument. */
-static char read_directive(const char **format, const uint8_t **arguments, char *directive,
-                           size_t *bytes) {
-  const char *at = *format + 1;
-  size_t used = 0;
-  directive[used++] = '%';
-  while (*at && strchr("-+ #0123456789.*", *at)) {
-    if (*at == '*') {
-      used +=
-          (size_t)snprintf(directive + used, DIRECTIVE_TEXT - used, "%d", (int)take(arguments, 4));
-    } else {
-      directive[used++] = *at;
-    }
-    at++;
-    if (used > DIRECTIVE_TEXT - 16) return 0;
-  }
-  *bytes = 4;
-  int longs = 0, shorts = 0;
-  for (; *at && strchr("hlLqjzt", *at); at++) {
-    if (*at == 'h')
-      shorts++;
-    else
-      longs++;
-  }
-  if (longs) *bytes = 8;
-  char conversion = *at;
-  if (!conversion || !strchr("diouxXcsfFeEgGaAp", conversion)) return 0;
-  if (strchr("diouxX", conversion)) {
-    if (longs) {
-      directive[used++] = 'l';
-      directive[used++] = 'l';
-    }
-    while (shorts-- > 0 && used < DIRECTIVE_TEXT - 4) directive[used++] = 'h';
-  }
-  if (strchr("fFeEgGaAsp", conversion)) *bytes = 8;
-  directive[used++] = conversion;
-  directive[used] = 0;
-  *format = at + 1;
-  return conversion;
+static int bounded(int64_t value, DeviceText *out) {
+  if (value <= PRINTF_MOST_WIDTH) return (int)value;
+  out->too_wide = true;
+  return PRINTF_MOST_WIDTH;
 }
 
-int device_printf_format(char *text, size_t text_bytes, const char *format,
-                         const uint8_t *arguments) {
-  Output out = {text, text_bytes, 0};
-  while (*format) {
-    if (*format != '%') {
-      size_t plain = strcspn(format, "%");
-      put(&out, format, plain);
-      format += plain;
-      continue;
-    }
-    if (format[1] == '%') {
-      put(&out, "%", 1);
-      format += 2;
-      continue;
-    }
-    char directive[DIRECTIVE_TEXT];
-    size_t bytes;
-    char conversion = read_directive(&format, &arguments, directive, &bytes);
-    if (!conversion) { /* not a directive: printed as it stands */
-      put(&out, format++, 1);
-      continue;
-    }
-    uint64_t value = take(&arguments, bytes);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    if (conversion == 's') {
-      put_string(&out, directive, value);
-    } else if (conversion == 'p') {
-      put_formatted(&out, directive, (void *)(uintptr_t)value);
-    } else if (strchr("fFeEgGaA", conversion)) {
-      double number;
-      memcpy(&number, &value, sizeof number);
-      put_formatted(&out, directive, number);
-    } else if (bytes == 8) {
-      put_formatted(&out, directive, (long long)value);
-    } else {
-      put_formatted(&out, directive, (int)value);
-    }
-#pragma GCC diagnostic pop
+/* Digits, or the argument that "*" stands for; 0 when there is neither. */
+static int64_t read_number(Format *format, size_t *length, Arguments *arguments, DeviceText *out) {
+  int64_t number = 0;
+  if (peek(format, *length) == '*') {
+    ++*length;
+    return (int32_t)take(arguments, 4, out);
   }
-  if (text_bytes) text[out.used < text_bytes ? out.used : text_bytes - 1] = 0;
-  return (int)out.used;
+  for (char c; (c = peek(format, *length)) >= '0' && c <= '9'; ++*length)
+    if (number <= INT_MAX) number = number * 10 + (c - '0');
+  return number;
+}
+
+static void add_flag(Directive *directive, char flag) {
+  size_t used = strlen(directive->flags);
+  if (!strchr(directive->flags, flag) && used + 1 < sizeof directive->flags)
+    directive->flags[used] = flag;
+}
+
+/* Reads what follows a '%'. False: it is no directive; nothing is read then. */
+static bool read_directive(Format *format, Arguments *arguments, Directive *directive,
+                           DeviceText *out) {
+  size_t length = 1;
+  DeviceText before = *out;
+  Arguments arguments_before = *arguments;
+  *directive = (Directive){.precision = -1};
+  for (char c; (c = peek(format, length)) != '\0' && strchr("-+ #0", c); length++)
+    add_flag(directive, c);
+  int64_t width = read_number(format, &length, arguments, out);
+  if (width < 0) add_flag(directive, '-');
+  directive->width = bounded(width < 0 ? -width : width, out);
+  if (peek(format, length) == '.') {
+    length++;
+    int64_t precision = read_number(format, &length, arguments, out);
+    directive->precision = precision < 0 ? -1 : bounded(precision, out);
+  }
+  for (char c; (c = peek(format, length)) != '\0' && strchr("hlLqjzt", c); length++) {
+    if (c == 'h')
+      directive->shorts++;
+    else
+      directive->wide = true;
+  }
+  directive->conversion = peek(format, length);
+  if (!directive->conversion || !strchr("diouxXcsfFeEgGaAp", directive->conversion)) {
+    *out = before;
+    *arguments = arguments_before;
+    return false;
+  }
+  format->at += length + 1;
+  return true;
+}
+
+static void put_string(const Warp *warp, int lane, DeviceText *out, const char *form,
+                       const Directive *directive, uint64_t address) {
+  const char *text = address ? "(bad pointer)" : "(null)";
+  size_t count = strlen(text), most = INT_MAX;
+  if (device_bytes_at(warp, lane, address, &text, &count) && directive->precision >= 0)
+    most = (size_t)directive->precision;
+  size_t bytes = strnlen(text, count < most ? count : most);
+  put_formatted(out, form, directive->width, (int)bytes, text);
+}
+
+static void put_directive(const Warp *warp, int lane, DeviceText *out, const Directive *directive,
+                          Arguments *arguments) {
+  char conversion = directive->conversion, form[32];
+  bool integer = strchr("diouxX", conversion) != NULL;
+  bool real = strchr("fFeEgGaA", conversion) != NULL;
+  const char *length = !integer                ? ""
+                       : directive->wide       ? "ll"
+                       : directive->shorts > 1 ? "hh"
+                       : directive->shorts     ? "h"
+                                               : "";
+  size_t bytes =
+      real || conversion == 's' || conversion == 'p' || (integer && directive->wide) ? 8 : 4;
+  uint64_t value = take(arguments, bytes, out);
+  bool precise = integer || real || conversion == 's';
+  snprintf(form, sizeof form, "%%%s*%s%s%c", directive->flags, precise ? ".*" : "", length,
+           conversion);
+  if (conversion == 's') {
+    put_string(warp, lane, out, form, directive, value);
+  } else if (conversion == 'p') {
+    put_formatted(out, form, directive->width, (void *)(uintptr_t)value);
+  } else if (conversion == 'c') {
+    put_formatted(out, form, directive->width, (int)value);
+  } else if (real) {
+    double number;
+    memcpy(&number, &value, sizeof number);
+    put_formatted(out, form, directive->width, directive->precision, number);
+  } else if (bytes == 8) {
+    put_formatted(out, form, directive->width, directive->precision, (long long)value);
+  } else {
+    put_formatted(out, form, directive->width, directive->precision, (int)value);
+  }
+}
+
+DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
+                         const char *arguments, size_t argument_bytes) {
+  DeviceText out = {.text = NULL};
+  Format rest = {format, format + strnlen(format, format_bytes)};
+  Arguments given = {arguments, argument_bytes, 0};
+  while (rest.at < rest.end) {
+    if (*rest.at != '%') {
+      const char *percent = memchr(rest.at, '%', (size_t)(rest.end - rest.at));
+      size_t plain = (size_t)((percent ? percent : rest.end) - rest.at);
+      put(&out, rest.at, plain);
+      rest.at += plain;
+      continue;
+    }
+    Directive directive;
+    if (peek(&rest, 1) == '%') {
+      put(&out, "%", 1);
+      rest.at += 2;
+    } else if (read_directive(&rest, &given, &directive, &out)) {
+      put_directive(warp, lane, &out, &directive, &given);
+    } else { /* not a directive: printed as it stands */
+      put(&out, rest.at++, 1);
+    }
+  }
+  return out;
 }

@@ -1,13 +1,26 @@
-/* device_printf.h: formats one printf of a kernel. */
+/* device_printf.h: formats what one thread prints. */
 #ifndef EMULATOR_DEVICE_PRINTF_H
 #define EMULATOR_DEVICE_PRINTF_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/emulator.h"
 
-/* `arguments` is the buffer that vprintf got; strings are generic addresses of global or constant
- * memory. Returns how long the text is, which may be more than `text_bytes` can hold. */
-int device_printf_format(char *text, size_t text_bytes, const char *format,
-                         const uint8_t *arguments);
+enum { PRINTF_MOST_WIDTH = 65536 };
+
+typedef struct {
+  char *text; /* by malloc */
+  size_t bytes, capacity;
+  int arguments;  /* how many the format has taken: what printf returns on the device */
+  bool too_wide;  /* a width or precision was above PRINTF_MOST_WIDTH, which was used instead */
+  bool no_memory; /* the text is not all there */
+} DeviceText;
+
+/* The bytes from a generic address of this lane to the end of the variable, block or space that it
+ * lies in. false: it is nobody's. */
+bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
+                     size_t *count);
+/* `format` ends with a zero or after `format_bytes`. Arguments lie in `arguments` as the device's C
+ * ABI lays them out; behind the end of it zeros are read. Strings are generic addresses. */
+DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
+                         const char *arguments, size_t argument_bytes);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "flow/device_heap.h"
+#include "base/device_heap.h"
 #include "flow/device_printf.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
@@ -217,60 +217,64 @@ static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t valu
     memcpy(warp->local + (size_t)lane * warp->local_bytes + at, &value, bytes);
 }
 
-/* A string of the device, which must end inside its allocation. NULL: it does not. */
-static const char *device_string(uint64_t address) {
-  const Allocation *allocation = memory_find(address);
-  if (!allocation) return NULL;
-  const char *text = (const char *)(uintptr_t)address;
-  return memchr(text, '\0', allocation->end - address) ? text : NULL;
+static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
+  const CallSite *call = in->decoded;
+  uint64_t format_at = argument(warp, call, 0, lane), at = argument(warp, call, 1, lane);
+  const char *format, *arguments = NULL;
+  size_t format_bytes, argument_bytes = 0;
+  if (!device_bytes_at(warp, lane, format_at, &format, &format_bytes))
+    return fault(warp, in, 1u << lane, 700, "printf",
+                 "the format of a printf is not a string in device memory: 0x%llx",
+                 (unsigned long long)format_at);
+  if (at && !device_bytes_at(warp, lane, at, &arguments, &argument_bytes))
+    return fault(warp, in, 1u << lane, 700, "printf",
+                 "the arguments of a printf are not in device memory: 0x%llx",
+                 (unsigned long long)at);
+  DeviceText text = device_printf(warp, lane, format, format_bytes, arguments, argument_bytes);
+  if (text.too_wide)
+    finding(warp, in, 1u << lane, "printf-width",
+            "a printf with a width or a precision above %d, the most that is printed here for one "
+            "argument",
+            PRINTF_MOST_WIDTH);
+  bool kept = !text.no_memory && cluster_print(warp->cta->cluster, text.text, text.bytes);
+  set_result(warp, call, lane, (uint32_t)text.arguments);
+  free(text.text);
+  return kept ? STEP_NEXT
+              : fault(warp, in, 1u << lane, 719, "printf",
+                      "a cluster prints more than %u MiB: print less, or in several launches",
+                      CLUSTER_MOST_OUTPUT >> 20);
 }
 
 static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) {
-  const CallSite *call = in->decoded;
-  for (int lane = 0; lane < LANES; lane++) {
-    if (!(mask >> lane & 1)) continue;
-    uint64_t at = argument(warp, call, 1, lane);
-    const char *format = device_string(argument(warp, call, 0, lane));
-    if (!format)
-      return fault(warp, in, 1u << lane, 700, "printf",
-                   "the format of a printf is not a string in device memory");
-    /* the arguments stand in .local memory; what lies behind them is read as zeros */
-    static const uint8_t nothing[1024];
-    uint8_t arguments[1024] = {0};
-    const uint8_t *source = nothing;
-    size_t bytes = sizeof arguments;
-    if ((at & GENERIC_TAG_MASK) == GENERIC_LOCAL) {
-      uint64_t offset = at & ~GENERIC_TAG_MASK;
-      if (offset > warp->local_bytes) offset = warp->local_bytes;
-      source = warp->local + (size_t)lane * warp->local_bytes + offset;
-      if (bytes > warp->local_bytes - offset) bytes = warp->local_bytes - offset;
-    } else if (at) {
-      const Allocation *allocation = memory_find(at);
-      source = (const uint8_t *)(uintptr_t)at;
-      if (!allocation)
-        return fault(warp, in, 1u << lane, 700, "printf",
-                     "the arguments of a printf are not in device memory");
-      if (bytes > allocation->end - at) bytes = allocation->end - at;
-    }
-    memcpy(arguments, source, bytes);
-    char text[8192];
-    int length = device_printf_format(text, sizeof text, format, arguments);
-    if (length > (int)sizeof text - 1) length = (int)sizeof text - 1;
-    if (length > 0) cluster_print(warp->cta->cluster, text, (size_t)length);
-    set_result(warp, call, lane, (uint32_t)length);
-  }
-  return STEP_NEXT;
+  StepResult result = STEP_NEXT;
+  for (LaneMask left = mask; left && result == STEP_NEXT; left &= left - 1)
+    result = print_of_lane(warp, in, first_lane(left));
+  return result;
+}
+
+/* A copy of a string of the device, for the length that a message may have; free it. */
+static char *string_of(const Warp *warp, const CallSite *call, uint32_t index, int lane) {
+  enum { MOST = 1024 };
+  const char *text;
+  size_t count;
+  if (!device_bytes_at(warp, lane, argument(warp, call, index, lane), &text, &count))
+    return strdup("?");
+  return strndup(text, count < MOST ? count : MOST);
 }
 
 static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mask) {
   const CallSite *call = in->decoded;
   int lane = first_lane(mask);
-  const char *message = device_string(argument(warp, call, 0, lane));
-  const char *file = device_string(argument(warp, call, 1, lane));
+  char *message = string_of(warp, call, 0, lane), *file = string_of(warp, call, 1, lane);
+  char *function = string_of(warp, call, 3, lane);
   uint32_t line = (uint32_t)argument(warp, call, 2, lane);
-  const char *function = device_string(argument(warp, call, 3, lane));
-  return fault(warp, in, mask, 710, "assert", "%s:%u: %s: Assertion `%s` failed.",
-               file ? file : "?", line, function ? function : "?", message ? message : "?");
+  StepResult result =
+      fault(warp, in, mask, 710, "assert", "%s:%u: %s: Assertion `%s` failed.", file ? file : "?",
+            line, function ? function : "?", message ? message : "?");
+  free(message);
+  free(file);
+  free(function);
+  return result;
 }
 
 /* Which address comes out depends on the order, so they wait for their turn. */
@@ -288,11 +292,22 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
     uint64_t address = argument(warp, in->decoded, 0, lane);
-    if (!device_heap_free(address))
-      return fault(warp, in, 1u << lane, 719, "device-free",
-                   "free of 0x%llx, where no block of the device's malloc begins: it was freed "
-                   "before, comes from elsewhere, or something has written in front of it",
-                   (unsigned long long)address);
+    switch (device_heap_free(address)) {
+      case HEAP_FREED:
+        break;
+      case HEAP_FREED_BEFORE:
+        return fault(
+            warp, in, 1u << lane, 719, "double-free",
+            "free of 0x%llx, a block of the kernels' malloc that was freed before: free it "
+            "once, and set the pointer to NULL behind it",
+            (unsigned long long)address);
+      case HEAP_NO_BLOCK:
+        return fault(
+            warp, in, 1u << lane, 719, "device-free",
+            "free of 0x%llx, where no block of the kernels' malloc begins: free takes what "
+            "malloc has given to a kernel, and nothing else",
+            (unsigned long long)address);
+    }
   }
   return STEP_NEXT;
 }

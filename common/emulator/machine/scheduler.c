@@ -15,6 +15,7 @@
 #include "machine/machine.h"
 #include "base/memory.h"
 #include "record/record.h"
+#include "state/device_output.h"
 
 enum {
   MULTIPROCESSORS = 132,
@@ -98,7 +99,7 @@ static void print_output(struct LaunchFlow *flow, bool all) {
     uint32_t number = flow->printed;
     if (!all && flow->state[number] < CLUSTER_FINISHED) return;
     if (!flow->outputs || !flow->outputs[number]) continue;
-    fwrite(flow->outputs[number], 1, flow->output_bytes[number], stdout);
+    device_output_write(flow->outputs[number], flow->output_bytes[number]);
     free(flow->outputs[number]);
     flow->outputs[number] = NULL;
   }

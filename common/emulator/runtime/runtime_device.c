@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "runtime/runtime.h"
-#include "flow/device_heap.h"
+#include "base/device_heap.h"
 
 /* ---- The device ---- */
 

@@ -8,9 +8,11 @@
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
 
+/* Blocks of the kernels' malloc are for kernels alone. */
 static bool within_device(const void *address, size_t bytes) {
   const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
-  return allocation && bytes <= allocation->end - (uint64_t)(uintptr_t)address;
+  return allocation && allocation->kind != MEMORY_OF_HEAP &&
+         bytes <= allocation->end - (uint64_t)(uintptr_t)address;
 }
 
 static cudaError_t allocate(void **address, size_t bytes) {
@@ -226,7 +228,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
   const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
   static const enum cudaMemoryType TYPES[] = {[MEMORY_OF_DEVICE] = cudaMemoryTypeDevice,
                                               [MEMORY_OF_HOST] = cudaMemoryTypeHost,
-                                              [MEMORY_MANAGED] = cudaMemoryTypeManaged};
+                                              [MEMORY_MANAGED] = cudaMemoryTypeManaged,
+                                              [MEMORY_OF_HEAP] = cudaMemoryTypeUnregistered};
   attributes->type = allocation ? TYPES[allocation->kind] : cudaMemoryTypeUnregistered;
   attributes->device = allocation ? 0 : -2;
   attributes->devicePointer = allocation ? (void *)(uintptr_t)address : NULL;

@@ -32,15 +32,18 @@ uint64_t cluster_clock(const Cluster *cluster) {
   return 1000000 + cluster->flow->steps * 4 + cluster->flow->extra_time;
 }
 
-void cluster_print(Cluster *cluster, const char *text, size_t bytes) {
+bool cluster_print(Cluster *cluster, const char *text, size_t bytes) {
   struct ClusterFlow *flow = cluster->flow;
+  if (bytes == 0) return true;
+  if (bytes > CLUSTER_MOST_OUTPUT - flow->output_used) return false;
   if (flow->output_used + bytes > flow->output_size) {
     size_t size = (flow->output_used + bytes) * 2 + 256;
     char *output = realloc(flow->output, size);
-    if (!output) return; /* as on the chip, whose buffer is finite too */
+    if (!output) return false;
     flow->output = output;
     flow->output_size = size;
   }
   memcpy(flow->output + flow->output_used, text, bytes);
   flow->output_used += bytes;
+  return true;
 }

@@ -27,7 +27,9 @@ uint64_t cluster_random(Cluster *cluster);
  * threads: returns false when the warp must wait for its turn (return STEP_BLOCKED). */
 bool cluster_has_turn(Warp *warp);
 uint64_t cluster_clock(const Cluster *cluster); /* of the emulated chip */
-/* Text of the device's printf, kept until all clusters before this one have ended. */
-void cluster_print(Cluster *cluster, const char *text, size_t bytes);
+/* Text of the device's printf, kept until all clusters before this one have ended. false: it is
+ * more than a cluster may print, or than the host can hold. */
+enum { CLUSTER_MOST_OUTPUT = 256 << 20 };
+bool cluster_print(Cluster *cluster, const char *text, size_t bytes);
 
 #endif

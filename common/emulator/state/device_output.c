@@ -10,6 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *waiting;
 static size_t waiting_bytes, waiting_capacity;
+enum { MOST_WAITING = 64 << 20 }; /* then it is printed although nobody has synchronised */
 
 static void flush_at_exit(void) { device_output_flush(); }
 
@@ -35,7 +36,9 @@ void device_output_write(const char *text, size_t bytes) {
   }
   memcpy(waiting + waiting_bytes, text, bytes);
   waiting_bytes += bytes;
+  bool too_much = waiting_bytes > MOST_WAITING;
   pthread_mutex_unlock(&lock);
+  if (too_much) device_output_flush();
 }
 
 void device_output_flush(void) {

@@ -1,0 +1,224 @@
+/* device_heap.c: malloc and free of the device, in one allocation of global memory.
+ *
+ * Kernels reach every byte of that memory, so nothing that the emulator relies on stands there:
+ * what is known of blocks is in tables of the host, one entry for each GRAIN_BYTES of the heap.
+ * Behind every block lies a gap, and a freed block is used again as late as possible, so that an
+ * overrun and a use after free meet no other block. */
+#define _DEFAULT_SOURCE
+#include "base/device_heap.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { CLASSES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
+static const size_t MOST_BYTES = (size_t)16 << 30; /* numbers of grains fit into 32 bits */
+
+typedef enum { NO_BLOCK, BLOCK_USED, BLOCK_FREE } BlockState;
+typedef struct {
+  Allocation place;
+  uint64_t chunk_bytes; /* the block and the gap behind it: a power of two */
+  uint64_t next;        /* of the freed chunks of this size, the oldest first; 0: none */
+  uint8_t state;
+} Block;
+
+typedef struct {
+  uint64_t first, end;
+} Region;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t heap_bytes = (size_t)8 << 20;
+static uint64_t heap_first, heap_end;
+static Block *blocks; /* by the grain in which a block begins */
+static uint32_t
+    *block_begins; /* for each grain of a block: where that begins, plus 1; 0: nowhere */
+static uint64_t oldest[CLASSES], newest[CLASSES]; /* freed chunks */
+static Region *regions;                           /* memory that is in no chunk */
+static size_t region_count;
+
+static size_t grain_of(uint64_t address) { return (size_t)(address - heap_first) / GRAIN_BYTES; }
+
+bool device_heap_resize(size_t bytes) {
+  if (heap_first || bytes > MOST_BYTES) return false;
+  heap_bytes = bytes;
+  return true;
+}
+size_t device_heap_size(void) { return heap_bytes; }
+
+/* Pages of a table are the host's only once they are written to. */
+static void *large_table(size_t bytes) {
+  void *table =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return table == MAP_FAILED ? NULL : table;
+}
+
+bool device_heap_prepare(void) {
+  pthread_mutex_lock(&lock);
+  if (!heap_first) {
+    /* Twice the size: rounding up to powers of two must not use up what was promised. */
+    size_t bytes = 2 * heap_bytes + 2 * GAP_BYTES, grains = bytes / GRAIN_BYTES + 1;
+    uint64_t first = memory_allocate(bytes);
+    regions = malloc(sizeof *regions);
+    blocks = large_table(grains * sizeof *blocks);
+    block_begins = large_table(grains * sizeof *block_begins);
+    if (first && regions && blocks && block_begins) {
+      memory_set_kind(first, MEMORY_OF_HEAP);
+      regions[0] = (Region){first + GAP_BYTES, first + bytes};
+      region_count = 1;
+      heap_end = first + bytes;
+      heap_first = first;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return heap_first != 0;
+}
+
+static uint64_t take_from_regions(uint64_t bytes) {
+  for (size_t i = 0; i < region_count; i++) {
+    if (regions[i].end - regions[i].first < bytes) continue;
+    uint64_t found = regions[i].first;
+    regions[i].first += bytes;
+    return found;
+  }
+  return 0;
+}
+
+static uint64_t take_oldest(int class) {
+  uint64_t chunk = oldest[class];
+  if (chunk) oldest[class] = blocks[grain_of(chunk)].next;
+  return chunk;
+}
+
+static int by_address(const void *a, const void *b) {
+  const Region *left = a, *right = b;
+  return left->first < right->first ? -1 : left->first > right->first;
+}
+
+/* Joins freed chunks that lie side by side: the last resort, for they are forgotten by it. */
+static void join_freed(void) {
+  size_t count = region_count;
+  for (int class = 0; class < CLASSES; class ++)
+    for (uint64_t chunk = oldest[class]; chunk; chunk = blocks[grain_of(chunk)].next) count++;
+  Region *all = malloc((count + 1) * sizeof *all);
+  if (!all) return;
+  memcpy(all, regions, region_count * sizeof *all);
+  count = region_count;
+  for (int class = 0; class < CLASSES; class ++)
+    for (uint64_t chunk; (chunk = take_oldest(class)) != 0;) {
+      Block *block = &blocks[grain_of(chunk)];
+      all[count++] = (Region){chunk, chunk + block->chunk_bytes};
+      block->state = NO_BLOCK;
+    }
+  qsort(all, count, sizeof *all, by_address);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (all[i].first == all[i].end) continue;
+    if (kept && all[kept - 1].end == all[i].first)
+      all[kept - 1].end = all[i].end;
+    else
+      all[kept++] = all[i];
+  }
+  free(regions);
+  regions = all;
+  region_count = kept;
+}
+
+static uint64_t allocate(uint64_t bytes) {
+  int class = SMALLEST_CLASS;
+  if (bytes == 0 || bytes > heap_bytes) return 0;
+  while ((uint64_t)1 << class < bytes + GAP_BYTES) class ++;
+  uint64_t chunk_bytes = (uint64_t)1 << class;
+  uint64_t chunk = take_from_regions(chunk_bytes);
+  if (!chunk) chunk = take_oldest(class);
+  if (!chunk) {
+    join_freed();
+    chunk = take_from_regions(chunk_bytes);
+  }
+  if (!chunk) return 0;
+  size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
+  blocks[first] =
+      (Block){.place = {chunk, chunk + bytes, false, MEMORY_OF_HEAP}, .chunk_bytes = chunk_bytes};
+  memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
+  for (size_t i = 0; i < grains; i++)
+    __atomic_store_n(&block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&blocks[first].state, BLOCK_USED, __ATOMIC_RELEASE);
+  return chunk;
+}
+
+static HeapFree release(uint64_t address) {
+  if (!device_heap_holds(address) || (address - heap_first) % GRAIN_BYTES) return HEAP_NO_BLOCK;
+  Block *block = &blocks[grain_of(address)];
+  if (block->state == NO_BLOCK || block->place.first != address) return HEAP_NO_BLOCK;
+  if (block->state == BLOCK_FREE) return HEAP_FREED_BEFORE;
+  __atomic_store_n(&block->state, BLOCK_FREE, __ATOMIC_RELEASE);
+  __atomic_add_fetch(&memory_generation, 1, __ATOMIC_RELEASE);
+  int class = __builtin_ctzll(block->chunk_bytes);
+  block->next = 0;
+  if (oldest[class])
+    blocks[grain_of(newest[class])].next = address;
+  else
+    oldest[class] = address;
+  newest[class] = address;
+  return HEAP_FREED;
+}
+
+uint64_t device_heap_allocate(uint64_t bytes) {
+  pthread_mutex_lock(&lock);
+  uint64_t address = allocate(bytes);
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+HeapFree device_heap_free(uint64_t address) {
+  pthread_mutex_lock(&lock);
+  HeapFree result = address == 0 ? HEAP_FREED : release(address);
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+bool device_heap_holds(uint64_t address) { return address >= heap_first && address < heap_end; }
+
+static const Block *block_at(uint64_t address) {
+  if (!device_heap_holds(address)) return NULL;
+  uint32_t begin = __atomic_load_n(&block_begins[grain_of(address)], __ATOMIC_RELAXED);
+  return begin ? &blocks[begin - 1] : NULL;
+}
+
+const Allocation *device_heap_find(uint64_t address) {
+  const Block *block = block_at(address);
+  if (!block || __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_USED) return NULL;
+  return address < block->place.end ? &block->place : NULL;
+}
+
+const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
+  const Block *block = block_at(address);
+  if (!block || block->state == NO_BLOCK) {
+    snprintf(
+        text, text_bytes, "address 0x%" PRIx64 " is in the heap of the kernels' malloc, %s",
+        address,
+        address < heap_first + GAP_BYTES ? "in front of its first block" : "in no block of it");
+    return "global-out-of-bounds";
+  }
+  uint64_t bytes = block->place.end - block->place.first, at = address - block->place.first;
+  if (block->state == BLOCK_FREE) {
+    snprintf(text, text_bytes,
+             "address 0x%" PRIx64 " is byte %" PRIu64 " of a block of %" PRIu64
+             " bytes of the kernels' malloc that was freed: use it before the free, and set the "
+             "pointer to NULL behind it",
+             address, at, bytes);
+    return "use-after-free";
+  }
+  if (at < bytes)
+    snprintf(text, text_bytes,
+             "address 0x%" PRIx64 " is byte %" PRIu64 " of a block of %" PRIu64
+             " bytes of the kernels' malloc: the access goes past its end",
+             address, at, bytes);
+  else
+    snprintf(text, text_bytes,
+             "address 0x%" PRIx64 " is %" PRIu64 " bytes past the end of a block of %" PRIu64
+             " bytes of the kernels' malloc",
+             address, at - bytes, bytes);
+  return "global-out-of-bounds";
+}

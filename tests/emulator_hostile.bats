@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# Kernels and programs that misuse what they are given: nothing crashes the emulator, nothing reaches
+# the host's memory, and each misuse is named.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  hostile=build/tests/emulator/hostile
+}
+
+misuse() {
+  run timeout 60 common/emulator/emulate "$hostile" "$1"
+  echo "$output"
+}
+
+@test "the device's heap: a use after free is named and reaches nothing" {
+  misuse use-after-free
+  [ "$status" -eq 0 ]
+  [[ $output == *"emulator: use-after-free: kernel use_after_free"* ]]
+  [[ $output == *"byte 0 of a block of 64 bytes"* ]]
+  [[ $output == *"cudaDeviceSynchronize(): 700"* ]]
+  [[ $output == *"bytes of the host changed: 0"* ]]
+}
+
+@test "the device's heap: freed twice, freed inside a block, freed what malloc has not given" {
+  misuse free-twice
+  [[ $output == *"emulator: double-free: kernel free_twice"* ]]
+  misuse free-inside
+  [[ $output == *"emulator: device-free: kernel free_inside"* ]]
+  misuse free-foreign
+  [[ $output == *"emulator: device-free: kernel free_foreign"* ]]
+}
+
+@test "the device's heap: a block ends at its last byte" {
+  misuse overrun
+  [[ $output == *"0 bytes past the end of a block of 50 bytes"* ]]
+  misuse underrun
+  [[ $output == *""*"first block"* ]]
+  misuse last-byte
+  [[ $output == *"cudaDeviceSynchronize(): 0"* ]]
+  [[ $output != *"emulator:"* ]]
+}
+
+@test "the device's heap: what is given back serves again, in other sizes" {
+  misuse fill-heap
+  [ "$(grep -c 'most of 8 MiB' <<<"$output")" -eq 4 ]
+}
+
+@test "the device's heap is closed to calls of the host" {
+  misuse heap-and-host
+  [[ $output == *"cudaFree(block): 1 "* ]]
+  [[ $output == *"cudaMemcpy(&answer, block, 4, cudaMemcpyDeviceToHost): 1 "* ]]
+  [[ $output == *"cudaMemset(block, 0, 4): 1 "* ]]
+  [[ $output != *"the heap was freed"* ]]
+  [[ $output == *"sum 14"* ]]
+}
+
+@test "the device's printf: whole widths, stars, strings of local memory, lengths" {
+  misuse print
+  [ "$status" -eq 0 ]
+  grep -qE '^\[ {599}5\]$' <<<"$output"
+  grep -qE '^1 \[0\.3{16}[0-9]{684}\] \[ab   \|   cd\|ef\] xy %$' <<<"$output"
+  [[ $output == *"[      1] [2      ] [3.14]"* ]]
+  [[ $output == *"[local] [(null)] [1] [1] [1099511627776] [4]"* ]]
+}
+
+@test "the device's printf: a width without bounds, wild strings and formats" {
+  misuse print-wide
+  [ "$status" -eq 3 ]
+  [[ $output == *"emulator: printf-width: kernel print_wide"* ]]
+  misuse print-wild-string
+  [ "$status" -eq 0 ]
+  [[ $output == *"(bad pointer) "* ]]
+  misuse print-wild-format
+  [[ $output == *"emulator: printf: kernel print_damaged"* ]]
+  [[ $output == *"cudaDeviceSynchronize(): 700"* ]]
+  misuse print-no-end
+  [ "$status" -eq 0 ]
+}
