@@ -100,7 +100,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator figures format clean help emulator tests pitfalls
-.PHONY: exercise hint
+.PHONY: exercise hint rooms
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -135,6 +135,9 @@ hint: ## one more hint for the exercise
 	@$(ROOT)/common/exercise hint $(CHAPTERS)
 
 emulator: $(EMULATOR) ## build the emulator alone
+
+rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
+	@$(ROOT)/common/emulator/rooms draw
 
 format: ## lay out all C and CUDA sources with clang-format
 	@command -v clang-format >/dev/null || { echo "clang-format is not installed; on Debian: apt-get install clang-format" >&2; exit 2; }

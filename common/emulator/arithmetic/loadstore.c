@@ -3,7 +3,6 @@
  *
  * A warp's access goes in two steps: find the host bytes of every lane (one check for the whole
  * warp where possible), then move them. */
-#include "async/async.h"
 #include "arithmetic/loadstore.h"
 
 #include "base/memory.h"

@@ -10,8 +10,9 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "base/emulator.h"
-#include "ptx/form.h"
 #include "base/tma_map.h"
+#include "ptx/form.h"
+#include "state/operation.h"
 
 /* How an operand names shared memory. */
 typedef enum {
@@ -35,66 +36,6 @@ typedef enum {
   REDUCE_XOR
 } ReduceOp;
 extern const char *const reduce_names[]; /* add min max inc dec and or xor NULL */
-
-typedef struct AsyncOperation AsyncOperation;
-struct AsyncOperation {
-  AsyncOperation *older, *newer;  /* the queue's order */
-  AsyncOperation *next_of_thread; /* bulk groups: what this thread has issued and not waited for */
-  Warp *warp;                     /* who issued it; lives as long as the cluster */
-  const Instruction *in;
-  AsyncCheck *check;
-  uint32_t recorded; /* its number in the recording, if there is one */
-  /* The first step, NULL when there is no source in shared memory, and the last one. */
-  void (*read_source)(AsyncOperation *operation);
-  void (*write)(AsyncOperation *operation);
-  uint64_t group;         /* number of its bulk group */
-  uint32_t barrier;       /* shared address; 0: it belongs to a group */
-  uint32_t cta_mask;      /* CTAs that receive it and whose barriers, at one offset, it completes */
-  uint32_t shared;        /* shared address of its end in shared memory */
-  uint32_t shared_source; /* from shared to shared: where it reads */
-  uint32_t bytes;         /* what it tells the barrier */
-  uint8_t lane;
-  uint8_t kind; /* AsyncKind */
-  bool source_read, landed, listed;
-  bool store;       /* st.async, red.async; kind is ASYNC_CP_ASYNC, of one lane */
-  bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
-  uint8_t reduce;   /* ReduceOp */
-  uint8_t type;     /* TensorType, of a reduce */
-  uint8_t *staging; /* the source's bytes, once read */
-  uint8_t *global;  /* bulk copies: the other end */
-  union {
-    struct {
-      TmaMap map;
-      TmaPlace place;
-    } tensor;
-    struct {                  /* cp.async: a whole warp's worth */
-      LaneMask lanes, waited; /* waited: those that a wait has told the checker about */
-      uint32_t bytes;
-      uint64_t group[LANES];
-      uint32_t shared[LANES];
-      uint32_t source_bytes[LANES];
-      const uint8_t *source[LANES];
-    } copy;
-  };
-};
-
-/* Of each warp. Lane numbers are those of the threads that own the groups. */
-typedef struct {
-  AsyncOperation *first, *last; /* oldest first */
-  /* The first of them whose source is not read, which has not landed, and which no wait_group.read
-   * has waited for; NULL: none. */
-  AsyncOperation *reading, *landing, *unread;
-  uint64_t committed; /* groups; also the number of the one that is open */
-  uint32_t count;
-  /* check_written.c: between these addresses they write; end 0: nowhere */
-  uint64_t written_first, written_end;
-} BulkThread;
-struct WarpAsync {
-  BulkThread bulk[LANES];
-  AsyncOperation *copy_first, *copy_last; /* cp.async */
-  uint64_t copy_committed[LANES];
-  uint32_t copy_count;
-};
 
 AsyncOperation *async_new(Warp *warp, const Instruction *in, int lane, AsyncKind kind);
 /* Gives back one that was not submitted. */
@@ -146,10 +87,18 @@ bool reduce_needs_turn(ReduceOp op, TensorType type);
 void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t *destination,
                      const uint8_t *source, size_t bytes);
 
-/* check_written.c: the thread's operation will write global memory; and its threads read some, each
- * so many bytes at its address. warp->async is there. */
-void check_will_write(BulkThread *thread, const AsyncOperation *operation);
-void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
-                         const uint64_t *addresses, uint32_t bytes);
+/* ---- For the machine ---- */
+/* async_land_next lands one operation in flight (or one step of it: the read of a store's
+ * source, then its write); false: nothing is in flight. async_describe lists them for hang reports.
+ * The machine calls land when no warp can run (late), after each instruction that submitted
+ * something (early), or by the seeded schedule (random). */
+void async_cluster_begin(Cluster *cluster);
+void async_cluster_end(Cluster *cluster);
+bool async_land_next(Cluster *cluster);
+void async_describe(Cluster *cluster, FILE *out);
+/* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
+const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane); /* the cause's name */
+bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane); /* and others have not */
 
 #endif

@@ -302,21 +302,4 @@ uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its C
 /* Something happened that a blocked warp may wait for. */
 static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
 
-/* ---- What the rooms offer the machine -------------------------------------------------------- */
-/* async.c. async_land_next lands one operation in flight (or one step of it: the read of a store's
- * source, then its write); false: nothing is in flight. async_describe lists them for hang reports.
- * The machine calls land when no warp can run (late), after each instruction that submitted
- * something (early), or by the seeded schedule (random). */
-void async_cluster_begin(Cluster *cluster);
-void async_cluster_end(Cluster *cluster);
-bool async_land_next(Cluster *cluster);
-void async_describe(Cluster *cluster, FILE *out);
-/* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
-void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
-const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane); /* the cause's name */
-bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane); /* and others have not */
-/* wgmma.c */
-void tensor_warp_begin(Warp *warp);
-void tensor_warp_end(Warp *warp);
-
 #endif

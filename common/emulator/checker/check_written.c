@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 
-#include "async/async.h"
 #include "checker/check_state.h"
 
 static bool range_of_operation(const AsyncOperation *operation, uint64_t *first, uint64_t *end) {

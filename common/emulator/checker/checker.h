@@ -6,6 +6,7 @@
 #define EMULATOR_CHECKER_H
 
 #include "base/emulator.h"
+#include "state/operation.h"
 
 typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
 
@@ -61,21 +62,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
 /* The phase that this warp should wait for next, going by the answers it got so far. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 
-/* Asynchronous operations. A piece is a run of bytes of shared memory that the operation reads or
- * writes; an operation has one handle for its life. */
-typedef struct AsyncCheck AsyncCheck; /* the checker's own notes on one operation */
-typedef enum {
-  ASYNC_TENSOR_LOAD,
-  ASYNC_BULK_LOAD,
-  ASYNC_TENSOR_STORE,
-  ASYNC_BULK_STORE,
-  ASYNC_TENSOR_REDUCE,
-  ASYNC_BULK_REDUCE,
-  ASYNC_CTA_TO_CTA, /* shared to shared: a read and a write */
-  ASYNC_CP_ASYNC,   /* the non-bulk cp.async */
-  ASYNC_RED_ASYNC,  /* red.async: several into the same bytes do not race */
-  ASYNC_WGMMA
-} AsyncKind;
+/* Asynchronous operations: one has one handle for its life. */
 /* At issue: what it will read and write in shared memory; barrier 0: it completes by a group. */
 AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                               const SharedPiece *reads, int read_count, const SharedPiece *writes,
@@ -105,6 +92,12 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
  */
 void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
                               uint32_t bytes);
+
+/* The thread's operation will write global memory; and its threads read some, each
+ * so many bytes at its address. warp->async is there. */
+void check_will_write(BulkThread *thread, const AsyncOperation *operation);
+void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
+                         const uint64_t *addresses, uint32_t bytes);
 
 /* wgmma: registers of a warp that belong to an operation in flight. */
 /* Called before each instruction of a warp whose `watched` is set. */

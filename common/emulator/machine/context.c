@@ -6,6 +6,8 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "machine/machine.h"
+#include "async/async.h"
+#include "tensor_core/tensor_core.h"
 
 enum { MULTIPROCESSORS = 132, POISON = 0xff /* no number in any floating format */ };
 

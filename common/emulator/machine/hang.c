@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "machine/machine.h"
+#include "async/async.h"
 
 enum { LISTED = 24 };
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "async/async.h"
 #include "checker/checker.h"
 #include "record/record.h"
 

@@ -11,6 +11,9 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
 bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
                     int64_t *value);
 
+/* wgmma.c */
+void tensor_warp_begin(Warp *warp);
+void tensor_warp_end(Warp *warp);
 /* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
  * accumulators, so that multiplications in flight land before anybody sees their registers. */
 void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
