@@ -75,3 +75,78 @@ write_file() {
   [ "$status" -eq 2 ]
   [[ $output == *"usage: rooms check"* ]]
 }
+
+# The code of the README's section on adding an instruction that begins with this line.
+readme_code() {
+  awk -v first="$1" '
+    /^## / { inside = /To add an instruction/ }
+    inside && /^```$/ { shown = 0 }
+    inside && index($0, first) == 1 { shown = 1 }
+    shown' common/emulator/README.md
+}
+
+@test "the README's example of an instruction is the code of the emulator" {
+  function_text=$(readme_code 'HANDLER1(')
+  line=$(readme_code 'OP(')
+  [ -n "$line" ]
+  [[ $(<common/emulator/arithmetic/alu_bits.c) == *"$function_text"* ]]
+  [[ $(<common/emulator/ptx/opcodes.def) == *$'\n'"$line"$'\n'* ]]
+}
+
+@test "a new instruction is a function and a line" {
+  cp -r common/emulator "$sources"
+  readme_code 'HANDLER1(' | sed 's/brev/mirror/g' >>"$sources/arithmetic/alu_bits.c"
+  readme_code 'OP(' | sed 's/brev/mirror/g' >>"$sources/ptx/opcodes.def"
+  for name in arithmetic/alu_bits ptx/opcodes load/instructions; do
+    mkdir -p "$objects/${name%/*}"
+    cc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -I"$sources" -c "$sources/$name.c" \
+      -o "$objects/$name.o"
+  done
+  others=$(find build/emulator/objects -name '*.o' ! -name alu_bits.o ! -name opcodes.o \
+    ! -name instructions.o)
+  others=$(for object in $others; do
+    source=common/${object#build/emulator/objects/}
+    if [ -e "${source%.o}.c" ]; then echo "$object"; fi
+  done)
+  # shellcheck disable=SC2086
+  cc -std=c11 -D_GNU_SOURCE -Icommon/emulator -Icommon tests/emulator/run_ptx.c \
+    $others "$objects"/*/*.o -o "$BATS_TEST_TMPDIR/run_ptx" ${SANITIZE:-} -pthread -ldl -lm
+  cat >"$BATS_TEST_TMPDIR/mirror.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry mirrors(.param .u64 out) {
+  .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  mov.b32 %r1, 0x80000005; mirror.b32 %r2, %r1;
+  st.global.b32 [%rd1], %r2;
+  ret;
+}
+EOF
+  run "$BATS_TEST_TMPDIR/run_ptx" "$BATS_TEST_TMPDIR/mirror.ptx" mirrors 1 1 buffer:u32:1
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 2684354561" ]
+  run build/tests/emulator/run_ptx "$BATS_TEST_TMPDIR/mirror.ptx"
+  [[ $output == *"does not know the instruction mirror"* ]]
+}
+
+@test "the name of a shared array does not change what is reported" {
+  for name in tile ldmatrix_buffer; do
+    cat >"$BATS_TEST_TMPDIR/$name.ptx" <<EOF
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry reads() {
+  .shared .align 4 .b8 $name[128];
+  .reg .b32 %r<3>;
+  ld.shared.u32 %r1, [$name];
+  st.shared.u32 [$name+4], %r1;
+  ret;
+}
+EOF
+    run build/tests/emulator/run_ptx "$BATS_TEST_TMPDIR/$name.ptx" reads 1 32
+    echo "$output"
+    [[ $output == *"uninitialised-read"*"[$name]"* ]]
+  done
+}
