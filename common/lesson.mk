@@ -3,8 +3,20 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
-#   SANITIZE="..."        flags such as -fsanitize=address, for all host code; first: make clean
+#   SANITIZE="..."        flags such as -fsanitize=address, for all host code
+#   WERROR=1              warnings are errors
 #   V=1                   show the commands
+
+ifneq ($(filter 3.% 4.0 4.1,$(MAKE_VERSION)),)
+$(error this is GNU Make $(MAKE_VERSION), but 4.2 or newer is needed)
+endif
+# Neither make nor the linker can quote every character of a path.
+UNUSABLE := $(shell pwd -P | LC_ALL=C tr -d 'A-Za-z0-9/._+@~^\200-\377\n-' | fold -w1 | sort -u | \
+  sed 's/.*/"&"/')
+ifneq ($(UNUSABLE),)
+$(error this folder is '$(CURDIR)', and make and the linker cannot work with $(UNUSABLE) in a path: \
+move it to where all folders have names of letters, digits and . _ + - @)
+endif
 
 ROOT := $(patsubst %/common/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
 BUILD := $(ROOT)/build
@@ -15,6 +27,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
+# With -n, -q or -t nothing is built.
+ONLY_ASKED := $(strip $(foreach f,n q t,$(findstring $(f),$(firstword -$(MAKEFLAGS)))))
 MAKEFLAGS += --no-builtin-rules
 # All cores, unless the caller has said how many; a make within a make shares the outer one's.
 ifeq ($(MAKELEVEL),0)
@@ -24,17 +38,24 @@ endif
 ifneq ($(filter-out 0 1,$(V)),)
 $(error V is '$(V)', but must be 0 or 1 (1 shows the commands))
 endif
+ifneq ($(filter-out 0 1,$(WERROR)),)
+$(error WERROR is '$(WERROR)', but must be 0 or 1 (1 makes warnings errors))
+endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
 export DEVICE
 
-# ---- The toolkit: only goals that compile look for it ----
+# ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
-ifneq ($(filter-out help clean figures format hint hint-%,$(GOALS)),)
-CUDA := $(shell CUDA_HOME='$(CUDA_HOME)' $(ROOT)/common/find-toolkit $(BUILD))
+COMPILING := $(filter-out help clean figures format hint hint-%,$(GOALS))
+ifneq ($(COMPILING),)
+quoted = '$(subst ','\'',$(1))'
+CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
+  $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))
 ifeq ($(CUDA),)
-$(error no CUDA Toolkit to build with; the message above says what to type)
+$(error there is something missing to build with; the message above says what to type)
 endif
 export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
 endif
@@ -47,14 +68,29 @@ EMULATED := -gencode arch=compute_90a,code=compute_90a
 ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
+# A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
+WARNINGS := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 NVCC_FLAGS = -std=$(STANDARD) -O3 -lineinfo --no-compress -cudart shared \
-  -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-Werror \
-  $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE)))
-CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -isystem $(CUDA)/include \
-  $(SANITIZE)
+  $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
+  $(addprefix -Xcompiler ,$(WARNINGS) -Wno-missing-field-initializers \
+  $(subst $(comma),\\$(comma),$(SANITIZE)))
+CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -fPIC -isystem $(CUDA)/include $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
-EMULATOR_FLAGS := $(CC_FLAGS) -O3 -march=native -fno-math-errno -ffp-contract=off \
+# psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
+EMULATOR_FLAGS := $(CC_FLAGS) -O3 -Wno-psabi -fno-math-errno -ffp-contract=off \
   -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
+
+# The emulator is built twice: for every processor since 2009 (x86-64-v2), and for the best level of
+# instructions that this one has. The loader takes the better one where the processor has what it
+# needs, so that a build folder also works on another machine, and under Valgrind.
+CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
+all_of = $(if $(filter-out $(CPU),$(1)),,$(2))
+FAST_LEVEL := $(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
+  $(call all_of,avx2 bmi1 bmi2 f16c fma abm movbe,x86-64-v3))
+# By their parts: the names of the levels are newer than the compilers of some machines.
+FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
+FLAGS_x86-64-v3 := $(FLAGS_x86-64-v2) -mavx -mavx2 -mbmi -mbmi2 -mf16c -mfma -mlzcnt -mmovbe
+FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
 
 # ---- What there is to build ----
 CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
@@ -95,7 +131,12 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
 EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
-EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
+FAST_OBJECTS := $(if $(FAST_LEVEL),$(patsubst $(BUILD)/emulator/objects/%,\
+  $(BUILD)/emulator/objects-$(FAST_LEVEL)/%,$(EMULATOR_OBJECTS)))
+FAST_EMULATOR := $(BUILD)/emulator/glibc-hwcaps/$(FAST_LEVEL)
+OLD_EMULATOR := $(BUILD)/emulator/haswell$(if $(filter %-v4,$(FAST_LEVEL)),/avx512_1)/libcuda.so.1
+EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
+  $(if $(FAST_LEVEL),$(FAST_EMULATOR)/libcudart.so.13 $(FAST_EMULATOR)/libcuda.so.1 $(OLD_EMULATOR))
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
@@ -165,48 +206,71 @@ endef
 $(foreach goal,run check bench pitfalls exercise hint,$(eval $(call chapter_goal,$(goal))))
 endif
 
-# ---- How it is built ----
-say = @$(if $(filter 1,$(V)),,echo "  $(1) $(patsubst $(ROOT)/%,%,$@)")
+# ---- What a file depends on besides its sources: how it is compiled ----
+# build/flags/NAME holds TEXT, and what depends on that file is built anew when TEXT has changed.
+remember = $(if $(call differ,$(strip $(file <$(BUILD)/flags/$(1))),$(strip $(2))),$(if $(ONLY_ASKED),\
+  $(eval .PHONY: $(BUILD)/flags/$(1)),$(shell mkdir -p $(BUILD)/flags)$(file >$(BUILD)/flags/$(1),$(2))))
+differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
+LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
+  -Wl,--version-script=$(ROOT)/common/emulator/exports.map
+# Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
+# build/device leads there then.
+LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
+ifneq ($(COMPILING),)
+NEW := $(filter-out $(wildcard $(BUILD)/flags/*),$(BUILD)/flags/cc $(BUILD)/flags/nvcc)
+$(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
+$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
+$(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
+# What a build folder from before these files holds is compiled in the same way.
+$(if $(ONLY_ASKED),,$(if $(NEW),$(shell touch -d @0 $(NEW))))
+endif
+CC_MADE := $(BUILD)/flags/cc
+EMULATOR_MADE := $(BUILD)/flags/emulator
+NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 
-$(BUILD)/common/%.o: $(ROOT)/common/%.c $(ROOT)/common/lesson.mk
+# ---- How it is built ----
+# Each step is counted, and their number found out beforehand.
+export STEPS := $(BUILD)/steps
+counted = $(ROOT)/common/step $(patsubst $(BUILD)/%,%,$@)
+step = $(Q)$(counted)
+ifeq ($(COMPILING),)
+else ifeq ($(STEPS_TOTAL)$(ONLY_ASKED),)
+export STEPS_TOTAL := $(shell env -u MAKEFLAGS -u MAKELEVEL $(MAKE) -n CUDA_FOUND=$(CUDA) STEPS_TOTAL=1 \
+  $(MAKEOVERRIDES) $(GOALS) 2>/dev/null | grep -c 'common/step ')
+$(shell mkdir -p $(BUILD); : >$(STEPS); date +%s >$(STEPS).shown)
+endif
+
+$(BUILD)/common/%.o: $(ROOT)/common/%.c $(CC_MADE)
 	@mkdir -p $(@D)
-	$(call say,cc  )
-	$(Q)$(CC) $(CC_FLAGS) -MMD -MP -c $< -o $@
+	$(step) $(CC) $(CC_FLAGS) -MMD -MP -c $< -o $@
 
 $(COMMON_LIBRARY): $(COMMON_OBJECTS)
-	$(call say,ar  )
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@
+	$(step) $(AR) rcs $@ $^
 
 $(BUILD)/common/tensor-map: $(BUILD)/common/tensor_map_command.o $(filter $(BUILD)/common/tensor_map%,$(COMMON_OBJECTS))
-	$(call say,link)
-	$(Q)$(CC) $(SANITIZE) -o $@ $(filter-out %/tensor_map_encode.o,$^) -lm
+	$(step) $(CC) $(SANITIZE) -o $@ $(filter-out %/tensor_map_encode.o,$^) -lm
 
 $(FIND_DEVICE): $(BUILD)/common/find_device.o
-	$(call say,link)
-	$(Q)$(CC) $(SANITIZE) -o $@ $^ -ldl
+	$(step) $(CC) $(SANITIZE) -o $@ $^ -ldl
 
-# Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
-# build/device holds a link to it then.
-LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 define build_cuda
 	@mkdir -p $(@D)
-	$(call say,nvcc)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
+	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
 	  $(LINK_PATHS) $(call wanted_libraries,$<)
 endef
-$(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
+$(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # libcu++ asks for C++17.
 $(BUILD)/tests/emulator/foreign_barriers: STANDARD := c++17
-$(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
+$(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 
-$(LINKED_PROGRAM): $(LINKED_SOURCES) $(ROOT)/common/lesson.mk
+$(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
-	$(call say,nvcc)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
+	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
 
 # "make build/02_tma_load/tma_load" builds that one program.
 ifeq ($(CURDIR),$(ROOT))
@@ -214,7 +278,7 @@ build/%: $(BUILD)/% ;
 endif
 
 # Each pitfall mended by its .fix, for the test that it has that one mistake only.
-$(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(COMMON_LIBRARY) $(ROOT)/common/lesson.mk
+$(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 .SECONDEXPANSION:
 pitfall_file = $(subst $(BUILD)/,$(ROOT)/,$(subst /fixed/,/pitfalls/,$(1)))
@@ -224,29 +288,38 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
 # What a reader mends.
-$(BUILD)/exercises/%: $(BUILD)/exercises/%.cu $(COMMON_LIBRARY)
+$(BUILD)/exercises/%: $(BUILD)/exercises/%.cu $(NVCC_MADE)
 	$(build_cuda)
 
-$(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(ROOT)/common/lesson.mk
+$(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(call say,cc  )
-	$(Q)$(CC) $(EMULATOR_FLAGS) -MMD -MP -c $< -o $@
+	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) -MMD -MP -c $< -o $@
+$(BUILD)/emulator/objects-$(FAST_LEVEL)/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(FAST_LEVEL)) -MMD -MP -c $< -o $@
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names.
-$(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS) $(ROOT)/common/emulator/exports.map
-	$(call say,link)
-	$(Q)$(CC) -shared $(SANITIZE) -o $@.new.$$$$ -Wl,-soname,libcudart.so.13 \
-	  -Wl,--version-script=$(ROOT)/common/emulator/exports.map -Wl,-z,defs $(EMULATOR_OBJECTS) \
-	  -pthread -ldl -lm && mv $@.new.$$$$ $@
-$(BUILD)/emulator/libcuda.so.1: $(BUILD)/emulator/libcudart.so.13
-	$(Q)ln -sf libcudart.so.13 $@
-
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $(EMULATOR_OBJECTS) $(ROOT)/common/lesson.mk
+$(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
+$(FAST_EMULATOR)/libcudart.so.13: $(FAST_OBJECTS)
+$(filter %/libcudart.so.13,$(EMULATOR)): $(ROOT)/common/emulator/exports.map
 	@mkdir -p $(@D)
-	$(call say,cc  )
-	$(Q)$(CC) $(EMULATOR_FLAGS) -MMD -MP -MF $@.d -MT $@ \
-	  -o $@ $< $(EMULATOR_OBJECTS) -pthread -ldl -lm
+	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
+	  mv $$new $@
+$(filter-out $(OLD_EMULATOR),$(filter %/libcuda.so.1,$(EMULATOR))): %/libcuda.so.1: %/libcudart.so.13
+	$(Q)ln -sf libcudart.so.13 $@
+# Where glibc before 2.33 looks for the better one.
+$(OLD_EMULATOR): $(FAST_EMULATOR)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(Q)ln -srf $(FAST_EMULATOR)/lib* $(@D)
 
--include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d)
+# The speed that is measured is the better one's.
+emulator_objects = $(if $(filter %/bench,$(1)),$(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)),$(EMULATOR_OBJECTS))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@)
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(if $(filter %/bench,$@),$(or $(FAST_LEVEL),x86-64-v2),x86-64-v2)) \
+	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
+
+-include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
+  $(FAST_OBJECTS:.o=.d)
 -include $(addsuffix .d,$(PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))
