@@ -1,0 +1,108 @@
+/* memory.js: the map of shared memory: a row for every 128 bytes, so that a column is a bank; colours
+ * say who wrote last, hatching what is in flight, dots what nobody has written. */
+
+const ROW_BYTES = 128;
+const CELLS_IN_ROW = ROW_BYTES / CELL_BYTES;
+
+/* Rows that are ever written; the others are left out: [first offset of each row]. */
+function memoryRows(model, rank) {
+  const rows = new Set();
+  for (const map of [model.writes, model.flights])
+    for (const cell of map.keys())
+      if (rankOf(cell) === rank) rows.add(offsetOf(cell) - (offsetOf(cell) % ROW_BYTES));
+  for (const address of model.barriers.keys())
+    if (rankOf(address) === rank) rows.add(offsetOf(address) - (offsetOf(address) % ROW_BYTES));
+  return [...rows].sort((a, b) => a - b);
+}
+
+const AUTHOR_COLORS = 8;
+
+/* Copies of one tensor share a colour, and so does each warp. */
+function authorColor(author, model, colors) {
+  if (author[0] === "w") return colors.authors[(Number(author.slice(1)) * 3 + 1) % AUTHOR_COLORS];
+  if (author[0] !== "c") return colors.other;
+  const copy = model.copies[Number(author.slice(1))];
+  return copy.tensor ? colors.authors[(model.tensors.get(copy.tensor.global) * 2) % AUTHOR_COLORS] : colors.other;
+}
+
+/* What to write into a cell: who, or which part of the box. */
+function cellLabel(model, cell, author, mode) {
+  if (mode === "bank") return String((offsetOf(cell) >> 2) % 32);
+  if (mode === "element" && author[0] === "c") {
+    const element = elementAt(model.copies[Number(author.slice(1))], cell);
+    if (element) return `${element.row}:${element.chunk}`;
+  }
+  if (author[0] === "c") {
+    const copy = model.copies[Number(author.slice(1))];
+    return copy.tensor ? tensorName(model, copy.tensor) : `c${copy.number}`;
+  }
+  return author[0] === "w" ? author : "b";
+}
+
+function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
+  const width = canvas.clientWidth;
+  const cellWidth = (width - 52) / CELLS_IN_ROW;
+  const rowHeight = rows.length <= 96 ? 14 : rows.length <= 512 ? 6 : 3;
+  const context = sizeCanvas(canvas, width, Math.max(1, rows.length) * rowHeight + 2);
+  context.font = "10px ui-monospace, monospace";
+  context.textBaseline = "middle";
+  rows.forEach((offset, i) => {
+    const y = i * rowHeight;
+    if (rowHeight > 9 || i % 16 === 0) {
+      context.fillStyle = colors.faint;
+      context.fillText(`0x${offset.toString(16)}`, 2, y + Math.max(rowHeight, 10) / 2, 46);
+    }
+    for (let k = 0; k < CELLS_IN_ROW; k++)
+      drawCell(context, model, ((rank << 24) | (offset + k * CELL_BYTES)) >>> 0, n, 50 + k * cellWidth, y, cellWidth, rowHeight, mode, colors);
+  });
+  drawPointer(context, rank, rows, pointer, cellWidth, rowHeight, colors);
+  return { cellWidth, rowHeight };
+}
+
+function drawCell(context, model, cell, n, x, y, width, height, mode, colors) {
+  const gap = height > 9 ? 1 : 0;
+  const writer = cellWriter(model, cell, n);
+  const flights = cellFlights(model, cell, n);
+  const author = flights.length ? "c" + flights[0] : writer >= 0 ? model.events[writer][2] : null;
+  if (!author) {
+    context.fillStyle = colors.never;
+    context.fillRect(x, y, width - 1, height - gap);
+    if (height > 9) {
+      context.fillStyle = colors.faint;
+      context.fillText("·", x + width / 2 - 2, y + height / 2);
+    }
+    return;
+  }
+  context.fillStyle = authorColor(author, model, colors);
+  context.fillRect(x, y, width - 1, height - gap);
+  if (flights.length) hatch(context, x, y, width - 1, height - gap, colors.hatch);
+  if (writer === n) {
+    context.strokeStyle = colors.cursor;
+    context.strokeRect(x + 0.5, y + 0.5, width - 2, height - gap - 1);
+  }
+  if (height > 9 && width > 26) {
+    context.fillStyle = colors.onColor;
+    context.fillText(cellLabel(model, cell, author, mode), x + 3, y + height / 2, width - 5);
+  }
+}
+
+function drawPointer(context, rank, rows, pointer, cellWidth, rowHeight, colors) {
+  if (pointer === null || rankOf(pointer) !== rank) return;
+  const offset = offsetOf(pointer);
+  const row = rows.indexOf(offset - (offset % ROW_BYTES));
+  if (row < 0) return;
+  const inRow = (offset % ROW_BYTES) / CELL_BYTES;
+  context.strokeStyle = colors.cursor;
+  context.lineWidth = 2;
+  context.strokeRect(50 + Math.floor(inRow) * cellWidth, row * rowHeight, cellWidth - 1, Math.max(rowHeight, 4));
+  context.fillStyle = colors.cursor;
+  context.fillRect(50 + inRow * cellWidth, row * rowHeight, Math.max(2, cellWidth / CELL_BYTES), rowHeight);
+}
+
+/* The shared address under a point of the canvas, or null. */
+function memoryAddressAt(rank, rows, geometry, x, y) {
+  const row = Math.floor(y / geometry.rowHeight);
+  const inRow = ((x - 50) / geometry.cellWidth) * CELL_BYTES;
+  if (row < 0 || row >= rows.length || inRow < 0 || inRow >= ROW_BYTES) return null;
+  return ((rank << 24) | (rows[row] + Math.floor(inRow))) >>> 0;
+}

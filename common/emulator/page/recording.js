@@ -1,0 +1,95 @@
+/* recording.js: reads the lines of a recording (record/RECORDING.md).
+ *
+ * Events of a cluster stay text until the cluster is looked at: a long recording opens quickly. */
+
+const KNOWN_VERSION = 1;
+
+/* Throws an Error with a message for the reader when the text is not a recording. */
+function readRecording(text) {
+  const recording = { header: null, files: [], places: [], launches: [], clusters: [], stopped: null };
+  let cluster = null;
+  for (let at = 0; at < text.length; ) {
+    let end = text.indexOf("\n", at);
+    if (end < 0) end = text.length;
+    if (text[at] === "[") {
+      if (!cluster) throw new Error("an event stands before the first cluster");
+      cluster.eventsEnd = end;
+      if (cluster.eventsBegin < 0) cluster.eventsBegin = at;
+    } else if (text[at] === "{") {
+      cluster = readDefinition(recording, cluster, JSON.parse(text.slice(at, end)));
+    }
+    at = end + 1;
+  }
+  if (!recording.header) throw new Error("this is not a recording: its first line names no version");
+  for (const each of recording.clusters) each.text = text;
+  return recording;
+}
+
+/* Returns the cluster whose events follow. */
+function readDefinition(recording, cluster, value) {
+  if ("recording" in value) {
+    if (value.recording !== KNOWN_VERSION)
+      throw new Error(`the recording has version ${value.recording}, but this page reads version 1`);
+    recording.header = value;
+  } else if ("file" in value && "path" in value) {
+    recording.files[value.file] = value;
+  } else if ("place" in value) {
+    recording.places[value.place] = value;
+  } else if ("kernel" in value) {
+    recording.launches[value.launch] = value;
+  } else if ("cluster" in value) {
+    cluster = { ...value, number: value.cluster, variables: [], eventsBegin: -1, eventsEnd: -1, end: null };
+    recording.clusters.push(cluster);
+  } else if ("variable" in value) {
+    cluster.variables.push(value);
+  } else if ("end" in value) {
+    cluster.end = value;
+  } else if ("stopped" in value) {
+    recording.stopped = value.stopped;
+  }
+  return cluster;
+}
+
+function clusterEvents(cluster) {
+  if (cluster.eventsBegin < 0) return [];
+  const lines = cluster.text.slice(cluster.eventsBegin, cluster.eventsEnd).split("\n");
+  return JSON.parse("[" + lines.join(",") + "]");
+}
+
+function decodeBase64(data) {
+  const text = atob(data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+/* How many bytes a base64 text stands for. */
+function base64Length(data) {
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
+  return (data.length / 4) * 3 - padding;
+}
+
+const rankOf = (address) => address >>> 24;
+const offsetOf = (address) => address & 0xffffff;
+
+/* The plain name of a C++ symbol: _Z4fill14CUtensorMap_st is fill, and the variable tile of a function
+ * is tile. What this does not understand stays as it is. */
+function plainName(symbol) {
+  let at = symbol.startsWith("_ZZ") ? 3 : symbol.startsWith("_ZN") ? 3 : symbol.startsWith("_Z") ? 2 : -1;
+  if (at < 0) return symbol;
+  if (symbol.startsWith("_ZZ")) {
+    const variable = /E(\d+)([A-Za-z_]\w*)$/.exec(symbol);
+    return variable ? variable[2].slice(0, Number(variable[1])) : symbol;
+  }
+  const parts = [];
+  for (;;) {
+    const length = /^\d+/.exec(symbol.slice(at));
+    if (!length) break;
+    at += length[0].length;
+    parts.push(symbol.slice(at, at + Number(length[0])));
+    at += Number(length[0]);
+    if (!symbol.startsWith("_ZN")) break;
+  }
+  if (!parts.length) return symbol;
+  return parts.join("::") + (symbol[at] === "I" ? "<...>" : "");
+}
