@@ -76,3 +76,13 @@ misuse() {
   misuse print-no-end
   [ "$status" -eq 0 ]
 }
+
+@test "hostile kernels drawn at random run to an end and reach nothing of the host's" {
+  for schedule in late early random:9; do
+    EMULATOR_SCHEDULE=$schedule run timeout 300 build/tests/emulator/fuzz_hostile 1 700 2>/dev/null
+    echo "$output" | grep -v '^emulator' | tail -n 20
+    [ "$status" -eq 0 ]
+    [[ $output == *"700 kernels"* ]]
+    [[ $output != *"refused"* ]]
+  done
+}
