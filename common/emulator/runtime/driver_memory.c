@@ -130,35 +130,6 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
       cudaMemcpyAsync(pointer(to), pointer(from), bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
-static struct cudaMemcpy3DParms as_rows(const CUDA_MEMCPY2D *copy) {
-  bool from_host = copy->srcMemoryType == CU_MEMORYTYPE_HOST;
-  bool to_host = copy->dstMemoryType == CU_MEMORYTYPE_HOST;
-  struct cudaMemcpy3DParms same = {
-      .srcPtr = {from_host ? (void *)(uintptr_t)copy->srcHost : pointer(copy->srcDevice),
-                 copy->srcPitch ? copy->srcPitch : copy->WidthInBytes, copy->WidthInBytes,
-                 copy->Height},
-      .srcPos = {copy->srcXInBytes, copy->srcY, 0},
-      .dstPtr = {to_host ? copy->dstHost : pointer(copy->dstDevice),
-                 copy->dstPitch ? copy->dstPitch : copy->WidthInBytes, copy->WidthInBytes,
-                 copy->Height},
-      .dstPos = {copy->dstXInBytes, copy->dstY, 0},
-      .extent = {copy->WidthInBytes, copy->Height, 1},
-      .kind = cudaMemcpyDefault,
-  };
-  return same;
-}
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D *copy) {
-  if (!copy) return CUDA_ERROR_INVALID_VALUE;
-  struct cudaMemcpy3DParms same = as_rows(copy);
-  return as_driver(cudaMemcpy3D(&same));
-}
-CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D *copy) { return cuMemcpy2D_v2(copy); }
-CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D *copy, CUstream stream) {
-  if (!copy) return CUDA_ERROR_INVALID_VALUE;
-  struct cudaMemcpy3DParms same = as_rows(copy);
-  return as_driver(cudaMemcpy3DAsync(&same, stream));
-}
-
 static CUresult fill(CUdeviceptr address, size_t pitch, unsigned value, unsigned element_bytes,
                      size_t width, size_t height, CUstream stream) {
   Work work = work_of_fill(pointer(address), pitch, value, element_bytes, width, height);

@@ -70,7 +70,7 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   return image;
 }
 
-static _Noreturn void refuse(const char *error) {
+_Noreturn void runtime_refuse(const char *error) {
   fflush(stdout);
   fprintf(stderr, "emulator: %s\n", error);
   exit(1);
@@ -78,7 +78,7 @@ static _Noreturn void refuse(const char *error) {
 static _Noreturn void refuse_program(const char *error) {
   char text[4300];
   snprintf(text, sizeof text, "this program cannot be emulated: %s", error);
-  refuse(text);
+  runtime_refuse(text);
 }
 
 /* The files that nvlink has linked, as one module. Those without PTX are left out, NVIDIA's own
@@ -98,7 +98,7 @@ static Module *load_linked(const Image *image) {
   }
   if (count == 0) refuse_program(error);
   Module *module = module_load_linked(texts, count, image->name, error, sizeof error);
-  if (!module) refuse(error);
+  if (!module) runtime_refuse(error);
   for (size_t i = 0; i < count; i++) free((char *)(uintptr_t)texts[i].ptx);
   free(texts);
   return module;
@@ -113,7 +113,7 @@ Module *runtime_module(Image *image) {
                                       error, sizeof error))
     refuse_program(error);
   image->module = module_load(image->ptx, bytes, image->name, error, sizeof error);
-  if (!image->module) refuse(error);
+  if (!image->module) runtime_refuse(error);
   return image->module;
 }
 
@@ -152,7 +152,8 @@ Kernel *runtime_find_kernel(const void *function_or_handle) {
 const Function *runtime_entry(Kernel *kernel) {
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
-  if (kernel->entry && function_refusal(kernel->entry)) refuse(function_refusal(kernel->entry));
+  if (kernel->entry && function_refusal(kernel->entry))
+    runtime_refuse(function_refusal(kernel->entry));
   return kernel->entry;
 }
 

@@ -45,6 +45,9 @@ bool runtime_has_fault(void);           /* of a kernel, told already or not */
 /* What a call that does not wait returns when a fault is already known: that fault. */
 cudaError_t runtime_known_fault(void);
 
+/* Ends the program (exit 1) with the reason why it cannot be emulated. */
+_Noreturn void runtime_refuse(const char *reason);
+
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 /* Loads the image's module; on failure says why on stderr and ends the program (exit 1). */
 Module *runtime_module(Image *image);
@@ -146,6 +149,9 @@ bool stream_captures(cudaStream_t stream);
 void event_record_now(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
+/* texture_arrays.c: the same copy with its arrays as plain memory. */
+cudaError_t copy_without_arrays(const struct cudaMemcpy3DParms *copy,
+                                struct cudaMemcpy3DParms *plain);
 cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
 void copy_run(const struct cudaMemcpy3DParms *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);

@@ -263,8 +263,10 @@ static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t
   return (char *)base->ptr + ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
 }
 
-cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
-  if (copy->srcArray || copy->dstArray) return cudaErrorNotSupported; /* there are no textures */
+cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
+  struct cudaMemcpy3DParms plain, *copy = &plain;
+  cudaError_t refusal = copy_without_arrays(given, copy);
+  if (refusal != cudaSuccess) return refusal;
   struct cudaExtent extent = copy->extent;
   if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
   bool rows = extent.height > 1 || extent.depth > 1;
@@ -279,7 +281,9 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *copy) {
     }
   return cudaSuccess;
 }
-void copy_run(const struct cudaMemcpy3DParms *copy) {
+void copy_run(const struct cudaMemcpy3DParms *given) {
+  struct cudaMemcpy3DParms plain, *copy = &plain;
+  if (copy_without_arrays(given, copy) != cudaSuccess) return; /* the array has been freed since */
   for (size_t slice = 0; slice < copy->extent.depth; slice++)
     for (size_t row = 0; copy->extent.width && row < copy->extent.height; row++)
       memmove(row_at(&copy->dstPtr, copy->dstPos, slice, row),

@@ -1,0 +1,75 @@
+/* texture.h: texture and surface objects as kernels see them: a handle leads to texels in device
+ * memory and to the way they are read. The runtime makes them (texture_objects.c), the instructions
+ * in arithmetic/texture.c read and write through them. */
+#ifndef EMULATOR_TEXTURE_H
+#define EMULATOR_TEXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TEXEL_CHANNELS = 4 };
+
+typedef enum { TEXEL_UNSIGNED, TEXEL_SIGNED, TEXEL_FLOAT } TexelKind;
+typedef struct {
+  uint8_t kind;     /* TexelKind */
+  uint8_t bits;     /* of a channel: 8, 16 or 32 */
+  uint8_t channels; /* 1, 2 or 4 */
+} TexelFormat;
+uint32_t texel_bytes(TexelFormat format);
+
+typedef enum {
+  TEXTURE_LINEAR, /* memory, read by whole indices */
+  TEXTURE_1D,
+  TEXTURE_2D, /* an array, or memory with a pitch */
+  TEXTURE_3D,
+  TEXTURE_1D_LAYERED,
+  TEXTURE_2D_LAYERED,
+  TEXTURE_CUBE,
+  TEXTURE_CUBE_LAYERED
+} TextureShape;
+const char *texture_shape_name(TextureShape shape);
+
+/* As cudaTextureAddressMode. */
+typedef enum { ADDRESS_WRAP, ADDRESS_CLAMP, ADDRESS_MIRROR, ADDRESS_BORDER } AddressMode;
+
+typedef struct {
+  TextureShape shape;
+  bool surface;
+  TexelFormat format;
+  uint64_t first; /* device address of the first texel */
+  uint64_t row_bytes, slice_bytes;
+  uint32_t size[3]; /* texels; 1 where there is no such dimension */
+  uint32_t layers;  /* 6 for each cube */
+  uint8_t address[3];
+  bool linear_filter;
+  bool normalised; /* coordinates from 0 to 1 */
+  bool as_float;   /* integers become 0 to 1, or -1 to 1 */
+  float border[TEXEL_CHANNELS];
+} Texture;
+
+/* 0: too many. The handle is never given out again. */
+uint64_t texture_add(const Texture *texture);
+bool texture_remove(uint64_t handle);
+const Texture *texture_find(uint64_t handle); /* NULL: no object has this handle (any more) */
+/* Is the memory that it reads still allocated? */
+bool texture_has_memory(const Texture *texture);
+
+/* One lane's read. Integers of less than 32 bits are extended, half precision becomes single; float
+ * results are bits. */
+typedef struct {
+  float at[3];
+  int32_t texel[3]; /* instead, when the instruction's coordinates are integers */
+  bool integers;
+  uint32_t layer;
+} TexturePoint;
+/* False: what the filter would need here is documented nowhere (over the edge of a cube's face). */
+bool texture_read(const Texture *texture, const TexturePoint *point, uint32_t *result);
+/* One channel of the four texels that a linear filter would use. */
+void texture_gather(const Texture *texture, const TexturePoint *point, int channel,
+                    uint32_t *result);
+/* The address of a surface's bytes, or 0: outside. x counts bytes. */
+uint64_t surface_address(const Texture *surface, const int32_t *at, uint32_t layer, uint32_t bytes,
+                         bool clamp);
+
+#endif

@@ -1,0 +1,47 @@
+#!/usr/bin/env bats
+# Textures, surfaces and arrays: what they return, and what is refused.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  cases=build/tests/emulator/texture_cases
+}
+
+@test "arrays, textures and surfaces by both APIs, held against the guide's formulas" {
+  for schedule in late early random:1; do
+    EMULATOR_SCHEDULE=$schedule run common/run-program build/tests/emulator/textures
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"PASS textures: "* ]]
+  done
+}
+
+@test "every format, geometry, filter and address mode is read without a fault" {
+  run common/run-program $cases
+  echo "$output" | tail -n 5
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS texture_cases: "* ]]
+}
+
+# $1: the number of the fault, $2: its rule, $3: what the explanation says
+fault_is_named() {
+  run common/emulator/emulate $cases --fault "$1"
+  echo "$output"
+  [[ $output == *"emulator: $2: kernel "* ]]
+  [[ ${output//$'\n'  / } == *"$3"* ]]
+  [[ $output == *"cudaErrorIllegalAddress"* ]]
+}
+
+@test "a surface read and a write outside: the byte, the row, the surface's size" {
+  fault_is_named 0 surface-out-of-bounds "byte 128 of row 0"
+  fault_is_named 1 surface-out-of-bounds "byte 0 of row 4"
+}
+
+@test "a texture that was destroyed, a handle that is none, a surface's handle for a texture" {
+  fault_is_named 2 texture-object "it was destroyed, or never made by this program"
+  fault_is_named 3 texture-object "no texture object has the handle 0x123456789"
+  fault_is_named 4 texture-object "is that of a surface object"
+}
+
+@test "a surface read at an odd byte: x counts bytes" {
+  fault_is_named 5 surface-misaligned "the x of a surface counts bytes, not elements"
+}
