@@ -115,7 +115,9 @@ FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,
 # Relocatable device code: several files to one program.
 LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
 LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
-TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS) $(LINKED_PROGRAM)
+# A kernel for each line of a list.
+LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
+TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS) $(LINKED_PROGRAM) $(LISTED_PROGRAMS)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
@@ -141,7 +143,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator figures format clean help emulator tests pitfalls
-.PHONY: exercise hint rooms
+.PHONY: exercise hint watch rooms
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -169,8 +171,11 @@ figures: ## write the measured tables and pictures into the READMEs
 pitfalls: all ## run every mistake of the chapters and show what is reported
 	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
 
-exercise: all ## copy a pitfall to build/exercises/ to be mended, or say whether it is mended
+exercise: all ## copy a pitfall to build/exercises/ for you to fix, or say whether it is fixed
 	@$(ROOT)/common/exercise start $(CHAPTERS)
+
+watch: all ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
+	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
 
 hint: ## one more hint for the exercise
 	@$(ROOT)/common/exercise hint $(CHAPTERS)
@@ -191,7 +196,7 @@ clean: ## remove what was built (not a fetched toolkit)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/lesson.mk | \
 	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
-	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise and hint also take a chapter'
+	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise, hint and watch also take a chapter'
 	@sed -n 's/^#   /  /p' $(ROOT)/common/lesson.mk
 
 # run-02, check-02 and so on: the goal of that chapter alone.
@@ -203,7 +208,7 @@ $(1)-%:
 	  echo "there is no chapter '$$*'; the chapters are: $(CHAPTERS)" >&2; exit 2; fi; \
 	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)
 endef
-$(foreach goal,run check bench pitfalls exercise hint,$(eval $(call chapter_goal,$(goal))))
+$(foreach goal,run check bench pitfalls exercise hint watch,$(eval $(call chapter_goal,$(goal))))
 endif
 
 # ---- What a file depends on besides its sources: how it is compiled ----
@@ -287,8 +292,16 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
-# What a reader mends.
-$(BUILD)/exercises/%: $(BUILD)/exercises/%.cu $(NVCC_MADE)
+# What a reader fixes.
+EXERCISES ?= $(BUILD)/exercises
+$(EXERCISES)/%: NVCC_FLAGS += -I$(ROOT)
+$(EXERCISES)/%: $(EXERCISES)/%.cu $(NVCC_MADE)
+	$(build_cuda)
+
+$(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/tests/emulator/alu_generate
+	$(Q)$(BUILD)/tests/emulator/alu_generate $< >$@
+$(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator $(if $(filter %video_cases,$@),-DKEPT_ANSWERS=64)
+$(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
@@ -314,8 +327,9 @@ $(OLD_EMULATOR): $(FAST_EMULATOR)/libcuda.so.1
 	$(Q)ln -srf $(FAST_EMULATOR)/lib* $(@D)
 
 # The speed that is measured is the better one's.
-emulator_objects = $(if $(filter %/bench,$(1)),$(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)),$(EMULATOR_OBJECTS))
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@)
+emulator_objects = $(if $(filter %/bench,$(1)),$(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)),\
+  $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS)))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE)
 	@mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(if $(filter %/bench,$@),$(or $(FAST_LEVEL),x86-64-v2),x86-64-v2)) \
 	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm

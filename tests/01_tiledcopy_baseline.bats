@@ -1,17 +1,11 @@
 #!/usr/bin/env bats
 # Chapter 01: the programs print what an H200 printed, and the price of a tile can be read anywhere.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=01_tiledcopy_baseline
-}
+load helpers
 
-# Everything but the first line, which names the device, is equal to what was recorded on an H200.
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=01_tiledcopy_baseline
 }
 
 @test "tiledcopy_baseline prints what was recorded" { prints_what_was_recorded tiledcopy_baseline; }
@@ -41,7 +35,7 @@ run_price() { # SCRIPT
   # A folder that lacks cuobjdump and ncu, whatever this machine has.
   mkdir "$BATS_TEST_TMPDIR/bin"
   for tool in bash dirname column grep; do
-    path=$(command -v "$tool") && ln -s "$path" "$BATS_TEST_TMPDIR/bin/$tool"
+    ln -s "$(command -v "$tool")" "$BATS_TEST_TMPDIR/bin/$tool"
   done
   CUDA_HOME=/nonexistent PATH=$BATS_TEST_TMPDIR/bin run bash 01_tiledcopy_baseline/price.sh
   echo "$output"
@@ -98,3 +92,5 @@ END
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

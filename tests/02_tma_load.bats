@@ -2,16 +2,11 @@
 # Chapter 02: the programs print what an H200 printed, take other sizes, refuse what TMA refuses, and
 # the bounded wait ends a hang.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=02_tma_load
-}
+load helpers
 
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=02_tma_load
 }
 
 @test "tma_load prints what was recorded" { prints_what_was_recorded tma_load; }
@@ -90,3 +85,5 @@ prints_what_was_recorded() {
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

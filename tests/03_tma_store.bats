@@ -1,16 +1,11 @@
 #!/usr/bin/env bats
 # Chapter 03: the programs print what an H200 printed, the round trip's four tiles among it.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=03_tma_store
-}
+load helpers
 
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=03_tma_store
 }
 
 @test "tma_store prints what was recorded" { prints_what_was_recorded tma_store; }
@@ -38,3 +33,5 @@ prints_what_was_recorded() {
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

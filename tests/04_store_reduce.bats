@@ -2,17 +2,11 @@
 # Chapter 04: the programs print what an H200 printed, refuse bad arguments, and the pairs of
 # operation and type that the hardware refuses are refused.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=04_store_reduce
-}
+load helpers
 
-# Everything but the first line, which names the device, is equal to what was recorded on an H200.
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=04_store_reduce
 }
 
 @test "store_reduce prints what was recorded" { prints_what_was_recorded store_reduce; }
@@ -70,3 +64,5 @@ prints_what_was_recorded() {
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

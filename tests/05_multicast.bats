@@ -1,17 +1,11 @@
 #!/usr/bin/env bats
 # Chapter 05: the programs print what an H200 printed, and refuse bad arguments.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=05_multicast
-}
+load helpers
 
-# Everything but the first line, which names the device, is equal to what was recorded on an H200.
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=05_multicast
 }
 
 @test "multicast prints what was recorded" { prints_what_was_recorded multicast; }
@@ -32,3 +26,5 @@ prints_what_was_recorded() {
     [[ $output == *"usage: $name"* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

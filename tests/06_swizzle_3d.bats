@@ -2,17 +2,11 @@
 # Chapter 06: the programs print what an H200 printed, swizzle.h is plain C and does what it says,
 # and `where` answers and refuses.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=06_swizzle_3d
-}
+load helpers
 
-# Everything but the first line, which names the device, is equal to what was recorded on an H200.
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=06_swizzle_3d
 }
 
 where() { run common/run-program build/06_swizzle_3d/where "$@"; }
@@ -25,32 +19,7 @@ where() { run common/run-program build/06_swizzle_3d/where "$@"; }
 @test "boxes prints what was recorded" { prints_what_was_recorded boxes; }
 
 @test "swizzle.h: plain C, its own inverse, one place for each byte, the stated period" {
-  cat >"$BATS_TEST_TMPDIR/swizzle.c" <<'C'
-#include <stdio.h>
-#include "06_swizzle_3d/swizzle.h"
-int main(void) {
-  for (int mode = SWIZZLE_NONE; mode <= SWIZZLE_128B; mode++) {
-    static unsigned char taken[8192];
-    for (int i = 0; i < 8192; i++) taken[i] = 0;
-    uint32_t period = swizzle_alignment((SwizzleMode)mode);
-    for (uint32_t address = 0; address < 8192; address++) {
-      uint32_t place = swizzle_address((SwizzleMode)mode, address);
-      if (place >= 8192 || taken[place]++) return printf("mode %d: %u twice\n", mode, place), 1;
-      if (swizzle_address((SwizzleMode)mode, place) != address) return printf("no inverse\n"), 1;
-      if (place / 128 != address / 128 || place % 16 != address % 16) return printf("moved\n"), 1;
-      if (swizzle_address((SwizzleMode)mode, address + period) != place + period)
-        return printf("mode %d: period\n", mode), 1;
-    }
-  }
-  return swizzle_tile_address(SWIZZLE_128B, 1024, 3, 34, 128) == 1024 + 402 ? 0 : 1;
-}
-C
-  for compiler in cc clang; do
-    command -v $compiler >/dev/null || continue
-    $compiler -std=c11 -Wall -Wextra -Werror -I. -o "$BATS_TEST_TMPDIR/swizzle" \
-      "$BATS_TEST_TMPDIR/swizzle.c"
-    "$BATS_TEST_TMPDIR/swizzle"
-  done
+  build/tests/06_swizzle_3d/swizzle_in_c
 }
 
 @test "where: every mode, first and last cell" {
@@ -113,3 +82,5 @@ C
     [[ $output == *"emulator: swizzle-ignored: "* ]]
   done
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

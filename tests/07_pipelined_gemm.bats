@@ -2,17 +2,11 @@
 # Chapter 07: every rung gives the H200's bits (the recorded output holds checksums of C), bad
 # arguments are refused with a sentence, and the trace is a trace.
 
-setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  chapter=07_pipelined_gemm
-}
+load helpers
 
-# Everything but the first line, which names the device, is equal to what was recorded on an H200.
-prints_what_was_recorded() {
-  local name=$1
-  common/run-program "build/$chapter/$name" >"$BATS_TEST_TMPDIR/$name" || return 1
-  head -n 1 "$BATS_TEST_TMPDIR/$name" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$name") "tests/recorded/$chapter/$name.txt"
+setup() {
+  begin_test
+  chapter=07_pipelined_gemm
 }
 
 refused() {
@@ -103,3 +97,5 @@ PYTHON
   [ "$status" -eq 1 ]
   [[ $output == *"cannot write /no/such/folder/trace"* ]]
 }
+
+@test "each pitfall is reported by its rule, and with its fix it is silent" { try_pitfalls; }

@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # common/check.h, tile.h and element.h: what they print, and the exit codes.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   program=build/tests/common/verdicts
 }
 

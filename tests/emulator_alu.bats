@@ -4,38 +4,19 @@
 # (recorded/video_cases.bin), each at 4,096 operands. To record anew: alu_cases record
 # tests/emulator/recorded/alu_cases.bin on an H200; the same with video_cases.
 
-# Thousands of kernels take half a minute to compile: only when the cases have changed.
-build_cases() { # NAME OPTIONS: alu_cases of NAME.txt
-  local name=$1
-  shift
-  "$BUILT/alu_generate" "$ROOT/tests/emulator/$name.txt" >"$BATS_FILE_TMPDIR/$name.cu"
-  if ! cmp -s "$BATS_FILE_TMPDIR/$name.cu" "$BUILT/$name.cu" ||
-    [ "$ROOT/tests/emulator/alu_main.cuh" -nt "$BUILT/$name" ]; then
-    rm -f "$BUILT/$name"
-    cp "$BATS_FILE_TMPDIR/$name.cu" "$BUILT/$name.cu"
-  fi
-  [ -x "$BUILT/$name" ] ||
-    "${NVCC:-nvcc}" "$@" -I"$ROOT/tests/emulator" -gencode arch=compute_90a,code=compute_90a \
-      -cudart shared --no-compress -O3 ${SANITIZE:+-lasan} -o "$BUILT/$name" "$BUILT/$name.cu"
-}
+load helpers
 
-setup_file() {
-  ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-  export ROOT BUILT=$ROOT/build/tests/emulator
-  mkdir -p "$BUILT"
-  make --no-print-directory -C "$ROOT" emulator >&2
-  ${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -o "$BUILT/alu_generate" \
-    "$ROOT/tests/emulator/alu_generate.c"
-  build_cases alu_cases
-  build_cases video_cases -DKEPT_ANSWERS=64
-  export EMULATE=$ROOT/common/emulator/emulate
+setup() {
+  begin_test
+  built=build/tests/emulator
+  recorded=tests/emulator/recorded
 }
 
 bats_require_minimum_version 1.5.0
 
 @test "every arithmetic and memory instruction answers as the H200 did" {
-  run --separate-stderr "$EMULATE" "$BUILT/alu_cases" check \
-    "$ROOT/tests/emulator/recorded/alu_cases.bin"
+  run --separate-stderr common/emulator/emulate "$built/alu_cases" check \
+    "$recorded/alu_cases.bin"
   echo "$output"
   echo "$stderr"
   [ "$status" -eq 0 ]
@@ -44,8 +25,8 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "every video instruction answers as the H200 did" {
-  run --separate-stderr "$EMULATE" "$BUILT/video_cases" check \
-    "$ROOT/tests/emulator/recorded/video_cases.bin"
+  run --separate-stderr common/emulator/emulate "$built/video_cases" check \
+    "$recorded/video_cases.bin"
   echo "$output"
   echo "$stderr"
   [ "$status" -eq 0 ]
@@ -54,15 +35,15 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "a recording of other cases is refused" {
-  head -c 1000 "$ROOT/tests/emulator/recorded/alu_cases.bin" >"$BATS_TEST_TMPDIR/short.bin"
-  run "$EMULATE" "$BUILT/alu_cases" check "$BATS_TEST_TMPDIR/short.bin"
+  head -c 1000 "$recorded/alu_cases.bin" >"$BATS_TEST_TMPDIR/short.bin"
+  run common/emulator/emulate "$built/alu_cases" check "$BATS_TEST_TMPDIR/short.bin"
   [ "$status" -eq 1 ]
   [[ $output == *"the recording is not of these cases"* ]]
 }
 
 @test "alu_generate names a line without an instruction" {
   printf 'i ii\n' >"$BATS_TEST_TMPDIR/bad.txt"
-  run "$BUILT/alu_generate" "$BATS_TEST_TMPDIR/bad.txt"
+  run "$built/alu_generate" "$BATS_TEST_TMPDIR/bad.txt"
   [ "$status" -eq 2 ]
   [[ $output == *"no instruction in"* ]]
 }

@@ -2,8 +2,10 @@
 # Programs in the style of others (libcu++, public GEMMs) in every schedule: right results and an
 # empty stderr, for correct programs must not be accused.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   programs=build/tests/emulator
 }
 

@@ -2,8 +2,10 @@
 # Kernels and programs that misuse what they are given: nothing crashes the emulator, nothing reaches
 # the host's memory, and each misuse is named.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   hostile=build/tests/emulator/hostile
 }
 

@@ -2,8 +2,10 @@
 # The emulator's front end and machine: PTX as it may be written, what is refused and how, warps and
 # blocks as an H200 runs them, and results that do not depend on host threads.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   run_ptx=build/tests/emulator/run_ptx
 }
 
@@ -12,7 +14,8 @@ refused() {
   cat >"$BATS_TEST_TMPDIR/damaged.ptx"
   run "$run_ptx" "$BATS_TEST_TMPDIR/damaged.ptx"
   echo "$output"
-  [ "$status" -eq 1 ] && [[ $output == refused:*"$1"* ]]
+  [ "$status" -eq 1 ]
+  [[ $output == refused:*"$1"* ]]
 }
 
 @test "scopes, expressions, initialisers, branch tables, prototypes" {
@@ -141,13 +144,16 @@ EOF
 EOF
   run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" fine 1 1 buffer:u32:1
   echo "$output"
-  [ "$status" -eq 0 ] && [ "${lines[1]}" = "0: 7" ]
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 7" ]
   run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" caller 1 1
   echo "$output"
-  [ "$status" -eq 1 ] && [[ $output == *"helper: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
+  [ "$status" -eq 1 ]
+  [[ $output == *"helper: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
   run "$run_ptx" "$BATS_TEST_TMPDIR/partly.ptx" unreadable 1 1
   echo "$output"
-  [ "$status" -eq 1 ] && [[ $output == *"PTX line 11: "* ]]
+  [ "$status" -eq 1 ]
+  [[ $output == *"PTX line 11: "* ]]
 }
 
 @test "setmaxnreg: the warps of a warpgroup must agree" {
@@ -183,10 +189,12 @@ FIRST:
 EOF
   run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warp 1 256
   echo "$output"
-  [ "$status" -eq 0 ] && [[ $output == *"setmaxnreg-disagrees"*"warps (0 to 3)"* ]]
+  [ "$status" -eq 0 ]
+  [[ $output == *"setmaxnreg-disagrees"*"warps (0 to 3)"* ]]
   run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warpgroup 1 256
   echo "$output"
-  [ "$status" -eq 0 ] && [ "$output" = "error 0" ]
+  [ "$status" -eq 0 ]
+  [ "$output" = "error 0" ]
 }
 
 @test "vector registers, whole and by element; a range hides a part of an outer one" {
@@ -339,7 +347,8 @@ EOF
     EMULATOR_SCHEDULE=$schedule run "$run_ptx" "$BATS_TEST_TMPDIR/waits.ptx" reduce 2:2 64 \
       buffer:u32:2
     echo "$schedule: $output"
-    [ "$status" -eq 0 ] && [ "$output" = "error 0"$'\n'"0: 2016 2016" ]
+    [ "$status" -eq 0 ]
+    [ "$output" = "error 0"$'\n'"0: 2016 2016" ]
   done
   reduce_across "" >"$BATS_TEST_TMPDIR/hasty.ptx"
   for schedule in late early random:1; do

@@ -1,8 +1,11 @@
+#!/usr/bin/env bats
 # Recordings: what --record writes, and that it changes nothing else.
+
+load helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
-  cd "$BATS_TEST_DIRNAME/.." || exit
+  begin_test
   recording=$BATS_TEST_TMPDIR/recording.jsonl
   export EMULATOR_THREADS=1 # which block reports first depends on host threads otherwise
 }

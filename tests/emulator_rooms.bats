@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # The folders of the emulator: calls go in one direction.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   rooms=common/emulator/rooms
   sources=$BATS_TEST_TMPDIR/sources
   objects=$BATS_TEST_TMPDIR/objects

@@ -2,8 +2,10 @@
 # The runtime's answers to right and wrong calls, as an H200 gave them (driver 580.159,
 # CUDA 13.0, November 2026); the emulator's switches; relocatable device code.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   program=build/tests/emulator/runtime_calls
   recorded=tests/emulator/recorded
 }
@@ -22,7 +24,8 @@ emulate() { common/emulator/emulate "$@"; }
 @test "relocatable device code, the device's malloc and alloca" {
   run common/run-program build/tests/emulator/linked/linked
   echo "$output"
-  [ "$status" -eq 0 ] && [[ $output == *"PASS linked"* ]]
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS linked"* ]]
 }
 
 @test "faults are told at the next synchronisation and stick" {

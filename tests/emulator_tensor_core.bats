@@ -3,18 +3,19 @@
 # gives the bits that an H200 gave. TENSOR_CASES=all replays a million results of each form (half a
 # minute) where an ordinary run replays some tens of thousands.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   if [ "${TENSOR_CASES:-}" = all ]; then option=--all suffix=_all; else option='' suffix=''; fi
 }
 
 # Everything but the first line, which names the device; and nothing on stderr: no findings.
-prints_what_was_recorded() {
-  local name=$1
-  common/emulator/emulate "build/tests/emulator/$name" $option \
+gives_the_recorded_bits() { # NAME
+  common/emulator/emulate "build/tests/emulator/$1" $option \
     >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || return 1
   diff <(tail -n +2 "$BATS_TEST_TMPDIR/out") \
-    <(tail -n +2 "tests/emulator/recorded/$name$suffix.txt") || return 1
+    <(tail -n +2 "tests/emulator/recorded/$1$suffix.txt") || return 1
   diff /dev/null "$BATS_TEST_TMPDIR/err"
 }
 
@@ -31,17 +32,17 @@ prints_what_was_recorded() {
   [[ $output == *"cannot read /nowhere/wgmma_layouts.txt"* ]]
 }
 
-@test "mma.sync, ldmatrix, stmatrix, movmatrix" { prints_what_was_recorded mma_cases; }
+@test "mma.sync, ldmatrix, stmatrix, movmatrix" { gives_the_recorded_bits mma_cases; }
 
 @test "wmma: which lane holds what in every fragment, and every product" {
-  option='' suffix='' prints_what_was_recorded wmma_fragments
+  option='' suffix='' gives_the_recorded_bits wmma_fragments
 }
 
-@test "wgmma" { prints_what_was_recorded wgmma_cases; }
+@test "wgmma" { gives_the_recorded_bits wgmma_cases; }
 
 @test "wgmma that lands at once, or when chance wills" {
   for schedule in early random:1; do
-    EMULATOR_SCHEDULE=$schedule prints_what_was_recorded wgmma_cases
+    EMULATOR_SCHEDULE=$schedule gives_the_recorded_bits wgmma_cases
   done
 }
 
@@ -57,6 +58,7 @@ prints_what_was_recorded() {
   for schedule in late early random:7; do
     EMULATOR_SCHEDULE=$schedule run common/emulator/emulate build/tests/emulator/wmma_cases
     echo "$output"
-    [ "$status" -eq 0 ] && [ "$output" = "PASS wmma_cases: 14 products, st.async and red.async" ]
+    [ "$status" -eq 0 ]
+    [ "$output" = "PASS wmma_cases: 14 products, st.async and red.async" ]
   done
 }

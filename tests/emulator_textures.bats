@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # Textures, surfaces and arrays: what they return, and what is refused.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   cases=build/tests/emulator/texture_cases
 }
 

@@ -2,12 +2,12 @@
 # The emulator's asynchrony against what one NVIDIA H200 answered in November 2026 (recorded/): the
 # same programs, in every schedule. To record anew, run each program on an H200 and keep its output.
 
-setup_file() {
-  ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-  export ROOT RECORDED=$ROOT/tests/emulator/recorded PROGRAMS=$ROOT/build/tests/emulator
-  make --no-print-directory -C "$ROOT" emulator "$PROGRAMS"/{tma,mbarrier,replace,bulk}_cases \
-    "$PROGRAMS/async_faults" >&2
-  export EMULATE=$ROOT/common/emulator/emulate
+load helpers
+
+setup() {
+  begin_test
+  programs=build/tests/emulator
+  recorded=tests/emulator/recorded
 }
 
 # replays PROGRAM RECORDING: each must give the recorded lines, whatever lands when. The programs do
@@ -16,14 +16,14 @@ replays() {
   local schedule
   for schedule in late early random:1 random:20261121; do
     echo "schedule $schedule"
-    EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 120 "$EMULATE" "$PROGRAMS/$1" \
-      2>/dev/null | diff "$RECORDED/$1.txt" - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
+    EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 120 common/emulator/emulate "$programs/$1" \
+      2>/dev/null | diff "$recorded/$1.txt" - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
     [ ! -s "$BATS_TEST_TMPDIR/difference" ]
   done
 }
 
 @test "2,560 random tensor copies, reduces and im2col columns leave the recorded memory" {
-  [ "$(wc -l <"$RECORDED/tma_cases.txt")" -eq 2560 ]
+  [ "$(wc -l <"$recorded/tma_cases.txt")" -eq 2560 ]
   replays tma_cases
 }
 
@@ -38,9 +38,9 @@ replays() {
 @test "the checker has nothing to say about correct copies" {
   local schedule
   for schedule in late early random:2; do
-    run env EMULATOR_SCHEDULE=$schedule "$EMULATE" "$PROGRAMS/bulk_cases"
+    run env EMULATOR_SCHEDULE=$schedule common/emulator/emulate "$programs/bulk_cases"
     [ "$status" -eq 0 ]
-    diff "$RECORDED/bulk_cases.txt" - <<<"$output"
+    diff "$recorded/bulk_cases.txt" - <<<"$output"
   done
 }
 
@@ -53,7 +53,7 @@ replays() {
 }
 
 @test "a fault names value, rule and mend" {
-  EMULATOR_CHECK=off run "$EMULATE" "$PROGRAMS/async_faults" 17
+  EMULATOR_CHECK=off run common/emulator/emulate "$programs/async_faults" 17
   [[ $output == *"innermost coordinate 1 of elements of 1 bytes"*"multiple of 16 bytes"* ]]
   [[ $output == *"start the box at 0"* ]]
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # The Makefile's behaviour, as a person at the shell sees it.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   # The outer make must not leak its goals and flags into the ones tried here.
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
 }

@@ -1,82 +1,11 @@
 #!/usr/bin/env bats
-# Every pitfall is reported first by the rule that its header names, whatever the order in which
-# copies land; mended, it runs in silence. And the exercises that are made of them work.
-#
-# All on the emulator: what the H200 does with them, DEVICE=gpu make pitfalls compares.
+# What all pitfalls have in common (that each is reported is tested with its chapter), and the exercises
+# that are made of them.
+
+load helpers
 
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-}
-
-teardown() {
-  if [ -n "${saved_exercises:-}" ]; then
-    rm -rf build/exercises
-    [ ! -e "$saved_exercises" ] || mv "$saved_exercises" build/exercises
-  fi
-}
-
-# The rule that a run reports first, or "none", into `first`. One host thread: CTAs that run at the
-# same time would report in any order. Some 1,700 runs: no process more than each needs.
-first_report() { # PROGRAM SCHEDULE
-  local text
-  text=$(EMULATOR_SCHEDULE=$2 EMULATOR_THREADS=1 timeout -s KILL 60 "$1" 2>&1 >/dev/null)
-  first=none
-  if [[ $'\n'$text =~ $'\n'"emulator: "([a-z0-9-]+)": " ]]; then first=${BASH_REMATCH[1]}; fi
-}
-
-# Prints what is amiss with one pitfall; nothing when all is as it should be.
-try_pitfall() { # SOURCE
-  local chapter name program fixed rule schedule first code text
-  chapter=${1%%/*} name=$(basename "$1" .cu)
-  program=build/$chapter/pitfalls/$name fixed=build/$chapter/fixed/$name
-  rule=$(pitfall_field "$1" report)
-  export EMULATOR_CHECK
-  EMULATOR_CHECK=$(check_for "$1")
-  for schedule in late random:{1..20}; do
-    first_report "$program" "$schedule"
-    [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
-  done
-  for schedule in late random:{1..5}; do
-    text=$(EMULATOR_SCHEDULE=$schedule timeout -s KILL 60 "$fixed" 2>&1)
-    code=$?
-    if [ $code -ne 0 ] || [[ $text == *emulator:* ]] || [[ $text != *$'\n'"PASS $name: "* ]]; then
-      echo "$name mended, $schedule: exit code $code"$'\n'"$text"
-    fi
-  done
-}
-
-try_chapter() { # CHAPTER
-  local sources=("$1"/pitfalls/*.cu)
-  [ -e "${sources[0]}" ] || skip "no pitfalls"
-  source common/pitfall-fields
-  export -f first_report try_pitfall pitfall_field check_for
-  export LD_LIBRARY_PATH=$PWD/build/emulator
-  run xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [ -z "$output" ]
-}
-
-@test "01: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 01_tiledcopy_baseline
-}
-@test "02: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 02_tma_load
-}
-@test "03: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 03_tma_store
-}
-@test "04: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 04_store_reduce
-}
-@test "05: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 05_multicast
-}
-@test "06: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 06_swizzle_3d
-}
-@test "07: each pitfall is reported by its rule, and mended it is silent" {
-  try_chapter 07_pipelined_gemm
+  begin_test
 }
 
 @test "each pitfall has a header with an outcome, three hints and a diff" {
@@ -146,37 +75,52 @@ try_chapter() { # CHAPTER
   [ $shown -ge 7 ] # one of each chapter
 }
 
-@test "an exercise: given out, hinted at, refused, mended, followed by the next" {
-  saved_exercises=$BATS_TEST_TMPDIR/exercises
-  [ ! -e build/exercises ] || mv build/exercises "$saved_exercises"
-  local fix
-  fix=$(ls 03_tma_store/pitfalls/*.fix | head -n 1)
+# ---- Exercises, in a folder of the test's own ----
 
-  run make --no-print-directory exercise-03
+make_exercise() { # GOAL
+  export EXERCISES=$BATS_TEST_TMPDIR/exercises
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
+  run make --no-print-directory "$1"
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"your exercise: build/exercises/03_1.cu"* ]]
-  ! grep -q "^// pitfall\|^//   report" build/exercises/03_1.cu || false
+}
+
+@test "an exercise: given out, hinted at, refused, fixed, followed by the next" {
+  local number fix
+  fix=$(ls 03_tma_store/pitfalls/*.fix | head -n 1)
+  make_exercise exercise-03
+  [[ $output == *"your exercise: $EXERCISES/03_1.cu"* ]]
+  ! grep -q "^// pitfall\|^//   report" "$EXERCISES/03_1.cu" || false
 
   for number in 1 2 3; do
-    run make --no-print-directory hint-03
+    make_exercise hint-03
     [[ $output == *"hint $number of 3: "* ]]
   done
-  run make --no-print-directory hint-03
+  make_exercise hint-03
   [[ $output == *"that was the last hint"* ]]
 
-  run make --no-print-directory exercise-03
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [[ $output == *"not right yet: build/exercises/03_1.cu"* ]]
+  make_exercise exercise-03
+  [[ $output == *"not right yet: $EXERCISES/03_1.cu"* ]]
+  [[ $output != *jobserver* ]]
 
-  patch --silent build/exercises/03_1.cu "$fix"
-  run make --no-print-directory exercise-03
-  echo "$output"
-  [ "$status" -eq 0 ]
+  patch --silent "$EXERCISES/03_1.cu" "$fix"
+  make_exercise exercise-03
   [[ $output == *"right! The next one: make exercise-03"* ]]
 
-  run make --no-print-directory exercise-03
-  echo "$output"
-  [[ $output == *"your exercise: build/exercises/03_2.cu"* ]]
+  make_exercise exercise-03
+  [[ $output == *"your exercise: $EXERCISES/03_2.cu"* ]]
+}
+
+@test "a program that does nothing is no solution, nor one that only says PASS" {
+  make_exercise exercise-03
+  echo 'int main(void) { return 0; }' >"$EXERCISES/03_1.cu"
+  make_exercise exercise-03
+  [[ $output == *"it prints (>) something else than the program without the mistake (<):"* ]]
+  [[ $output == *"< PASS exercise_03_1: "* ]]
+  [[ $output == *"not right yet"* ]]
+  printf '#include <stdio.h>\nint main(void) { puts("device: mine\\nPASS exercise_03_1: it"); }\n' \
+    >"$EXERCISES/03_1.cu"
+  make_exercise exercise-03
+  [[ $output == *"not right yet"* ]]
+  [ ! -e "$EXERCISES/03_1.solved" ]
 }

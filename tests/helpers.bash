@@ -1,0 +1,67 @@
+# helpers.bash: what every test file loads.
+
+# The first thing in every setup(): into the repository's folder, with a folder for the test. A bats
+# before 1.8 sets no BATS_TEST_TMPDIR, and tests would write to and delete from "/" and "".
+begin_test() {
+  if [ ! -d "${BATS_TEST_TMPDIR:-}" ]; then
+    echo "BATS_TEST_TMPDIR is '${BATS_TEST_TMPDIR:-}', which is no folder: these tests need bats 1.8 or" \
+      "newer. make check finds one or fetches it." >&2
+    exit 1
+  fi
+  cd "$BATS_TEST_DIRNAME/.." || exit 1
+}
+
+# Everything but the first line, which names the device, is equal to what was recorded on an H200.
+prints_what_was_recorded() { # NAME, a program of $chapter
+  common/run-program "build/$chapter/$1" >"$BATS_TEST_TMPDIR/$1" || return 1
+  head -n 1 "$BATS_TEST_TMPDIR/$1" | grep -q '^device: ' || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "tests/recorded/$chapter/$1.txt"
+}
+
+# ---- Pitfalls ----
+
+# Puts the rule that a run reports first, or "none", into `first`. One host thread: blocks that run at the
+# same time would report in any order. There are some 1,700 runs, so none starts a process too many.
+first_report() { # PROGRAM SCHEDULE
+  local text
+  text=$(EMULATOR_SCHEDULE=$2 EMULATOR_THREADS=1 timeout -s KILL 60 "$1" 2>&1 >/dev/null)
+  first=none
+  if [[ $'\n'$text =~ $'\n'"emulator: "([a-z0-9-]+)": " ]]; then first=${BASH_REMATCH[1]}; fi
+}
+
+# Prints what is amiss with one pitfall; nothing when all is as it should be.
+try_pitfall() { # SOURCE
+  local chapter name program fixed rule schedule first code text
+  chapter=${1%%/*} name=$(basename "$1" .cu)
+  program=build/$chapter/pitfalls/$name fixed=build/$chapter/fixed/$name
+  rule=$(pitfall_field "$1" report)
+  export EMULATOR_CHECK
+  EMULATOR_CHECK=$(check_for "$1")
+  for schedule in late random:{1..20}; do
+    first_report "$program" "$schedule"
+    [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
+  done
+  for schedule in late random:{1..5}; do
+    text=$(EMULATOR_SCHEDULE=$schedule timeout -s KILL 60 "$fixed" 2>&1)
+    code=$?
+    if [ $code -ne 0 ] || [[ $text == *emulator:* ]] || [[ $text != *$'\n'"PASS $name: "* ]]; then
+      echo "$name fixed, $schedule: exit code $code"$'\n'"$text"
+    fi
+  done
+}
+
+# Every pitfall of $chapter is reported first by the rule that its header names, whatever the order in
+# which copies land, and with its fix it runs in silence. All on the emulator: what the H200 does with
+# them, DEVICE=gpu make pitfalls compares.
+try_pitfalls() {
+  local sources=("$chapter"/pitfalls/*.cu)
+  [ -e "${sources[0]}" ] || skip "no pitfalls"
+  source common/pitfall-fields
+  export -f first_report try_pitfall pitfall_field check_for
+  export LD_LIBRARY_PATH=$PWD/build/emulator
+  run xargs -P 2 -I SOURCE bash -c 'try_pitfall SOURCE' < <(printf '%s\n' "${sources[@]}")
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+

@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# The tests themselves: each assertion can fail, and none runs without a folder of its own.
+
+load helpers
+
+setup() {
+  begin_test
+}
+
+# Not as a here-document: bats would take its lines for tests of this file.
+write_test() { # LINES...
+  printf '%s\n' 'load helpers' 'setup() {' '  begin_test' '}' "@test \"one\" {" "$@" '}' \
+    >"$BATS_TEST_TMPDIR/one.bats"
+  cp tests/helpers.bash "$BATS_TEST_TMPDIR/"
+}
+
+@test "every assertion of every test can fail" {
+  run tests/lint_tests tests/*.bats
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "assertions that cannot fail are refused, with file and line" {
+  local line
+  for line in '[ "$status" -eq 0 ] && [ "$output" = 7 ]' '[ 1 -eq 1 ] && [[ $output == *x* ]]' \
+    '! grep -q x file' 'diff a b && diff c d'; do
+    write_test "  $line" "  true"
+    run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"one.bats:6: "*"never fails the test"* ]]
+  done
+}
+
+@test "conditions, here-documents and quoted text are no assertions" {
+  write_test '  if [ a ] && [ b ]; then true; fi' '  [[ $output == "a && b" ]]' '  ! false || false' \
+    "  cat <<'END'" 'a && b' 'END' "  awk '" '    a && b { print }' "  '" '  x=$(cd / && pwd)'
+  run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "a setup() that does not call begin_test is refused" {
+  printf '%s\n' 'setup() {' '  cd ..' '}' >"$BATS_TEST_TMPDIR/one.bats"
+  run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"no setup() that calls begin_test"* ]]
+}
+
+@test "with a bats that sets no BATS_TEST_TMPDIR a test stops before it does anything" {
+  run bash -c 'BATS_TEST_TMPDIR=; source tests/helpers.bash; begin_test; touch '"$BATS_TEST_TMPDIR/went_on"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"these tests need bats 1.8 or newer"* ]]
+  [ ! -e "$BATS_TEST_TMPDIR/went_on" ]
+}
+
+@test "wrong arguments of lint_tests print its usage" {
+  run tests/lint_tests
+  [ "$status" -eq 2 ]
+  [[ $output == *"usage: lint_tests"* ]]
+}
