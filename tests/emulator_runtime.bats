@@ -84,7 +84,7 @@ emulate() { common/emulator/emulate "$@"; }
   # With several host threads another block may come first.
   EMULATOR_THREADS=1 run emulate $pitfall
   [ "$status" -eq 3 ]
-  [[ $output == *"emulator: missing-proxy-fence: kernel fill, block (0,0,0), thread 0"* ]]
+  [[ $output == *"emulator: missing-proxy-fence: error in kernel fill, block (0,0,0), thread 0"* ]]
   [[ $output == *"emulator: 1 finding"* ]]
   EMULATOR_CHECK=off run emulate $pitfall
   [ "$status" -eq 0 ]

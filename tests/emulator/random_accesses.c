@@ -292,7 +292,7 @@ static bool check_reports(const char *reports, const bool *line_races, int *foun
   static const char rule[] = "emulator: shared-race: ", place[] = "PTX line ";
   *found = 0;
   for (const char *at = reports; (at = strstr(at, "emulator: ")); at++) {
-    if (strstr(at, " finding") && !strstr(at, ": kernel")) break; /* the count at the end */
+    if (strstr(at, " finding") && !strstr(at, " in kernel ")) break; /* the count at the end */
     const char *line = strstr(at, place);
     if (strncmp(at, rule, sizeof rule - 1) != 0 || !line) {
       printf("something other than a race is reported: %.60s\n", at);

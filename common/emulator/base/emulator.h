@@ -212,8 +212,10 @@ typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
 typedef struct {
   Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
   uint64_t seed;
-  bool check;              /* EMULATOR_CHECK=on|off|layout */
-  bool check_layout;       /* layout: on, and check_layout.c too */
+  bool check;              /* EMULATOR_CHECK=on|off|errors|strict|layout: false for off alone */
+  bool check_errors_only;  /* errors: strict findings are left out */
+  bool check_strict;       /* strict: exit code 3 for strict findings too */
+  bool check_layout;       /* layout: strict, and check_layout.c too */
   bool fast_math;          /* EMULATOR_MATH=exact|fast */
   uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
   int threads;             /* EMULATOR_THREADS: host threads, default all cores */
@@ -281,8 +283,9 @@ Cta *shared_address_cta(const Warp *warp, uint32_t shared_address);
  * `error` (a cudaError_t: 700 illegal address, 702 time-out, 710 assert, 715 illegal instruction,
  * 716 misaligned address, 719 launch failure) and prints, on stderr: rule, kernel, block, threads
  * of the mask, source line, PTX line, message. Only the first fault of a launch is printed.
- * finding: what the hardware would not say (the checker). Printed once for each rule and
- * instruction; the launch goes on. `rule` is a short fixed name such as "missing-proxy-fence". */
+ * finding: what the hardware would not say (the checker). The launch goes on. Findings of one cause
+ * are printed once and counted (findings.c). `rule` is a short fixed name such as
+ * "missing-proxy-fence". */
 StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,

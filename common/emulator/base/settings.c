@@ -94,14 +94,24 @@ static void read_recording(void) {
   values.record_limit *= 1000000;
 }
 
+static void read_check(const char *text) {
+  static const char *const choices[] = {"on", "off", "errors", "strict", "layout"};
+  size_t choice = 0, count = sizeof choices / sizeof *choices;
+  while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
+  if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict or layout");
+  values.check = strcmp(text, "off") != 0;
+  values.check_errors_only = !strcmp(text, "errors");
+  values.check_layout = !strcmp(text, "layout");
+  values.check_strict = values.check_layout || !strcmp(text, "strict");
+}
+
 static void read_all(void) {
   values.schedule = SCHEDULE_LATE;
+  values.check = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv("EMULATOR_CHECK");
-  values.check_layout = text && !strcmp(text, "layout");
-  values.check =
-      values.check_layout || read_choice("EMULATOR_CHECK", "on", "off", true, "on, off or layout");
+  if (text) read_check(text);
   values.fast_math = read_choice("EMULATOR_MATH", "fast", "exact", false, "exact or fast");
   /* About a minute of a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;

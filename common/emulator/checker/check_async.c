@@ -146,10 +146,6 @@ void check_async_release(AsyncCheck *operation) {
   if (operation) operation->released = true;
 }
 
-void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
-  (void)warp, (void)in, (void)exiting;
-}
-
 /* A store that was issued and never waited for, at the end of its CTA. */
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   const struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];

@@ -163,6 +163,8 @@ void order_begin(ClusterCheck *check) {
   memset(check->cluster_arriving, 0, sizeof check->cluster_arriving);
   memset(check->cluster_leaving, 0, sizeof check->cluster_leaving);
   memset(check->leaving_seen, 0, sizeof check->leaving_seen);
+  memset(check->exits, 0, check->agents * sizeof *check->exits);
+  memset(check->exited_before, 0, check->agents * sizeof *check->exited_before);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   memset(check->cluster_waited, 0, sizeof check->cluster_waited);
   for (uint32_t i = 0; i < check->barrier_count; i++) {
@@ -181,6 +183,9 @@ void order_begin(ClusterCheck *check) {
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
     memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
+    check->ctas[rank].exited_warps = 0;
+    memset(check->ctas[rank].arrived_warps, 0, sizeof check->ctas[rank].arrived_warps);
+    memset(check->ctas[rank].left_warps, 0, sizeof check->ctas[rank].left_warps);
     check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
     check->ctas[rank].idle_wait = NULL;
   }
@@ -266,13 +271,17 @@ void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, L
   (void)in, (void)mask;
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
-  order_release(check, agent_of(warp), &check->ctas[warp->cta->rank].arriving[barrier]);
+  struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  order_release(check, agent_of(warp), &notes->arriving[barrier]);
+  notes->arrived_warps[barrier] |= 1u << warp->index;
 }
 
-void check_barrier_complete(Cta *cta, uint32_t barrier) {
+void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = cta->cluster->check;
   struct CtaCheck *notes = &check->ctas[cta->rank];
+  notes->left_warps[barrier] = of_all ? notes->exited_warps & ~notes->arrived_warps[barrier] : 0;
+  notes->arrived_warps[barrier] = 0;
   swap(&notes->arriving[barrier], &notes->passed[barrier]);
   forget(&notes->arriving[barrier], check->width);
 }
@@ -281,7 +290,17 @@ void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, Lan
   (void)in, (void)mask;
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
-  order_acquire(check, agent_of(warp), &check->ctas[warp->cta->rank].passed[barrier]);
+  const struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  uint32_t agent = agent_of(warp);
+  order_acquire(check, agent, &notes->passed[barrier]);
+  check->exited_before[agent] |= notes->left_warps[barrier];
+}
+
+void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
+  if (warp->lanes & ~(warp->exited | exiting)) return;
+  ClusterCheck *check = check_of(warp);
+  check->exits[agent_of(warp)] = in;
+  check->ctas[warp->cta->rank].exited_warps |= 1u << warp->index;
 }
 
 /* A warp that has passed may arrive for the next round while a slow one still has to look at this
@@ -470,7 +489,8 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
             "%u of the %s) may not be visible to it yet.\n"
             "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, "
-            "in the thread that called it.",
+            "in the thread that called it. With a cuda::barrier that is "
+            "cuda::ptx::fence_mbarrier_init behind init().",
             SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->fenced = true;
   }

@@ -252,12 +252,36 @@ static bool check_after_operation(AccessNow *now, const Entry *entry) {
   return false;
 }
 
-static const char *barrier_between(const AccessNow *now, const Entry *entry) {
-  uint32_t warps = now->check->warps_per_cta;
-  return entry->agent / warps == now->agent / warps
-             ? "Put __syncthreads() (or a barrier that both take part in) between them."
-             : "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an "
-               "mbarrier that the other CTA arrives on.";
+static Warp *warp_of(const AccessNow *now, uint32_t agent) {
+  uint32_t per_cta = now->check->warps_per_cta;
+  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
+/* What to do when nothing orders this access behind that of another agent. */
+static const char *advise_order(const AccessNow *now, const Entry *entry, char *text, size_t room) {
+  const ClusterCheck *check = now->check;
+  uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
+  if (entry->agent / warps != now->agent / warps)
+    return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
+           "that the other CTA arrives on.";
+  if (!order_exited_before(check, now->agent, entry->agent))
+    return "Put __syncthreads() (or a barrier that both take part in) between them.";
+  char where[128];
+  past_describe_place(check->exits[entry->agent], where, sizeof where);
+  LaneMask lanes = warp_of(now, entry->agent)->lanes;
+  snprintf(text, room,
+           "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
+           "waits only for threads that have not exited, and no document says that it also orders "
+           "what those did before.\n"
+           "Return behind the barrier, so that all threads take part in it.",
+           first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where);
+  return text;
+}
+
+/* The rule that two ordinary accesses break which nothing orders. */
+static const char *race_rule(const AccessNow *now, const Entry *entry) {
+  return order_exited_before(now->check, now->agent, entry->agent) ? "exited-before-barrier"
+                                                                   : "shared-race";
 }
 
 static bool check_after_write(const AccessNow *now, const Entry *entry) {
@@ -268,7 +292,7 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
   if (seen && !asynchronous) return true;
   if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
   if (now->operation && is_generic(now->operation) && seen) return true;
-  char place[TEXT], who[64], where[128];
+  char place[TEXT], who[64], where[128], advice[2 * TEXT];
   bytes_place(now, place, sizeof place);
   int lane = check->ctas[now->rank].writers[now->word] % LANES;
   describe_agent(check, entry->agent, lane, who, sizeof who);
@@ -283,9 +307,9 @@ static bool check_after_write(const AccessNow *now, const Entry *entry) {
         verb(now), place, who, where,
         now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
-    REPORT(now, asynchronous ? "copy-not-ordered" : "shared-race",
+    REPORT(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry),
            "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
-           barrier_between(now, entry));
+           advise_order(now, entry, advice, sizeof advice));
   }
   return false;
 }
@@ -304,11 +328,6 @@ static void report_unwritten(Warp *warp, const Instruction *in, uint32_t word) {
       "reads shared memory at offset 0x%x, which nothing has written.\n"
       "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
       word * 4);
-}
-
-static Warp *warp_of(const AccessNow *now, uint32_t agent) {
-  uint32_t per_cta = now->check->warps_per_cta;
-  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
 }
 
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
@@ -341,16 +360,16 @@ static bool check_after_read(const AccessNow *now, const Entry *entry) {
     report_not_landed(&reader, now->operation, "reads");
     return false;
   }
-  char place[TEXT], who[64], where[128];
+  char place[TEXT], who[64], where[128], advice[2 * TEXT];
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
-  REPORT(now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : "shared-race",
+  REPORT(now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
          "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
          now->kind == ENTRY_ASYNC_WRITE
              ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
                "for, or __syncthreads) before the next copy is issued."
-             : barrier_between(now, entry));
+             : advise_order(now, entry, advice, sizeof advice));
   return false;
 }
 

@@ -192,6 +192,9 @@ struct CtaCheck {
   const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
   uint32_t idle_thread;
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
+  uint32_t exited_warps; /* a bit for each warp; the same of those below */
+  uint32_t arrived_warps[NAMED_BARRIERS],
+      left_warps[NAMED_BARRIERS]; /* left: before the last round */
 };
 
 typedef struct {
@@ -212,12 +215,16 @@ struct ClusterCheck {
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_room;
   size_t vectors_used;
-  Clock *clocks;        /* of each agent */
-  uint32_t now, start;  /* the time; when this cluster began */
-  uint32_t *own;        /* clock of each agent */
-  uint32_t *epoch;      /* of each agent: when it began */
-  uint32_t *safe;       /* of each agent: in this epoch it knows all written until then */
-  uint32_t *safe_found; /* the epoch in which that was found out */
+  Clock *clocks;             /* of each agent */
+  uint32_t now, start;       /* the time; when this cluster began */
+  uint32_t *own;             /* clock of each agent */
+  uint32_t *epoch;           /* of each agent: when it began */
+  uint32_t *safe;            /* of each agent: in this epoch it knows all written until then */
+  uint32_t *safe_found;      /* the epoch in which that was found out */
+  const Instruction **exits; /* of each agent: where its last threads exited; NULL: not yet */
+  /* Of each agent: warps of its CTA, a bit each, that had exited when a barrier was complete which
+   * this agent has waited for and they have not arrived at. */
+  uint32_t *exited_before;
   uint32_t *last_read, *last_write; /* of each agent, in whole pieces: its last access; 0: none */
   /* The same: the clock that it last told others of, and the one before; its first write since
    * then, UINT32_MAX: none. */
@@ -331,6 +338,13 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
  * it knew of already? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
                           uint32_t *next);
+
+/* Did all threads of `other` exit before a barrier of the CTA that the agent has waited for? Then
+ * that barrier did not wait for them. */
+static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent, uint32_t other) {
+  uint32_t warps = check->warps_per_cta;
+  return agent / warps == other / warps && (check->exited_before[agent] >> other % warps & 1);
+}
 
 /* check_exit.c */
 /* Has no warp of the CTA waited for the last load that came to this barrier? */

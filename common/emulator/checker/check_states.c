@@ -300,6 +300,8 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->memos = calloc(MEMOS, sizeof *check->memos);
   check->own = calloc(agents, sizeof *check->own);
   check->epoch = calloc(agents, sizeof *check->epoch);
+  check->exits = calloc(agents, sizeof *check->exits);
+  check->exited_before = calloc(agents, sizeof *check->exited_before);
   check->safe = calloc(agents, sizeof *check->safe);
   check->safe_found = calloc(agents, sizeof *check->safe_found);
   check->last_read = new_pieces(agents);
@@ -310,8 +312,9 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   }
   check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
   check->places = calloc(PLACES, sizeof *check->places);
-  if (!check->own || !check->epoch || !check->safe || !check->safe_found || !check->last_read ||
-      !check->last_write || !check->times || !check->places) {
+  if (!check->exits || !check->exited_before || !check->own || !check->epoch || !check->safe ||
+      !check->safe_found || !check->last_read || !check->last_write || !check->times ||
+      !check->places) {
     abort();
   }
   if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||

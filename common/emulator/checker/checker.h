@@ -31,7 +31,8 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
 /* Orders. */
 void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask);
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
-void check_barrier_complete(Cta *cta, uint32_t barrier); /* all have arrived; waiters go on */
+/* All have arrived and waiters go on. of_all: it names no number of threads. */
+void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);
 void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 /* barrier.cluster: `round` counts its uses; a wait is for the round in which its thread arrived. */
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);

@@ -69,10 +69,16 @@ bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement, Inst
 }
 
 /* ---- Ends ---- */
+/* Compilers end a kernel in one place: the branch that leads there stands for the return. */
+static const Instruction *where_returned(Warp *warp, const Instruction *in) {
+  const Group *group = current_group(warp);
+  return group->place == place_of(warp, in) ? &group->function->code[group->jumped_from] : in;
+}
+
 static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
-  if (settings()->check) check_warp_exit(warp, in, mask);
+  if (settings()->check) check_warp_exit(warp, where_returned(warp, in), mask);
   if (warp->cta->cluster->recorder) record_exit(warp, in, mask);
   warp->exited |= mask;
   if (mask == group->mask) {

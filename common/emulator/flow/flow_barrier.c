@@ -25,6 +25,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   bool full = barrier->expected ? barrier->arrived >= barrier->expected
                                 : barrier->live_arrived >= barriers->live_threads;
   if (!full || barrier->arrived == 0) return false;
+  bool of_all = barrier->expected == 0;
   barrier->generation++;
   barrier->result_count = barrier->count_of_true;
   barrier->result_contributed = barrier->contributed;
@@ -33,7 +34,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   memset(barrier->warp_arrived, 0, sizeof barrier->warp_arrived);
   barriers->busy &= ~(1u << number);
   cluster_changed(cta->cluster);
-  if (settings()->check) check_barrier_complete(cta, number);
+  if (settings()->check) check_barrier_complete(cta, number, of_all);
   return true;
 }
 

@@ -47,10 +47,12 @@ void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
   if (mask != group->mask) {
     Group *jumping = split_group(flow, mask);
     jumping->place = target;
+    jumping->jumped_from = from;
     group = current_group(warp);
     group->place = from + 1;
     return;
   }
   group->place = target;
+  group->jumped_from = from;
   be_fair(flow, group, target <= from);
 }

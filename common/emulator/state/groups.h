@@ -35,6 +35,7 @@ typedef enum {
 typedef struct {
   LaneMask mask;
   uint32_t place;
+  uint32_t jumped_from; /* its last jump, which led to `place` if it has not gone on since */
   const Function *function;
   Frame *frame;
   uint64_t seen;

@@ -1,0 +1,204 @@
+/* findings.c: which findings are alike, how grave they are, and what is said of them at the end.
+ *
+ * One mistake often shows in many places: in every copy of an unrolled loop, in every thread, block
+ * and instance of a template. The first is printed in full when it happens. The others are counted,
+ * and the end of the program says how many there were and where. */
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/report.h"
+
+enum {
+  FINDINGS_KEPT = 256,
+  INSTRUCTIONS_KEPT = 64, /* of each finding */
+  CAUSE_TEXT = 320,       /* characters of a cause that are compared */
+  PLACE_TEXT = 256,
+  EXIT_FINDINGS = 3
+};
+
+typedef struct {
+  const char *rule;
+  char place[PLACE_TEXT]; /* "saxpy.cu:12", or the kernel's name when the line is not known */
+  bool line_known;
+  char other[PLACE_TEXT]; /* the line of the other access, where two collide */
+  char cause[CAUSE_TEXT];
+  const Instruction *instructions[INSTRUCTIONS_KEPT]; /* their module may have been unloaded */
+  uint32_t ptx_lines[INSTRUCTIONS_KEPT];
+  int instruction_count;
+  bool more_instructions, several_blocks;
+  uint64_t block; /* the first one's number */
+  long count;
+  uint32_t least, most; /* offsets in shared memory that the messages name; most 0: none */
+} Finding;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Finding findings[FINDINGS_KEPT];
+static int finding_count;
+
+/* ---- Grades ---- */
+
+/* CHECKS.md says why. */
+static const char *const STRICT_RULES[] = {
+    "exit-before-store-read", "exit-with-copy-in-flight", "exited-before-barrier",
+    "matrix-descriptor-bits", "mbarrier-after-inval",     "mbarrier-init-not-fenced",
+    "missing-wgmma-fence",    "read-before-written",      "store-never-committed",
+    "swizzle-ignored",        "wait-in-another-thread",   "wgmma-registers-in-flight",
+};
+
+Grade finding_grade(const char *rule) {
+  for (size_t i = 0; i < sizeof STRICT_RULES / sizeof *STRICT_RULES; i++)
+    if (!strcmp(rule, STRICT_RULES[i])) return GRADE_STRICT;
+  return GRADE_ERROR;
+}
+
+/* ---- Which are alike ---- */
+
+static bool follows(const char *text, const char *at, const char *word) {
+  size_t length = strlen(word);
+  return (size_t)(at - text) >= length && !strncmp(at - length, word, length);
+}
+
+/* The message without the numbers that differ from one repetition to the next: addresses, threads,
+ * phases, lines of PTX. Lines of the source stay. */
+static void read_cause(const char *message, char *cause) {
+  size_t used = 0;
+  for (const char *at = message; *at && used < CAUSE_TEXT - 1;) {
+    bool starts = isdigit((unsigned char)*at) && (at == message || !isalnum((unsigned char)at[-1]));
+    bool source = follows(message, at, ":") ||
+                  (follows(message, at, "line ") && !follows(message, at, "PTX line "));
+    if (!starts || source) {
+      cause[used++] = *at++;
+      while (source && isdigit((unsigned char)*at) && used < CAUSE_TEXT - 1) cause[used++] = *at++;
+      continue;
+    }
+    while (isxdigit((unsigned char)*at) || *at == 'x') at++;
+  }
+  cause[used] = '\0';
+}
+
+/* "report.cu:12" of "written by thread 3 at report.cu:12, and nothing orders the two". */
+static void read_other(const char *message, char *other) {
+  const char *end = strstr(message, ", and nothing orders the two");
+  const char *start = end;
+  while (start && start > message && start[-1] != ' ') start--;
+  if (start) snprintf(other, PLACE_TEXT, "%.*s", (int)(end - start), start);
+}
+
+static void note_offset(Finding *finding, const char *message) {
+  static const char words[] = "shared memory at offset 0x";
+  const char *at = strstr(message, words);
+  if (!at) return;
+  uint32_t offset = (uint32_t)strtoul(at + sizeof words - 1, NULL, 16);
+  if (finding->most == 0 || offset < finding->least) finding->least = offset;
+  if (offset > finding->most) finding->most = offset;
+}
+
+static bool has_instruction(const Finding *finding, const Instruction *in) {
+  for (int i = 0; i < finding->instruction_count; i++)
+    if (finding->instructions[i] == in && finding->ptx_lines[i] == in->line) return true;
+  return false;
+}
+
+static Finding *find_like(const Finding *wanted, const Instruction *in) {
+  for (int i = 0; i < finding_count; i++) {
+    Finding *each = &findings[i];
+    if (strcmp(each->rule, wanted->rule) != 0) continue;
+    if (has_instruction(each, in)) return each;
+    /* Of two that collide, now the one comes first and now the other. */
+    if (each->line_known && wanted->line_known && *each->other &&
+        !strcmp(each->place, wanted->other) && !strcmp(each->other, wanted->place))
+      return each;
+    if (each->line_known == wanted->line_known && !strcmp(each->place, wanted->place) &&
+        !strcmp(each->cause, wanted->cause))
+      return each;
+  }
+  return NULL;
+}
+
+/* ---- The end ---- */
+
+static void describe_repetitions(Report *report, const Finding *finding) {
+  report_add(report, "  %s %s %s: %ld times", finding->rule, finding->line_known ? "at" : "in",
+             finding->place, finding->count);
+  if (finding->several_blocks) report_add(report, ", in several blocks");
+  int instructions = finding->instruction_count;
+  if (instructions > 1) {
+    uint32_t first = UINT32_MAX, last = 0;
+    for (int i = 0; i < instructions; i++) {
+      uint32_t line = finding->ptx_lines[i];
+      first = line < first ? line : first;
+      last = line > last ? line : last;
+    }
+    report_add(report, ", by %s%d instructions (PTX lines %u to %u)",
+               finding->more_instructions ? "more than " : "", instructions, first, last);
+  }
+  if (finding->most > finding->least)
+    report_add(report, ", at offsets 0x%x to 0x%x of shared memory", finding->least, finding->most);
+  report_add(report, "\n");
+}
+
+/* A program that the checker has found an error in must not look right to whoever reads its exit
+ * code: PASS with a missing fence is the very bug that waits for another day. */
+static void end_with_findings(int status, void *unused) {
+  (void)unused;
+  int errors = 0;
+  Report report = {.used = 0};
+  for (int i = 0; i < finding_count; i++) errors += finding_grade(findings[i].rule) == GRADE_ERROR;
+  int strict = finding_count - errors;
+  report_add(&report, "emulator: %d finding%s (", finding_count, finding_count == 1 ? "" : "s");
+  if (errors) report_add(&report, "%d error%s", errors, errors == 1 ? "" : "s");
+  if (strict) report_add(&report, "%s%d strict", errors ? ", " : "", strict);
+  report_add(&report, ")\n");
+  for (int i = 0; i < finding_count; i++)
+    if (findings[i].count > 1) describe_repetitions(&report, &findings[i]);
+  report_write(&report);
+  if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
+}
+
+static uint64_t block_number(const Warp *warp) {
+  const Index3 *index = &warp->cta->index;
+  return (uint64_t)index->z << 48 ^ (uint64_t)index->y << 32 ^ index->x;
+}
+
+static Finding *new_finding(const Finding *wanted, const Warp *warp) {
+  if (finding_count == FINDINGS_KEPT) return NULL;
+  if (finding_count == 0) on_exit(end_with_findings, NULL);
+  Finding *made = &findings[finding_count++];
+  *made = *wanted;
+  made->block = block_number(warp);
+  return made;
+}
+
+static bool note(const Warp *warp, const Instruction *in, const char *rule, const char *message) {
+  Finding wanted = {.rule = rule, .line_known = in->source_line && in->source_file};
+  if (wanted.line_known)
+    snprintf(wanted.place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
+  else
+    report_kernel_name(warp->cta->cluster->launch->traits->name, wanted.place, PLACE_TEXT);
+  read_cause(message, wanted.cause);
+  read_other(message, wanted.other);
+  Finding *known = find_like(&wanted, in);
+  bool fresh = !known;
+  if (fresh) known = new_finding(&wanted, warp);
+  if (!known) return false;
+  known->count++;
+  known->several_blocks |= known->block != block_number(warp);
+  note_offset(known, message);
+  if (has_instruction(known, in)) return fresh;
+  known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
+  if (known->more_instructions) return fresh;
+  known->ptx_lines[known->instruction_count] = in->line;
+  known->instructions[known->instruction_count++] = in;
+  return fresh;
+}
+
+bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
+                    const char *message) {
+  pthread_mutex_lock(&lock);
+  bool fresh = note(warp, in, rule, message);
+  pthread_mutex_unlock(&lock);
+  return fresh;
+}

@@ -1,0 +1,104 @@
+/* kernel_name.c: kernels in reports appear under the names that their authors gave them.
+ *
+ * The demangler is the C++ library's own if the program has it or the machine can load it. Without
+ * one, the name is read by hand as far as that is easy. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/report.h"
+
+enum { NAME_MOST = 80 /* characters; longer template arguments would fill the screen */ };
+
+typedef char *Demangle(const char *symbol, char *buffer, size_t *bytes, int *status);
+static Demangle *demangle;
+static pthread_once_t searched = PTHREAD_ONCE_INIT;
+
+static void find_demangler(void) {
+  void *found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+  void *library = found ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+  if (library) found = dlsym(library, "__cxa_demangle");
+  memcpy(&demangle, &found, sizeof demangle);
+}
+
+/* nvcc renames what is static: __nv_static_27__14_saxpy_cpp1_ii_7126c51d_name, where 27 is the
+ * length of the part between its underscore and the one before the name. */
+static const char *without_static_prefix(const char *symbol) {
+  static const char prefix[] = "__nv_static_";
+  if (strncmp(symbol, prefix, sizeof prefix - 1) != 0) return symbol;
+  char *rest;
+  unsigned long length = strtoul(symbol + sizeof prefix - 1, &rest, 10);
+  if (*rest != '_' || length >= strlen(rest + 1)) return symbol;
+  const char *name = rest + 1 + length;
+  return name[0] == '_' && name[1] ? name + 1 : symbol;
+}
+
+/* The name within "void space::name<int, 4>(int*)": from behind the return type to the parameters.
+ */
+static void cut_to_name(const char *full, const char **first, size_t *length) {
+  static const char unnamed[] = "(anonymous namespace)";
+  const char *start = full, *at = full;
+  for (int depth = 0; *at; at++) {
+    if (depth == 0 && !strncmp(at, unnamed, sizeof unnamed - 1)) {
+      at += sizeof unnamed - 2;
+      continue;
+    }
+    if (*at == '<') depth++;
+    if (*at == '>' && depth > 0) depth--;
+    if (depth > 0) continue;
+    if (*at == ' ') start = at + 1;
+    if (*at == '(') break;
+  }
+  *first = start;
+  *length = (size_t)(at - start);
+}
+
+static bool write_demangled(const char *symbol, char *name, size_t bytes) {
+  pthread_once(&searched, find_demangler);
+  int status = -1;
+  char *full = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
+  if (!full || status != 0) return false;
+  const char *first;
+  size_t length;
+  cut_to_name(full, &first, &length);
+  const char *arguments = memchr(first, '<', length);
+  if (length > NAME_MOST && arguments)
+    snprintf(name, bytes, "%.*s<...>", (int)(arguments - first), first);
+  else
+    snprintf(name, bytes, "%.*s", (int)length, first);
+  free(full);
+  return length > 0;
+}
+
+/* By hand: of a name in namespaces its path, of a template its name without the arguments. */
+static void write_plainly(const char *symbol, char *name, size_t bytes) {
+  const char *at = symbol + 2, *separator = "";
+  bool nested = !strncmp(symbol, "_ZN", 3);
+  size_t used = 0;
+  if (nested) at++;
+  do {
+    char *rest;
+    size_t length = *at >= '0' && *at <= '9' ? strtoul(at, &rest, 10) : 0;
+    if (length == 0 || length > strlen(rest)) {
+      snprintf(name + used, bytes - used, "%s%s", separator, *separator ? "..." : symbol);
+      return;
+    }
+    bool unnamed = !strncmp(rest, "_GLOBAL__N_", 11) || !strncmp(rest, "_INTERNAL_", 10);
+    int written = snprintf(name + used, bytes - used, "%s%.*s", separator,
+                           unnamed ? 21 : (int)length, unnamed ? "(anonymous namespace)" : rest);
+    if (written < 0 || (size_t)written >= bytes - used) return;
+    used += (size_t)written;
+    separator = "::";
+    at = rest + length;
+  } while (nested && *at != 'I' && *at != 'E');
+  if (*at == 'I') snprintf(name + used, bytes - used, "<...>");
+}
+
+void report_kernel_name(const char *symbol, char *name, size_t bytes) {
+  symbol = without_static_prefix(symbol);
+  if (strncmp(symbol, "_Z", 2) != 0)
+    snprintf(name, bytes, "%s", symbol);
+  else if (!write_demangled(symbol, name, bytes))
+    write_plainly(symbol, name, bytes);
+}

@@ -1,0 +1,104 @@
+// report_cases: one mistake each, in a shape that makes reports hard to read. emulator_reports.bats
+// looks at what the emulator prints.
+//   report_cases CASE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { THREADS = 128, UNROLLED = 16 };
+
+// Each warp reads what the next one writes, with no barrier between: 16 copies of one line.
+__global__ void unrolled(int *out) {
+  __shared__ int tile[UNROLLED][THREADS];
+#pragma unroll
+  for (int i = 0; i < UNROLLED; i++) tile[i][threadIdx.x] = i + threadIdx.x;
+  int sum = 0;
+#pragma unroll
+  for (int i = 0; i < UNROLLED; i++) {
+    sum += tile[i][(threadIdx.x + 32) % THREADS];
+  }
+  out[blockIdx.x * THREADS + threadIdx.x] = sum;
+}
+
+// The two mistakes of one kernel stay two.
+__global__ void two_mistakes(int *out) {
+  __shared__ int first[THREADS], second[THREADS];
+  first[threadIdx.x] = threadIdx.x;
+  second[threadIdx.x] = 2 * threadIdx.x;
+  int sum = first[(threadIdx.x + 32) % THREADS];
+  sum += second[(threadIdx.x + 64) % THREADS];
+  out[threadIdx.x] = sum;
+}
+
+// Warps 1 to 3 return. The barrier behind does not wait for them.
+__global__ void exited(int *out) {
+  __shared__ int sums[32];
+  if (threadIdx.x < 32) sums[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&sums[threadIdx.x % 32], 1);
+  if (threadIdx.x >= 32) return;  // here they leave
+  __syncthreads();
+  out[threadIdx.x] = sums[threadIdx.x];
+}
+
+// The same, but the warp that leaves has arrived at the barrier before it writes.
+__global__ void arrived_before_writing(int *out) {
+  __shared__ int tile[THREADS];
+  tile[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x >= 32) {
+    tile[threadIdx.x] = 1;
+    return;
+  }
+  out[threadIdx.x] = tile[threadIdx.x + 32];
+}
+
+namespace outer {
+template <typename Number>
+struct Pair {
+  Number first, second;
+};
+namespace {
+template <typename Number, int FACTOR>
+__global__ void multiply(Number *out) {
+  __shared__ Number tile[THREADS];
+  tile[threadIdx.x] = (Number)threadIdx.x;
+  out[threadIdx.x] = tile[(threadIdx.x + 32) % THREADS] * FACTOR;
+}
+}  // namespace
+template <typename Number>
+static __global__ void first_of(Pair<Number> pair, Number *out) {
+  __shared__ Number tile[THREADS];
+  tile[threadIdx.x] = pair.first;
+  out[threadIdx.x] = tile[(threadIdx.x + 32) % THREADS];
+}
+}  // namespace outer
+
+int main(int argc, char **argv) {
+  const char *name = argc == 2 ? argv[1] : "";
+  int *out;
+  CUDA_CHECK(cudaMalloc(&out, 4 * THREADS * sizeof *out));
+  if (!strcmp(name, "unrolled"))
+    unrolled<<<4, THREADS>>>(out);
+  else if (!strcmp(name, "two_mistakes"))
+    two_mistakes<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "exited"))
+    exited<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "arrived_before_writing"))
+    arrived_before_writing<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "template"))
+    outer::multiply<int, 4><<<1, THREADS>>>(out);
+  else if (!strcmp(name, "argument"))
+    outer::first_of<<<1, THREADS>>>(outer::Pair<int>{1, 2}, out);
+  else {
+    fprintf(stderr,
+            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|template|"
+            "argument\n");
+    return 2;
+  }
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return 0;
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# How the emulator reports: grades and exit codes, one report for one mistake, names of kernels.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  programs=build/tests/emulator
+  # With several host threads another block may come first.
+  export EMULATOR_THREADS=1
+  unset EMULATOR_CHECK EMULATOR_SCHEDULE
+}
+
+emulate() { common/emulator/emulate "$@"; }
+
+# How many reports were printed in full.
+reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' <<<"$1"; }
+
+@test "a strict finding is printed and leaves the exit code alone; strict makes it 3" {
+  program=build/02_tma_load/pitfalls/init_not_fenced
+  run emulate $program
+  [ "$status" -eq 0 ]
+  [[ $output == *"emulator: mbarrier-init-not-fenced: strict finding in kernel "* ]]
+  [[ $output == *"emulator: 1 finding (1 strict)"* ]]
+  EMULATOR_CHECK=strict run emulate $program
+  [ "$status" -eq 3 ]
+  [[ $output == *"emulator: mbarrier-init-not-fenced: strict finding in kernel "* ]]
+  EMULATOR_CHECK=errors run emulate $program
+  [ "$status" -eq 0 ]
+  [[ $output != *emulator:* ]]
+}
+
+@test "an error makes the exit code 3 in every mode but off" {
+  program=build/03_tma_store/pitfalls/missing_proxy_fence
+  for mode in on errors strict layout; do
+    EMULATOR_CHECK=$mode run emulate $program
+    [ "$status" -eq 3 ]
+    [[ $output == *"emulator: missing-proxy-fence: error in kernel fill, "* ]]
+  done
+  EMULATOR_CHECK=off run emulate $program
+  [ "$status" -eq 0 ]
+}
+
+@test "both grades: errors and strict findings are counted apart" {
+  run emulate build/02_tma_load/pitfalls/parity_not_flipped
+  [[ $output == *"emulator: 2 findings (1 error, 1 strict)"* ]]
+}
+
+@test "every finding of CHECKS.md has a grade there, and the emulator gives it the same one" {
+  local rule amiss=0
+  findings=$(sed -n '/^## Findings/,/^## Grades/s/^| `\([a-z-]*\)`.*/\1/p' common/emulator/CHECKS.md)
+  strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c |
+    grep -o '"[a-z-]*"' | tr -d '"')
+  [ -n "$findings" ]
+  [ -n "$strict" ]
+  for rule in $findings; do
+    grade=$(grep "^| .*\`$rule\`.* | \(error\|strict\) | " common/emulator/CHECKS.md |
+      sed 's/.* | \(error\|strict\) | .*/\1/')
+    expected=error
+    if grep -qx "$rule" <<<"$strict"; then expected=strict; fi
+    if [ "$grade" != $expected ]; then
+      echo "amiss: $rule is $expected, and CHECKS.md says '$grade'"
+      amiss=1
+    fi
+  done
+  for rule in $strict; do
+    grep -qx "$rule" <<<"$findings"
+  done
+  [ $amiss -eq 0 ]
+}
+
+@test "an unrolled loop: one report, and how often and where at the end" {
+  run emulate $programs/report_cases unrolled
+  echo "$output"
+  [ "$status" -eq 3 ]
+  [ "$(reports_in "$output")" -eq 1 ]
+  [[ $output == *"emulator: 1 finding (1 error)"* ]]
+  repeated='shared-race at report_cases.cu:[0-9]+: [0-9]+ times, in several blocks, by 32'
+  repeated+=' instructions \(PTX lines [0-9]+ to [0-9]+\), at offsets 0x[0-9a-f]+ to 0x[0-9a-f]+'
+  grep -qE "^  $repeated of shared memory$" <<<"$output"
+}
+
+@test "two mistakes in one kernel are two reports" {
+  run emulate $programs/report_cases two_mistakes
+  [ "$(reports_in "$output")" -eq 2 ]
+}
+
+@test "threads that have exited before a barrier: who and where" {
+  run emulate $programs/report_cases exited
+  echo "$output"
+  [ "$status" -eq 0 ]
+  line=$(grep -n '// here they leave' tests/emulator/report_cases.cu | cut -d: -f1)
+  [[ $output == *"emulator: exited-before-barrier: strict finding in kernel exited, "* ]]
+  [[ $output == *"exited at report_cases.cu:$line, before the barrier"* ]]
+  [[ $output != *"Put __syncthreads()"* ]]
+}
+
+@test "a warp that writes behind the barrier and exits races" {
+  run emulate $programs/report_cases arrived_before_writing
+  [ "$status" -eq 3 ]
+  [[ $output == *"emulator: shared-race: error in kernel arrived_before_writing, "* ]]
+}
+
+@test "kernels in templates and namespaces have readable names" {
+  run emulate $programs/report_cases template
+  [[ $output == *"error in kernel outer::(anonymous namespace)::multiply<int, 4>, block"* ]]
+  run emulate $programs/report_cases argument
+  [[ $output == *"error in kernel outer::first_of<int>, block"* ]]
+}
+
+@test "a static kernel's name without what nvcc puts before it" {
+  for name in __nv_static_38__0b9c7b04_9_report_cu_2f6c8d3e_1234567_race \
+    __nv_static_38__0b9c7b04_9_report_cu_2f6c8d3e_1234567__Z4racePj; do
+    cat >"$BATS_TEST_TMPDIR/race.ptx" <<PTX
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry $name(.param .u64 out) {
+.reg .b32 %r<4>; .reg .b64 %rd<2>;
+.shared .align 4 .b8 tile[256];
+mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2;
+st.shared.u32 [%r1], %r0;
+xor.b32 %r1, %r1, 128;
+ld.shared.u32 %r3, [%r1];
+ld.param.u64 %rd0, [out];
+st.global.u32 [%rd0], %r3;
+ret;
+}
+PTX
+    run $programs/run_ptx "$BATS_TEST_TMPDIR/race.ptx" "$name" 1 64 buffer:u32:1
+    echo "$output"
+    [[ $output == *"error in kernel race, block"* ]]
+  done
+}
