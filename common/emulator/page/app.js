@@ -5,7 +5,8 @@
 const byId = (id) => document.getElementById(id);
 
 const app = {
-  recording: null, model: null, lanes: [], rows: [], geometry: null, playing: 0,
+  recording: null, model: null, lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
+  sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [],
   view: { cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", zoom: null },
 };
 
@@ -28,7 +29,6 @@ function openCluster(index) {
   app.view.zoom = null;
   if (!focusList()) app.view.focus = "warp:0";
   app.view.event = clampEvent(app.view.event);
-  app.sourceFile = -1;
   app.rowsOf = -1;
 }
 
@@ -63,6 +63,13 @@ function jumpToFinding() {
 }
 
 /* ---- The address bar ---- */
+
+/* Browsers refuse a page that changes its address too often: when the reader pauses is enough. */
+let addressTimer = 0;
+function noteAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(writeAddress, 200);
+}
 
 function writeAddress() {
   const { cluster, event, block, focus, pointer, label } = app.view;
@@ -107,7 +114,7 @@ function show() {
 }
 
 function showNow() {
-  writeAddress();
+  noteAddress();
   showPosition();
   showSource();
   showTimeline();
@@ -142,14 +149,16 @@ function currentPlace() {
   if (place && place.file >= 0) return place;
   const warp = event ? warpOf(model, event) : 0;
   for (const group of warpPlaces(model, Math.max(0, warp), view.event)) if (group.place.file >= 0) return group.place;
-  return null;
+  const first = model.events.find((each) => each[0] === "step");
+  const begin = first && placeOf(model, first);
+  return begin && begin.file >= 0 ? begin : null;
 }
 
 function openFile(file) {
   const list = byId("source");
   const source = app.recording.files[file];
   app.sourceFile = file;
-  byId("file-name").textContent = source ? source.path.replace(/^.*\//, "") : "no source: build with -lineinfo";
+  byId("file").value = app.chosenFile === null ? -1 : file;
   const lines = source && source.text !== null ? source.text.replace(/\n$/, "").split("\n") : [];
   list.replaceChildren(...lines.map((text, i) => {
     const line = document.createElement("li");
@@ -160,7 +169,7 @@ function openFile(file) {
     code.textContent = text || " ";
     const warps = document.createElement("span");
     warps.className = "warps";
-    line.append(number, code, warps);
+    line.append(warps, number, code);
     return line;
   }));
   app.marked = [];
@@ -169,12 +178,12 @@ function openFile(file) {
 function showSource() {
   const { model, view } = app;
   const place = currentPlace();
-  const file = app.chosenFile ?? (place ? place.file : -1);
+  const file = app.chosenFile === null ? (place ? place.file : -1) : app.chosenFile;
   if (file !== app.sourceFile) openFile(file);
   const list = byId("source");
   for (const line of app.marked) {
     line.className = "";
-    line.lastChild.textContent = "";
+    line.firstChild.textContent = "";
   }
   app.marked = [];
   const byLine = new Map();
@@ -188,7 +197,7 @@ function showSource() {
     const line = list.children[number - 1];
     if (!line) continue;
     line.className = "here";
-    line.lastChild.textContent = marks.length > 4 ? `${marks.length} warps` : marks.join(" ");
+    line.firstChild.textContent = marks.length > 2 ? `${marks.length} warps` : marks.join(" ");
     app.marked.push(line);
   }
   const current = place && (place.file === file ? place.line : place.inner_file === file ? place.inner_line : 0);
@@ -204,7 +213,7 @@ function showSource() {
 /* "w3", with a bar while it waits. */
 function markOf(model, number, group, n) {
   const waits = warpWaits(model, number, n).some((wait) => wait.mask & group.mask);
-  return `w${number}${waits ? "⏸" : ""}`;
+  return `w${number}${waits ? "‖" : ""}`;
 }
 
 /* ---- Timeline ---- */
@@ -288,13 +297,33 @@ function showMemory() {
   if (app.rowsOf !== view.block) {
     app.rows = memoryRows(model, view.block);
     app.rowsOf = view.block;
+    byId("memory-height").style.height = `${app.rows.length * ROW_HEIGHT}px`;
     byId("block").replaceChildren(...model.cluster.blocks.map((index, rank) => new Option(`block (${index.join(",")})`, rank)));
   }
   byId("block").value = view.block;
   byId("label").value = view.label;
   byId("no-memory").hidden = app.rows.length > 0;
+  followWrites();
   app.geometry = drawMemory(byId("memory"), model, view.block, app.rows, view.event, view.pointer, view.label, colors);
   byId("memory").setAttribute("aria-label", "Map of shared memory. " + textOf(byteAnswer()));
+}
+
+/* The rows that the event writes to, or is going to, come into sight. */
+function followWrites() {
+  const event = app.model.events[app.view.event];
+  if (!event || app.followed === app.view.event || !byId("follow").checked) return;
+  app.followed = app.view.event;
+  const address = event[0] === "bytes" ? event[3] : event[0] === "copy" && event[11].length ? event[11][0][0] : -1;
+  if (address >= 0 && rankOf(address) === app.view.block) scrollToAddress(address);
+}
+
+function scrollToAddress(address) {
+  const box = byId("memory-scroll");
+  const row = app.rows.indexOf(offsetOf(address) - (offsetOf(address) % ROW_BYTES));
+  if (row < 0) return;
+  const y = row * ROW_HEIGHT;
+  if (y < box.scrollTop || y > box.scrollTop + box.clientHeight - 2 * ROW_HEIGHT)
+    box.scrollTop = Math.max(0, y - box.clientHeight / 3);
 }
 
 function byteAnswer() {
@@ -316,6 +345,7 @@ function movePointer(delta) {
     pointer = ((app.view.block << 24) | (app.rows[Math.floor(clamped / ROW_BYTES)] + (clamped % ROW_BYTES))) >>> 0;
   }
   app.view.pointer = pointer;
+  scrollToAddress(pointer);
   show();
 }
 
@@ -515,6 +545,12 @@ function connect() {
   on("finding", "click", jumpToFinding);
   on("theme", "click", changeTheme);
   on("help-button", "click", toggleHelp);
+  on("file", "change", () => {
+    const file = Number(byId("file").value);
+    app.chosenFile = file < 0 ? null : file;
+    show();
+  });
+  on("memory-scroll", "scroll", show);
   on("zoom-in", "click", () => zoomBy(0.5));
   on("zoom-out", "click", () => zoomBy(2));
   on("cluster", "change", () => {
@@ -547,12 +583,15 @@ function connect() {
   });
 }
 
-/* Everything that the page shows, in one string: the same moment must look the same however it was
- * reached (tests/emulator/page). */
+/* Everything that the page shows of a moment, in one string, for tests: the same moment must look the
+ * same however it was reached. What was scrolled or zoomed is put back to one state first. */
 function shownState() {
+  const { model, view } = app;
+  view.zoom = null;
+  app.followed = -2;
+  byId("memory-scroll").scrollTop = 0;
   showNow();
   const text = (id) => byId(id).textContent;
-  const { model, view } = app;
   const cells = app.rows.flatMap((offset) => Array.from({ length: CELLS_IN_ROW }, (_, k) => {
     const cell = ((view.block << 24) | (offset + k * CELL_BYTES)) >>> 0;
     return `${cellWriter(model, cell, view.event)}/${cellFlights(model, cell, view.event).join("+")}`;
@@ -574,6 +613,8 @@ function begin() {
     const launch = app.recording.launches[cluster.launch];
     return new Option(`${cluster.launch}: ${plainName(launch.kernel)}, block (${cluster.blocks[0].join(",")})`, i);
   }));
+  byId("file").replaceChildren(new Option("follow the event", -1),
+    ...app.recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
   byId("stopped").hidden = !app.recording.stopped;
   byId("stopped").textContent = app.recording.stopped || "";
   readColors();

@@ -3,6 +3,7 @@
 
 const ROW_BYTES = 128;
 const CELLS_IN_ROW = ROW_BYTES / CELL_BYTES;
+const ROW_HEIGHT = 15;
 
 /* Rows that are ever written; the others are left out: [first offset of each row]. */
 function memoryRows(model, rank) {
@@ -42,51 +43,71 @@ function cellLabel(model, cell, author, mode) {
 function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
   const width = canvas.clientWidth;
   const cellWidth = (width - 52) / CELLS_IN_ROW;
-  const rowHeight = rows.length <= 96 ? 14 : rows.length <= 512 ? 6 : 3;
-  const context = sizeCanvas(canvas, width, Math.max(1, rows.length) * rowHeight + 2);
+  const box = canvas.parentElement;
+  const context = sizeCanvas(canvas, width, Math.min(box.clientHeight, Math.max(1, rows.length) * ROW_HEIGHT));
+  const top = box.scrollTop;
+  const first = Math.floor(top / ROW_HEIGHT);
+  const last = Math.min(rows.length, Math.ceil((top + box.clientHeight) / ROW_HEIGHT));
   context.font = "10px ui-monospace, monospace";
   context.textBaseline = "middle";
-  rows.forEach((offset, i) => {
-    const y = i * rowHeight;
-    if (rowHeight > 9 || i % 16 === 0) {
-      context.fillStyle = colors.faint;
-      context.fillText(`0x${offset.toString(16)}`, 2, y + Math.max(rowHeight, 10) / 2, 46);
+  context.translate(0, -top);
+  const hatching = hatchPattern(context, colors);
+  for (let i = first; i < last; i++) {
+    context.fillStyle = colors.faint;
+    context.fillText(`0x${rows[i].toString(16)}`, 2, (i + 0.5) * ROW_HEIGHT, 46);
+    for (let k = 0; k < CELLS_IN_ROW; k++) {
+      const cell = ((rank << 24) | (rows[i] + k * CELL_BYTES)) >>> 0;
+      drawCell(context, model, cell, n, { x: 50 + k * cellWidth, y: i * ROW_HEIGHT, width: cellWidth }, mode, colors, hatching);
     }
-    for (let k = 0; k < CELLS_IN_ROW; k++)
-      drawCell(context, model, ((rank << 24) | (offset + k * CELL_BYTES)) >>> 0, n, 50 + k * cellWidth, y, cellWidth, rowHeight, mode, colors);
-  });
-  drawPointer(context, rank, rows, pointer, cellWidth, rowHeight, colors);
-  return { cellWidth, rowHeight };
+  }
+  drawPointer(context, rank, rows, pointer, cellWidth, colors);
+  return { cellWidth, top };
 }
 
-function drawCell(context, model, cell, n, x, y, width, height, mode, colors) {
-  const gap = height > 9 ? 1 : 0;
+/* Stripes, to fill with. */
+function hatchPattern(context, colors) {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const lines = tile.getContext("2d");
+  lines.strokeStyle = colors.hatch;
+  lines.beginPath();
+  for (const at of [-6, 0, 6]) {
+    lines.moveTo(at, 6);
+    lines.lineTo(at + 6, 0);
+  }
+  lines.stroke();
+  return context.createPattern(tile, "repeat");
+}
+
+function drawCell(context, model, cell, n, { x, y, width }, mode, colors, hatching) {
+  const height = ROW_HEIGHT;
   const writer = cellWriter(model, cell, n);
   const flights = cellFlights(model, cell, n);
   const author = flights.length ? "c" + flights[0] : writer >= 0 ? model.events[writer][2] : null;
   if (!author) {
     context.fillStyle = colors.never;
-    context.fillRect(x, y, width - 1, height - gap);
-    if (height > 9) {
-      context.fillStyle = colors.faint;
-      context.fillText("·", x + width / 2 - 2, y + height / 2);
-    }
+    context.fillRect(x, y, width - 1, height - 1);
+    context.fillStyle = colors.faint;
+    context.fillText("·", x + width / 2 - 2, y + height / 2);
     return;
   }
   context.fillStyle = authorColor(author, model, colors);
-  context.fillRect(x, y, width - 1, height - gap);
-  if (flights.length) hatch(context, x, y, width - 1, height - gap, colors.hatch);
+  context.fillRect(x, y, width - 1, height - 1);
+  if (flights.length) {
+    context.fillStyle = hatching;
+    context.fillRect(x, y, width - 1, height - 1);
+  }
   if (writer === n) {
     context.strokeStyle = colors.cursor;
-    context.strokeRect(x + 0.5, y + 0.5, width - 2, height - gap - 1);
+    context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
   }
-  if (height > 9 && width > 26) {
+  if (width > 20) {
     context.fillStyle = colors.onColor;
     context.fillText(cellLabel(model, cell, author, mode), x + 3, y + height / 2, width - 5);
   }
 }
 
-function drawPointer(context, rank, rows, pointer, cellWidth, rowHeight, colors) {
+function drawPointer(context, rank, rows, pointer, cellWidth, colors) {
   if (pointer === null || rankOf(pointer) !== rank) return;
   const offset = offsetOf(pointer);
   const row = rows.indexOf(offset - (offset % ROW_BYTES));
@@ -94,14 +115,14 @@ function drawPointer(context, rank, rows, pointer, cellWidth, rowHeight, colors)
   const inRow = (offset % ROW_BYTES) / CELL_BYTES;
   context.strokeStyle = colors.cursor;
   context.lineWidth = 2;
-  context.strokeRect(50 + Math.floor(inRow) * cellWidth, row * rowHeight, cellWidth - 1, Math.max(rowHeight, 4));
+  context.strokeRect(50 + Math.floor(inRow) * cellWidth, row * ROW_HEIGHT, cellWidth - 1, ROW_HEIGHT - 1);
   context.fillStyle = colors.cursor;
-  context.fillRect(50 + inRow * cellWidth, row * rowHeight, Math.max(2, cellWidth / CELL_BYTES), rowHeight);
+  context.fillRect(50 + inRow * cellWidth, (row + 1) * ROW_HEIGHT - 4, Math.max(2, cellWidth / CELL_BYTES), 3);
 }
 
 /* The shared address under a point of the canvas, or null. */
 function memoryAddressAt(rank, rows, geometry, x, y) {
-  const row = Math.floor(y / geometry.rowHeight);
+  const row = Math.floor((y + geometry.top) / ROW_HEIGHT);
   const inRow = ((x - 50) / geometry.cellWidth) * CELL_BYTES;
   if (row < 0 || row >= rows.length || inRow < 0 || inRow >= ROW_BYTES) return null;
   return ((rank << 24) | (rows[row] + Math.floor(inRow))) >>> 0;

@@ -52,6 +52,7 @@ function buildModel(recording, cluster) {
   for (let w = 0; w < model.warpCount; w++)
     model.warps.push({ number: w, events: [], steps: [], waits: [], exits: [] });
   events.forEach((event, n) => indexEvent(model, event, n));
+  for (const list of model.flights.values()) indexFlights(list);
   return model;
 }
 
@@ -111,11 +112,19 @@ function indexCopy(model, event, n) {
     issued: n, source: Infinity, landed: Infinity };
   model.copies[number] = copy;
   for (const [address, length] of writes)
-    for (const cell of cellsOf(address, length)) listOf(model.flights, cell).push(number);
+    for (const cell of cellsOf(address, length)) listOf(model.flights, cell).push(copy);
   if (tensor && !model.tensors.has(tensor.global)) model.tensors.set(tensor.global, model.tensors.size);
   if (barrier)
     for (let rank = 0; rank < model.blocks; rank++)
       if ((ranks >>> rank) & 1) barrierOf(model, (rank << 24) | offsetOf(barrier)).copies.push(number);
+}
+
+/* Beside each copy to a cell: the moment by which it and all before it have landed, so that a search
+ * backwards knows where to stop. */
+function indexFlights(list) {
+  let landed = 0;
+  list.landedBy = list.map((copy) => (landed = Math.max(landed, copy.landed)));
+  list.issued = list.map((copy) => copy.issued);
 }
 
 function listOf(map, key) {
@@ -224,8 +233,11 @@ function cellWriter(model, cell, n) {
 /* The copies that are going to write to this cell and have not landed. */
 function cellFlights(model, cell, n) {
   const list = model.flights.get(cell);
-  if (!list) return [];
-  return list.filter((number) => model.copies[number].issued <= n && model.copies[number].landed > n);
+  const flights = [];
+  if (!list) return flights;
+  for (let i = countUpTo(list.issued, n) - 1; i >= 0 && list.landedBy[i] > n; i--)
+    if (list[i].landed > n) flights.push(list[i].number);
+  return flights;
 }
 
 /* {event, value} of the last write to one byte, or null. */

@@ -1,0 +1,65 @@
+# The command line of common/emulator/emulate.
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  cd "$BATS_TEST_DIRNAME/.." || exit
+  emulate=$PWD/common/emulator/emulate
+}
+
+@test "emulate: --help is answered on stdout, no argument on stderr" {
+  run --separate-stderr "$emulate" --help
+  [ "$status" -eq 0 ]
+  [[ $output == *"--page FILE"* ]]
+  [ "$stderr" = "" ]
+  run --separate-stderr "$emulate"
+  [ "$status" -eq 2 ]
+  [[ $stderr == "usage: emulate "* ]]
+}
+
+@test "emulate: wrong options and programs are named" {
+  run "$emulate" --pages x build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: there is no option --pages; see emulate --help" ]
+  run "$emulate" --record
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --record needs a value; see emulate --help" ]
+  run "$emulate" ./nothing
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: there is no program ./nothing" ]
+  run "$emulate" nothing-of-this-name
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: there is no program nothing-of-this-name, neither here nor on the PATH" ]
+  run "$emulate" ./tests
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: ./tests is not a file" ]
+  run "$emulate" ./README.md
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: ./README.md is not executable" ]
+}
+
+@test "emulate: a name without a slash is looked for here first" {
+  cd build/02_tma_load
+  run "$emulate" tma_load
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS tma_load"* ]]
+}
+
+@test "emulate: a program with a runtime of its own is told how to build" {
+  cp /bin/true "$BATS_TEST_TMPDIR/static"
+  printf '.nvFatBinSegment' >>"$BATS_TEST_TMPDIR/static"
+  run "$emulate" "$BATS_TEST_TMPDIR/static"
+  [ "$status" -eq 2 ]
+  [[ $output == *"carries its own copy of the CUDA runtime"*"nvcc -cudart shared"* ]]
+}
+
+@test "emulate: --page keeps the program's exit code and writes no page without a kernel" {
+  run "$emulate" --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/tma_load --no-such-option
+  [ "$status" -eq 2 ]
+  [[ $output == *"no page is written: the program launched no kernel"* ]]
+  [ ! -e "$BATS_TEST_TMPDIR/page.html" ]
+  run "$emulate" --page="$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
+  [ "$status" -eq 3 ]
+  [ -s "$BATS_TEST_TMPDIR/page.html" ]
+  run "$emulate" --page "$BATS_TEST_TMPDIR/none/page.html" build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+}

@@ -1,0 +1,180 @@
+/* page_test.js: runs inside a page that emulate --page wrote, behind its own scripts, and leaves its
+ * verdict in an element that the test reads from the page's final DOM. A number in `data-tries` of the
+ * body's first test element says how many moments to visit. */
+(function () {
+  const problems = [];
+  const complain = (what) => problems.push(what);
+  addEventListener("error", (event) => complain(`error: ${event.message}`));
+  addEventListener("securitypolicyviolation", (event) => complain(`request: ${event.blockedURI}`));
+
+  const TRIES = Number(document.currentScript.dataset.tries);
+  let seed = 12345;
+  const random = (below) => {
+    seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+    return Math.floor((seed / 4294967296) * below);
+  };
+
+  function digest(text) {
+    let hash = 2166136261;
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+    return hash >>> 0;
+  }
+
+  const press = (key, more = {}) => {
+    const target = more.target || document.body;
+    target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more }));
+  };
+
+  /* A moment looks the same from before and from behind, and when it is opened by its address. */
+  function sameBothWays() {
+    for (let i = 0; i < TRIES; i++) {
+      if (app.recording.clusters.length > 1 && i % 20 === 0) openCluster(random(app.recording.clusters.length));
+      const last = app.model.events.length - 1;
+      const n = random(last + 1);
+      app.view.event = Math.max(0, n - 1 - random(30));
+      while (app.view.event < n) press("ArrowRight");
+      const forward = digest(shownState());
+      app.view.event = Math.min(last, n + 1 + random(30));
+      while (app.view.event > n) press("ArrowLeft");
+      const back = digest(shownState());
+      if (app.view.event !== n) complain(`the arrows end at ${app.view.event} instead of ${n}`);
+      if (forward !== back) complain(`event ${n} differs forward and back`);
+      app.view.event = random(last + 1);
+      if (digest(shownState()) === forward && app.view.event !== n && last > 50)
+        complain(`events ${n} and ${app.view.event} look the same: the comparison sees nothing`);
+    }
+  }
+
+  function memoryIsRight() {
+    app.recording.clusters.forEach((cluster, index) => {
+      openCluster(index);
+      if (!cluster.end) return;
+      cluster.end.shared.forEach((final, rank) => {
+        const want = decodeBase64(final);
+        const have = memoryAt(app.model, rank, app.model.events.length - 1);
+        for (let i = 0; i < want.length; i++)
+          if (want[i] !== have[i]) return complain(`cluster ${index}: byte ${i} of block ${rank} differs`);
+        for (let k = 0; k < 64; k++) {
+          const offset = random(want.length);
+          const byte = byteAt(app.model, ((rank << 24) | offset) >>> 0, app.model.events.length - 1);
+          if ((byte ? byte.value : cluster.initial) !== want[offset]) complain(`byteAt differs at ${offset}`);
+        }
+      });
+    });
+  }
+
+  function everyKey() {
+    openCluster(0);
+    const view = app.view;
+    const last = app.model.events.length - 1;
+    const expect = (what, condition) => condition || complain(`keyboard: ${what}`);
+    press("Home");
+    expect("Home", view.event === 0);
+    press("ArrowRight");
+    expect("right", view.event === Math.min(1, last));
+    press("ArrowRight", { shiftKey: true });
+    expect("shift right", view.event === Math.min(11, last));
+    press("PageDown");
+    expect("page down", view.event === Math.min(111, last));
+    press("PageUp");
+    press("End");
+    expect("End", view.event === last);
+    press("ArrowLeft", { shiftKey: true });
+    expect("shift left", view.event === Math.max(0, last - 10));
+    press("Home");
+    view.focus = "warp:0";
+    press("n");
+    expect("n", app.model.warps[0].events.includes(view.event));
+    const second = view.event;
+    press("n");
+    press("p");
+    expect("p", view.event === second);
+    press("j");
+    expect("j", view.focus !== "warp:0" || app.lanes.length === 1);
+    press("k");
+    expect("k", view.focus === "warp:0");
+    press("f");
+    expect("f", !app.model.findings.length || app.model.findings.includes(view.event));
+    press("m");
+    expect("m", document.activeElement.id === "memory");
+    const memory = document.getElementById("memory");
+    if (app.rows.length) {
+      const before = view.pointer;
+      press("ArrowRight", { target: memory });
+      expect("pointer right", view.pointer === before + 1);
+      press("ArrowLeft", { target: memory });
+      expect("pointer left", view.pointer === before);
+      press("ArrowDown", { target: memory });
+      press("ArrowUp", { target: memory });
+      expect("pointer down and up", view.pointer === before);
+      press("b");
+      expect("b", view.focus === "byte:");
+    }
+    const label = view.label;
+    press("l");
+    expect("l", view.label !== label);
+    const zoom = timelineView().last - timelineView().first;
+    press("+");
+    expect("+", last < 40 || timelineView().last - timelineView().first < zoom);
+    press("-");
+    const theme = getComputedStyle(document.body).backgroundColor;
+    press("t");
+    expect("t", getComputedStyle(document.body).backgroundColor !== theme);
+    press("t");
+    press("]");
+    expect("]", view.cluster === (app.recording.clusters.length > 1 ? 1 : 0));
+    press("[");
+    expect("[", view.cluster === 0);
+    press(" ");
+    expect("space", app.playing !== 0);
+    press(" ");
+    expect("space again", app.playing === 0);
+    press("?");
+    expect("?", document.getElementById("help").open);
+    document.getElementById("help").close();
+    for (const element of document.querySelectorAll("button, select, input, canvas"))
+      if (element.tabIndex < 0) complain(`${element.id || element.className} cannot be reached by keyboard`);
+  }
+
+  /* The address bar holds the moment: what it says now must bring it back. */
+  function addressHoldsTheMoment() {
+    openCluster(0);
+    goTo(Math.floor(app.model.events.length / 2));
+    app.view.label = "element";
+    const before = digest(shownState());
+    const { event } = app.view;
+    writeAddress();
+    app.view.event = 0;
+    app.view.label = "author";
+    readAddress();
+    if (app.view.event !== event || digest(shownState()) !== before) complain("the address does not hold the moment");
+  }
+
+  function waitsAreExplained() {
+    for (const warp of app.model.warps)
+      for (const wait of warp.waits.slice(0, 50)) {
+        const text = textOf(explainWait(app.model, warp.number, wait.begin));
+        if (!/goes on at event \d+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
+      }
+  }
+
+  function report() {
+    const result = document.createElement("pre");
+    result.id = "test-result";
+    result.textContent = problems.length ? `FAIL ${problems.slice(0, 5).join("; ")}` : "PASS";
+    document.body.append(result);
+  }
+
+  const begun = performance.now();
+  try {
+    sameBothWays();
+    memoryIsRight();
+    everyKey();
+    addressHoldsTheMoment();
+    waitsAreExplained();
+  } catch (error) {
+    complain(`exception: ${error.stack}`);
+  }
+  report();
+  document.getElementById("test-result").dataset.milliseconds = Math.round(performance.now() - begun);
+})();
