@@ -24,6 +24,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "mbarrier_debug.cuh"
 #include "tma_load.cuh"
 
 enum { COPY_BYTES = 512, MOST_CLOCKS = 1000000 };

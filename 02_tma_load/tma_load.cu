@@ -35,6 +35,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "mbarrier_debug.cuh"
 #include "tensor_map.h"
 #include "tile.h"
 #include "tma_load.cuh"

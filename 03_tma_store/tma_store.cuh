@@ -99,14 +99,65 @@ static __device__ __forceinline__ void bulk_commit_group(void) {
 }
 
 /* PTX ISA: cp.async.bulk.wait_group.read. Waits until at most `most_pending` of this thread's
- * latest groups have yet to read their shared memory; older ones are done with it. The count is
- * part of the instruction, hence a macro: give a constant. */
-#define bulk_wait_group_read(most_pending) \
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"((int)(most_pending)) : "memory")
+ * latest groups have yet to read their shared memory; the engine is done reading for all older
+ * ones. The count is a literal in the instruction, hence the switch: give a constant, and one
+ * instruction is left of it. A count above 7 waits as 7 does, which is never too short. */
+static __device__ __forceinline__ void bulk_wait_group_read(int most_pending) {
+  switch (most_pending < 0 ? 0 : most_pending) {
+    case 0:
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.bulk.wait_group.read 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.bulk.wait_group.read 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("cp.async.bulk.wait_group.read 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("cp.async.bulk.wait_group.read 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("cp.async.bulk.wait_group.read 6;" ::: "memory");
+      break;
+    default:
+      asm volatile("cp.async.bulk.wait_group.read 7;" ::: "memory");
+  }
+}
 
-/* PTX ISA: cp.async.bulk.wait_group. The same, until older groups have also written to global
- * memory and this thread can see it. */
-#define bulk_wait_group(most_pending) \
-  asm volatile("cp.async.bulk.wait_group %0;" ::"n"((int)(most_pending)) : "memory")
+/* PTX ISA: cp.async.bulk.wait_group. Waits until the older groups have also written to global
+ * memory, where this thread then sees what they wrote. */
+static __device__ __forceinline__ void bulk_wait_group(int most_pending) {
+  switch (most_pending < 0 ? 0 : most_pending) {
+    case 0:
+      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.bulk.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
+      break;
+    case 4:
+      asm volatile("cp.async.bulk.wait_group 4;" ::: "memory");
+      break;
+    case 5:
+      asm volatile("cp.async.bulk.wait_group 5;" ::: "memory");
+      break;
+    case 6:
+      asm volatile("cp.async.bulk.wait_group 6;" ::: "memory");
+      break;
+    default:
+      asm volatile("cp.async.bulk.wait_group 7;" ::: "memory");
+  }
+}
 
 #endif

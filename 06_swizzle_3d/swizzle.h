@@ -2,7 +2,7 @@
  *
  * Shared memory has 32 banks of 4 bytes, so bits 6:2 of an address name the bank and bits 6:4 one
  * of eight 16-byte columns. Rows of 128 bytes have the same bits 6:4 in every row: reading down a
- * column hits one bank group over and over. The swizzle mends that by XORing the column (from bit
+ * column hits one bank group over and over. The swizzle avoids that by XORing the column (from bit
  * 4 up) with the number of the 128-byte line (from bit 7 up):
  *
  *   bit      9   8   7   6   5   4   3   2   1   0
@@ -26,7 +26,12 @@
 #endif
 
 /* The numbers are those of CUtensorMapSwizzle. */
-typedef enum { SWIZZLE_NONE = 0, SWIZZLE_32B = 1, SWIZZLE_64B = 2, SWIZZLE_128B = 3 } SwizzleMode;
+typedef enum {
+  SWIZZLE_NONE = 0,
+  SWIZZLE_32B = 1,
+  SWIZZLE_64B = 2,
+  SWIZZLE_128B = 3,
+} SwizzleMode;
 
 SWIZZLE_FUNCTION uint32_t swizzle_32b(uint32_t address) { return address ^ (address >> 3 & 0x10); }
 SWIZZLE_FUNCTION uint32_t swizzle_64b(uint32_t address) { return address ^ (address >> 3 & 0x30); }
@@ -76,4 +81,5 @@ SWIZZLE_FUNCTION SwizzleMode swizzle_largest(uint32_t tile_row_bytes) {
   return SWIZZLE_NONE;
 }
 
+#undef SWIZZLE_FUNCTION
 #endif

@@ -3,6 +3,7 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
+#   TO=dir                where make take writes; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
 #   V=1                   show the commands
@@ -44,13 +45,13 @@ endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
-export DEVICE
+export DEVICE TO
 # What is written here is held to the strict findings too: they also make the exit code 3.
 export EMULATOR_CHECK ?= strict
 
 # ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
-COMPILING := $(filter-out help clean figures format hint hint-%,$(GOALS))
+COMPILING := $(filter-out help clean figures format hint hint-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
 quoted = '$(subst ','\'',$(1))'
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
@@ -119,7 +120,13 @@ LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
 LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
 # A kernel for each line of a list.
 LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
-TEST_PROGRAMS := $(call program,$(TEST_SOURCES)) $(FIXED_PROGRAMS) $(LINKED_PROGRAM) $(LISTED_PROGRAMS)
+# What make take writes, each header in a folder of its own, with a program that uses it.
+TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
+  $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
+TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example) \
+  $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/all/all)
+TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))) $(FIXED_PROGRAMS) \
+  $(LINKED_PROGRAM) $(LISTED_PROGRAMS)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
@@ -145,7 +152,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator figures format clean help emulator tests pitfalls
-.PHONY: exercise hint watch rooms
+.PHONY: exercise hint watch rooms take
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -156,7 +163,7 @@ run: $(MAIN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chap
 check: all tests ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
 
-tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS)
+tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS)
 
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
@@ -182,6 +189,9 @@ watch: all ## build and run again whenever a file of the chapter is saved (make 
 hint: ## one more hint for the exercise
 	@$(ROOT)/common/exercise hint $(CHAPTERS)
 
+take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
+	@$(ROOT)/common/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
+
 emulator: $(EMULATOR) ## build the emulator alone
 
 rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
@@ -198,7 +208,7 @@ clean: ## remove what was built (not a fetched toolkit)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/lesson.mk | \
 	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
-	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise, hint and watch also take a chapter'
+	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise, hint, watch and take also take a chapter'
 	@sed -n 's/^#   /  /p' $(ROOT)/common/lesson.mk
 
 # run-02, check-02 and so on: the goal of that chapter alone.
@@ -211,6 +221,8 @@ $(1)-%:
 	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)
 endef
 $(foreach goal,run check bench pitfalls exercise hint watch,$(eval $(call chapter_goal,$(goal))))
+take-%:
+	@$(ROOT)/common/take '$*'
 endif
 
 # ---- What a file depends on besides its sources: how it is compiled ----
@@ -272,12 +284,17 @@ $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 $(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # libcu++ asks for C++17.
 $(BUILD)/tests/emulator/foreign_barriers: STANDARD := c++17
-$(call program,$(TEST_SOURCES)): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
+$(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 
 $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
+
+TAKE_SOURCES := $(ROOT)/common/take $(ROOT)/common/take.awk $(ROOT)/common/tma_encode.h \
+  $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
+$(TAKEN_PROGRAMS): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
+	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
 
 # "make build/02_tma_load/tma_load" builds that one program.
 ifeq ($(CURDIR),$(ROOT))

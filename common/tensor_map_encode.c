@@ -2,34 +2,9 @@
  * that no program needs -lcuda. */
 #include "tensor_map.h"
 
-#include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-typedef CUresult (*EncodeTiled)(CUtensorMap *tensor_map, CUtensorMapDataType type, cuuint32_t rank,
-                                void *address, const cuuint64_t *size,
-                                const cuuint64_t *stride_bytes, const cuuint32_t *box,
-                                const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
-                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2_promotion,
-                                CUtensorMapFloatOOBfill fill);
-
-static EncodeTiled find_encoder(const char *name) {
-  static EncodeTiled encoder;
-  if (encoder != NULL) return encoder;
-  void *entry = NULL;
-  enum cudaDriverEntryPointQueryResult found;
-  /* 12000: the version of the driver's interface that introduced the call. */
-  cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
-                                                       cudaEnableDefault, &found);
-  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || entry == NULL) {
-    fprintf(stderr,
-            "tensor map %s: this driver has no cuTensorMapEncodeTiled (%s): it needs the driver of "
-            "CUDA 12.0 or newer\n",
-            name, cudaGetErrorString(error));
-    exit(2);
-  }
-  encoder = (EncodeTiled)entry;
-  return encoder;
-}
+#include "tma_encode.h"
 
 CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
   char text[4096];
@@ -40,9 +15,15 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *given) {
     exit(2);
   }
 
-  /* The call needs a current context, which the first call to the runtime makes. */
-  EncodeTiled encode = find_encoder(name);
-  cudaError_t error = cudaFree(NULL);
+  TmaEncodeTiled encode;
+  cudaError_t error = tma_find_encode_tiled(&encode);
+  if (error == cudaErrorSymbolNotFound) {
+    fprintf(stderr,
+            "tensor map %s: this driver has no cuTensorMapEncodeTiled: it needs the driver of CUDA "
+            "12.0 or newer\n",
+            name);
+    exit(2);
+  }
   if (error != cudaSuccess) {
     fprintf(stderr, "tensor map %s: no context for the encoder: %s\n", name,
             cudaGetErrorString(error));

@@ -1,0 +1,8 @@
+/* tma_reduce.cuh: TMA stores that add to a tensor, or combine with it in seven other ways, for 1 to
+ * 5 dimensions, with the plain stores, fences and groups they need, the L2 prefetches, `red` from
+ * registers, and a function that encodes the tensor map.
+ *
+ * Everything is in namespace tma. Compile with nvcc -arch=sm_90a, nothing else to link. */
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../common/tma_encode.h"
+#include "../tma_reduce.cuh"

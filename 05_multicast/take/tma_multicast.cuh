@@ -1,0 +1,9 @@
+/* tma_multicast.cuh: one TMA load for several thread blocks of a cluster, with the instructions by
+ * which these blocks meet and reach each other's shared memory and barriers, plain TMA loads, and a
+ * function that encodes the tensor map.
+ *
+ * Everything is in namespace tma. Compile with nvcc -arch=sm_90a, nothing else to link. */
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../common/tma_encode.h"
+#include "../cluster.cuh"
+#include "../tma_multicast.cuh"

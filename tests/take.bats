@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# make take-NN: what the headers are when a reader takes them along, and what make take refuses.
+# build/tests/take/ holds each header in a folder of its own with its example, compiled with C++14, 17
+# and 20 and all warnings as errors, from two files (tests/take/build).
+
+setup() {
+  [ -n "$BATS_TEST_TMPDIR" ] || return 1
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  built=build/tests/take
+  # The outer make must not leak its goals and flags into the ones tried here.
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TO
+}
+
+# A small tree with the tool and one chapter, whose header includes a file with the given lines.
+chapter_with() { # LINE...
+  tree=$BATS_TEST_TMPDIR/tree
+  mkdir -p "$tree/common" "$tree/02_tma_load/take"
+  cp common/take common/take.awk LICENSE "$tree/common/"
+  cp LICENSE "$tree/"
+  printf '/* tma_load.cuh: a header. */\n#include "../own.cuh"\n' >"$tree/02_tma_load/take/tma_load.cuh"
+  echo 'int main(void) { return 0; }' >"$tree/02_tma_load/take/example.cu"
+  printf '%s\n' "#ifndef OWN_CUH" "#define OWN_CUH" "$@" "#endif" >"$tree/02_tma_load/own.cuh"
+}
+
+refuses() { # MESSAGE LINE...
+  local message=$1
+  shift
+  chapter_with "$@"
+  run "$tree/common/take" 02
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"$message"* ]]
+  [ ! -e "$tree/build/take/tma_load.cuh" ]
+}
+
+runs() { # CHAPTER LAST_LINE
+  run common/run-program "$built/$1/example"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[-1]}" = "$2" ]
+}
+
+@test "the example in tma_load.cuh runs" { runs 02 "12 tiles summed, 0 wrong"; }
+@test "the example in tma_store.cuh runs" { runs 03 "8800 elements stored, 0 wrong"; }
+@test "the example in tma_reduce.cuh runs" { runs 04 "6144 sums of 4 parts, 0 wrong"; }
+@test "the example in tma_multicast.cuh runs" { runs 05 "2048 elements in each of 2 blocks, 0 wrong"; }
+@test "the example in swizzle.h runs" { runs 06 "512 elements, 0 wrong"; }
+
+@test "all headers in one program, in any order, in two files; a refused map is an error's value" {
+  run common/run-program "$built/all/all"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ ${lines[-1]} == "512 sums, 0 wrong; the other file returns 7; a stride of 260: cudaErrorInvalidValue" ]]
+  [ -e "$built/all/other_order.o" ]
+}
+
+@test "each header was compiled with C++17 and C++20, too" {
+  for chapter in 02 03 04 05 06; do
+    [ -e "$built/$chapter/c++17.o" ]
+    [ -e "$built/$chapter/c++20.o" ]
+  done
+}
+
+@test "below compute capability 9.0, and without nvcc, a sentence says what is wrong" {
+  for chapter in 02 03 04 05; do
+    grep -q 'needs compute capability 9.0 or newer: compile with nvcc -arch=sm_90a' \
+      "$built/$chapter/sm_80.txt"
+    grep -q 'is CUDA C++: include it in a .cu file' "$built/$chapter/host.txt"
+  done
+}
+
+@test "no header names a file of ours, prints, ends the program or defines a lower-case macro" {
+  for header in "$built"/0*/*.cuh "$built"/0*/*.h; do
+    echo "$header"
+    run grep -nE '^#include "|^#define [a-z]|^ *(printf|fprintf|exit)' "$header"
+    [ "$status" -eq 1 ]
+  done
+}
+
+@test "the folder is made, spaces in its name or not, and a second take replaces the header" {
+  run make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
+  [ "$status" -eq 0 ]
+  run make take-02 TO="$BATS_TEST_TMPDIR/a new/folder"
+  [ "$status" -eq 0 ]
+  cmp "$BATS_TEST_TMPDIR/a new/folder/tma_load.cuh" "$built/02/tma_load.cuh"
+  run make --no-print-directory -C 03_tma_store take TO="$BATS_TEST_TMPDIR/in"
+  [ "$status" -eq 0 ]
+  cmp "$BATS_TEST_TMPDIR/in/tma_store.cuh" "$built/03/tma_store.cuh"
+}
+
+@test "a TO that is a file, or cannot be made or written: the name, the reason, exit 2" {
+  run make take-02 TO=README.md
+  [ "$status" -eq 2 ]
+  [[ $output == *"TO is 'README.md', but that is no folder"* ]]
+  run make take-02 TO=/proc/nothing
+  [ "$status" -eq 2 ]
+  [[ $output == *"TO is '/proc/nothing', but this folder cannot be made: "* ]]
+  run make take-02 TO=/proc
+  [ "$status" -eq 2 ]
+  [[ $output == *"TO is '/proc', but tma_load.cuh cannot be written there: "* ]]
+}
+
+@test "a file of the reader's own is not overwritten" {
+  echo "mine" >"$BATS_TEST_TMPDIR/tma_load.cuh"
+  run make take-02 TO="$BATS_TEST_TMPDIR"
+  [ "$status" -eq 2 ]
+  [[ $output == *"tma_load.cuh is there already and make take has not written it"* ]]
+  [ "$(cat "$BATS_TEST_TMPDIR/tma_load.cuh")" = mine ]
+}
+
+@test "a chapter that offers nothing, or does not exist: those that do, exit 2" {
+  for chapter in 01 09 x; do
+    run make "take-$chapter"
+    [ "$status" -eq 2 ]
+    [[ $output == *"chapter '$chapter' offers no header to take along; these do:"* ]]
+    [[ $output == *"make take-02  writes tma_load.cuh"* ]]
+  done
+}
+
+@test "two versions of one file in one program: a sentence, not a list of redefinitions" {
+  mkdir "$BATS_TEST_TMPDIR/old"
+  sed -E 's/^(#define TMA_TAKEN_06_SWIZZLE_3D_SWIZZLE_H|#elif .*!=) [0-9]+/\1 12345/' \
+    "$built/06/swizzle.h" >"$BATS_TEST_TMPDIR/old/swizzle.h"
+  printf '#include "old/swizzle.h"\n#include "%s"\n' "$PWD/$built/06/swizzle.h" >"$BATS_TEST_TMPDIR/both.c"
+  run "${CC:-cc}" -fsyntax-only "$BATS_TEST_TMPDIR/both.c"
+  [ "$status" -ne 0 ]
+  [[ $output == *"two versions of 06_swizzle_3d/swizzle.h meet here"* ]]
+}
+
+@test "refused: a file of the harness, and the chain that leads to it" {
+  mkdir -p "$BATS_TEST_TMPDIR/tree/common"
+  printf '#ifndef C\n#define C\n#endif\n' >"$BATS_TEST_TMPDIR/tree/common/check.h"
+  refuses "02_tma_load/own.cuh includes common/check.h, which belongs to the lessons' harness" \
+    '#include "check.h"'
+}
+
+@test "refused: what is not there" {
+  refuses '02_tma_load/own.cuh includes common/missing.cuh, which does not exist' '#include "missing.cuh"'
+}
+
+@test "refused: stdio, printing, ending the program" {
+  refuses '02_tma_load/own.cuh:3: a header to take along must not print' '#include <stdio.h>'
+  refuses 'own.cuh:4: a header to take along must neither print nor end' '' '  if (x) printf("x");'
+  refuses 'own.cuh:3: a header to take along must neither print nor end' '  exit(1);'
+}
+
+@test "refused: static buffers, lower-case macros, conditional includes, code before an include" {
+  refuses 'own.cuh:3: a static buffer in a header' '  static char text[256];'
+  refuses 'own.cuh:3: the macro wait_group has a lower-case name' '#define wait_group(n) n'
+  refuses 'own.cuh:4: an #include within #if cannot be moved' '#if 1' '#include <stdint.h>' '#endif'
+  refuses 'own.cuh:3: code before the last #include' 'int x;' '#include <stdint.h>'
+}
+
+@test "refused: a file without an include guard" {
+  chapter_with ''
+  echo 'int x;' >"$BATS_TEST_TMPDIR/tree/02_tma_load/own.cuh"
+  run "$tree/common/take" 02
+  [ "$status" -eq 2 ]
+  [[ $output == *"02_tma_load/own.cuh has no include guard"* ]]
+}
+
+@test "a macro that outlives its file gets a prefix, everywhere, and a file is written once" {
+  chapter_with '#include "second.cuh"' '#define STEP 64 /* elements */' 'enum { TWICE = 2 * STEP };' \
+    '#define HELP 1' '#undef HELP'
+  printf '%s\n' '#ifndef SECOND' '#define SECOND' '#include <stdint.h>' 'struct Second {' '  int x;' '};' \
+    '#endif' >"$tree/02_tma_load/second.cuh"
+  sed -i 's/own.cuh"/second.cuh"\n#include "..\/own.cuh"/' "$tree/02_tma_load/take/tma_load.cuh"
+  run "$tree/common/take" 02
+  echo "$output"
+  [ "$status" -eq 0 ]
+  header=$tree/build/take/tma_load.cuh
+  [ "$(grep -c 'struct Second' "$header")" -eq 1 ]
+  grep -q '^#define TMA_STEP 64' "$header"
+  grep -q '2 \* TMA_STEP' "$header"
+  grep -q '^#define HELP 1' "$header"
+}
