@@ -1,15 +1,15 @@
-/* mbarrier.cuh: the barrier in shared memory that a TMA load reports to.
+/* mbarrier.cuh: the barrier in shared memory that reports the end of a TMA load.
  *
- * An mbarrier is one 64-bit word in shared memory. Its current phase is complete once two counts
- * are zero together:
- *   pending arrivals   starts at the count given to mbarrier_init; every arrive takes one off;
- *   pending bytes      expect_tx adds to it, the copy engine takes off what it has written.
- * At that moment the next phase begins by itself: pending arrivals are back at the count of
- * mbarrier_init, and the parity of the current phase flips 0, 1, 0, 1, ...
+ * An mbarrier is one 64-bit word in shared memory. Its current phase completes when two counts are
+ * zero at the same time:
+ *   pending arrivals   starts at the count given to mbarrier_init; each arrive subtracts one;
+ *   pending bytes      expect_tx adds to it; the copy engine subtracts the bytes it has written.
+ * The next phase then begins by itself: pending arrivals are back at the count of mbarrier_init,
+ * and the parity of the current phase flips: 0, 1, 0, 1, ...
  *
- * Waiting never changes a barrier, and any number of threads may wait. To wait "for parity p" is
- * to wait until the phase of parity p is over: the first phase has parity 0, so the first wait is
- * for parity 0, the second use of the barrier waits for parity 1, then 0 again.
+ * Waiting never changes a barrier, and any number of threads may wait. To wait "for parity p" means
+ * to wait until the phase of parity p is complete. The first phase has parity 0, so the first wait
+ * is for parity 0, the second for parity 1, the third for parity 0 again.
  *
  * One function per PTX instruction, named after it. `barrier` points into this CTA's own shared
  * memory and is 8-byte aligned. */
@@ -24,9 +24,9 @@ static __device__ __forceinline__ uint32_t shared_address(const void *pointer) {
   return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
-/* PTX ISA: mbarrier.init. One thread, once, before anyone else touches the barrier; `arrivals` is
- * how many arrivals complete a phase. What others may see of it is settled by the fence and the
- * __syncthreads() that follow. */
+/* PTX ISA: mbarrier.init. One thread calls it, once, before anyone else uses the barrier. A phase
+ * needs `arrivals` arrivals. Follow it with fence_mbarrier_init() in the same thread and then
+ * __syncthreads(): without them others may not see the initialised barrier yet. */
 static __device__ __forceinline__ void mbarrier_init(uint64_t *barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(arrivals)
@@ -39,14 +39,14 @@ static __device__ __forceinline__ void fence_mbarrier_init(void) {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/* PTX ISA: mbarrier.inval. Ends the barrier's life: afterwards its 8 bytes are plain memory, and
- * may be initialised anew. Nobody may be waiting, and no copy may be on its way to it. */
+/* PTX ISA: mbarrier.inval. Ends the barrier's life: its 8 bytes are ordinary memory again, and may
+ * hold a new barrier later. No thread may be waiting on it, and no copy may still report to it. */
 static __device__ __forceinline__ void mbarrier_inval(uint64_t *barrier) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-/* PTX ISA: mbarrier.arrive. One arrival. The token it returns names the phase that it arrived in,
- * for mbarrier_try_wait; who waits by parity ignores it. */
+/* PTX ISA: mbarrier.arrive. One arrival. The returned token names the phase of this arrival, for
+ * mbarrier_try_wait. Ignore it if you wait by parity. */
 static __device__ __forceinline__ uint64_t mbarrier_arrive(uint64_t *barrier) {
   uint64_t token;
   asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];"
@@ -56,8 +56,8 @@ static __device__ __forceinline__ uint64_t mbarrier_arrive(uint64_t *barrier) {
   return token;
 }
 
-/* PTX ISA: mbarrier.arrive.expect_tx. Adds `bytes` to the pending bytes, then arrives once: the
- * announcement of a copy and the promise that no further copy will be announced, in one step. */
+/* PTX ISA: mbarrier.arrive.expect_tx. Adds `bytes` to the pending bytes, then arrives once. The
+ * phase cannot complete between the two. */
 static __device__ __forceinline__ uint64_t mbarrier_arrive_expect_tx(uint64_t *barrier,
                                                                      uint32_t bytes) {
   uint64_t token;
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void mbarrier_expect_tx(uint64_t *barrier, uin
       : "memory");
 }
 
-/* PTX ISA: mbarrier.test_wait.parity. Is the phase of this parity over? Answers at once. */
+/* PTX ISA: mbarrier.test_wait.parity. Is the phase of this parity complete? Returns at once. */
 static __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t *barrier,
                                                                  uint32_t parity) {
   uint32_t complete;
@@ -92,9 +92,9 @@ static __device__ __forceinline__ bool mbarrier_test_wait_parity(uint64_t *barri
   return complete != 0;
 }
 
-/* PTX ISA: mbarrier.try_wait.parity. The same, but the thread may sleep for a while first, so it
- * costs fewer instructions to wait with. It may answer no although the phase ends a moment later:
- * always in a loop. */
+/* PTX ISA: mbarrier.try_wait.parity. The same, but the thread may be suspended for a while first,
+ * which makes waiting cheaper. It may return false before the phase is complete: always call it in
+ * a loop. */
 static __device__ __forceinline__ bool mbarrier_try_wait_parity(uint64_t *barrier,
                                                                 uint32_t parity) {
   uint32_t complete;
@@ -110,16 +110,16 @@ static __device__ __forceinline__ bool mbarrier_try_wait_parity(uint64_t *barrie
   return complete != 0;
 }
 
-/* The wait that lessons use. It returns once the phase of this parity is over; what the copies of
- * that phase wrote is then visible to the calling thread (try_wait acquires), and to it alone:
- * every thread that reads the tile waits itself, or meets one that did in a __syncthreads(). */
+/* The usual wait. It returns once the phase of this parity is complete. What the copies of that
+ * phase wrote is then visible to the calling thread, and to this thread only: every thread that
+ * reads the tile must wait itself, or pass a __syncthreads() after a thread that has waited. */
 static __device__ __forceinline__ void mbarrier_wait_parity(uint64_t *barrier, uint32_t parity) {
   while (!mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
 
-/* PTX ISA: mbarrier.try_wait with a token. Is the phase over in which the arrive took place that
- * returned this token? */
+/* PTX ISA: mbarrier.try_wait with a token. Is the phase complete in which mbarrier_arrive returned
+ * this token? */
 static __device__ __forceinline__ bool mbarrier_try_wait(uint64_t *barrier, uint64_t token) {
   uint32_t complete;
   asm volatile(
@@ -139,10 +139,10 @@ static __device__ __forceinline__ void mbarrier_wait(uint64_t *barrier, uint64_t
   }
 }
 
-/* PTX ISA: fence.proxy.async. Memory has two doors: ordinary loads and stores go through the
- * generic proxy, the copy engine through the async proxy. This fence orders what the calling thread
- * wrote to shared memory through the first before what the engine does afterwards through the
- * second. Chapter 03 is about it. */
+/* PTX ISA: fence.proxy.async. Ordinary loads and stores access memory through the generic proxy,
+ * the copy engine through the async proxy. This fence orders the shared-memory accesses that the
+ * calling thread has made through the generic proxy before those that the engine makes afterwards.
+ * Without it the engine may read old data. */
 static __device__ __forceinline__ void fence_proxy_async(void) {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -1,15 +1,15 @@
 /* tma_load.cuh: copies from global to shared memory by the copy engine.
  *
- *   tma_load_Nd   a box of an N-dimensional tensor; the tensor map says where the tensor lies, how
- *                 large it is and how large the box, the coordinates say where the box begins;
- *   bulk_load     a run of bytes, without a tensor map.
- * One thread issues the copy for the whole CTA and goes on at once. When bytes have arrived, the
- * engine takes them off the barrier's pending bytes (complete_tx): see mbarrier.cuh.
+ *   tma_load_Nd   copies a box of an N-dimensional tensor. The tensor map holds the tensor's
+ * address, its size and the size of the box; the coordinates say where the box begins; bulk_load
+ * copies a run of bytes, without a tensor map. One thread issues the copy for the whole CTA and
+ * goes on at once. The engine subtracts the bytes it has written from the barrier's pending bytes
+ * (complete_tx): see mbarrier.cuh.
  *
  * Coordinates count elements, not boxes, and the innermost dimension comes first: for a row-major
- * matrix (x, y) is (column, row). x times the element's size must be a multiple of 16 bytes. They
- * may be negative or reach past the edge: what lies outside the tensor arrives as zero (or NaN, as
- * the map says) and still counts as arrived bytes.
+ * matrix (x, y) is (column, row). x times the element's size must be a multiple of 16 bytes. A box
+ * may begin at negative coordinates or reach past the end of the tensor: elements outside arrive as
+ * zero (or NaN, as the map says) and still count as bytes.
  * `destination` is 128-byte aligned; `map` points to a __grid_constant__ kernel parameter, to
  * constant memory, or to global memory. */
 #ifndef TMA_LOAD_TMA_LOAD_CUH
@@ -24,7 +24,7 @@
  *   .2d                               rank of the tensor, so two coordinates
  *   .shared::cluster.global           to, from (this CTA's shared memory is part of the cluster's)
  *   .tile                             a box, as opposed to the im2col mode of convolutions
- *   .mbarrier::complete_tx::bytes     how the end is told: bytes taken off an mbarrier
+ *   .mbarrier::complete_tx::bytes     completion: the bytes are subtracted on an mbarrier
  *   [destination], [map, {x, y}], [barrier] */
 static __device__ __forceinline__ void tma_load_1d(void *destination, const CUtensorMap *map,
                                                    int32_t x, uint64_t *barrier) {
@@ -86,7 +86,8 @@ static __device__ __forceinline__ void tma_load_2d_cache_hint(void *destination,
       : "memory");
 }
 
-/* PTX ISA: createpolicy. evict_first: read once, do not keep; evict_last: keep for the next CTA. */
+/* PTX ISA: createpolicy. evict_first: data that is read once; evict_last: data that other CTAs will
+ * read again. */
 static __device__ __forceinline__ uint64_t l2_policy_evict_first(void) {
   uint64_t policy;
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -100,7 +101,7 @@ static __device__ __forceinline__ uint64_t l2_policy_evict_last(void) {
 }
 
 /* PTX ISA: cp.async.bulk, global to shared::cluster. `bytes` is a multiple of 16, both addresses
- * are 16-byte aligned. No tensor map, so also no edge: the run must lie in allocated memory. */
+ * are 16-byte aligned. Nothing is clipped: all bytes must lie in allocated memory. */
 static __device__ __forceinline__ void bulk_load(void *destination, const void *source,
                                                  uint32_t bytes, uint64_t *barrier) {
   asm volatile(
@@ -111,7 +112,7 @@ static __device__ __forceinline__ void bulk_load(void *destination, const void *
 }
 
 /* PTX ISA: prefetch.tensormap. Brings the map's 128 bytes near the copy engine, so that the first
- * copy does not wait for them; changes no result. */
+ * copy does not wait for them. It changes no result. */
 static __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap *map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

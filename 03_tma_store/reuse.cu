@@ -35,9 +35,9 @@ enum {
   CTAS = 2,
 };
 
-// CTA c writes tiles c * TILES to c * TILES + 11, one below the other. Element i of tile t: t *
-// 1000
-// + i. read_back[c]: first element of the last tile, read from global memory by the storing thread.
+// CTA c writes the TILES tiles from c * TILES on, one below the other. Element i of tile t is
+// t * 1000 + i. read_back[c] is the first element of the CTA's last tile, which the storing thread
+// reads back from global memory.
 __global__ void __launch_bounds__(THREADS)
     produce_tiles(const __grid_constant__ CUtensorMap map, const int32_t *matrix,
                   int32_t *read_back) {

@@ -50,10 +50,15 @@ enum {
 __global__ void __launch_bounds__(CTA_M) fill_rows(const __grid_constant__ CUtensorMap map) {
   __shared__ alignas(128) int32_t tile[CTA_M][CTA_N];
 
-  for (int column = 0; column < CTA_N; column++) tile[threadIdx.x][column] = threadIdx.x;
+  // Rows lie 128 bytes apart, so a whole column of the tile lies in one bank of shared memory. If
+  // all threads wrote to the same column, their 32 stores would take turns: a 32-way bank conflict.
+  // Thread i begins at column i instead, and each of the 32 stores goes to a bank of its own.
+  for (int step = 0; step < CTA_N; step++) {
+    tile[threadIdx.x][(threadIdx.x + step) % CTA_N] = threadIdx.x;
+  }
 
-  // Every thread for what it wrote, then everybody meets: only now the tile is complete for the
-  // engine.
+  // Each thread fences what it wrote. After __syncthreads() all threads have done so, and the
+  // engine may read the whole tile.
   fence_proxy_async();
   __syncthreads();
 

@@ -1,6 +1,6 @@
 /* tma_store.cuh: copies from shared to global memory by the copy engine.
  *
- * No barrier here: a store tells its end through *bulk groups*. The thread that issued the stores
+ * A store has no barrier: its end is reported through *bulk groups*. The thread that issued stores
  * commits them as a group, and the same thread waits until at most N of its groups are pending:
  *
  *   fence_proxy_async();             every thread that wrote to the tile
@@ -8,12 +8,12 @@
  *   if (threadIdx.x == 0) {
  *     tma_store_2d(&map, tile, x, y);
  *     bulk_commit_group();
- *     bulk_wait_group_read(0);       until the engine has read the tile: it may be overwritten now,
- *   }                                and the CTA may end
+ *     bulk_wait_group_read(0);       the engine has read the tile: you may overwrite it now, and
+ *   }                                the CTA may end
  *
- * A wait in a thread that committed nothing returns at once and says nothing.
- * Coordinates as in tma_load.cuh, but never negative: that is an illegal instruction. What
- * reaches past the upper edge is not written. */
+ * In a thread that has committed nothing the wait returns at once and orders nothing.
+ * Coordinates are those of tma_load.cuh, but never negative: a negative one is an illegal
+ * instruction. Elements past the end of the tensor are not written. */
 #ifndef TMA_STORE_TMA_STORE_CUH
 #define TMA_STORE_TMA_STORE_CUH
 
@@ -26,7 +26,7 @@
  *   .2d                       rank of the tensor, so two coordinates
  *   .global.shared::cta       to, from
  *   .tile                     a box, as opposed to the im2col mode of convolutions
- *   .bulk_group               how the end is told: commit and wait, no barrier
+ *   .bulk_group               completion: by commit and wait, no barrier
  *   [map, {x, y}], [source] */
 static __device__ __forceinline__ void tma_store_1d(const CUtensorMap *map, const void *source,
                                                     int32_t x) {
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void tma_store_2d_cache_hint(const CUtensorMap
 }
 
 /* PTX ISA: cp.async.bulk, shared::cta to global. `bytes` is a multiple of 16, both addresses are
- * 16-byte aligned. No tensor map, so no edge either: every byte is written. */
+ * 16-byte aligned. Nothing is clipped: every byte is written. */
 static __device__ __forceinline__ void bulk_store(void *destination, const void *source,
                                                   uint32_t bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),

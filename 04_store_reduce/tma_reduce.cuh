@@ -1,4 +1,4 @@
-/* tma_reduce.cuh: stores that combine with what is there, instead of replacing it.
+/* tma_reduce.cuh: stores that combine with what memory holds, instead of replacing it.
  *
  * Three families, fewest instructions first:
  *   tma_reduce_OP_Nd      a whole tile from shared memory into a tensor, one instruction
@@ -66,8 +66,8 @@ DEFINE_TMA_REDUCE(or)
 DEFINE_TMA_REDUCE(xor)
 #undef DEFINE_TMA_REDUCE
 
-/* PTX ISA: cp.reduce.async.bulk, shared::cta to global. Without a tensor map the type stands in the
- * instruction. `bytes` is a multiple of 16, both addresses are 16-byte aligned. */
+/* PTX ISA: cp.reduce.async.bulk, shared::cta to global. Without a tensor map the instruction names
+ * the type. `bytes` is a multiple of 16, both addresses are 16-byte aligned. */
 static __device__ __forceinline__ void bulk_reduce_add_f32(float *destination, const float *source,
                                                            uint32_t bytes) {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
@@ -77,8 +77,8 @@ static __device__ __forceinline__ void bulk_reduce_add_f32(float *destination, c
 }
 
 /* PTX ISA: cp.async.bulk.prefetch.L2. Fetches a run of bytes from device memory into L2 and no
- * further; nothing to wait for. `bytes` is a multiple of 16, the address 16-byte aligned. A reduce
- * that finds its destination in L2 need not wait for it there: see accumulate.cu. */
+ * further. There is nothing to wait for. `bytes` is a multiple of 16, the address 16-byte aligned.
+ * A reduce is faster when its destination is in L2 already: accumulate.cu measures how much. */
 static __device__ __forceinline__ void bulk_prefetch_l2(const void *source, uint32_t bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
 }
@@ -91,14 +91,14 @@ static __device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap *map, i
                : "memory");
 }
 
-/* PTX ISA: red. An atomic add whose old value nobody wants, so it need not come back. */
+/* PTX ISA: red. An atomic add that does not return the old value. */
 static __device__ __forceinline__ void red_add_f32(float *destination, float value) {
   asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(destination), "f"(value)
                : "memory");
 }
 
-/* PTX ISA: red with .v4, new in sm_90: four adds to 16 aligned bytes in one instruction. Atomic is
- * each float for itself, not the four together. */
+/* PTX ISA: red with .v4, new in sm_90: four adds to 16 aligned bytes in one instruction. Each float
+ * is updated atomically; the four together are not. */
 static __device__ __forceinline__ void red_add_f32_v4(float *destination, float4 value) {
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(destination),
                "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w)

@@ -1,8 +1,9 @@
 /* cluster.cuh: the instructions with which the CTAs of a cluster meet and reach each other.
  *
  * A cluster is up to 8 CTAs (16 if the kernel allows a non-portable size) that run at the same
- * time on neighbouring SMs. Each can name the shared memory of the others: mapa_shared() turns the
- * address of a variable in one's own shared memory into that of the same variable in a peer's. */
+ * time on neighbouring SMs. Each CTA can access the shared memory of the others: mapa_shared()
+ * turns the address of a variable in your own shared memory into the address of the same variable
+ * in that of a peer. */
 #ifndef MULTICAST_CLUSTER_CUH
 #define MULTICAST_CLUSTER_CUH
 
@@ -25,13 +26,15 @@ static __device__ __forceinline__ uint32_t cluster_size(void) {
 }
 
 /* PTX ISA: barrier.cluster. Every thread of every CTA arrives, then waits. What a thread wrote
- * before its arrive (release) is seen by every thread after its wait (acquire). Without .aligned:
- * the threads of a warp may come here one by one, say after "if (threadIdx.x == 0) { ... }". */
+ * before its arrive (release) is visible to every thread after its wait (acquire). There is no
+ * .aligned, so the threads of a warp may arrive one by one, for example after
+ * "if (threadIdx.x == 0) { ... }". */
 static __device__ __forceinline__ void cluster_arrive_release(void) {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
 
-/* Arrives without the release: orders nothing, so only for "I am done" at the end of a kernel. */
+/* Arrives without the release. It orders nothing: use it at the end of a kernel only, to report
+ * that this thread is done. */
 static __device__ __forceinline__ void cluster_arrive_relaxed(void) {
   asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 }
@@ -46,8 +49,8 @@ static __device__ __forceinline__ void cluster_sync(void) {
 }
 
 /* PTX ISA: mapa. The shared::cluster address, in the CTA of that rank, of the variable at `own` in
- * this CTA's shared memory. Such an address fits the instructions marked "shared::cluster" only;
- * it is no generic pointer. */
+ * this CTA's shared memory. Such an address is for instructions with "shared::cluster" only; it is
+ * not a generic pointer. */
 static __device__ __forceinline__ uint32_t mapa_shared(const void *own, uint32_t rank) {
   uint32_t address;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -63,25 +66,26 @@ static __device__ __forceinline__ uint32_t ld_shared_cluster(uint32_t cluster_ad
   return value;
 }
 
-/* PTX ISA: mbarrier.arrive on a barrier in a peer's shared memory (address from mapa_shared; one's
- * own rank is fine too). It gives no token: only the barrier's own CTA can wait on it.
- * This form says "I have read the buffer, you may overwrite it": it orders nothing beyond the CTA,
- * and costs little. Every open GEMM releases its stages so. */
+/* PTX ISA: mbarrier.arrive on a barrier in the shared memory of a peer, or of this CTA (address
+ * from mapa_shared). There is no token: only the barrier's own CTA can wait on it. Use this form to
+ * report "I have read the buffer, you may overwrite it". It orders nothing beyond the CTA and costs
+ * little. The open GEMMs that we know release their stages this way. */
 static __device__ __forceinline__ void mbarrier_arrive_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
 }
 
-/* The same with a release at cluster scope: what this thread *wrote* before is seen by whoever
- * waits with mbarrier_wait_parity_cluster. It waits for those writes first, to global memory too:
- * in shared_stream.cu --bench a ring of stages that uses it runs at half its speed. */
+/* The same with a release at cluster scope: what this thread *wrote* before is visible to a thread
+ * that waits with mbarrier_wait_parity_cluster. The arrive waits for these writes first, including
+ * those to global memory: in shared_stream.cu --bench a ring of stages that uses it runs at half
+ * its speed. */
 static __device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t cluster_barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
                : "memory");
 }
 
-/* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity, and sees what
- * threads of peer CTAs wrote before their mbarrier_arrive_release_cluster. What copies wrote and
- * complete_tx announced is seen after a plain mbarrier_wait_parity already. */
+/* PTX ISA: mbarrier.try_wait with scope .cluster. Waits like mbarrier_wait_parity. Afterwards this
+ * thread also sees what threads of peer CTAs wrote before their mbarrier_arrive_release_cluster.
+ * For what copies wrote, a plain mbarrier_wait_parity is enough. */
 static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *barrier,
                                                                     uint32_t parity) {
   uint32_t complete;
@@ -100,8 +104,9 @@ static __device__ __forceinline__ void mbarrier_wait_parity_cluster(uint64_t *ba
 
 /* PTX ISA: cp.async.bulk, shared::cta to shared::cluster. Copies `bytes` (a multiple of 16) of this
  * CTA's shared memory into a peer's. Destination and barrier are addresses from mapa_shared, both
- * in the same peer: the receiver arms its own barrier and waits on it. The sender must not change
- * or leave its source before the copy is done: a cluster barrier after the wait says so. */
+ * in the same peer: the receiver expects the bytes on its own barrier and waits on it. The sender
+ * must neither change its source nor exit before the copy is done: put a cluster barrier after the
+ * receiver's wait. */
 static __device__ __forceinline__ void bulk_copy_to_cluster(uint32_t cluster_destination,
                                                             const void *source, uint32_t bytes,
                                                             uint32_t cluster_barrier) {

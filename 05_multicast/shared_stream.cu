@@ -4,9 +4,8 @@
 // shares A. In one way each CTA loads every tile for itself; in the other each loads one part of
 // every tile and multicasts it to all, so the cluster asks L2 for every byte once:
 //
-//                       separate                multicast
-//   cluster of 4        4 tiles read from L2    1 tile read from L2, 4 tiles written to shared
-//   memory
+//                  separate                multicast
+//   cluster of 4   4 tiles read from L2    1 tile read from L2, 4 tiles written to shared memory
 //
 // The ring of stages is that of chapter 07: `full` barriers that the engine completes, `empty`
 // barriers that all CTAs of the cluster arrive at, because a part that one CTA sends overwrites the

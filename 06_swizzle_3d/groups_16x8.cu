@@ -5,14 +5,11 @@
 // eight bank groups do they hit?
 //
 //   flat            no swizzle: always the same one, 8 passes instead of 1
-//   flat, XOR       rows of 256 bytes, and the 128-byte swizzle applied to them by hand: the XOR
-//   takes
-//                   its three bits from the number of the 128-byte line, and a row is two lines.
-//                   One of the bits never changes from row to row: 4 groups, 2 passes. (TMA refuses
-//                   this box.)
-//   16x8 groups     the tile split into two groups 8 chunks wide, one 3D box: a row of a group is
-//   one
-//                   line, all three bits count: 8 groups, 1 pass
+//   flat, XOR       rows of 256 bytes, with the 128-byte swizzle applied by hand. The XOR takes its
+//                   three bits from the number of the 128-byte line, and a row is two lines. One of
+//                   the bits is the same in every row: 4 groups, 2 passes. (TMA refuses this box.)
+//   16x8 groups     the tile as two groups of 8 chunks each, copied as one 3D box. A row of a group
+//                   is one line, so all three bits differ from row to row: 8 groups, 1 pass
 //
 // The second table is the rule that follows: take the widest swizzle whose span divides the row of
 // the tile. What a *too wide* swizzle costs is shown last: it works, but the rows lie a span apart.

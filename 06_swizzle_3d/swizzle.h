@@ -10,10 +10,10 @@
  *                line        column                     64B:  column ^= line     (2 bits)
  *                    line        column                 32B:  column ^= line     (1 bit)
  *
- * XOR with a value that the operation leaves alone is its own inverse: the same function finds the
- * source of a place in memory. 16-byte chunks move whole; bytes within a chunk never change order.
- * The function takes the shared-memory *address*, not an offset in the tile. The two agree only
- * when the tile starts at a multiple of the pattern's length: 1024, 512 or 256 bytes. */
+ * The XOR leaves the line's number unchanged, so it is its own inverse: the same function finds the
+ * source of a place in memory. 16-byte chunks move as a whole; bytes within a chunk keep their
+ * order. The function takes the shared-memory *address*, not an offset in the tile. The two agree
+ * only when the tile starts at a multiple of the pattern's length: 1024, 512 or 256 bytes. */
 #ifndef SWIZZLE_3D_SWIZZLE_H
 #define SWIZZLE_3D_SWIZZLE_H
 
@@ -25,7 +25,7 @@
 #define SWIZZLE_FUNCTION static inline
 #endif
 
-/* The numbers are those of CUtensorMapSwizzle. */
+/* The same numbers as in CUtensorMapSwizzle. */
 typedef enum {
   SWIZZLE_NONE = 0,
   SWIZZLE_32B = 1,
@@ -50,29 +50,30 @@ SWIZZLE_FUNCTION uint32_t swizzle_address(SwizzleMode mode, uint32_t address) {
   }
 }
 
-/* The width of a row in shared memory, in bytes: the box may be at most this wide, and rows of a
- * narrower box still lie this far apart. 0: no limit, rows lie as far apart as the box is wide. */
+/* The distance between rows in shared memory, in bytes, which is also the widest row that a box may
+ * have. Rows of a narrower box still lie this far apart. 0: no limit, and the distance is the width
+ * of the box. */
 SWIZZLE_FUNCTION uint32_t swizzle_span(SwizzleMode mode) {
   return mode == SWIZZLE_NONE ? 0 : 16u << mode;
 }
 
-/* How far a tile must be aligned for its offsets to be swizzled as in every other tile, and after
- * how many bytes the pattern repeats: eight 16-byte columns times the lines that take part. */
+/* The alignment that a tile needs so that its pattern begins with its first row. The pattern
+ * repeats after as many bytes. */
 SWIZZLE_FUNCTION uint32_t swizzle_alignment(SwizzleMode mode) {
   return mode == SWIZZLE_NONE ? 128 : 128u << mode;
 }
 
-/* Where the byte `column_byte` of row `row` lies when TMA wrote a box of rows `box_row_bytes` wide
- * to the shared-memory address `base`. The rows of a 3D box (group, row, column) count on:
- * row = group * rows_in_group + row_in_group. */
+/* The address of byte `column_byte` of row `row`, once TMA has written a box whose rows are
+ * `box_row_bytes` wide to the shared-memory address `base`. In a 3D box (group, row, column), row
+ * is group * rows_in_group + row_in_group. */
 SWIZZLE_FUNCTION uint32_t swizzle_tile_address(SwizzleMode mode, uint32_t base, uint32_t row,
                                                uint32_t column_byte, uint32_t box_row_bytes) {
   uint32_t pitch = mode == SWIZZLE_NONE ? box_row_bytes : swizzle_span(mode);
   return swizzle_address(mode, base + row * pitch + column_byte);
 }
 
-/* The largest swizzle that a tile's row fills: the widest span that divides it. A row of several
- * spans is split into groups one span wide (a 3D box does it in one copy). */
+/* The largest swizzle for a tile: the one with the widest span that divides the tile's row. A row
+ * of several spans is split into groups of one span each; a 3D box copies all groups at once. */
 SWIZZLE_FUNCTION SwizzleMode swizzle_largest(uint32_t tile_row_bytes) {
   if (tile_row_bytes == 0) return SWIZZLE_NONE;
   if (tile_row_bytes % 128 == 0) return SWIZZLE_128B;

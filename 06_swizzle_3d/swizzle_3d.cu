@@ -10,10 +10,10 @@
 // 1. The picture for all four modes. Shared memory is drawn in lines of 128 bytes (all 32 banks),
 //    eight chunks of 16 bytes to the line; "3.2" is the chunk that was chunk 2 of row 3 in the
 //    tile. To the left what the engine wrote, to the right what swizzle.h predicts.
-// 2. A swizzled box may be no wider than its span (128 bytes in the widest mode), and tiles are
-// often
-//    wider. A third dimension helps: the tensor of 128 columns is described once more, as groups of
-//    64 columns, and one copy of a box (group, row, column) lays the groups one after the other.
+// 2. A swizzled box may be no wider than its span (128 bytes in the widest mode), but tiles are
+//    often wider. A third dimension helps: a second map describes the same 128 columns as two
+//    groups of 64 columns. One copy of a box (group, row, column) then places the groups one after
+//    the other.
 //
 //    tensor, 2D         the same memory as 3D          shared memory
 //    row 0  AAAABBBB    group 0   group 1              AAAA   group 0, rows 0 to 7

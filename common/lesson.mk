@@ -3,6 +3,7 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
+#   PROGRAM=name          what make run runs instead of the main programs
 #   TO=dir                where make take writes; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
@@ -130,6 +131,20 @@ TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
+# PROGRAM=name runs other programs than the main ones: 02_tma_load/ranks, or ranks for those of all
+# chapters.
+programs_named = $(filter $(foreach folder,$(BUILD) $(addprefix $(BUILD)/,$(CHAPTERS)),\
+  $(folder)/$(subst %,\%,$(1))),$(PROGRAMS))
+RUN_PROGRAMS := $(if $(PROGRAM),$(foreach p,$(PROGRAM),$(call programs_named,$(p))),$(MAIN_PROGRAMS))
+UNKNOWN_PROGRAM := $(firstword $(foreach p,$(PROGRAM),$(if $(call programs_named,$(p)),,$(p))))
+ifneq ($(and $(filter run,$(GOALS)),$(UNKNOWN_PROGRAM)),)
+define unknown_program
+PROGRAM is '$(UNKNOWN_PROGRAM)', but there is no such program; there are:
+$() $(foreach c,$(CHAPTERS),$(c): $(notdir $(filter-out $(BUILD)/$(c)/pitfalls/%,$(filter $(BUILD)/$(c)/%,$(PROGRAMS))))
+)and each pitfall NAME as pitfalls/NAME
+endef
+$(error $(unknown_program))
+endif
 
 COMMON_SOURCES := $(filter-out $(ROOT)/common/tensor_map_command.c $(ROOT)/common/find_device.c,\
   $(wildcard $(ROOT)/common/*.c))
@@ -157,8 +172,8 @@ SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
 
-run: $(MAIN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
-	@$(ROOT)/common/run-chapters $(if $(PROGRAM),$(addprefix $(BUILD)/$(CHAPTERS)/,$(PROGRAM)),$(MAIN_PROGRAMS))
+run: $(RUN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
+	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
 check: all tests ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
@@ -215,7 +230,8 @@ help: ## this list
 ifeq ($(CURDIR),$(ROOT))
 define chapter_goal
 $(1)-%:
-	@chapter=$$$$(cd $(ROOT) && ls -d $$*_* 2>/dev/null | head -n 1); \
+	@case '$$*' in [0-9]) number=0$$*;; [0-9][0-9]) number=$$*;; *) number=none;; esac; \
+	chapter=$$$$(cd $(ROOT) && ls -d $$$${number}_* 2>/dev/null | head -n 1); \
 	if [ -z "$$$$chapter" ]; then \
 	  echo "there is no chapter '$$*'; the chapters are: $(CHAPTERS)" >&2; exit 2; fi; \
 	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)

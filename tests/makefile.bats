@@ -92,6 +92,51 @@ setup() {
   [[ $output == *tests/03_tma_store.bats* ]]
 }
 
+@test "a chapter may be named by one digit, but not by a part of its number" {
+  run make -n run-2
+  [ "$status" -eq 0 ]
+  [[ $output == *"/02_tma_load run"* ]]
+  for name in 0 x 002; do
+    run make "run-$name"
+    [ "$status" -eq 2 ]
+    [[ $output == *"there is no chapter '$name'"* ]]
+  done
+}
+
+@test "PROGRAM=name is built before it runs" {
+  run make -n -W "$PWD/02_tma_load/ranks.cu" run-02 PROGRAM=ranks
+  [ "$status" -eq 0 ]
+  [[ $output == *"build/02_tma_load/ranks "* ]]
+  run make --no-print-directory run-02 PROGRAM=coordinates
+  [ "$status" -eq 0 ]
+  [[ $output == *"==== 02_tma_load/coordinates"* ]]
+  [[ $output == *"PASS coordinates"* ]]
+  [[ $output != *"==== 02_tma_load/tma_load"* ]]
+}
+
+@test "make run PROGRAM=name runs the programs of that name in all chapters" {
+  run make run PROGRAM=ranks
+  [ "$status" -eq 0 ]
+  [[ $output == *"==== 02_tma_load/ranks"* ]]
+  [[ $output == *"==== 03_tma_store/ranks"* ]]
+  run make run PROGRAM=03_tma_store/ranks
+  [ "$status" -eq 0 ]
+  [[ $output != *"==== 02_tma_load/ranks"* ]]
+}
+
+@test "a PROGRAM that does not exist: what was asked for, which there are, exit 2" {
+  for goal in "run" "run-02"; do
+    for name in nope % ../tma_load "ranks nope"; do
+      run make $goal PROGRAM="$name"
+      echo "$output"
+      [ "$status" -eq 2 ]
+      [[ $output == *"PROGRAM is '${name#ranks }', but there is no such program; there are:"* ]]
+      [[ $output == *"02_tma_load: "*" ranks "* ]]
+      [[ $output != *"==== "* ]]
+    done
+  done
+}
+
 @test "run-02 runs that chapter's main program" {
   run make run-02
   [ "$status" -eq 0 ]
