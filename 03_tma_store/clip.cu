@@ -77,7 +77,8 @@ static void clip_tiles(void) {
                          .columns = 14,
                          .pitch = FRAME,
                          .tensor_rows = ROWS,
-                         .tensor_columns = COLUMNS};
+                         .tensor_columns = COLUMNS,
+                         .outside = "not written by the stores"};
   tile_print(&picture);
 }
 

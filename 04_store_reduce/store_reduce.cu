@@ -1,29 +1,23 @@
-// 04 store reduce: a store that combines its tile with what is already there.
+// 04 store reduce: a store that adds its tile to the tensor.
 //
 //   01 tiledcopy | 02 load | 03 store | [04 store reduce] | 05 multicast | 06 swizzle | 07 gemm
 //
 // Chapter 03 replaced a tile of the tensor by a tile of shared memory. One word of the instruction
-// changes, cp.async.bulk becomes cp.reduce.async.bulk, and the tile is added instead, or its
-// minimum taken, or its bits combined: eight operations, carried out in the L2 cache, atomically
-// for each element. The element type is the tensor map's.
+// changes, cp.async.bulk becomes cp.reduce.async.bulk, and the tile is added to the tensor instead.
+// The addition takes place in the L2 cache, atomically for each element, so the old values never
+// come to the thread block. Everything around it is the same as for a store: the proxy fence before,
+// commit and wait after.
 //
-// Not every type knows every operation. The encoder cannot tell (the map does not know what it will
-// be used for) and the compiler cannot (the instruction does not know the type), so a wrong pair
-// is found when the copy engine meets it: "illegal instruction". This program computes and checks
-// every pair that an H200 carries out, and marks those that it refuses. A refused pair takes the
-// whole CUDA context with it, so it is tried on request only, alone:
+// An 8x8 matrix holds 0 to 63. A 4x4 tile, added at row 2, column 4, changes the elements below it:
 //
-//   store_reduce                 one tile in full, then the table of types and operations
-//   store_reduce --try xor s64   one pair, whatever comes of it
+//   before                     the tile                after
+//   20 21 22 23                100 101 102 103         120 122 124 126
+//   28 29 30 31                200 201 202 203         228 230 232 234
+//   36 37 38 39       +        300 301 302 303         336 338 340 342
+//   44 45 46 47                400 401 402 403         444 446 448 450
 //
-// Prints (the table; the pictures before it show "add" on one tile):
-//
-//              u8  u16  u32  s32  u64  s64  f16 bf16  f32  f32_ftz tf32 tf32_ftz f64
-//   add         .    .   ok   ok   ok    .   ok   ok   ok       ok   ok       ok  ok
-//   ...
-//   PASS store_reduce: 33 pairs of operation and type, 4 tiles each, every element
+// The other seven operations, and the element types that each of them knows: operations.cu.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../03_tma_store/tma_store.cuh"
@@ -32,359 +26,63 @@
 #include "tile.h"
 #include "tma_reduce.cuh"
 
-enum {
-  TILE_COLUMNS = 16,  // of one byte at least: a row of a box is never less than 16 bytes
-  TILE_ROWS = 4,
-  TENSOR_COLUMNS = 2 * TILE_COLUMNS,
-  TENSOR_ROWS = 2 * TILE_ROWS,
-  ELEMENTS = TENSOR_COLUMNS * TENSOR_ROWS,
-  MOST_ELEMENT_BYTES = 8,
-};
+enum { SIDE = 8, TILE_SIDE = 4, X = 4, Y = 2 };
 
-typedef enum { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, OPERATIONS } Operation;
-static const char *const operation_names[OPERATIONS] = {"add", "min", "max", "inc",
-                                                        "dec", "and", "or",  "xor"};
-
-typedef struct {
-  const char *name;
-  CUtensorMapDataType map_type;
-  ElementType element;   // how the host computes with it
-  const char *accepted;  // by an H200, November 2026; everything else: illegal instruction
-} Type;
-
-static const Type types[] = {
-    {"u8", CU_TENSOR_MAP_DATA_TYPE_UINT8, ELEMENT_U8, ""},
-    {"u16", CU_TENSOR_MAP_DATA_TYPE_UINT16, ELEMENT_U16, ""},
-    {"u32", CU_TENSOR_MAP_DATA_TYPE_UINT32, ELEMENT_U32, "add min max inc dec and or xor"},
-    {"s32", CU_TENSOR_MAP_DATA_TYPE_INT32, ELEMENT_S32, "add min max and or xor"},
-    {"u64", CU_TENSOR_MAP_DATA_TYPE_UINT64, ELEMENT_U64, "add min max and or xor"},
-    {"s64", CU_TENSOR_MAP_DATA_TYPE_INT64, ELEMENT_S64, "min max"},
-    {"f16", CU_TENSOR_MAP_DATA_TYPE_FLOAT16, ELEMENT_F16, "add min max"},
-    {"bf16", CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, ELEMENT_BF16, "add min max"},
-    {"f32", CU_TENSOR_MAP_DATA_TYPE_FLOAT32, ELEMENT_F32, "add"},
-    {"f32_ftz", CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ, ELEMENT_F32, "add"},
-    {"tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, ELEMENT_F32, "add"},
-    {"tf32_ftz", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, ELEMENT_F32, "add"},
-    {"f64", CU_TENSOR_MAP_DATA_TYPE_FLOAT64, ELEMENT_F64, "add"},
-};
-enum { TYPES = sizeof types / sizeof types[0] };
-
-// Each CTA copies its tile of `source` to shared memory with ordinary loads and stores (what a
-// kernel would compute there) and lets the copy engine combine it with the tensor.
-__global__ void reduce_kernel(const __grid_constant__ CUtensorMap tensor, const uint8_t *source,
-                              int element_bytes, Operation operation) {
-  __shared__ __align__(128) uint8_t tile[TILE_ROWS * TILE_COLUMNS * MOST_ELEMENT_BYTES];
-  int x = blockIdx.x * TILE_COLUMNS;
-  int y = blockIdx.y * TILE_ROWS;
-  int row_bytes = TILE_COLUMNS * element_bytes;
-
-  for (int i = threadIdx.x; i < TILE_ROWS * row_bytes; i += blockDim.x) {
-    int row = i / row_bytes;
-    tile[i] = source[((y + row) * TENSOR_COLUMNS + x) * element_bytes + i % row_bytes];
-  }
-  fence_proxy_async();  // as before every store: the engine must see what the threads wrote
-  __syncthreads();
-
-  if (threadIdx.x == 0) {
-    switch (operation) {
-      case ADD:
-        tma_reduce_add_2d(&tensor, tile, x, y);
-        break;
-      case MIN:
-        tma_reduce_min_2d(&tensor, tile, x, y);
-        break;
-      case MAX:
-        tma_reduce_max_2d(&tensor, tile, x, y);
-        break;
-      case INC:
-        tma_reduce_inc_2d(&tensor, tile, x, y);
-        break;
-      case DEC:
-        tma_reduce_dec_2d(&tensor, tile, x, y);
-        break;
-      case AND:
-        tma_reduce_and_2d(&tensor, tile, x, y);
-        break;
-      case OR:
-        tma_reduce_or_2d(&tensor, tile, x, y);
-        break;
-      case XOR:
-        tma_reduce_xor_2d(&tensor, tile, x, y);
-        break;
-      default:
-        break;
-    }
-    bulk_commit_group();
-    bulk_wait_group(0);
-  }
-}
-
-static bool accepts(const Type *type, Operation operation) {
-  return strstr(type->accepted, operation_names[operation]) != NULL;
-}
-
-// ---- The reference: one element on the host, as 64 bits ----
-
-static uint64_t float_bits(ElementType element, double value) {
-  uint64_t bits = 0;
-  float single = (float)value;
-  switch (element) {
-    case ELEMENT_F16:
-      return half_from_float(single);
-    case ELEMENT_BF16:
-      return bfloat16_from_float(single);
-    case ELEMENT_F32:
-      memcpy(&bits, &single, sizeof single);
-      return bits;
-    default:
-      memcpy(&bits, &value, sizeof value);
-      return bits;
-  }
-}
-
-// Sums are rounded to nearest even. A double holds the sum of two of our f16, bf16 or f32 values
-// well enough for the second rounding to change nothing.
-static uint64_t combine(ElementType element, Operation operation, uint64_t old_bits,
-                        uint64_t tile_bits) {
-  double old_value = element_value(element, &old_bits, 0);
-  double tile_value = element_value(element, &tile_bits, 0);
-  int64_t old_signed = element == ELEMENT_S32 ? (int32_t)old_bits : (int64_t)old_bits;
-  int64_t tile_signed = element == ELEMENT_S32 ? (int32_t)tile_bits : (int64_t)tile_bits;
-  bool is_signed = element == ELEMENT_S32 || element == ELEMENT_S64;
-  bool tile_is_less = element_is_float(element) ? tile_value < old_value
-                      : is_signed               ? tile_signed < old_signed
-                                                : tile_bits < old_bits;
-  switch (operation) {
-    case ADD:
-      return element_is_float(element) ? float_bits(element, old_value + tile_value)
-                                       : old_bits + tile_bits;
-    case MIN:
-      return tile_is_less ? tile_bits : old_bits;
-    case MAX:
-      return tile_is_less ? old_bits : tile_bits;
-    case INC:
-      return old_bits >= tile_bits ? 0 : old_bits + 1;
-    case DEC:
-      return old_bits == 0 || old_bits > tile_bits ? tile_bits : old_bits - 1;
-    case AND:
-      return old_bits & tile_bits;
-    case OR:
-      return old_bits | tile_bits;
-    default:
-      return old_bits ^ tile_bits;
-  }
-}
-
-// Values that tell every element apart: floats of either sign with full significands, so that most
-// sums round; integers of which every third uses all bits, so that sums wrap and signs matter.
-static uint64_t test_value(ElementType element, int index, uint64_t seed) {
-  uint64_t hash = (index + seed) * 0x9E3779B97F4A7C15u;
-  hash ^= hash >> 29;
-  if (element_is_float(element)) {
-    double magnitude = 0.25 + (hash >> 11) * 0x1p-53 * (1 + index % 7);
-    return float_bits(element, index % 3 == 0 ? -magnitude : magnitude);
-  }
-  return index % 3 == 0 ? hash : 1000 * seed + index * (seed + 1);
-}
-
-// ---- One pair of operation and type ----
-
-// Runs the pair over all four tiles; returns what the device answered. With success, the tensor
-// has been compared with the reference.
-static cudaError_t run_pair(const Type *type, Operation operation) {
-  int bytes = (int)element_bytes(type->element);
-  uint8_t before[ELEMENTS * MOST_ELEMENT_BYTES], source[sizeof before], expected[sizeof before],
-      after[sizeof before];
-  for (int i = 0; i < ELEMENTS; i++) {
-    uint64_t mask = ~(uint64_t)0 >> (64 - 8 * bytes);
-    uint64_t old_bits = test_value(type->element, i, 1) & mask;
-    uint64_t tile_bits = test_value(type->element, i, 2) & mask;
-    uint64_t result = combine(type->element, operation, old_bits, tile_bits);
-    memcpy(before + i * bytes, &old_bits, bytes);
-    memcpy(source + i * bytes, &tile_bits, bytes);
-    memcpy(expected + i * bytes, &result, bytes);
-  }
-
-  uint8_t *tensor, *source_on_device;
-  CUDA_CHECK(cudaMalloc(&tensor, ELEMENTS * bytes));
-  CUDA_CHECK(cudaMalloc(&source_on_device, ELEMENTS * bytes));
-  CUDA_CHECK(cudaMemcpy(tensor, before, ELEMENTS * bytes, cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(source_on_device, source, ELEMENTS * bytes, cudaMemcpyHostToDevice));
-
-  TensorMap map = {.type = type->map_type,
-                   .rank = 2,
-                   .address = tensor,
-                   .size = {TENSOR_COLUMNS, TENSOR_ROWS},
-                   .box = {TILE_COLUMNS, TILE_ROWS}};
-  CUtensorMap encoded = tensor_map_encode("the tensor", &map);
-  dim3 grid = {TENSOR_COLUMNS / TILE_COLUMNS, TENSOR_ROWS / TILE_ROWS, 1};
-  reduce_kernel<<<grid, 32>>>(encoded, source_on_device, bytes, operation);
-  CUDA_CHECK(cudaGetLastError());
-  cudaError_t error = cudaDeviceSynchronize();
-  if (error != cudaSuccess) return error;  // the context is lost: nothing to free, nothing to read
-
-  CUDA_CHECK(cudaMemcpy(after, tensor, ELEMENTS * bytes, cudaMemcpyDeviceToHost));
-  char what[64];
-  snprintf(what, sizeof what, "%s %s", operation_names[operation], type->name);
-  check_tile(what, type->element, after, expected, TENSOR_ROWS, TENSOR_COLUMNS, 0);
-  CUDA_CHECK(cudaFree(tensor));
-  CUDA_CHECK(cudaFree(source_on_device));
-  return cudaSuccess;
-}
-
-static int try_one_pair(const Type *type, Operation operation) {
-  cudaError_t error = run_pair(type, operation);
-  const char *pair_recorded = accepts(type, operation) ? "carried out" : "illegal instruction";
-  printf("%s %s: recorded on an H200: %s; here: %s\n", operation_names[operation], type->name,
-         pair_recorded, error == cudaSuccess ? "carried out" : cudaGetErrorString(error));
-  cudaError_t recorded = accepts(type, operation) ? cudaSuccess : cudaErrorIllegalInstruction;
-  check_that(error == recorded, "the device answered %s where an H200 answered %s",
-             cudaGetErrorName(error), cudaGetErrorName(recorded));
-  if (error != cudaSuccess && error == recorded) {
-    // program_end() would ask the lost context how it is.
-    printf("PASS store_reduce: %s %s is refused, as recorded\n", operation_names[operation],
-           type->name);
-    return EXIT_PASS;
-  }
-  return program_end("%s %s does what was recorded", operation_names[operation], type->name);
-}
-
-// ---- The picture: add on one tile of a small s32 tensor ----
-
-enum { SMALL = 8, SMALL_TILE = 4 };
-
-__global__ void add_one_tile_kernel(const __grid_constant__ CUtensorMap tensor, int x, int y) {
-  __shared__ __align__(128) int32_t tile[SMALL_TILE][SMALL_TILE];
+__global__ void add_one_tile(const __grid_constant__ CUtensorMap map) {
+  __shared__ __align__(128) int32_t tile[TILE_SIDE][TILE_SIDE];
   tile[threadIdx.y][threadIdx.x] = 100 * (threadIdx.y + 1) + threadIdx.x;
   fence_proxy_async();
   __syncthreads();
   if (threadIdx.x == 0 && threadIdx.y == 0) {
-    tma_reduce_add_2d(&tensor, tile, x, y);
+    tma_reduce_add_2d(&map, tile, X, Y);
     bulk_commit_group();
     bulk_wait_group(0);
   }
 }
 
-static void show_add(void) {
-  enum { X = 4, Y = 2 };
-  int32_t before[SMALL][SMALL], tile[SMALL_TILE][SMALL_TILE], after[SMALL][SMALL],
-      expected[SMALL][SMALL];
-  for (int i = 0; i < SMALL * SMALL; i++) before[i / SMALL][i % SMALL] = i;
-  memcpy(expected, before, sizeof expected);
-  for (int i = 0; i < SMALL_TILE; i++) {
-    for (int j = 0; j < SMALL_TILE; j++) {
-      tile[i][j] = 100 * (i + 1) + j;
-      expected[Y + i][X + j] += tile[i][j];
-    }
-  }
-
-  int32_t *tensor;
-  CUDA_CHECK(cudaMalloc(&tensor, sizeof before));
-  CUDA_CHECK(cudaMemcpy(tensor, before, sizeof before, cudaMemcpyHostToDevice));
-  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
-                   .rank = 2,
-                   .address = tensor,
-                   .size = {SMALL, SMALL},
-                   .box = {SMALL_TILE, SMALL_TILE}};
-  CUtensorMap encoded = tensor_map_encode("the small tensor", &map);
-  dim3 threads = {SMALL_TILE, SMALL_TILE, 1};
-  add_one_tile_kernel<<<1, threads>>>(encoded, X, Y);
-  CUDA_CHECK(cudaGetLastError());
-  CUDA_CHECK(cudaMemcpy(after, tensor, sizeof after, cudaMemcpyDeviceToHost));
-
-  TilePicture tensor_before = {.title = "tensor before",
-                               .type = ELEMENT_S32,
-                               .data = before,
-                               .rows = SMALL,
-                               .columns = SMALL};
-  TilePicture shared_tile = {.title = "tile in shared memory, for row 2, column 4",
-                             .type = ELEMENT_S32,
-                             .data = tile,
-                             .rows = SMALL_TILE,
-                             .columns = SMALL_TILE,
-                             .first_row = Y,
-                             .first_column = X};
-  TilePicture tensor_after = {.title = "tensor after one reduce-add",
-                              .type = ELEMENT_S32,
-                              .data = after,
-                              .rows = SMALL,
-                              .columns = SMALL};
-  tile_print(&tensor_before);
-  tile_print(&shared_tile);
-  tile_print(&tensor_after);
-  check_tile("reduce-add of one tile", ELEMENT_S32, after, expected, SMALL, SMALL, 0);
-  CUDA_CHECK(cudaFree(tensor));
-}
-
-static int index_of(const char *name, const char *const names[], int count) {
-  for (int i = 0; i < count; i++) {
-    if (strcmp(name, names[i]) == 0) return i;
-  }
-  return -1;
-}
-
-static void print_usage(FILE *out) {
-  fprintf(out, "usage: store_reduce [--try OPERATION TYPE]\n  operations:");
-  for (int i = 0; i < OPERATIONS; i++) fprintf(out, " %s", operation_names[i]);
-  fprintf(out, "\n  types:");
-  for (int i = 0; i < TYPES; i++) fprintf(out, " %s", types[i].name);
-  fprintf(out, "\n");
-}
-
-static int refuse(const char *value, const char *rule) {
-  fprintf(stderr, "store_reduce: '%s' %s\n", value, rule);
-  print_usage(stderr);
-  return EXIT_USAGE;
+static void print_tile(const char *title, const int32_t *data, int side, int first_row,
+                       int first_column) {
+  TilePicture picture = {.title = title,
+                         .type = ELEMENT_S32,
+                         .data = data,
+                         .rows = side,
+                         .columns = side,
+                         .first_row = first_row,
+                         .first_column = first_column};
+  tile_print(&picture);
 }
 
 int main(int argc, char **argv) {
-  // 1. One pair on request.
-  if (argc > 1) {
-    if (strcmp(argv[1], "--help") == 0) {
-      print_usage(stdout);
-      return EXIT_PASS;
-    }
-    if (strcmp(argv[1], "--try") != 0) return refuse(argv[1], "is not known here");
-    const char *type_names[TYPES];
-    for (int i = 0; i < TYPES; i++) type_names[i] = types[i].name;
-    const char *operation_name = argc > 2 ? argv[2] : "";
-    const char *type_name = argc > 3 ? argv[3] : "";
-    int operation = index_of(operation_name, operation_names, OPERATIONS);
-    int type = index_of(type_name, type_names, TYPES);
-    if (operation < 0) return refuse(operation_name, "is no operation");
-    if (type < 0) return refuse(type_name, "is no element type");
-    if (argc > 4) return refuse(argv[4], "is one word too many");
-    program_begin("store_reduce", 1, argv, NULL, 0);
-    return try_one_pair(&types[type], (Operation)operation);
-  }
   program_begin("store_reduce", argc, argv, NULL, 0);
 
-  // 2. What a reduce does to a tensor.
-  show_add();
-
-  // 3. Every pair that is carried out, all four tiles of a tensor, against the host's arithmetic.
-  printf(
-      "\noperation by element type (ok: computed here and equal to the reference in every\n"
-      "element; '.': an H200 answers \"illegal instruction\", see --try OPERATION TYPE)\n\n     ");
-  for (int t = 0; t < TYPES; t++) printf(" %*s", (int)strlen(types[t].name) + 1, types[t].name);
-  printf("\n");
-  int pairs = 0;
-  for (int o = 0; o < OPERATIONS; o++) {
-    printf("  %-3s", operation_names[o]);
-    for (int t = 0; t < TYPES; t++) {
-      const char *cell = ".";
-      if (accepts(&types[t], (Operation)o)) {
-        cudaError_t error = run_pair(&types[t], (Operation)o);
-        check_that(error == cudaSuccess, "%s %s: carried out on an H200, here: %s",
-                   operation_names[o], types[t].name, cudaGetErrorString(error));
-        if (error != cudaSuccess) return program_end("the table");
-        cell = "ok";
-        pairs++;
-      }
-      printf(" %*s", (int)strlen(types[t].name) + 1, cell);
+  // 1. The matrix, the tile that the kernel will write to shared memory, and their sum.
+  int32_t before[SIDE][SIDE], tile[TILE_SIDE][TILE_SIDE], after[SIDE][SIDE], expected[SIDE][SIDE];
+  for (int i = 0; i < SIDE * SIDE; i++) before[i / SIDE][i % SIDE] = i;
+  memcpy(expected, before, sizeof expected);
+  for (int row = 0; row < TILE_SIDE; row++) {
+    for (int column = 0; column < TILE_SIDE; column++) {
+      tile[row][column] = 100 * (row + 1) + column;
+      expected[Y + row][X + column] += tile[row][column];
     }
-    printf("\n");
   }
-  printf("\n");
-  return program_end("%d pairs of operation and type, 4 tiles each, every element", pairs);
+  int32_t *matrix;
+  CUDA_CHECK(cudaMalloc(&matrix, sizeof before));
+  CUDA_CHECK(cudaMemcpy(matrix, before, sizeof before, cudaMemcpyHostToDevice));
+
+  // 2. The map is the same as for a store: the operation is in the instruction.
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                   .rank = 2,
+                   .address = matrix,
+                   .size = {SIDE, SIDE},
+                   .box = {TILE_SIDE, TILE_SIDE}};
+  add_one_tile<<<1, dim3(TILE_SIDE, TILE_SIDE)>>>(tensor_map_encode("8x8 matrix", &map));
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(after, matrix, sizeof after, cudaMemcpyDeviceToHost));
+
+  // 3. Before and after.
+  print_tile("tensor before", &before[0][0], SIDE, 0, 0);
+  print_tile("tile in shared memory, for row 2, column 4", &tile[0][0], TILE_SIDE, Y, X);
+  print_tile("tensor after one reduce-add", &after[0][0], SIDE, 0, 0);
+  check_tile("reduce-add of one tile", ELEMENT_S32, after, expected, SIDE, SIDE, 0);
+  return program_end("one tile added, every element of the tensor");
 }

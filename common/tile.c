@@ -76,5 +76,8 @@ void tile_print(const TilePicture *picture) {
     printf("%s\n", more_columns);
   }
   if (rows < picture->rows) printf("%12s  ... %d rows in all\n", "", picture->rows);
-  if (any_outside) printf("%12s  * outside the tensor: filled by the copy engine\n", "");
+  if (any_outside) {
+    const char *meaning = picture->outside ? picture->outside : "filled by the copy engine";
+    printf("%12s  * outside the tensor: %s\n", "", meaning);
+  }
 }

@@ -6,7 +6,7 @@
  *    16 [0]   544  545  546  547
  *    17 [1]   576  577  578  579
  *
- * A cell outside the tensor is marked with '*': the copy engine filled it. */
+ * A cell outside the tensor is marked with '*', and a line below says what that means. */
 #ifndef COMMON_TILE_H
 #define COMMON_TILE_H
 
@@ -26,6 +26,7 @@ typedef struct {
   int first_column;
   int tensor_rows; /* the tensor's size, to mark what lies outside; 0: no marks */
   int tensor_columns;
+  const char *outside; /* what a mark means; NULL: "filled by the copy engine", as after a load */
   int shown_rows; /* print only so many, then "..."; 0 means all */
   int shown_columns;
 } TilePicture;

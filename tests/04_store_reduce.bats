@@ -10,6 +10,7 @@ setup() {
 }
 
 @test "store_reduce prints what was recorded" { prints_what_was_recorded store_reduce; }
+@test "operations prints what was recorded" { prints_what_was_recorded operations; }
 @test "wrap prints what was recorded" { prints_what_was_recorded wrap; }
 @test "rounding prints what was recorded" { prints_what_was_recorded rounding; }
 @test "accumulate prints what was recorded" { prints_what_was_recorded accumulate; }
@@ -22,42 +23,42 @@ setup() {
 @test "pairs that the hardware refuses end in illegal instruction, as recorded" {
   for pair in "add u8" "add u16" "add s64" "max f32" "min f64" "min u8" "inc u64" "dec s32" \
       "and s64" "or s64" "xor s64" "or f16" "inc tf32" "max f32_ftz"; do
-    run common/run-program build/04_store_reduce/store_reduce --try $pair
+    run common/run-program build/04_store_reduce/operations --try $pair
     echo "$pair: $output"
     [ "$status" -eq 0 ]
-    [[ $output == *"PASS store_reduce: $pair is refused, as recorded"* ]]
+    [[ $output == *"PASS operations: $pair is refused, as recorded"* ]]
   done
 }
 
 @test "a pair that the hardware carries out, tried alone" {
-  run common/run-program build/04_store_reduce/store_reduce --try max bf16
+  run common/run-program build/04_store_reduce/operations --try max bf16
   [ "$status" -eq 0 ]
-  [ "${lines[-1]}" = "PASS store_reduce: max bf16 does what was recorded" ]
+  [ "${lines[-1]}" = "PASS operations: max bf16 does what was recorded" ]
 }
 
 @test "an unknown operation or type: the choices, exit 2" {
-  run common/run-program build/04_store_reduce/store_reduce --try sub u32
+  run common/run-program build/04_store_reduce/operations --try sub u32
   [ "$status" -eq 2 ]
   [[ $output == *"'sub' is no operation"* ]]
   [[ $output == *"operations: add min max inc dec and or xor"* ]]
-  run common/run-program build/04_store_reduce/store_reduce --try add fp8
+  run common/run-program build/04_store_reduce/operations --try add fp8
   [ "$status" -eq 2 ]
   [[ $output == *"'fp8' is no element type"* ]]
   [[ $output == *"types: u8 u16 u32 s32 u64 s64 f16 bf16 f32 f32_ftz tf32 tf32_ftz f64"* ]]
-  run common/run-program build/04_store_reduce/store_reduce --try
+  run common/run-program build/04_store_reduce/operations --try
   [ "$status" -eq 2 ]
-  run common/run-program build/04_store_reduce/store_reduce --try add u32 u32
+  run common/run-program build/04_store_reduce/operations --try add u32 u32
   [ "$status" -eq 2 ]
 }
 
 @test "--help: usage, exit 0" {
-  run common/run-program build/04_store_reduce/store_reduce --help
+  run common/run-program build/04_store_reduce/operations --help
   [ "$status" -eq 0 ]
-  [[ ${lines[0]} == "usage: store_reduce"* ]]
+  [[ ${lines[0]} == "usage: operations"* ]]
 }
 
 @test "an unknown option: usage, exit 2" {
-  for name in store_reduce wrap rounding accumulate split_k; do
+  for name in store_reduce operations wrap rounding accumulate split_k; do
     run common/run-program build/04_store_reduce/$name --no-such-option
     echo "$name: $output"
     [ "$status" -eq 2 ]
