@@ -1,4 +1,4 @@
-// All headers of chapters 02 to 06 in one file. Two thread blocks load a matrix together, by
+// All headers in one file. Two thread blocks load a matrix together, by
 // multicast, under the 128-byte swizzle; each finds its elements with swizzle.h; one stores them,
 // and then both add them twice by a reduce, so that every element must come out five times as
 // large.
@@ -10,6 +10,9 @@
 #include "tma_multicast.cuh"
 #include "tma_reduce.cuh"
 #include "tma_store.cuh"
+#if __has_include("pipelined_gemm.cuh")
+#include "pipelined_gemm.cuh"
+#endif
 
 int other_file(void);
 

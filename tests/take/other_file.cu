@@ -37,6 +37,9 @@ float tensor_map_encode(float x);
 #if defined(ONE_HEADER)
 #include ONE_HEADER
 #elif defined(OTHER_ORDER)
+#if __has_include("pipelined_gemm.cuh")
+#include "pipelined_gemm.cuh"
+#endif
 #include "tma_multicast.cuh"
 #include "swizzle.h"
 #include "tma_store.cuh"
@@ -48,6 +51,9 @@ float tensor_map_encode(float x);
 #include "tma_multicast.cuh"
 #include "tma_reduce.cuh"
 #include "tma_store.cuh"
+#if __has_include("pipelined_gemm.cuh")
+#include "pipelined_gemm.cuh"
+#endif
 #endif
 
 int other_file(void);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../02_tma_load/mbarrier_debug.cuh"
 #include "../../02_tma_load/tma_load.cuh"
 #include "check.h"
 #include "tensor_map.h"
