@@ -3,8 +3,8 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
-#   PROGRAM=name          what make run runs instead of the main programs
-#   TO=dir                where make take writes; default: build/take
+#   PROGRAM=name          run this program instead of the main ones
+#   TO=dir                where the headers of take go; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
 #   V=1                   show the commands
