@@ -3,9 +3,10 @@
 # build/tests/take/ holds each header in a folder of its own with its example, compiled with C++14, 17
 # and 20 and all warnings as errors, from two files (tests/take/build).
 
+load helpers
+
 setup() {
-  [ -n "$BATS_TEST_TMPDIR" ] || return 1
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   built=build/tests/take
   # The outer make must not leak its goals and flags into the ones tried here.
   unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TO
