@@ -344,5 +344,14 @@ bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *o
     out->execute = allocates ? run_malloc : run_free;
     return true;
   }
-  return decoder_error(decoder, statement, "%s has no body in this module", callee->name);
+  if (strncmp(callee->name, "__cudaCDP", 9) == 0 || strncmp(callee->name, "cudaCDP", 7) == 0 ||
+      strncmp(callee->name, "cudaDevice", 10) == 0)
+    return decoder_error(decoder, statement,
+                         "this kernel launches kernels itself or asks the device's own runtime "
+                         "(dynamic parallelism), which is machine code in libcudadevrt and not "
+                         "emulated: launch from the host, for instance in a loop");
+  return decoder_error(decoder, statement,
+                       "%s has no body in this module: it is declared .extern, and the file or the "
+                       "library that defines it has no PTX in this program",
+                       callee->name);
 }

@@ -226,38 +226,62 @@ CUresult cuGetErrorString(CUresult result, const char **sentence) {
   return CUDA_SUCCESS;
 }
 
-/* NVRTC asks for tables of NVIDIA's own tools; it works without them. */
+/* ---- The driver's tables that no document describes ---- */
+
+/* NVRTC works without them. A copy of NVIDIA's runtime that is linked into a program or a library
+ * (cuBLAS, cuFFT and their kin) does not, and would answer every call with an unexplained error. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id) {
   (void)id;
   if (table) *table = NULL;
-  return CUDA_ERROR_NOT_FOUND;
+  Dl_info caller, self;
+  if (!dladdr(__builtin_return_address(0), &caller) || !dladdr((void *)&cuInit, &self))
+    return CUDA_ERROR_NOT_FOUND;
+  const char *name = strrchr(caller.dli_fname, '/');
+  name = name ? name + 1 : caller.dli_fname;
+  if (strncmp(name, "libnvrtc", 8) == 0) return CUDA_ERROR_NOT_FOUND;
+  char reason[1024];
+  if (strstr(name, ".so"))
+    snprintf(reason, sizeof reason,
+             "the library %s brings its own copy of CUDA's runtime. Libraries of NVIDIA such as "
+             "cuBLAS, cuFFT and cuDNN hold their kernels as machine code, without PTX, so they "
+             "cannot be emulated; call kernels of your own instead",
+             name);
+  else
+    snprintf(reason, sizeof reason,
+             "%s has a copy of CUDA's runtime linked into it, so the emulator's is not used. Build "
+             "it with: nvcc -cudart shared",
+             name);
+  runtime_refuse(reason);
 }
 
 /* ---- How the runtime hands out driver calls ---- */
 
-/* The names a program asks for carry no version suffix; our newest one is what it gets. */
-static void *find_entry(const char *name) {
+/* The names a program asks for carry no version suffix; our newest one is what it gets. With
+ * per_thread it is the one whose stream 0 is the thread's own. */
+static void *find_entry(const char *name, bool per_thread) {
   static void *self;
   Dl_info here;
   if (strncmp(name, "cu", 2)) return NULL;
   if (!self && dladdr((void *)&cuInit, &here)) self = dlopen(here.dli_fname, RTLD_NOW);
   if (!self) return NULL;
-  void *entry = dlsym(self, name);
-  static const char *const SUFFIXES[] = {"_v4", "_v3", "_v2"};
-  for (int i = 0; !entry && i < 3; i++) {
-    char versioned[128];
-    snprintf(versioned, sizeof versioned, "%s%s", name, SUFFIXES[i]);
-    entry = dlsym(self, versioned);
-  }
-  return entry;
+  static const char *const VERSIONS[] = {"_v4", "_v3", "_v2", ""};
+  static const char *const THREADS[] = {"_ptsz", "_ptds", ""};
+  for (int i = per_thread ? 0 : 2; i < 3; i++)
+    for (int k = 0; k < 4; k++) {
+      char versioned[128];
+      snprintf(versioned, sizeof versioned, "%s%s%s", name, VERSIONS[k], THREADS[i]);
+      void *entry = dlsym(self, versioned);
+      if (entry) return entry;
+    }
+  return NULL;
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *found) {
-  (void)version, (void)flags;
+  (void)version;
   if (!name || !entry) return runtime_answer(cudaErrorInvalidValue);
-  *entry = find_entry(name);
+  *entry = find_entry(name, flags == cudaEnablePerThreadDefaultStream);
   if (found) {
     *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   }
@@ -269,10 +293,18 @@ cudaError_t cudaGetDriverEntryPoint(const char *name, void **entry, unsigned lon
 }
 CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *found) {
-  (void)version, (void)flags;
-  *entry = find_entry(name);
+  (void)version;
+  if (!name || !entry) return CUDA_ERROR_INVALID_VALUE;
+  *entry = find_entry(name, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
   if (found) {
     *found = *entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   }
   return *entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *found);
+CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *found) {
+  if (flags == CU_GET_PROC_ADDRESS_DEFAULT) flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  return cuGetProcAddress_v2(name, entry, version, flags, found);
 }

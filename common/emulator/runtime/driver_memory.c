@@ -163,6 +163,38 @@ CUresult cuMemsetD2D32_v2(CUdeviceptr address, size_t pitch, unsigned value, siz
   return fill(address, pitch, value, 4, width, height, NULL);
 }
 
+CUresult cuMemsetD2D8Async(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
+                           size_t height, CUstream stream) {
+  return fill(address, pitch, value, 1, width, height, stream);
+}
+CUresult cuMemsetD2D16Async(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
+                            size_t height, CUstream stream) {
+  return fill(address, pitch, value, 2, width, height, stream);
+}
+CUresult cuMemsetD2D16_v2(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
+                          size_t height) {
+  return fill(address, pitch, value, 2, width, height, NULL);
+}
+CUresult cuMemsetD2D32Async(CUdeviceptr address, size_t pitch, unsigned value, size_t width,
+                            size_t height, CUstream stream) {
+  return fill(address, pitch, value, 4, width, height, stream);
+}
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                      CUcontext from_context, size_t bytes) {
+  (void)to_context, (void)from_context;
+  return cuMemcpyDtoD_v2(to, from, bytes);
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream stream) {
+  (void)to_context, (void)from_context;
+  return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
+                                 CUstream stream) {
+  void *found = NULL;
+  return allocated(cudaMallocFromPoolAsync(&found, bytes, pool, stream), &found, address);
+}
+
 /* ---- Streams and events ---- */
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {

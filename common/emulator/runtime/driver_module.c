@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/fatbin.h"
+#include "runtime/linked_texts.h"
 #include "runtime/runtime.h"
 
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
@@ -17,9 +18,22 @@ static _Noreturn void refuse_machine_code(void) {
   fprintf(stderr,
           "emulator: the program loads machine code (a cubin), which cannot be emulated.\n"
           "Let it load PTX for sm_90a: nvcc -ptx or -fatbin with -gencode "
-          "arch=compute_90a,code=compute_90a, or nvrtcGetPTX with "
-          "--gpu-architecture=compute_90a\n");
+          "arch=compute_90a,code=compute_90a, or nvrtcGetPTX instead of nvrtcGetCUBIN (which "
+          "works under common/emulator/emulate too)\n");
   exit(1);
+}
+
+/* What cuLinkComplete has made. */
+static Image *load_linked_texts(const LinkedTexts *linked) {
+  char error[4096];
+  ModuleText *texts = calloc(linked->count, sizeof *texts);
+  if (!texts) abort();
+  linked_texts_read(linked, texts, linked->count);
+  Image *image = runtime_add_image(NULL, 0, NULL);
+  image->module = module_load_linked(texts, linked->count, image->name, error, sizeof error);
+  if (!image->module) runtime_refuse(error);
+  free(texts);
+  return image;
 }
 
 static Image *load(const void *data) {
@@ -30,7 +44,9 @@ static Image *load(const void *data) {
   if (magic == 0x464c457fu) refuse_machine_code(); /* ELF */
   pthread_mutex_lock(&runtime_lock);
   Image *image;
-  if (fatbin_unwrap(data, &container, &bytes)) {
+  if (strncmp(data, LINKED_TEXTS_MARK, sizeof((LinkedTexts *)0)->mark) == 0) {
+    image = load_linked_texts(data);
+  } else if (fatbin_unwrap(data, &container, &bytes)) {
     image = runtime_add_image(container, bytes, NULL);
     image->linked = fatbin_linked(data);
   } else if (fatbin_size(data, &bytes)) {
@@ -43,8 +59,7 @@ static Image *load(const void *data) {
   return image;
 }
 
-/* NULL: it cannot be read. The text stays in memory: the image points into it. */
-static void *read_file(const char *path) {
+void *runtime_read_file(const char *path, size_t *bytes) {
   FILE *file = fopen(path, "rb");
   if (!file) return NULL;
   char *data = NULL;
@@ -58,9 +73,25 @@ static void *read_file(const char *path) {
   } while (used == room);
   data[used] = '\0';
   fclose(file);
+  *bytes = used;
   if (used >= 4) return data;
   free(data);
   return NULL;
+}
+
+/* There is nothing to say: the logs are empty and took no time. */
+void jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
+  for (unsigned i = 0; options && values && i < count; i++) {
+    CUjit_option size = options[i] == CU_JIT_INFO_LOG_BUFFER    ? CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
+                        : options[i] == CU_JIT_ERROR_LOG_BUFFER ? CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+                                                                : CU_JIT_NUM_OPTIONS;
+    for (unsigned k = 0; k < count; k++)
+      if (options[k] == size && (uintptr_t)values[k] > 0 && values[i]) *(char *)values[i] = '\0';
+  }
+  for (unsigned i = 0; options && values && i < count; i++)
+    if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES || options[i] == CU_JIT_WALL_TIME ||
+        options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+      values[i] = NULL;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
@@ -70,14 +101,16 @@ CUresult cuModuleLoadData(CUmodule *module, const void *data) {
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,
                             CUjit_option *options, void **values) {
-  (void)option_count, (void)options, (void)values;
+  jit_clear_logs(option_count, options, values);
   return cuModuleLoadData(module, data);
 }
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
   return cuModuleLoadData(module, data);
 }
 CUresult cuModuleLoad(CUmodule *module, const char *path) {
-  void *data = module && path ? read_file(path) : NULL;
+  size_t bytes;
+  /* It stays in memory: the image may point into it. */
+  void *data = module && path ? runtime_read_file(path, &bytes) : NULL;
   if (!data) return module && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   return cuModuleLoadData(module, data);
 }
@@ -325,6 +358,38 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
                                             const CUlaunchConfig *config) {
   cudaLaunchConfig_t same = as_runtime(config);
   return as_driver(cudaOccupancyMaxPotentialClusterSize(size, (const void *)function, &same));
+}
+
+/* Of the sizes in steps of a warp, the largest with which most threads are resident. */
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
+                                                   CUoccupancyB2DSize shared_bytes_for,
+                                                   size_t shared_bytes, int limit, unsigned flags) {
+  (void)flags;
+  Kernel *kernel = runtime_find_kernel((const void *)function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  int multiprocessors = 0, most_resident = 0;
+  if (!grid || !block || limit < 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!entry) return CUDA_ERROR_INVALID_HANDLE;
+  int most = (int)function_traits(entry)->max_threads;
+  if (limit && limit < most) most = limit;
+  device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
+  *grid = *block = 0;
+  for (int rounded = (most + LANES - 1) / LANES * LANES; rounded > 0; rounded -= LANES) {
+    int threads = rounded < most ? rounded : most;
+    size_t bytes = shared_bytes_for ? shared_bytes_for(threads) : shared_bytes;
+    int blocks = runtime_occupancy(kernel, entry, threads, bytes);
+    if (blocks * threads <= most_resident) continue;
+    most_resident = blocks * threads;
+    *block = threads;
+    *grid = blocks * multiprocessors;
+  }
+  return CUDA_SUCCESS;
+}
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+                                          CUoccupancyB2DSize shared_bytes_for, size_t shared_bytes,
+                                          int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, shared_bytes_for,
+                                                   shared_bytes, limit, 0);
 }
 
 /* ---- Launches ---- */

@@ -48,6 +48,11 @@ cudaError_t runtime_known_fault(void);
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
 
+/* The bytes of a file, with a zero behind them. NULL: it cannot be read. */
+void *runtime_read_file(const char *path, size_t *bytes);
+/* Answers the options of the driver's compiler and linker. */
+void jit_clear_logs(unsigned count, const CUjit_option *options, void **values);
+
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 /* Loads the image's module; on failure says why on stderr and ends the program (exit 1). */
 Module *runtime_module(Image *image);

@@ -1,0 +1,246 @@
+/* driver_forward.c: calls of the driver that are calls of the runtime by another name. Handles,
+ * structures and numbers of both are the same. */
+#include <cudaProfiler.h>
+#include <cuda_profiler_api.h>
+
+#include "runtime/runtime.h"
+
+#define FORWARD(call, parameters, same) \
+  CUresult call parameters { return (CUresult)same; }
+
+/* ---- The device and its context ---- */
+
+FORWARD(cuDeviceGetByPCIBusId, (CUdevice * device, const char *pci_bus_id),
+        cudaDeviceGetByPCIBusId((int *)(void *)device, pci_bus_id))
+FORWARD(cuDeviceGetPCIBusId, (char *pci_bus_id, int len, CUdevice device),
+        cudaDeviceGetPCIBusId(pci_bus_id, len, device))
+FORWARD(cuDeviceCanAccessPeer, (int *can_access_peer, CUdevice device, CUdevice peer_dev),
+        cudaDeviceCanAccessPeer(can_access_peer, device, peer_dev))
+FORWARD(cuDeviceGetP2PAttribute,
+        (int *value, CUdevice_P2PAttribute attrib, CUdevice src_device, CUdevice dst_device),
+        cudaDeviceGetP2PAttribute(value, (enum cudaDeviceP2PAttr)attrib, src_device, dst_device))
+FORWARD(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool_out, CUdevice device),
+        cudaDeviceGetDefaultMemPool((cudaMemPool_t *)(void *)pool_out, device))
+FORWARD(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device),
+        cudaDeviceGetMemPool((cudaMemPool_t *)(void *)pool, device))
+FORWARD(cuDeviceSetMemPool, (CUdevice device, CUmemoryPool pool),
+        cudaDeviceSetMemPool(device, pool))
+FORWARD(cuDeviceGetGraphMemAttribute, (CUdevice device, CUgraphMem_attribute attr, void *value),
+        cudaDeviceGetGraphMemAttribute(device, (enum cudaGraphMemAttributeType)attr, value))
+FORWARD(cuDeviceGraphMemTrim, (CUdevice device), cudaDeviceGraphMemTrim(device))
+FORWARD(cuCtxGetCacheConfig, (CUfunc_cache * pconfig),
+        cudaDeviceGetCacheConfig((enum cudaFuncCache *)(void *)pconfig))
+FORWARD(cuCtxSetCacheConfig, (CUfunc_cache config),
+        cudaDeviceSetCacheConfig((enum cudaFuncCache)config))
+FORWARD(cuCtxResetPersistingL2Cache, (void), cudaCtxResetPersistingL2Cache())
+FORWARD(cuProfilerStart, (void), cudaProfilerStart())
+FORWARD(cuProfilerStop, (void), cudaProfilerStop())
+
+/* ---- Memory ---- */
+
+FORWARD(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *pool_props),
+        cudaMemPoolCreate((cudaMemPool_t *)(void *)pool,
+                          (const struct cudaMemPoolProps *)(const void *)pool_props))
+FORWARD(cuMemPoolDestroy, (CUmemoryPool pool), cudaMemPoolDestroy(pool))
+FORWARD(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
+        cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)attr, value))
+FORWARD(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
+        cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attr, value))
+FORWARD(cuMemPoolTrimTo, (CUmemoryPool pool, size_t min_bytes_to_keep),
+        cudaMemPoolTrimTo(pool, min_bytes_to_keep))
+FORWARD(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count),
+        cudaMemPoolSetAccess(pool, (const struct cudaMemAccessDesc *)(const void *)map, count))
+FORWARD(cuMemPoolGetAccess,
+        (CUmemAccess_flags * flags, CUmemoryPool mem_pool, CUmemLocation *location),
+        cudaMemPoolGetAccess((enum cudaMemAccessFlags *)(void *)flags, mem_pool,
+                             (struct cudaMemLocation *)(void *)location))
+FORWARD(cuMemHostGetFlags, (unsigned *flags, void *p), cudaHostGetFlags(flags, p))
+FORWARD(cuMemAdvise_v2,
+        (CUdeviceptr dev_ptr, size_t count, CUmem_advise advice, CUmemLocation location),
+        cudaMemAdvise((void *)(uintptr_t)dev_ptr, count, (enum cudaMemoryAdvise)advice,
+                      *(struct cudaMemLocation *)(void *)&location))
+FORWARD(cuMemPrefetchAsync_v2,
+        (CUdeviceptr dev_ptr, size_t count, CUmemLocation location, unsigned flags,
+         CUstream stream),
+        cudaMemPrefetchAsync((void *)(uintptr_t)dev_ptr, count,
+                             *(struct cudaMemLocation *)(void *)&location, flags, stream))
+FORWARD(cuMemRangeGetAttribute,
+        (void *data, size_t data_size, CUmem_range_attribute attribute, CUdeviceptr dev_ptr,
+         size_t count),
+        cudaMemRangeGetAttribute(data, data_size, (enum cudaMemRangeAttribute)attribute,
+                                 (void *)(uintptr_t)dev_ptr, count))
+
+/* ---- Streams ---- */
+
+FORWARD(cuStreamAddCallback,
+        (CUstream stream, CUstreamCallback callback, void *user_data, unsigned flags),
+        cudaStreamAddCallback(stream, (cudaStreamCallback_t)callback, user_data, flags))
+FORWARD(cuStreamAttachMemAsync,
+        (CUstream stream, CUdeviceptr address, size_t length, unsigned flags),
+        cudaStreamAttachMemAsync(stream, (void *)(uintptr_t)address, length, flags))
+FORWARD(cuStreamBeginCaptureToGraph,
+        (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
+         const CUgraphEdgeData *dependency_data, size_t num_dependencies, CUstreamCaptureMode mode),
+        cudaStreamBeginCaptureToGraph(stream, graph, dependencies,
+                                      (const cudaGraphEdgeData *)(const void *)dependency_data,
+                                      num_dependencies, (enum cudaStreamCaptureMode)mode))
+FORWARD(cuStreamGetCaptureInfo_v3,
+        (CUstream stream, CUstreamCaptureStatus *capture_status_out, cuuint64_t *id_out,
+         CUgraph *graph_out, const CUgraphNode **dependencies_out,
+         const CUgraphEdgeData **edge_data_out, size_t *num_dependencies_out),
+        cudaStreamGetCaptureInfo(stream, (enum cudaStreamCaptureStatus *)(void *)capture_status_out,
+                                 (unsigned long long *)(void *)id_out, graph_out, dependencies_out,
+                                 (const cudaGraphEdgeData **)(const void *)edge_data_out,
+                                 num_dependencies_out))
+FORWARD(cuStreamUpdateCaptureDependencies_v2,
+        (CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *dependency_data,
+         size_t num_dependencies, unsigned flags),
+        cudaStreamUpdateCaptureDependencies(
+            stream, dependencies, (const cudaGraphEdgeData *)(const void *)dependency_data,
+            num_dependencies, flags))
+FORWARD(cuStreamCopyAttributes, (CUstream dst, CUstream src), cudaStreamCopyAttributes(dst, src))
+FORWARD(cuStreamGetAttribute, (CUstream stream, CUstreamAttrID attr, CUstreamAttrValue *value_out),
+        cudaStreamGetAttribute(stream, (cudaLaunchAttributeID)attr,
+                               (cudaLaunchAttributeValue *)(void *)value_out))
+FORWARD(cuStreamSetAttribute,
+        (CUstream stream, CUstreamAttrID attr, const CUstreamAttrValue *value),
+        cudaStreamSetAttribute(stream, (cudaLaunchAttributeID)attr,
+                               (const cudaLaunchAttributeValue *)(const void *)value))
+FORWARD(cuStreamGetDevice, (CUstream stream, CUdevice *device),
+        cudaStreamGetDevice(stream, (int *)(void *)device))
+FORWARD(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode),
+        cudaThreadExchangeStreamCaptureMode((enum cudaStreamCaptureMode *)(void *)mode))
+
+/* ---- Graphs ---- */
+
+FORWARD(cuGraphAddChildGraphNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies, CUgraph child_graph),
+        cudaGraphAddChildGraphNode(node, graph, dependencies, num_dependencies, child_graph))
+FORWARD(cuGraphAddDependencies_v2,
+        (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+         const CUgraphEdgeData *edge_data, size_t num_dependencies),
+        cudaGraphAddDependencies(graph, from, to,
+                                 (const cudaGraphEdgeData *)(const void *)edge_data,
+                                 num_dependencies))
+FORWARD(cuGraphAddEmptyNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies),
+        cudaGraphAddEmptyNode(node, graph, dependencies, num_dependencies))
+FORWARD(cuGraphAddEventRecordNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies, CUevent event),
+        cudaGraphAddEventRecordNode(node, graph, dependencies, num_dependencies, event))
+FORWARD(cuGraphAddEventWaitNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies, CUevent event),
+        cudaGraphAddEventWaitNode(node, graph, dependencies, num_dependencies, event))
+FORWARD(cuGraphAddHostNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies, const CUDA_HOST_NODE_PARAMS *parameters),
+        cudaGraphAddHostNode(node, graph, dependencies, num_dependencies,
+                             (const struct cudaHostNodeParams *)(const void *)parameters))
+FORWARD(cuGraphAddMemFreeNode,
+        (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies,
+         size_t num_dependencies, CUdeviceptr address),
+        cudaGraphAddMemFreeNode(node, graph, dependencies, num_dependencies,
+                                (void *)(uintptr_t)address))
+FORWARD(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph *graph),
+        cudaGraphChildGraphNodeGetGraph(node, graph))
+FORWARD(cuGraphClone, (CUgraph * graph_clone, CUgraph original_graph),
+        cudaGraphClone(graph_clone, original_graph))
+FORWARD(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned flags),
+        cudaGraphDebugDotPrint(graph, path, flags))
+FORWARD(cuGraphDestroyNode, (CUgraphNode node), cudaGraphDestroyNode(node))
+FORWARD(cuGraphEventRecordNodeGetEvent, (CUgraphNode node, CUevent *event_out),
+        cudaGraphEventRecordNodeGetEvent(node, event_out))
+FORWARD(cuGraphEventWaitNodeGetEvent, (CUgraphNode node, CUevent *event_out),
+        cudaGraphEventWaitNodeGetEvent(node, event_out))
+FORWARD(cuGraphExecChildGraphNodeSetParams,
+        (CUgraphExec graph_exec, CUgraphNode node, CUgraph child_graph),
+        cudaGraphExecChildGraphNodeSetParams(graph_exec, node, child_graph))
+FORWARD(cuGraphExecGetFlags, (CUgraphExec graph_exec, cuuint64_t *flags),
+        cudaGraphExecGetFlags(graph_exec, (unsigned long long *)(void *)flags))
+FORWARD(cuGraphExecHostNodeSetParams,
+        (CUgraphExec graph_exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters),
+        cudaGraphExecHostNodeSetParams(graph_exec, node,
+                                       (const struct cudaHostNodeParams *)(const void *)parameters))
+FORWARD(cuGraphExecUpdate_v2,
+        (CUgraphExec graph_exec, CUgraph graph, CUgraphExecUpdateResultInfo *result_info),
+        cudaGraphExecUpdate(graph_exec, graph,
+                            (cudaGraphExecUpdateResultInfo *)(void *)result_info))
+FORWARD(cuGraphGetEdges_v2,
+        (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edge_data,
+         size_t *num_edges),
+        cudaGraphGetEdges(graph, from, to, (cudaGraphEdgeData *)(void *)edge_data, num_edges))
+FORWARD(cuGraphGetRootNodes, (CUgraph graph, CUgraphNode *root_nodes, size_t *num_root_nodes),
+        cudaGraphGetRootNodes(graph, root_nodes, num_root_nodes))
+FORWARD(cuGraphHostNodeGetParams, (CUgraphNode node, CUDA_HOST_NODE_PARAMS *parameters),
+        cudaGraphHostNodeGetParams(node, (struct cudaHostNodeParams *)(void *)parameters))
+FORWARD(cuGraphHostNodeSetParams, (CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters),
+        cudaGraphHostNodeSetParams(node,
+                                   (const struct cudaHostNodeParams *)(const void *)parameters))
+FORWARD(cuGraphInstantiateWithParams,
+        (CUgraphExec * graph_exec, CUgraph graph,
+         CUDA_GRAPH_INSTANTIATE_PARAMS *instantiate_params),
+        cudaGraphInstantiateWithParams(graph_exec, graph,
+                                       (cudaGraphInstantiateParams *)(void *)instantiate_params))
+FORWARD(cuGraphKernelNodeCopyAttributes, (CUgraphNode dst, CUgraphNode src),
+        cudaGraphKernelNodeCopyAttributes(dst, src))
+FORWARD(cuGraphKernelNodeGetAttribute,
+        (CUgraphNode node, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out),
+        cudaGraphKernelNodeGetAttribute(node, (cudaLaunchAttributeID)attr,
+                                        (cudaLaunchAttributeValue *)(void *)value_out))
+FORWARD(cuGraphKernelNodeSetAttribute,
+        (CUgraphNode node, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value),
+        cudaGraphKernelNodeSetAttribute(node, (cudaLaunchAttributeID)attr,
+                                        (const cudaLaunchAttributeValue *)(const void *)value))
+FORWARD(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *parameters),
+        cudaGraphMemsetNodeGetParams(node, (struct cudaMemsetParams *)(void *)parameters))
+FORWARD(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters),
+        cudaGraphMemsetNodeSetParams(node,
+                                     (const struct cudaMemsetParams *)(const void *)parameters))
+FORWARD(cuGraphNodeFindInClone,
+        (CUgraphNode * node, CUgraphNode original_node, CUgraph cloned_graph),
+        cudaGraphNodeFindInClone(node, original_node, cloned_graph))
+FORWARD(cuGraphNodeGetDependencies_v2,
+        (CUgraphNode node, CUgraphNode *dependencies, CUgraphEdgeData *edge_data,
+         size_t *num_dependencies),
+        cudaGraphNodeGetDependencies(node, dependencies, (cudaGraphEdgeData *)(void *)edge_data,
+                                     num_dependencies))
+FORWARD(cuGraphNodeGetDependentNodes_v2,
+        (CUgraphNode node, CUgraphNode *dependent_nodes, CUgraphEdgeData *edge_data,
+         size_t *num_dependent_nodes),
+        cudaGraphNodeGetDependentNodes(node, dependent_nodes,
+                                       (cudaGraphEdgeData *)(void *)edge_data, num_dependent_nodes))
+FORWARD(cuGraphNodeGetEnabled, (CUgraphExec graph_exec, CUgraphNode node, unsigned *is_enabled),
+        cudaGraphNodeGetEnabled(graph_exec, node, is_enabled))
+FORWARD(cuGraphNodeSetEnabled, (CUgraphExec graph_exec, CUgraphNode node, unsigned is_enabled),
+        cudaGraphNodeSetEnabled(graph_exec, node, is_enabled))
+FORWARD(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type),
+        cudaGraphNodeGetType(node, (enum cudaGraphNodeType *)(void *)type))
+FORWARD(cuGraphReleaseUserObject, (CUgraph graph, CUuserObject object, unsigned count),
+        cudaGraphReleaseUserObject(graph, object, count))
+FORWARD(cuGraphRetainUserObject,
+        (CUgraph graph, CUuserObject object, unsigned count, unsigned flags),
+        cudaGraphRetainUserObject(graph, object, count, flags))
+FORWARD(cuGraphRemoveDependencies_v2,
+        (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+         const CUgraphEdgeData *edge_data, size_t num_dependencies),
+        cudaGraphRemoveDependencies(graph, from, to,
+                                    (const cudaGraphEdgeData *)(const void *)edge_data,
+                                    num_dependencies))
+FORWARD(cuUserObjectCreate,
+        (CUuserObject * object_out, void *ptr, CUhostFn destroy, unsigned initial_refcount,
+         unsigned flags),
+        cudaUserObjectCreate(object_out, ptr, destroy, initial_refcount, flags))
+FORWARD(cuUserObjectRelease, (CUuserObject object, unsigned count),
+        cudaUserObjectRelease(object, count))
+FORWARD(cuUserObjectRetain, (CUuserObject object, unsigned count),
+        cudaUserObjectRetain(object, count))
+
+/* ---- Functions ---- */
+
+FORWARD(cuOccupancyAvailableDynamicSMemPerBlock,
+        (size_t * dynamic_smem_size, CUfunction func, int num_blocks, int block_size),
+        cudaOccupancyAvailableDynamicSMemPerBlock(dynamic_smem_size, func, num_blocks, block_size))

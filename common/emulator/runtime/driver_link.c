@@ -1,0 +1,89 @@
+/* driver_link.c: the driver's linker (cuLink...): PTX texts that belong together. What it makes is
+ * no machine code but the texts themselves behind a mark, which cuModuleLoadData knows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/fatbin.h"
+#include "runtime/linked_texts.h"
+#include "runtime/runtime.h"
+
+struct CUlinkState_st {
+  LinkedTexts *made; /* grows with each text */
+};
+
+static LinkedTexts *append(LinkedTexts *old, const char *text, size_t length) {
+  size_t before = old ? old->bytes : sizeof(LinkedTexts);
+  LinkedTexts *grown = realloc(old, before + length + 1);
+  if (!grown) abort();
+  if (!old) {
+    memcpy(grown->mark, LINKED_TEXTS_MARK, sizeof grown->mark);
+    grown->count = 0;
+  }
+  memcpy((char *)grown + before, text, length);
+  ((char *)grown)[before + length] = '\0';
+  grown->bytes = before + length + 1;
+  grown->count++;
+  return grown;
+}
+
+size_t linked_texts_read(const LinkedTexts *linked, ModuleText *texts, size_t most) {
+  const char *at = (const char *)(linked + 1);
+  for (size_t i = 0; i < linked->count && i < most; i++) {
+    texts[i] = (ModuleText){at, strlen(at)};
+    at += texts[i].bytes + 1;
+  }
+  return linked->count;
+}
+
+CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values, CUlinkState *state) {
+  if (!state) return CUDA_ERROR_INVALID_VALUE;
+  jit_clear_logs(count, options, values);
+  *state = calloc(1, sizeof **state);
+  return *state ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes,
+                          const char *name, unsigned count, CUjit_option *options, void **values) {
+  (void)name, (void)count, (void)options, (void)values;
+  if (!state || !data) return CUDA_ERROR_INVALID_VALUE;
+  if (type == CU_JIT_INPUT_PTX) {
+    state->made = append(state->made, data, strnlen(data, bytes));
+    return CUDA_SUCCESS;
+  }
+  if (type != CU_JIT_INPUT_FATBINARY)
+    runtime_refuse(
+        "the program links machine code or a library by cuLinkAddData; only PTX can be "
+        "emulated");
+  const void *container = data;
+  char *ptx = NULL, error[4096];
+  if (!fatbin_unwrap(data, &container, &bytes)) fatbin_size(data, &bytes);
+  if (!fatbin_find_ptx(container, bytes, &ptx, &bytes, error, sizeof error)) runtime_refuse(error);
+  state->made = append(state->made, ptx, bytes);
+  free(ptx);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned count,
+                          CUjit_option *options, void **values) {
+  if (!state || !path) return CUDA_ERROR_INVALID_VALUE;
+  size_t bytes = 0;
+  void *data = runtime_read_file(path, &bytes);
+  if (!data) return CUDA_ERROR_FILE_NOT_FOUND;
+  CUresult result = cuLinkAddData_v2(state, type, data, bytes, path, count, options, values);
+  free(data);
+  return result;
+}
+
+CUresult cuLinkComplete(CUlinkState state, void **made, size_t *bytes) {
+  if (!state || !state->made || !made) return CUDA_ERROR_INVALID_VALUE;
+  *made = state->made;
+  if (bytes) *bytes = state->made->bytes;
+  return CUDA_SUCCESS;
+}
+CUresult cuLinkDestroy(CUlinkState state) {
+  if (!state) return CUDA_ERROR_INVALID_VALUE;
+  free(state->made);
+  free(state);
+  return CUDA_SUCCESS;
+}

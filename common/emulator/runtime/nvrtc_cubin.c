@@ -1,0 +1,23 @@
+/* nvrtc_cubin.c: NVRTC's calls for a cubin, which a program compiled for a real architecture asks
+ * for. The emulator runs PTX, so that is what it gives them: NVRTC keeps it beside the cubin. They
+ * take the place of NVRTC's own when the emulator's library comes first (emulate sees to that). */
+#include <dlfcn.h>
+#include <stddef.h>
+
+typedef int NvrtcCall(void *program, void *result);
+enum { NVRTC_ERROR_INTERNAL = 11 };
+
+static int call_nvrtc(const char *name, void *program, void *result) {
+  void *library = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_NOLOAD);
+  NvrtcCall *call = library ? (NvrtcCall *)dlsym(library, name) : NULL;
+  return call ? call(program, result) : NVRTC_ERROR_INTERNAL;
+}
+
+int nvrtcGetCUBINSize(void *program, size_t *bytes);
+int nvrtcGetCUBINSize(void *program, size_t *bytes) {
+  int error = call_nvrtc("nvrtcGetCUBINSize", program, bytes);
+  if (error || !bytes || *bytes == 0) return error; /* compiled for compute_...: it has none */
+  return call_nvrtc("nvrtcGetPTXSize", program, bytes);
+}
+int nvrtcGetCUBIN(void *program, char *cubin);
+int nvrtcGetCUBIN(void *program, char *cubin) { return call_nvrtc("nvrtcGetPTX", program, cubin); }

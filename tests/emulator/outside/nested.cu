@@ -1,0 +1,13 @@
+// nested.cu: a kernel that launches another one, and with an argument one that does not.
+__global__ void child(int *number) { *number += 1; }
+__global__ void parent(int *number) { child<<<1, 1>>>(number); }
+
+int main(int argc, char **) {
+  int *number;
+  if (cudaMalloc(&number, sizeof(int)) != cudaSuccess) return 1;
+  if (argc > 1)
+    child<<<1, 1>>>(number);
+  else
+    parent<<<1, 1>>>(number);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bats
+# The calls of the runtime, the driver and NVRTC: each works or ends with a message that names it.
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  [ -n "$BATS_TEST_TMPDIR" ] || return 1
+  programs=build/tests/emulator
+  toolkit=$(common/find-toolkit "$PWD/build")
+}
+
+# Every function that the headers declare, for both meanings of stream 0.
+declared() {
+  local header mode
+  for header in cuda.h cuda_runtime_api.h cudaProfiler.h cuda_profiler_api.h; do
+    for mode in PLAIN CUDA_API_PER_THREAD_DEFAULT_STREAM; do
+      echo "#include <$header>" | gcc -D$mode -E -P -I"$toolkit/include" -xc - |
+        grep -oE '\bcu(da)?[A-Z][A-Za-z0-9_]* *\(' | tr -d ' ('
+    done
+  done | sort -u
+}
+
+@test "every function of the toolkit's headers is exported: none ends as an undefined symbol" {
+  nm -D --defined-only build/emulator/libcudart.so.13 | sed 's/.* //; s/@.*//' |
+    sort -u >"$BATS_TEST_TMPDIR/exported"
+  declared >"$BATS_TEST_TMPDIR/declared"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/declared")" -gt 800 ]
+  run comm -23 "$BATS_TEST_TMPDIR/declared" "$BATS_TEST_TMPDIR/exported"
+  echo "$output"
+  [ -z "$output" ]
+}
+
+@test "virtual memory of the driver, its linker, occupancy" {
+  run common/run-program $programs/driver_calls
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS driver_calls: "* ]]
+}
+
+# $1: which call, $2: its name, $3: the reason
+refusal_is_named() {
+  run common/emulator/emulate $programs/driver_calls --unknown "$1"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"emulator: the program calls $2, which the emulator does not know: $3"* ]]
+}
+
+@test "a call that is not known: its name and the reason, exit 1" {
+  refusal_is_named 1 cuGreenCtxCreate "parts of a device (green contexts) are not emulated"
+  refusal_is_named 2 cuTexRefCreate "texture and surface references were removed in CUDA 12"
+  refusal_is_named 3 cuGraphConditionalHandleCreate "conditional nodes of graphs are not emulated"
+}
+
+@test "a program with NVIDIA's runtime linked into it: how to build it" {
+  source=$BATS_TEST_TMPDIR/static.c
+  printf '#include <cuda_runtime_api.h>\nint main(void) { return cudaFree(0) != 0; }\n' >"$source"
+  "$toolkit/bin/nvcc" -cudart static -o "$BATS_TEST_TMPDIR/static" "$source"
+  run common/emulator/emulate "$BATS_TEST_TMPDIR/static"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"static has a copy of CUDA's runtime linked into it"* ]]
+  [[ $output == *"nvcc -cudart shared"* ]]
+}
+
+@test "cuBLAS: why it does not run" {
+  libraries=$(dirname "$(find -L "$toolkit" -name libcublas.so | head -n 1)")
+  [ -e "$libraries/libcublas.so" ] || skip "the toolkit has no cuBLAS"
+  source=$BATS_TEST_TMPDIR/cublas.c
+  printf '#include <cublas_v2.h>\nint main(void) { cublasHandle_t h; return cublasCreate(&h); }\n' >"$source"
+  "$toolkit/bin/nvcc" -cudart shared -o "$BATS_TEST_TMPDIR/cublas" "$source" -lcublas
+  LD_LIBRARY_PATH=$libraries run common/emulator/emulate "$BATS_TEST_TMPDIR/cublas"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"the library libcublas.so.13 brings its own copy of CUDA's runtime"* ]]
+  [[ $output == *"machine code, without PTX"* ]]
+}
+
+@test "NVRTC for a real architecture: its PTX runs where the program asks for the cubin" {
+  [ -e "$toolkit/include/nvrtc.h" ] || skip "the toolkit has no NVRTC"
+  libraries=$(dirname "$(find -L "$toolkit" -name libnvrtc.so | head -n 1)")
+  "$toolkit/bin/nvcc" -cudart shared -o "$BATS_TEST_TMPDIR/nvrtc" tests/emulator/outside/cubin.c \
+    -lnvrtc
+  LD_LIBRARY_PATH=$libraries run common/emulator/emulate "$BATS_TEST_TMPDIR/nvrtc"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS cubin"* ]]
+}
+
+@test "dynamic parallelism: named, with the reason; the program's other kernels run" {
+  program=$BATS_TEST_TMPDIR/nested
+  "$toolkit/bin/nvcc" -rdc=true -gencode arch=compute_90a,code=compute_90a -cudart shared \
+    --no-compress -o "$program" tests/emulator/outside/nested.cu -lcudadevrt
+  run common/emulator/emulate "$program"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"this kernel launches kernels itself"*"(dynamic parallelism)"* ]]
+  run common/emulator/emulate "$program" plain
+  [ "$status" -eq 0 ]
+}
