@@ -78,7 +78,8 @@ NVCC_FLAGS = -std=$(STANDARD) -O3 -lineinfo --no-compress -cudart shared \
   $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
   $(addprefix -Xcompiler ,$(WARNINGS) -Wno-missing-field-initializers \
   $(subst $(comma),\\$(comma),$(SANITIZE)))
-CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -fPIC -isystem $(CUDA)/include $(SANITIZE)
+CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC \
+  -isystem $(CUDA)/include $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 # psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
 EMULATOR_FLAGS := $(CC_FLAGS) -O3 -Wno-psabi -fno-math-errno -ffp-contract=off \

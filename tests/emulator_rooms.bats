@@ -152,3 +152,13 @@ EOF
     [[ $output == *"uninitialised-read"*"[$name]"* ]]
   done
 }
+
+@test "comments name files that exist" {
+  missing=$(cat common/emulator/*/*.[ch] common/emulator/*/*.def | grep -v '^#include' |
+    grep -oE '\b[a-z_0-9]+\.(c|h|def)\b($|[^[])' | sed 's/[^a-z]*$//' | sort -u |
+    while read -r name; do
+      [ -n "$(find common tests -name "$name" -print -quit)" ] || echo "$name"
+    done)
+  echo "$missing"
+  [ -z "$missing" ]
+}

@@ -6,10 +6,6 @@
 #include "checker/checker.h"
 #include "record/record.h"
 
-/* access.c: the bytes behind an address of a space that the instruction names. */
-uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
-                        size_t bytes, size_t alignment, Access access);
-
 /* What a ld, st, atom or red makes of its modifiers. */
 typedef struct {
   Space space;

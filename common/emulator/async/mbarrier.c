@@ -257,7 +257,7 @@ bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t
 /* ---- Instructions ---------------------------------------------------------------------------- */
 typedef struct {
   uint8_t window;
-  bool drop, no_complete, expect, release, acquire, cluster_scope, parity, complete;
+  bool drop, no_complete, expect, release, acquire, parity, complete;
   bool potentially_blocking;
   int8_t token, address, count; /* operand numbers; -1: none */
 } MbarrierForm;
@@ -444,10 +444,8 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
   *made = (MbarrierForm){.token = -1, .count = -1};
   int semantic = form_choose(form, semantics);
   made->acquire = made->release = semantic <= 0;
-  if (form_take(form, "cluster"))
-    made->cluster_scope = true;
-  else
-    form_take(form, "cta");
+  /* The scope is not held against anybody: CUTLASS waits with .cta for arrivals of other CTAs. */
+  if (!form_take(form, "cluster")) form_take(form, "cta");
   if (form_take(form, "shared::cta") || form_take(form, "shared"))
     made->window = WINDOW_CTA;
   else if (cluster_window && form_take(form, "shared::cluster"))

@@ -142,9 +142,6 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
   return found;
 }
 
-/* Offered to loadstore.c, which knows the space from the instruction. */
-uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
-                        size_t bytes, size_t alignment, Access access);
 uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
                         size_t bytes, size_t alignment, Access access) {
   switch (space) {

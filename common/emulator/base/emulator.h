@@ -1,6 +1,6 @@
 /* emulator.h: the shapes that every room of the emulator shares.
  *
- *   text of PTX --ptx.h--> statements --instructions.h--> Instruction[] --machine.c--> effects
+ *   text of PTX --ptx.h--> statements --decode.c--> Instruction[] --machine.c--> effects
  *
  * The machine runs warps of 32 lanes. One Instruction acts on all lanes of a mask at once: its
  * `execute` function reads and writes the warp's register columns and says how to go on. */
@@ -139,10 +139,10 @@ struct Warp {
   LaneMask exited;
   uint8_t *local;                /* .local memory: lane n's bytes are at local + n * local_bytes */
   uint32_t local_bytes;          /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
-  struct WarpFlow *flow;         /* machine.c: groups of lanes, places, call stacks */
-  struct WarpAsync *async;       /* async.c: bulk groups, cp.async groups of each lane */
+  struct WarpFlow *flow;         /* groups.h: groups of lanes, places, call stacks */
+  struct WarpAsync *async;       /* operation.h: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
-  struct WarpCheck *check;       /* checker.c */
+  struct WarpCheck *check;       /* check_registers.c */
   uint8_t watched;               /* who is to see every instruction: WATCH_... */
 };
 
@@ -155,8 +155,8 @@ struct Cta {
   uint32_t warp_count;
   Warp *warps;
   uint32_t running_warps;       /* not yet fully exited */
-  struct CtaBarriers *barriers; /* machine.c: named barriers */
-  struct CtaCheck *check;       /* checker.c: shadow of shared memory */
+  struct CtaBarriers *barriers; /* flow.h: named barriers */
+  struct CtaCheck *check;       /* check_state.h: what is known of shared memory */
 };
 
 struct Cluster {
@@ -169,8 +169,8 @@ struct Cluster {
                         shall answer false once, for programs that bound their waits */
   uint64_t random;   /* state of the seeded schedule */
   struct AsyncQueue *async;   /* async.c: what is in flight */
-  struct ClusterCheck *check; /* checker.c */
-  struct ClusterFlow *flow;   /* machine.c */
+  struct ClusterCheck *check; /* check_state.h */
+  struct ClusterFlow *flow;   /* cluster.h */
   struct Recorder *recorder;  /* NULL: this cluster is not recorded */
 };
 
@@ -200,7 +200,7 @@ struct Launch {
   uint64_t workspace;      /* scheduler.c: of a cooperative grid, what %envreg1 and 2 lead to */
   int recording;           /* its number in the recording, -1: not recorded */
   int error;               /* the cudaError_t that ended it, 0: none */
-  struct LaunchFlow *flow; /* machine.c */
+  struct LaunchFlow *flow; /* scheduler.c */
 };
 
 /* ---- Settings, from the environment, read once (settings.c) ---------------------------------- */
@@ -269,6 +269,9 @@ uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t s
                          size_t bytes, size_t alignment, Access access);
 uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
                          size_t bytes, size_t alignment, Access access);
+/* The space that the instruction names. */
+uint8_t *space_bytes_at(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address,
+                        size_t bytes, size_t alignment, Access access);
 /* Any space; tells which one it was, and the space's own address, if the caller wants to know. */
 uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
                           size_t bytes, size_t alignment, Access access, Space *space,

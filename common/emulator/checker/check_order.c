@@ -262,11 +262,6 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
 
 /* ---- Barriers of a CTA and of the cluster ---- */
 
-/* Lanes of a warp are one agent here: what orders them among themselves needs no clock. */
-void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)warp, (void)in, (void)mask;
-}
-
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
   (void)in, (void)mask;
   if (barrier >= NAMED_BARRIERS) return;

@@ -29,7 +29,6 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
                       AccessKind kind);
 
 /* Orders. */
-void check_warp_sync(Warp *warp, const Instruction *in, LaneMask mask);
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 /* All have arrived and waiters go on. of_all: it names no number of threads. */
 void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);

@@ -4,6 +4,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "flow/flow.h"
+#include "ptx/form.h"
 #include "state/cluster.h"
 
 static unsigned frame_slot(Warp *warp) {
@@ -258,9 +259,11 @@ bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruct
          decoder_error(decoder, statement, "griddepcontrol takes no operands");
 }
 bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  (void)decoder, (void)statement;
-  out->execute = run_nothing;
-  return true;
+  Form form = form_begin(decoder, statement, out, 1);
+  form_take(&form, "mask");
+  if (!form_operands(&form, 1, 1)) return false;
+  if (!form_operand(&form, 0)->constant) return form_fail(&form, "pmevent takes a number");
+  return form_end(&form, run_nothing);
 }
 
 /* ---- What there is on the chip and not here ---- */

@@ -24,8 +24,6 @@ static uint32_t frame_size(const Function *function) {
 }
 
 /* ---- A recursive call keeps the caller's registers ---- */
-static const uint8_t class_slots[CLASS_COUNT] = {0, 1, 2, 4};
-
 static size_t registers_bytes(const Function *function) {
   size_t slots = 0;
   for (int class = CLASS_32; class < CLASS_COUNT; class ++)

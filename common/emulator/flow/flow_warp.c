@@ -102,11 +102,7 @@ static void hand_out(Warp *warp, const Together *together, LaneMask lanes,
 
 static void act_together(Warp *warp, const Meeting *meeting) {
   const Together *first = meeting->parts[0].in->decoded;
-  if (!first->act) { /* bar.warp.sync */
-    for (uint32_t i = 0; settings()->check && i < meeting->count; i++)
-      check_warp_sync(warp, meeting->parts[i].in, meeting->parts[i].lanes);
-    return;
-  }
+  if (!first->act) return; /* bar.warp.sync: the checker takes a warp's lanes as one agent */
   Exchange exchange = {.lanes = meeting->lanes};
   for (uint32_t i = 0; i < meeting->count; i++)
     gather(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);

@@ -227,8 +227,6 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
 }
 
 /* ---- Operands and instructions ---- */
-static const uint8_t class_slots[CLASS_COUNT] = {1, 1, 2, 4};
-
 static uint32_t register_slot(const Function *function, uint32_t number) {
   const Register *one = &function->registers[number];
   return function->module->region_first[one->class] +

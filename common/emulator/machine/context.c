@@ -302,7 +302,6 @@ void context_begin(Context *context, uint32_t number) {
   context->flow = (struct ClusterFlow){.output = output, .output_size = output_size};
   context->flow.live_threads = threads * cluster->cta_count;
   context->flow.running_warps = context->warp_count;
-  context->suspended = false;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &context->ctas[rank];
     cta->index =

@@ -22,7 +22,6 @@ struct Context {
   uint32_t warp_count; /* of all CTAs */
   uint8_t *registers, *local, *shared;
   uint32_t *predicates;
-  bool suspended;
   Context *next;
 };
 

@@ -3,35 +3,6 @@
 
 #include <string.h>
 
-static const struct {
-  const char *name;
-  Type type;
-  uint8_t bytes;
-} types[] = {
-    {"b8", TYPE_B8, 1},          {"b16", TYPE_B16, 2},       {"b32", TYPE_B32, 4},
-    {"b64", TYPE_B64, 8},        {"b128", TYPE_B128, 16},    {"u8", TYPE_U8, 1},
-    {"u16", TYPE_U16, 2},        {"u32", TYPE_U32, 4},       {"u64", TYPE_U64, 8},
-    {"s8", TYPE_S8, 1},          {"s16", TYPE_S16, 2},       {"s32", TYPE_S32, 4},
-    {"s64", TYPE_S64, 8},        {"u16x2", TYPE_U16X2, 4},   {"s16x2", TYPE_S16X2, 4},
-    {"f16", TYPE_F16, 2},        {"f16x2", TYPE_F16X2, 4},   {"bf16", TYPE_BF16, 2},
-    {"bf16x2", TYPE_BF16X2, 4},  {"f32", TYPE_F32, 4},       {"f64", TYPE_F64, 8},
-    {"tf32", TYPE_TF32, 4},      {"e4m3x2", TYPE_E4M3X2, 2}, {"e5m2x2", TYPE_E5M2X2, 2},
-    {"pred", TYPE_PREDICATE, 0},
-};
-enum { TYPE_COUNT = sizeof types / sizeof types[0] };
-
-uint32_t type_bytes(Type type) {
-  for (int i = 0; i < TYPE_COUNT; i++)
-    if (types[i].type == type) return types[i].bytes;
-  return 0;
-}
-
-const char *type_name(Type type) {
-  for (int i = 0; i < TYPE_COUNT; i++)
-    if (types[i].type == type) return types[i].name;
-  return "none";
-}
-
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words) {
   Form form = {.decoder = decoder, .statement = statement, .out = out};
   form.used = words >= 32 ? ~0u : (1u << words) - 1;
@@ -76,11 +47,10 @@ const char *form_prefixed(Form *form, const char *prefix) {
 Type form_type(Form *form) {
   for (int i = 0; i < form->statement->modifier_count; i++) {
     if ((form->used >> i) & 1u) continue;
-    for (int j = 0; j < TYPE_COUNT; j++) {
-      if (strcmp(form->statement->modifiers[i], types[j].name) != 0) continue;
-      form->used |= 1u << i;
-      return types[j].type;
-    }
+    Type type = type_named(form->statement->modifiers[i]);
+    if (type == TYPE_NONE) continue;
+    form->used |= 1u << i;
+    return type;
   }
   return TYPE_NONE;
 }

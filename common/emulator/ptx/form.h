@@ -6,35 +6,7 @@
 #define EMULATOR_FORM_H
 
 #include "ptx/ptx.h"
-
-typedef enum {
-  TYPE_NONE,
-  TYPE_B8,
-  TYPE_B16,
-  TYPE_B32,
-  TYPE_B64,
-  TYPE_B128,
-  TYPE_U8,
-  TYPE_U16,
-  TYPE_U32,
-  TYPE_U64,
-  TYPE_S8,
-  TYPE_S16,
-  TYPE_S32,
-  TYPE_S64,
-  TYPE_U16X2,
-  TYPE_S16X2,
-  TYPE_F16,
-  TYPE_F16X2,
-  TYPE_BF16,
-  TYPE_BF16X2,
-  TYPE_F32,
-  TYPE_F64,
-  TYPE_TF32,
-  TYPE_E4M3X2,
-  TYPE_E5M2X2,
-  TYPE_PREDICATE
-} Type;
+#include "ptx/types.h"
 
 /* The three kinds of 2-byte, 4-byte and 8-byte integers behind a type. */
 static inline bool type_signed(Type type) {
@@ -42,8 +14,6 @@ static inline bool type_signed(Type type) {
 }
 static inline bool type_integer(Type type) { return type >= TYPE_U8 && type <= TYPE_S64; }
 static inline bool type_bits(Type type) { return type >= TYPE_B8 && type <= TYPE_B128; }
-uint32_t type_bytes(Type type);
-const char *type_name(Type type);
 
 typedef struct {
   Decoder *decoder;

@@ -4,28 +4,11 @@
 #include <string.h>
 
 #include "ptx/program.h"
+#include "ptx/types.h"
 
 /* ---- Types ---- */
-bool parse_type_name(const char *name, uint8_t *bytes, uint8_t *class) {
-  static const struct {
-    const char *name;
-    uint8_t bytes, class;
-  } types[] = {{"pred", 0, CLASS_PREDICATE}, {"b8", 1, CLASS_32},     {"u8", 1, CLASS_32},
-               {"s8", 1, CLASS_32},          {"b16", 2, CLASS_32},    {"u16", 2, CLASS_32},
-               {"s16", 2, CLASS_32},         {"f16", 2, CLASS_32},    {"bf16", 2, CLASS_32},
-               {"b32", 4, CLASS_32},         {"u32", 4, CLASS_32},    {"s32", 4, CLASS_32},
-               {"f32", 4, CLASS_32},         {"f16x2", 4, CLASS_32},  {"bf16x2", 4, CLASS_32},
-               {"tf32", 4, CLASS_32},        {"b64", 8, CLASS_64},    {"u64", 8, CLASS_64},
-               {"s64", 8, CLASS_64},         {"f64", 8, CLASS_64},    {"f32x2", 8, CLASS_64},
-               {"b128", 16, CLASS_128},      {"texref", 8, CLASS_64}, {"samplerref", 8, CLASS_64},
-               {"surfref", 8, CLASS_64},     {"e4m3x2", 2, CLASS_32}, {"e5m2x2", 2, CLASS_32}};
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-    if (strcmp(types[i].name, name) == 0) {
-      *bytes = types[i].bytes;
-      *class = types[i].class;
-      return true;
-    }
-  return false;
+static uint8_t class_of(uint8_t bytes) {
+  return bytes == 0 ? CLASS_PREDICATE : bytes <= 4 ? CLASS_32 : bytes == 8 ? CLASS_64 : CLASS_128;
 }
 
 static uint64_t aligned(uint64_t offset, uint64_t alignment) {
@@ -35,11 +18,11 @@ static uint64_t aligned(uint64_t offset, uint64_t alignment) {
 typedef struct {
   uint8_t bytes, class, vector;
   uint32_t alignment;
-} Type;
+} DeclaredType;
 
 /* [.align N] [.attribute(...)] [.v2] .type [.ptr [.space] [.align N]] in any order that occurs */
-static Type parse_type(Decoder *decoder) {
-  Type type = {0, 0, 1, 0};
+static DeclaredType parse_type(Decoder *decoder) {
+  DeclaredType type = {0, 0, 1, 0};
   bool known = false, pointer = false;
   for (;;) {
     skip_space(decoder);
@@ -62,7 +45,8 @@ static Type parse_type(Decoder *decoder) {
     } else if (pointer && (strcmp(name, "global") == 0 || strcmp(name, "shared") == 0 ||
                            strcmp(name, "const") == 0 || strcmp(name, "local") == 0)) {
       continue;
-    } else if (!known && parse_type_name(name, &type.bytes, &type.class)) {
+    } else if (!known && declared_type(name, &type.bytes)) {
+      type.class = class_of(type.bytes);
       known = true;
     } else {
       parse_fail(decoder, "unknown type or attribute .%s", name);
@@ -95,7 +79,7 @@ static uint64_t parse_dimensions(Decoder *decoder, bool *open) {
 /* ---- Variables ---- */
 typedef struct {
   Symbol *symbol;
-  Type type;
+  DeclaredType type;
   uint64_t offset;
   Initialiser **tail;
 } InitialiserState;
@@ -166,7 +150,7 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
   state->tail = &item->next;
 }
 
-static Symbol *declare_register(Decoder *decoder, const char *name, const Type *type) {
+static Symbol *declare_register(Decoder *decoder, const char *name, const DeclaredType *type) {
   Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTER);
   symbol->first_register = new_register(decoder, type->class, type->bytes);
   symbol->class = type->class;
@@ -176,7 +160,7 @@ static Symbol *declare_register(Decoder *decoder, const char *name, const Type *
 }
 
 /* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
-static void declare_vector(Decoder *decoder, const char *name, const Type *type) {
+static void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type) {
   Symbol *whole = new_symbol(decoder, name, SYMBOL_VECTOR);
   whole->range_count = type->vector;
   whole->element_bytes = type->bytes;
@@ -197,7 +181,7 @@ static void declare_vector(Decoder *decoder, const char *name, const Type *type)
 
 static void parse_registers(Decoder *decoder) {
   if (!decoder->function) parse_fail(decoder, "registers outside of a function");
-  Type type = parse_type(decoder);
+  DeclaredType type = parse_type(decoder);
   if (type.vector != 1 && type.class == CLASS_PREDICATE)
     parse_fail(decoder, "a vector of predicates");
   do {
@@ -238,7 +222,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
                            bool own) {
   Module *module = decoder->module;
   bool in_function = decoder->function != NULL;
-  Type type = parse_type(decoder);
+  DeclaredType type = parse_type(decoder);
   if (type.class == CLASS_PREDICATE) parse_fail(decoder, "a predicate cannot be a variable");
   do {
     const char *name = parse_identifier(decoder);
@@ -407,7 +391,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     bool in_register = space && strcmp(space, "reg") == 0 && !function->entry;
     if (!space || (strcmp(space, "param") != 0 && !in_register))
       parse_fail(decoder, "expected .param");
-    Type type = parse_type(decoder);
+    DeclaredType type = parse_type(decoder);
     const char *name = parse_identifier(decoder);
     bool open;
     uint64_t elements = parse_dimensions(decoder, &open);
@@ -486,9 +470,8 @@ static void parse_performance_directives(Decoder *decoder, Function *function) {
                strcmp(name, "minnctapersm") == 0 || strcmp(name, "maxnctapersm") == 0) {
       uint64_t value = parse_integer(decoder);
       if (name[0] == 'm' && name[1] == 'i') function->minimum_ctas = (uint32_t)value;
-    } else if (strcmp(name, "explicitcluster") == 0) {
-      function->needs_cluster = true;
-    } else if (strcmp(name, "noreturn") == 0 || strcmp(name, "blocksareclusters") == 0) {
+    } else if (strcmp(name, "explicitcluster") == 0 || strcmp(name, "noreturn") == 0 ||
+               strcmp(name, "blocksareclusters") == 0) {
       continue;
     } else if (strcmp(name, "pragma") == 0) {
       do parse_string(decoder);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ptx/program.h"
+#include "ptx/types.h"
 
 /* ---- Operands ---- */
 static void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
@@ -26,10 +27,10 @@ static void extern_operand(Decoder *decoder, Operand *out, const Symbol *symbol,
                    .target = column_of_extern(decoder, symbol, addend)};
 }
 
-static unsigned type_bytes(const PtxStatement *statement) {
+static unsigned bytes_of_type(const PtxStatement *statement) {
   for (int i = statement->modifier_count - 1; i > 0; i--) {
-    uint8_t bytes, class;
-    if (parse_type_name(statement->modifiers[i], &bytes, &class)) return bytes;
+    uint8_t bytes;
+    if (declared_type(statement->modifiers[i], &bytes)) return bytes;
   }
   return 4;
 }
@@ -92,7 +93,7 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
     case SYMBOL_SHARED:
       number_add(decoder, &function->shared, symbol->number);
       out->kind = OPERAND_REGISTER;
-      out->bytes = in_address || type_bytes(&draft->statement) != 8 ? 4 : 8;
+      out->bytes = in_address || bytes_of_type(&draft->statement) != 8 ? 4 : 8;
       out->slot = REFER_COLUMN;
       out->target = column_of_shared(decoder, symbol, out->bytes);
       if (addend) parse_fail(decoder, "the address of a .shared variable plus a number");

@@ -24,6 +24,7 @@ void arena_free(Arena *arena);
 
 /* ---- Registers ---- */
 typedef enum { CLASS_PREDICATE, CLASS_32, CLASS_64, CLASS_128, CLASS_COUNT } RegisterClass;
+extern const uint8_t class_slots[CLASS_COUNT]; /* of a register; predicates are numbered apart */
 typedef struct {
   uint8_t class;
   uint8_t bytes;
@@ -190,7 +191,6 @@ typedef struct CallSite {
   ParameterPlace *arguments; /* in the caller's frame */
   ParameterPlace *results;
   uint32_t argument_count, result_count;
-  bool recursive; /* caller and callee may call each other: registers are saved */
 } CallSite;
 
 struct Function {
@@ -225,10 +225,7 @@ struct Function {
   uint32_t *shared_offsets; /* by number of the .shared variable */
   NumberList columns;       /* which columns it needs filled */
   uint32_t local_bytes;
-  uint32_t max_threads_z;
   uint32_t minimum_ctas;
-  bool needs_cluster; /* .explicitcluster */
-  bool many_clusters; /* executed order-sensitive instructions before: start serially */
 };
 
 struct Module {
@@ -333,7 +330,6 @@ bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
 /* parse.c */
 void parse_module(Decoder *decoder);
 uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment);
-bool parse_type_name(const char *name, uint8_t *bytes, uint8_t *class);
 
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);

@@ -149,6 +149,8 @@ static void extend_through_blocks(Liveness *live) {
 }
 
 /* ---- Slots ---- */
+const uint8_t class_slots[CLASS_COUNT] = {1, 1, 2, 4};
+
 static int by_first(const void *a, const void *b) {
   const Register *left = *(Register *const *)a, *right = *(Register *const *)b;
   return left->first < right->first ? -1 : left->first > right->first ? 1 : left < right ? -1 : 1;

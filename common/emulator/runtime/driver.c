@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tensor_map.h"
+#include "runtime/registration.h"
 #include "runtime/runtime.h"
 
 enum { EXPLANATION_TEXT = 4096 };

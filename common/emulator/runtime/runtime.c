@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "runtime/fatbin.h"
+#include "runtime/registration.h"
 #include "state/device_output.h"
 
 enum {

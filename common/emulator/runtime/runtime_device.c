@@ -1,4 +1,5 @@
 /* runtime_device.c: the one device: what it is, limits, advice. */
+#include <cuda_profiler_api.h>
 #include <stdlib.h>
 #include <string.h>
 

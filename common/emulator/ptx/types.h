@@ -1,0 +1,43 @@
+/* types.h: the types of PTX, in declarations and as modifiers of instructions. */
+#ifndef EMULATOR_TYPES_H
+#define EMULATOR_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+  TYPE_NONE,
+  TYPE_B8,
+  TYPE_B16,
+  TYPE_B32,
+  TYPE_B64,
+  TYPE_B128,
+  TYPE_U8,
+  TYPE_U16,
+  TYPE_U32,
+  TYPE_U64,
+  TYPE_S8,
+  TYPE_S16,
+  TYPE_S32,
+  TYPE_S64,
+  TYPE_U16X2,
+  TYPE_S16X2,
+  TYPE_F16,
+  TYPE_F16X2,
+  TYPE_BF16,
+  TYPE_BF16X2,
+  TYPE_F32,
+  TYPE_F64,
+  TYPE_TF32,
+  TYPE_E4M3X2,
+  TYPE_E5M2X2,
+  TYPE_PREDICATE
+} Type;
+
+Type type_named(const char *name); /* TYPE_NONE: no instruction works on such a type */
+uint32_t type_bytes(Type type);
+const char *type_name(Type type);
+/* Any name that a declaration may use: how many bytes a value has, 0 for a predicate. */
+bool declared_type(const char *name, uint8_t *bytes);
+
+#endif
