@@ -175,9 +175,9 @@ int main(int argc, char **argv) {
   bool ask = false;
   for (int i = 1; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
-    if (strcmp(argv[i], "--help") == 0) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       print_usage(stdout);
-      return EXIT_PASS;
+      program_exit(EXIT_PASS);
     } else if (strcmp(argv[i], "--ask") == 0) {
       ask = true;
       continue;

@@ -2,17 +2,29 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MISMATCHES_SHOWN = 5, ELEMENT_TEXT = 40 };
 
 static const char *program_name = "program";
 static long failed_checks;
+
+/* ---- What is printed ---- */
+
+void program_exit(int code) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) exit(code);
+  fprintf(stderr,
+          "%s: its output could not be written: is standard output closed or the disk full?\n",
+          program_name);
+  _exit(EXIT_FAIL); /* not exit(): what is left in the buffer cannot be written either */
+}
 
 /* ---- Errors of the runtime and the driver ---- */
 
@@ -112,7 +124,7 @@ static void read_options(int argc, char **argv, const Option *options, int optio
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
       print_usage(stdout, options, option_count);
-      exit(EXIT_PASS);
+      program_exit(EXIT_PASS);
     }
     const Option *option = NULL;
     for (int j = 0; j < option_count; j++) {
@@ -145,6 +157,10 @@ static void read_options(int argc, char **argv, const Option *options, int optio
 void program_begin(const char *name, int argc, char **argv, const Option *options,
                    int option_count) {
   program_name = name;
+  /* A closed standard output is not to become whatever file is opened next. */
+  if (fcntl(STDOUT_FILENO, F_GETFD) < 0) open("/dev/full", O_WRONLY);
+  /* Whole lines, so that what others report on standard error comes between them. */
+  setvbuf(stdout, NULL, _IOLBF, 0);
   read_options(argc, argv, options, option_count);
   int device_count = 0;
   cudaError_t error = cudaGetDeviceCount(&device_count);
@@ -218,7 +234,6 @@ static void print_verdict(const char *verdict, const char *format, va_list argum
   printf("%s %s: ", verdict, program_name);
   vprintf(format, arguments);
   printf("\n");
-  fflush(stdout);
 }
 
 int program_end(const char *what_was_checked, ...) {
@@ -230,6 +245,8 @@ int program_end(const char *what_was_checked, ...) {
   va_start(arguments, what_was_checked);
   print_verdict(failed_checks ? "FAIL" : "PASS", what_was_checked, arguments);
   va_end(arguments);
+  fflush(stdout);
+  if (ferror(stdout)) program_exit(EXIT_FAIL);
   return failed_checks ? EXIT_FAIL : EXIT_PASS;
 }
 
@@ -238,7 +255,7 @@ void program_fail(const char *why, ...) {
   va_start(arguments, why);
   print_verdict("FAIL", why, arguments);
   va_end(arguments);
-  exit(EXIT_FAIL);
+  program_exit(EXIT_FAIL);
 }
 
 void program_skip(const char *why, ...) {
@@ -246,5 +263,5 @@ void program_skip(const char *why, ...) {
   va_start(arguments, why);
   print_verdict("SKIP", why, arguments);
   va_end(arguments);
-  exit(EXIT_SKIP);
+  program_exit(EXIT_SKIP);
 }

@@ -61,6 +61,10 @@ bool check_that(bool condition, const char *format, ...) __attribute__((format(p
 /* Prints the verdict line from the checks so far and returns the exit code. */
 int program_end(const char *what_was_checked, ...) __attribute__((format(printf, 1, 2)));
 
+/* Ends with this exit code, or with EXIT_FAIL if what was printed could not be written: a verdict
+ * that nobody can read is none. */
+__attribute__((noreturn)) void program_exit(int code);
+
 /* Ends at once, with the line FAIL or SKIP and its exit code. */
 __attribute__((noreturn, format(printf, 1, 2))) void program_fail(const char *why, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void program_skip(const char *why, ...);

@@ -42,5 +42,5 @@ int main(void) {
                         minor);
   }
   printf("gpu %s\n", name);
-  return 0;
+  return fflush(stdout) == 0 ? 0 : 1;
 }

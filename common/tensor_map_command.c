@@ -1,6 +1,7 @@
 /* tensor_map_command.c: build/common/tensor-map, the questions about tensor maps that come up
  * outside a program. Needs no GPU and no driver. Usage: see usage() below. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,8 +43,42 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
   fputs("tensor-map: ", stderr);
   vfprintf(stderr, format, arguments);
   va_end(arguments);
-  fputs("\n(tensor-map --help tells the options)\n", stderr);
+  fputs("\n(tensor-map --help lists the options)\n", stderr);
   exit(2);
+}
+
+/* Output that nobody could read is no success: 1 then, else the code. */
+static int finish(int code) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+  fputs("tensor-map: the output could not be written\n", stderr);
+  return code != 0 ? code : 1;
+}
+
+/* ---- Numbers: decimal, or hexadecimal behind 0x ---- */
+
+typedef enum { NUMBER, NO_NUMBER, TOO_LARGE } Reading;
+
+/* Reads the number that text begins with; *end is what follows it. */
+static Reading read_unsigned(const char *text, const char **end, uint64_t *number) {
+  bool hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  if (hexadecimal ? !isxdigit((unsigned char)text[2]) : !isdigit((unsigned char)text[0]))
+    return NO_NUMBER;
+  char *behind;
+  errno = 0;
+  *number = strtoull(text, &behind, hexadecimal ? 16 : 10); /* 010 is ten */
+  *end = behind;
+  return errno == ERANGE ? TOO_LARGE : NUMBER;
+}
+
+/* The value of an option that is one number; false if it is no number. */
+static bool read_value(const char *option, const char *text, uint64_t most, uint64_t *number) {
+  const char *end;
+  Reading reading = read_unsigned(text, &end, number);
+  if (reading == NO_NUMBER || *end != 0) return false;
+  if (reading == TOO_LARGE || *number > most)
+    fail("%s %s is larger than %" PRIu64 ", the largest that the map's field holds", option, text,
+         most);
+  return true;
 }
 
 /* ---- explain ---- */
@@ -74,9 +109,8 @@ static unsigned read_mode(const char *option, const char *text, const char *pref
     if (strcasecmp(name, text) == 0) return value;
     if (strncmp(name, prefix, length) == 0 && strcasecmp(name + length, text) == 0) return value;
   }
-  char *end;
-  unsigned long value = strtoul(text, &end, 10);
-  if (!isdigit((unsigned char)*text) || *end != 0 || value > UINT32_MAX) {
+  uint64_t value;
+  if (!read_value(option, text, UINT32_MAX, &value)) {
     fprintf(stderr, "tensor-map: %s %s is none of:", option, text);
     for (unsigned known = 0; name_of(known) != NULL; ++known)
       fprintf(stderr, " %s", name_of(known));
@@ -106,23 +140,25 @@ static CUtensorMapDataType read_type(const char *text) {
 static CUtensorMapFloatOOBfill read_fill(const char *text) {
   if (strcasecmp(text, "zero") == 0) return CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   if (strcasecmp(text, "nan") == 0) return CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
-  char *end;
-  unsigned long value = strtoul(text, &end, 10);
-  if (!isdigit((unsigned char)*text) || *end != 0 || value > UINT32_MAX)
+  uint64_t value;
+  if (!read_value("--fill", text, UINT32_MAX, &value))
     fail("--fill %s is neither zero nor nan", text);
   return (CUtensorMapFloatOOBfill)value;
 }
 
 /* Reads "4096,128" and returns how many numbers there were. */
-static int read_list(const char *option, const char *text, uint64_t *numbers, int most) {
+static int read_list(const char *option, const char *text, uint64_t largest, uint64_t *numbers,
+                     int most) {
   int count = 0;
   for (const char *c = text;;) {
-    char *end;
-    if (!isdigit((unsigned char)*c))
+    const char *end = c;
+    uint64_t number = 0;
+    Reading reading = read_unsigned(c, &end, &number);
+    if (reading == NO_NUMBER || (*end != 0 && *end != ','))
       fail("%s %s: expected whole numbers with commas between them", option, text);
-    uint64_t number = strtoull(c, &end, 0);
-    if (*end != 0 && *end != ',')
-      fail("%s %s: expected whole numbers with commas between them", option, text);
+    if (reading == TOO_LARGE || number > largest)
+      fail("%s %s: %.*s is larger than %" PRIu64 ", the largest that the map's field holds", option,
+           text, (int)(end - c), c, largest);
     if (count < most) numbers[count] = number;
     count++;
     if (*end == 0) return count;
@@ -130,50 +166,88 @@ static int read_list(const char *option, const char *text, uint64_t *numbers, in
   }
 }
 
-static int explain(int argc, char **argv) {
-  TensorMap map = {.rank = 0};
-  uint64_t size[6] = {0}, stride[6] = {0}, box[6] = {0}, element_stride[6] = {0};
-  int sizes = 0, strides = 0, boxes = 0, element_strides = 0;
-  bool have_type = false, hex = false;
+/* The lists of explain, as they were written. */
+typedef struct {
+  uint64_t numbers[6];
+  int count; /* 0: not given */
+} List;
+
+typedef struct {
+  TensorMap map; /* its modes, type and address */
+  List size, stride, box, element_stride;
+  bool have_type, hex;
+} Question;
+
+/* Takes one option and its value. */
+static void read_option(Question *question, const char *option, const char *value) {
+  const struct {
+    const char *name;
+    List *list;
+    uint64_t largest;
+  } lists[] = {{"--size", &question->size, UINT64_MAX},
+               {"--stride", &question->stride, UINT64_MAX},
+               {"--box", &question->box, UINT32_MAX},
+               {"--element-stride", &question->element_stride, UINT32_MAX}};
+  TensorMap *map = &question->map;
+  for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
+    if (strcmp(option, lists[i].name) != 0) continue;
+    lists[i].list->count = read_list(option, value, lists[i].largest, lists[i].list->numbers, 6);
+    return;
+  }
+  if (strcmp(option, "--type") == 0) {
+    map->type = read_type(value);
+    question->have_type = true;
+  } else if (strcmp(option, "--swizzle") == 0) {
+    map->swizzle = (CUtensorMapSwizzle)read_mode(option, value, "", swizzle_name);
+  } else if (strcmp(option, "--interleave") == 0) {
+    map->interleave = (CUtensorMapInterleave)read_mode(option, value, "", interleave_name);
+  } else if (strcmp(option, "--l2") == 0) {
+    map->l2_promotion = (CUtensorMapL2promotion)read_mode(option, value, "L2_", l2_name);
+  } else if (strcmp(option, "--fill") == 0) {
+    map->fill = read_fill(value);
+  } else { /* --address, the last of OPTIONS */
+    uint64_t address;
+    if (!read_value(option, value, UINT64_MAX, &address))
+      fail("--address %s is no number: write 0x and its hexadecimal digits", value);
+    map->address = (void *)(uintptr_t)address;
+  }
+}
+
+/* Reads "--box 64,128" and "--box=64,128", each option once. */
+static Question read_question(int argc, char **argv) {
+  static const char *const OPTIONS[] = {"--type",           "--size",    "--stride",     "--box",
+                                        "--element-stride", "--swizzle", "--interleave", "--l2",
+                                        "--fill",           "--address"};
+  enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
+  bool given[OPTION_COUNT] = {false};
+  Question question = {.have_type = false};
   for (int i = 0; i < argc; ++i) {
-    const char *option = argv[i];
-    if (strcmp(option, "--hex") == 0) {
-      hex = true;
+    size_t length = strcspn(argv[i], "=");
+    if (strcmp(argv[i], "--hex") == 0) {
+      question.hex = true;
       continue;
     }
-    if (strncmp(option, "--", 2) != 0) fail("'%s' is no option", option);
-    if (i + 1 == argc) fail("%s needs a value", option);
-    const char *value = argv[++i];
-    if (strcmp(option, "--type") == 0) {
-      map.type = read_type(value);
-      have_type = true;
-    } else if (strcmp(option, "--size") == 0) {
-      sizes = read_list(option, value, size, 6);
-    } else if (strcmp(option, "--stride") == 0) {
-      strides = read_list(option, value, stride, 6);
-    } else if (strcmp(option, "--box") == 0) {
-      boxes = read_list(option, value, box, 6);
-    } else if (strcmp(option, "--element-stride") == 0) {
-      element_strides = read_list(option, value, element_stride, 6);
-    } else if (strcmp(option, "--swizzle") == 0) {
-      map.swizzle = (CUtensorMapSwizzle)read_mode(option, value, "", swizzle_name);
-    } else if (strcmp(option, "--interleave") == 0) {
-      map.interleave = (CUtensorMapInterleave)read_mode(option, value, "", interleave_name);
-    } else if (strcmp(option, "--l2") == 0) {
-      map.l2_promotion = (CUtensorMapL2promotion)read_mode(option, value, "L2_", l2_name);
-    } else if (strcmp(option, "--fill") == 0) {
-      map.fill = read_fill(value);
-    } else if (strcmp(option, "--address") == 0) {
-      char *end;
-      uint64_t address = strtoull(value, &end, 0);
-      if (!isdigit((unsigned char)*value) || *end != 0)
-        fail("--address %s is no number: write 0x and its hexadecimal digits", value);
-      map.address = (void *)(uintptr_t)address;
-    } else {
-      fail("there is no option %s", option);
-    }
+    if (strncmp(argv[i], "--", 2) != 0) fail("'%s' is no option", argv[i]);
+    int known = 0;
+    while (known < OPTION_COUNT &&
+           (strlen(OPTIONS[known]) != length || strncmp(OPTIONS[known], argv[i], length) != 0))
+      known++;
+    if (known == OPTION_COUNT) fail("there is no option %s", argv[i]);
+    if (given[known]) fail("%s is given twice", OPTIONS[known]);
+    given[known] = true;
+    const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : NULL;
+    if (value == NULL && i + 1 < argc) value = argv[++i];
+    if (value == NULL || *value == 0) fail("%s needs a value", OPTIONS[known]);
+    read_option(&question, OPTIONS[known], value);
   }
-  if (!have_type || sizes == 0 || boxes == 0) fail("explain needs --type, --size and --box");
+  return question;
+}
+
+static void check_counts(const Question *question) {
+  int sizes = question->size.count, boxes = question->box.count;
+  int strides = question->stride.count, element_strides = question->element_stride.count;
+  if (!question->have_type || sizes == 0 || boxes == 0)
+    fail("explain needs --type, --size and --box");
   if (boxes != sizes)
     fail("--box has %d numbers, but --size has %d: one for each dimension", boxes, sizes);
   if (strides != 0 && strides != sizes - 1)
@@ -182,23 +256,36 @@ static int explain(int argc, char **argv) {
   if (element_strides != 0 && element_strides != sizes)
     fail("--element-stride has %d numbers, but --size has %d: one for each dimension",
          element_strides, sizes);
-  map.rank = sizes;
+}
+
+/* The map that was asked about. */
+static TensorMap map_of(const Question *question) {
+  TensorMap map = question->map;
+  map.rank = question->size.count;
   /* Written strides mean what they say, zero included; left-out ones are the usual. */
   TensorMap usual = map;
-  memcpy(usual.size, size, sizeof usual.size);
+  memcpy(usual.size, question->size.numbers, sizeof usual.size);
   usual = tensor_map_resolved(&usual);
   for (int i = 0; i < 5; ++i) {
-    map.size[i] = size[i];
-    map.box[i] = box[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)box[i];
-    map.element_stride[i] = (uint32_t)element_stride[i];
-    if (i < 4) map.stride_bytes[i] = stride[i];
+    map.size[i] = question->size.numbers[i];
+    map.box[i] = (uint32_t)question->box.numbers[i];
+    map.element_stride[i] = (uint32_t)question->element_stride.numbers[i];
+    if (i < 4) map.stride_bytes[i] = question->stride.numbers[i];
   }
-  if (element_strides != 0 || strides != 0) {
-    if (element_strides == 0)
+  bool strides = question->stride.count != 0, element_strides = question->element_stride.count != 0;
+  if (element_strides || strides) {
+    if (!element_strides)
       memcpy(map.element_stride, usual.element_stride, sizeof map.element_stride);
-    if (strides == 0) memcpy(map.stride_bytes, usual.stride_bytes, sizeof map.stride_bytes);
+    if (!strides) memcpy(map.stride_bytes, usual.stride_bytes, sizeof map.stride_bytes);
     map.zeros_are_literal = true;
   }
+  return map;
+}
+
+static int explain(int argc, char **argv) {
+  Question question = read_question(argc, argv);
+  check_counts(&question);
+  TensorMap map = map_of(&question);
 
   char text[4096];
   int broken = tensor_map_explain(&map, text, sizeof text);
@@ -208,7 +295,7 @@ static int explain(int argc, char **argv) {
   }
   tensor_map_print(stdout, &map);
   uint64_t words[16];
-  if (hex && tensor_map_pack(&map, words)) {
+  if (question.hex && tensor_map_pack(&map, words)) {
     for (int i = 0; i < 16; ++i) printf("%016" PRIx64, words[i]);
     putchar('\n');
   }
@@ -233,6 +320,27 @@ static size_t read_token(const char *token, unsigned char *bytes, size_t count) 
     }
   }
   return count;
+}
+
+static void print_im2col(const TensorMapIm2col *im2col) {
+  printf("im2col map of rank %d, %s, at %#" PRIx64 "\n", im2col->rank,
+         tensor_map_type_name(im2col->type), (uint64_t)(uintptr_t)im2col->address);
+  for (int i = 0; i < im2col->rank; ++i) {
+    printf("  size[%d] %" PRIu64 ", element_stride[%d] %u", i, im2col->size[i], i,
+           im2col->element_stride[i]);
+    if (i < im2col->rank - 1) printf(", stride_bytes[%d] %" PRIu64, i, im2col->stride_bytes[i]);
+    putchar('\n');
+  }
+  for (int i = 0; i < im2col->rank - 2; ++i)
+    printf("  lower_corner[%d] %d, upper_corner[%d] %d\n", i, im2col->lower_corner[i], i,
+           im2col->upper_corner[i]);
+  printf("  channels_per_pixel %u, pixels_per_column %u: %zu bytes a copy\n",
+         im2col->channels_per_pixel, im2col->pixels_per_column,
+         im2col->channels_per_pixel * im2col->pixels_per_column *
+             tensor_map_element_bytes(im2col->type));
+  printf("  interleave %s, swizzle %s, l2_promotion %s, fill %s\n",
+         tensor_map_interleave_name(im2col->interleave), tensor_map_swizzle_name(im2col->swizzle),
+         tensor_map_l2_promotion_name(im2col->l2_promotion), tensor_map_fill_name(im2col->fill));
 }
 
 static int decode(int argc, char **argv) {
@@ -262,24 +370,7 @@ static int decode(int argc, char **argv) {
     broken = tensor_map_explain(&map, text, sizeof text);
     repacked = tensor_map_pack(&map, again);
   } else if (tensor_map_unpack_im2col(words, &im2col)) {
-    printf("im2col map of rank %d, %s, at %#" PRIx64 "\n", im2col.rank,
-           tensor_map_type_name(im2col.type), (uint64_t)(uintptr_t)im2col.address);
-    for (int i = 0; i < im2col.rank; ++i) {
-      printf("  size[%d] %" PRIu64 ", element_stride[%d] %u", i, im2col.size[i], i,
-             im2col.element_stride[i]);
-      if (i < im2col.rank - 1) printf(", stride_bytes[%d] %" PRIu64, i, im2col.stride_bytes[i]);
-      putchar('\n');
-    }
-    for (int i = 0; i < im2col.rank - 2; ++i)
-      printf("  lower_corner[%d] %d, upper_corner[%d] %d\n", i, im2col.lower_corner[i], i,
-             im2col.upper_corner[i]);
-    printf("  channels_per_pixel %u, pixels_per_column %u: %zu bytes a copy\n",
-           im2col.channels_per_pixel, im2col.pixels_per_column,
-           im2col.channels_per_pixel * im2col.pixels_per_column *
-               tensor_map_element_bytes(im2col.type));
-    printf("  interleave %s, swizzle %s, l2_promotion %s, fill %s\n",
-           tensor_map_interleave_name(im2col.interleave), tensor_map_swizzle_name(im2col.swizzle),
-           tensor_map_l2_promotion_name(im2col.l2_promotion), tensor_map_fill_name(im2col.fill));
+    print_im2col(&im2col);
     broken = tensor_map_explain_im2col(&im2col, text, sizeof text);
     repacked = tensor_map_pack_im2col(&im2col, again);
   } else {
@@ -308,10 +399,20 @@ typedef struct {
 } Line;
 
 static uint64_t read_number(Line *line, int column, int base) {
+  const char *text = line->columns[column];
   char *end;
-  uint64_t number = strtoull(line->columns[column], &end, base);
-  if (end == line->columns[column] || *end != 0) line->problem = "a column is no number";
+  errno = 0;
+  uint64_t number = strtoull(text, &end, base);
+  if (!isxdigit((unsigned char)*text) || *end != 0) line->problem = "a column is no number";
+  if (errno == ERANGE) line->problem = "a number is larger than 64 bits hold";
   return number;
+}
+
+/* A number for a field of 32 bits. */
+static uint32_t read_field(Line *line, int column) {
+  uint64_t number = read_number(line, column, 10);
+  if (number > UINT32_MAX) line->problem = "a number is larger than its field of 32 bits holds";
+  return (uint32_t)number;
 }
 
 /* Reads "a:b:c" into numbers (as 64 bits each, negative ones too). */
@@ -320,12 +421,25 @@ static void read_numbers(Line *line, int column, int64_t *numbers, int count) {
   for (int i = 0; i < count; ++i) {
     char *end;
     /* Sizes use all 64 bits, corners are negative: strtoull reads both. */
+    errno = 0;
     numbers[i] = (int64_t)strtoull(c, &end, 10);
-    if (end == c || *end != (i + 1 < count ? ':' : 0)) {
+    if (errno == ERANGE) line->problem = "a number is larger than 64 bits hold";
+    if (end == c || isspace((unsigned char)*c) || *end != (i + 1 < count ? ':' : 0)) {
       line->problem = "a list is not as long as it should be";
       return;
     }
     c = end + 1;
+  }
+}
+
+/* The same for fields of 32 bits. */
+static void read_fields(Line *line, int column, uint32_t *fields, int count) {
+  int64_t numbers[5] = {0};
+  read_numbers(line, column, numbers, count);
+  for (int i = 0; i < count; ++i) {
+    fields[i] = (uint32_t)numbers[i];
+    if (numbers[i] < 0 || numbers[i] > UINT32_MAX)
+      line->problem = "a number is not one of 32 bits without a sign";
   }
 }
 
@@ -342,18 +456,16 @@ static bool read_words(const char *text, uint64_t words[16]) {
 
 /* What both kinds of line begin with; the modes are the four columns from `modes` on. */
 static TensorMap read_tensor(Line *line, int element_strides, int modes) {
-  TensorMap map = {.rank = (int)read_number(line, 1, 10), .zeros_are_literal = true};
-  int64_t numbers[5];
-  map.type = (CUtensorMapDataType)read_number(line, 0, 10);
+  TensorMap map = {.rank = (int)read_field(line, 1), .zeros_are_literal = true};
+  map.type = (CUtensorMapDataType)read_field(line, 0);
   map.address = (void *)(uintptr_t)read_number(line, 2, 16);
   read_numbers(line, 3, (int64_t *)map.size, 5);
   read_numbers(line, 4, (int64_t *)map.stride_bytes, 4);
-  read_numbers(line, element_strides, numbers, 5);
-  for (int i = 0; i < 5; ++i) map.element_stride[i] = (uint32_t)numbers[i];
-  map.interleave = (CUtensorMapInterleave)read_number(line, modes, 10);
-  map.swizzle = (CUtensorMapSwizzle)read_number(line, modes + 1, 10);
-  map.l2_promotion = (CUtensorMapL2promotion)read_number(line, modes + 2, 10);
-  map.fill = (CUtensorMapFloatOOBfill)read_number(line, modes + 3, 10);
+  read_fields(line, element_strides, map.element_stride, 5);
+  map.interleave = (CUtensorMapInterleave)read_field(line, modes);
+  map.swizzle = (CUtensorMapSwizzle)read_field(line, modes + 1);
+  map.l2_promotion = (CUtensorMapL2promotion)read_field(line, modes + 2);
+  map.fill = (CUtensorMapFloatOOBfill)read_field(line, modes + 3);
   return map;
 }
 
@@ -365,10 +477,8 @@ typedef struct {
 
 static void judge_tiled(Line *line, const uint64_t *recorded, Verdict *verdict) {
   TensorMap map = read_tensor(line, 6, 7), back;
-  int64_t box[5];
-  read_numbers(line, 5, box, 5);
+  read_fields(line, 5, map.box, 5);
   if (line->problem != NULL) return;
-  for (int i = 0; i < 5; ++i) map.box[i] = (uint32_t)box[i];
   uint64_t words[16], again[16];
   verdict->broken = tensor_map_explain(&map, verdict->text, sizeof verdict->text);
   verdict->bytes_equal = recorded != NULL && tensor_map_pack(&map, words) &&
@@ -385,8 +495,8 @@ static void judge_im2col(Line *line, const uint64_t *recorded, Verdict *verdict)
   TensorMapIm2col back, map = {.type = tensor.type,
                                .rank = tensor.rank,
                                .address = tensor.address,
-                               .channels_per_pixel = (uint32_t)read_number(line, 7, 10),
-                               .pixels_per_column = (uint32_t)read_number(line, 8, 10),
+                               .channels_per_pixel = read_field(line, 7),
+                               .pixels_per_column = read_field(line, 8),
                                .interleave = tensor.interleave,
                                .swizzle = tensor.swizzle,
                                .l2_promotion = tensor.l2_promotion,
@@ -413,6 +523,8 @@ static int verify(FILE *in) {
   char text[2048], copy[2048];
   while (fgets(text, sizeof text, in) != NULL) {
     number++;
+    if (strlen(text) == sizeof text - 1)
+      fail("line %ld is longer than %zu characters: no answer is", number, sizeof text - 2);
     text[strcspn(text, "\r\n")] = 0;
     if (text[0] == '#' || text[0] == 0) continue;
     memcpy(copy, text, sizeof copy);
@@ -461,14 +573,19 @@ int main(int argc, char **argv) {
     fputs(USAGE, stderr);
     return 2;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+  const char *command = argv[1];
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
     fputs(USAGE, stdout);
-    return 0;
+    return finish(0);
   }
-  if (strcmp(argv[1], "explain") == 0) return explain(argc - 2, argv + 2);
-  if (strcmp(argv[1], "decode") == 0) return decode(argc - 2, argv + 2);
-  if (strcmp(argv[1], "verify") == 0 && argc == 2) return verify(stdin);
-  fprintf(stderr, "tensor-map: '%s' is none of explain, decode, verify\n", argv[1]);
+  if (strcmp(command, "explain") == 0) return finish(explain(argc - 2, argv + 2));
+  if (strcmp(command, "decode") == 0) return finish(decode(argc - 2, argv + 2));
+  if (strcmp(command, "verify") == 0) {
+    if (argc > 2) fail("verify takes no arguments, such as '%s': it reads standard input", argv[2]);
+    return finish(verify(stdin));
+  }
+  fprintf(stderr, "tensor-map: '%s' is none of explain, decode, verify\n", command);
   fputs(USAGE, stderr);
   return 2;
 }

@@ -120,7 +120,33 @@ END
   [[ $output == *"--case 99 is outside 0 to 12"* ]]
 }
 
+@test "output that cannot be written is no success, whatever the verdict" {
+  local case
+  for case in 0 9 12; do
+    run bash -c "common/run-program $program --case $case 2>&1 >/dev/full"
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"verdicts: its output could not be written"* ]]
+    run bash -c "common/run-program $program --case $case 2>&1 >&-"
+    [ "$status" -eq 1 ]
+  done
+  run bash -c "common/run-program $program --help >/dev/full"
+  [ "$status" -eq 1 ]
+}
+
+@test "a report on standard error comes between the lines of a table, not into one" {
+  # A pitfall prints its table with the report behind it; both into one file.
+  common/emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/both" 2>&1 || true
+  common/emulator/emulate build/03_tma_store/pitfalls/exit_before_read >"$BATS_TEST_TMPDIR/out" \
+    2>"$BATS_TEST_TMPDIR/err" || true
+  cat "$BATS_TEST_TMPDIR/both"
+  diff <(sort "$BATS_TEST_TMPDIR/both") <(sort "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err")
+  head -n 1 "$BATS_TEST_TMPDIR/both" | grep -q '^device: '
+}
+
 @test "--help prints the usage and exits 0" {
+  run common/run-program $program -h
+  [ "$status" -eq 0 ]
   run common/run-program $program --help
   [ "$status" -eq 0 ]
   [[ $output == *"usage: verdicts"* ]]

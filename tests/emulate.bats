@@ -1,8 +1,11 @@
+#!/usr/bin/env bats
 # The command line of common/emulator/emulate.
+
+load helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
-  cd "$BATS_TEST_DIRNAME/.." || exit
+  begin_test
   emulate=$PWD/common/emulator/emulate
 }
 
@@ -35,6 +38,9 @@ setup() {
   run "$emulate" ./README.md
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: ./README.md is not executable" ]
+  run "$emulate" 02_tma_load/tma_load.cu
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: 02_tma_load/tma_load.cu is source text: build it first" ]
 }
 
 @test "emulate: a name without a slash is looked for here first" {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The checker accuses no correct program: kernels put together at random run silent and right. And
 # it sees every race in shared memory: random accesses, held against each other one by one.
-#   EMULATOR_COMPOSITIONS=500   how many of the kernels; 40 unless told
+#   COMPOSITIONS=500   how many of the kernels; 40 unless told
 
 bats_require_minimum_version 1.5.0
 
@@ -10,7 +10,7 @@ load helpers
 setup() {
   begin_test
   program=build/tests/emulator/correct_pipelines
-  compositions=${EMULATOR_COMPOSITIONS:-40}
+  compositions=${COMPOSITIONS:-40}
 }
 
 # SCHEDULE FIRST COUNT: no line on stderr, exit code 0.

@@ -1,8 +1,11 @@
+#!/usr/bin/env bats
 # The page that shows a recording, in a headless browser; skipped where there is none.
+
+load helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
-  cd "$BATS_TEST_DIRNAME/.." || exit
+  begin_test
   browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
     skip "no Chromium to show the page in (on Debian: apt-get install chromium)"
   export EMULATOR_THREADS=1

@@ -1,8 +1,10 @@
 #!/usr/bin/env bats
 # How the emulator reports: grades and exit codes, one report for one mistake, names of kernels.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   programs=build/tests/emulator
   # With several host threads another block may come first.
   export EMULATOR_THREADS=1

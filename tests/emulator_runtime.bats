@@ -79,6 +79,24 @@ emulate() { common/emulator/emulate "$@"; }
   done
 }
 
+@test "a setting with a typing error is refused, with the nearest name there is" {
+  for pair in EMULATOR_CHECKS:EMULATOR_CHECK EMULATOR_SCHEDUEL:EMULATOR_SCHEDULE \
+    EMULATOR_RECORD_BLOCK:EMULATOR_RECORD_BLOCKS EMULATOR_THREAD:EMULATOR_THREADS; do
+    run env "${pair%:*}=x" common/emulator/emulate build/02_tma_load/tma_load
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [ "${lines[-1]}" = "emulator: there is no setting ${pair%:*}; do you mean ${pair#*:}?" ]
+  done
+}
+
+@test "every setting that the README names is known" {
+  for name in $(grep -oh 'EMULATOR_[A-Z_]*[A-Z]' README.md common/emulator/README.md common/emulator/CHECKS.md | sort -u); do
+    run env "$name=no such value" common/emulator/emulate build/02_tma_load/tma_load
+    echo "$name: $output"
+    [[ $output != *"there is no setting"* ]]
+  done
+}
+
 @test "a finding makes the exit code 3, EMULATOR_CHECK=off is silent" {
   pitfall=build/03_tma_store/pitfalls/missing_proxy_fence
   # With several host threads another block may come first.

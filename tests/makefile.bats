@@ -173,10 +173,17 @@ setup() {
   [[ $output == *"DEVICE is 'tpu'"* ]]
 }
 
-@test "emulate without a program prints its usage" {
-  run common/emulator/emulate
-  [ "$status" -eq 2 ]
-  [[ $output == *"usage: emulate PROGRAM"* ]]
+@test "no empty entry comes into LD_LIBRARY_PATH: it would be the current folder" {
+  printf '#!/bin/sh\necho "<$LD_LIBRARY_PATH>"\n' >"$BATS_TEST_TMPDIR/program"
+  chmod +x "$BATS_TEST_TMPDIR/program"
+  for device in gpu emulator; do
+    DEVICE=$device LD_LIBRARY_PATH='' run common/run-program "$BATS_TEST_TMPDIR/program"
+    echo "$output"
+    [[ $output != *::* ]]
+    [[ $output != *:\> ]]
+    DEVICE=$device LD_LIBRARY_PATH=/mine run common/run-program "$BATS_TEST_TMPDIR/program"
+    [[ $output == *:/mine\> ]]
+  done
 }
 
 @test "a test that fails makes the check fail and is counted" {

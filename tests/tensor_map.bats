@@ -68,7 +68,11 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 @test "verify refuses what are no answers" {
   for text in "" "# a note" "1,2,3" "9,2,7f0000000000,4096:4096,1,1,1,0,0,0,0,1," \
     "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,0,123" \
-    "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,201,"; do
+    "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,201," \
+    "9,4294967298,7f0000000000,4096:4096:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,1," \
+    "9,2,7f0000000000,4096:4096:1:1:1,8192:0:0:0,4294967360:64:1:1:1,1:1:1:1:1,0,0,0,0,1," \
+    "9,2,7f0000000000,99999999999999999999:1:1:1:1,8192:0:0:0,64:64:1:1:1,1:1:1:1:1,0,0,0,0,1," \
+    "$(printf '1%.0s' {1..3000})"; do
     run $tensor_map verify <<<"$text"
     echo "$text: $status $output"
     [ "$status" -eq 2 ]
@@ -206,7 +210,50 @@ explain --type u8 --size 16 --box|--box needs a value
 explain --type u8 --size 16 --box 16 --colour red|there is no option --colour
 explain --type u8 --size 16 --box 16 --swizzle 96B|--swizzle 96B is none of: NONE 32B 64B 128B
 explain --type u8 --size 16 --box 16 --fill blue|neither zero nor nan
+explain --type u8 --size 16,8 --box 16,8 --element-stride 4294967297,1|4294967297 is larger than 4294967295
+explain --type u8 --size 16,8 --box 4294967312,8|4294967312 is larger than 4294967295
+explain --type u8 --size 18446744073709551616,8 --box 16,8|18446744073709551616 is larger than 18446744073709551615
+explain --type u8 --size 16,8 --box 16,8 --stride 99999999999999999999|larger than 18446744073709551615
+explain --type u8 --size 16 --box 16 --address 0x10000000000000000|larger than 18446744073709551615
+explain --type u8 --size 16 --box 16 --address 0x|is no number
+explain --type u8 --size 16 --box 16 --swizzle 4294967296|larger than 4294967295
+explain --type u8 --size 16, --box 16|expected whole numbers
+explain --type u8 --size -1 --box 16|expected whole numbers
+explain --type u8 --size 16 --box 16 --box=8|--box is given twice
+explain --type= --size 16 --box 16|--type needs a value
+explain --type u8 --size 16 --box 16 --hex=1|there is no option --hex=1
+verify now|verify takes no arguments
 END
+}
+
+@test "an option and its value in one word or two; 010 is ten, 0x10 sixteen" {
+  run $tensor_map explain --type bf16 --size 64,128 --box 16,010 --stride 128 --address 0x100
+  expected=$output
+  [ "$status" -eq 0 ]
+  [[ $output == *"box       16 x 10: "* ]]
+  run $tensor_map explain --type=bf16 --size=0x40,0128 --box=0x10,10 --stride=0128 --address=256
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "$expected" ]
+}
+
+@test "-h and --help, wherever they stand: the usage, exit 0" {
+  for arguments in -h --help "explain -h" "decode --help" "verify -h" "explain --type u8 --help"; do
+    run $tensor_map $arguments
+    echo "$arguments: $output"
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == "usage: tensor-map explain"* ]]
+  done
+}
+
+@test "output that cannot be written is said, exit 1" {
+  for arguments in --help "explain --type u8 --size 16 --box 16"; do
+    run bash -c "$tensor_map $arguments >/dev/full"
+    [ "$status" -eq 1 ]
+    [ "$output" = "tensor-map: the output could not be written" ]
+    run bash -c "$tensor_map $arguments >&-"
+    [ "$status" -eq 1 ]
+  done
 }
 
 @test "encode: the driver's bytes are the packed ones" {

@@ -105,7 +105,47 @@ static void read_check(const char *text) {
   values.check_strict = values.check_layout || !strcmp(text, "strict");
 }
 
+static const char *const KNOWN[] = {
+    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",  "EMULATOR_MATH",          "EMULATOR_STEPS",
+    "EMULATOR_THREADS",  "EMULATOR_RECORD", "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT"};
+enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* How many letters must be put in, left out or changed to make b of a. */
+static int letters_apart(const char *a, const char *b) {
+  int row[LONGEST_NAME + 1], length = (int)strlen(b);
+  for (int j = 0; j <= length; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= length; j++) {
+      int changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = smaller(changed, 1 + smaller(row[j], row[j - 1]));
+    }
+  }
+  return row[length];
+}
+
+/* A setting with a typing error would do nothing, and nobody would notice. */
+static void refuse_unknown_names(void) {
+  for (char **variable = environ; *variable; variable++) {
+    int length = (int)strcspn(*variable, "=");
+    if (strncmp(*variable, "EMULATOR_", 9)) continue;
+    char name[LONGEST_NAME];
+    snprintf(name, sizeof name, "%.*s", length, *variable);
+    const char *nearest = KNOWN[0];
+    for (int i = 0; i < KNOWN_COUNT; i++)
+      if (letters_apart(name, KNOWN[i]) < letters_apart(name, nearest)) nearest = KNOWN[i];
+    if (!strcmp(name, nearest)) continue;
+    fprintf(stderr, "emulator: there is no setting %s; do you mean %s?\n", name, nearest);
+    _exit(2);
+  }
+}
+
 static void read_all(void) {
+  refuse_unknown_names();
   values.schedule = SCHEDULE_LATE;
   values.check = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
