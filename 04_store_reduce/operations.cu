@@ -268,9 +268,9 @@ static int refuse(const char *value, const char *rule) {
 int main(int argc, char **argv) {
   // 1. One pair on request.
   if (argc > 1) {
-    if (strcmp(argv[1], "--help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
       print_usage(stdout);
-      return EXIT_PASS;
+      program_exit(EXIT_PASS);
     }
     if (strcmp(argv[1], "--try") != 0) return refuse(argv[1], "is not known here");
     const char *type_names[TYPES];
