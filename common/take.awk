@@ -155,7 +155,8 @@ function write_part(path, number, lines,    i, name, mark, sum, blank, last) {
     if (lines[i] ~ /^# *(define|undef) /) note_macro(path, i, lines[i])
   for (name in lasting) {
     if (name !~ /^[A-Z][A-Z0-9_]*$/)
-      fail(relative(path) ":" lasting[name] ": the macro " name " has a lower-case name: it would replace that word everywhere")
+      fail(relative(path) ":" lasting[name] ": the macro " name \
+           " has a lower-case name: it would replace that word everywhere")
     if (name !~ /^TMA_/) macros[name] = 1
   }
   if (path ~ /\.h$/) {
@@ -187,7 +188,9 @@ function write_part(path, number, lines,    i, name, mark, sum, blank, last) {
     }
   }
   if (path ~ /\.cuh$/) print (blank ? "" : "\n") "}  // namespace tma"
-  printf "%s#elif %s != %s\n#error \"two versions of %s meet here: take all headers again, from one version of the lessons\"\n#endif\n", blank ? "" : "\n", mark, sum, relative(path)
+  printf "%s#elif %s != %s\n", (blank ? "" : "\n"), mark, sum
+  printf "#error \"two versions of %s meet here: take all headers again, ", relative(path)
+  printf "from one version of the lessons\"\n#endif\n"
 }
 
 function write_top(path, example,    line, name, last) {
@@ -202,13 +205,15 @@ function write_top(path, example,    line, name, last) {
     print line
   }
   close(path)
-  printf " *\n * Written by make take-%s, which can write it anew. The licence stands at the end.\n", substr(relative(path), 1, 2)
+  printf " *\n * Written by make take-%s, which can write it anew. The licence stands at the end.\n",
+         substr(relative(path), 1, 2)
   last = example
   sub(/.*\//, "", last)
   printf " *\n * ---- %s ----\n", last
   while ((getline line < example) > 0) {
-    if (line ~ /\/\*|\*\//) fail(relative(example) ": comments in an example begin with //, for it is put into a comment")
-    print line == "" ? " *" : " *   " line
+    if (line ~ "/[*]|[*]/")
+      fail(relative(example) ": comments in an example begin with //, for it is put into a comment")
+    print (line == "" ? " *" : " *   " line)
   }
   close(example)
   print " * ---- end ---- */"
@@ -231,7 +236,7 @@ function write_requirements(name, only_90a) {
 
 function write_licence(path,    line) {
   print "\n/* SPDX-License-Identifier: MIT\n *"
-  while ((getline line < path) > 0) print line == "" ? " *" : " * " line
+  while ((getline line < path) > 0) print (line == "" ? " *" : " * " line)
   print " */"
   close(path)
 }

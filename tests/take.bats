@@ -166,6 +166,14 @@ runs() { # CHAPTER LAST_LINE
   refuses 'own.cuh:3: code before the last #include' 'int x;' '#include <stdint.h>'
 }
 
+@test "refused: an example whose comments would end the comment around it" {
+  chapter_with ''
+  echo 'int main(void) { return 0; } /* done */' >"$tree/02_tma_load/take/example.cu"
+  run "$tree/common/take" 02
+  [ "$status" -eq 2 ]
+  [[ $output == *"comments in an example begin with //"* ]]
+}
+
 @test "refused: a file without an include guard" {
   chapter_with ''
   echo 'int x;' >"$BATS_TEST_TMPDIR/tree/02_tma_load/own.cuh"
