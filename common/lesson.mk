@@ -52,7 +52,7 @@ export EMULATOR_CHECK ?= strict
 
 # ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
-COMPILING := $(filter-out help clean figures format hint hint-% take take-%,$(GOALS))
+COMPILING := $(filter-out help clean format hint hint-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
 quoted = '$(subst ','\'',$(1))'
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
@@ -190,7 +190,8 @@ bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_c
 	  $(ROOT)/common/emulator/emulate $(BUILD)/tests/emulator/bench_engines | sed '1d;$$d'; done
 	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
 
-figures: ## write the measured tables and pictures into the READMEs
+figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
+	@python3 $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
 pitfalls: all ## run every mistake of the chapters and show what is reported

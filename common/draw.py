@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""draw.py [--to FOLDER] CHAPTER...: draws the figures of the chapters as SVG, from recordings.
+
+Each figure runs a program of the chapter on the emulator, records it, and draws what was recorded:
+nothing is placed by hand. They go to CHAPTER/figures/, or with --to to FOLDER/CHAPTER/figures/, which is
+how a test finds out whether one is stale. python3 alone is needed, and the built programs.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from xml.sax.saxutils import escape
+
+from recording import Recording, swizzled
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+STYLE = """
+  text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #16191d; }
+  .title { font: 600 13px system-ui, sans-serif; }
+  .small { font-size: 10px; }
+  .faint { fill: #5d6570; }
+  .line { stroke: #5d6570; fill: none; }
+  .cell { stroke: #ffffff; stroke-width: 1; }
+  .empty { fill: #e6e9ee; }
+  .mark { stroke: #c2185b; stroke-width: 2; fill: none; }
+  .c0 { fill: #7fb2e5; } .c1 { fill: #f0b775; } .c2 { fill: #86cfa9; } .c3 { fill: #e7d97a; }
+  .c4 { fill: #9ad7ec; } .c5 { fill: #ec9a86; } .c6 { fill: #d7a3cd; } .c7 { fill: #c3c9a3; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6e9ee; }
+    .faint { fill: #9aa4b1; }
+    .line { stroke: #9aa4b1; }
+    .cell { stroke: #14171c; }
+    .empty { fill: #2a3039; }
+    .mark { stroke: #ff6fa3; }
+    .c0 { fill: #2f6299; } .c1 { fill: #8f5b1d; } .c2 { fill: #2c7450; } .c3 { fill: #76691c; }
+    .c4 { fill: #2a6d80; } .c5 { fill: #93452f; } .c6 { fill: #7a4470; } .c7 { fill: #5f6542; }
+  }
+"""
+
+
+class Picture:
+    """SVG, put together piece by piece; its size is that of what was drawn."""
+
+    def __init__(self, description):
+        self.description = description
+        self.parts = []
+        self.width = self.height = 0
+
+    def reach(self, x, y):
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def box(self, x, y, width, height, style):
+        self.reach(x + width, y + height)
+        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{style}"/>')
+
+    def text(self, x, y, words, style="", anchor="start"):
+        self.reach(x + (7.3 * len(str(words)) if anchor == "start" else 0), y + 4)
+        style = f' class="{style}"' if style else ""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{style}>{escape(str(words))}</text>')
+
+    def path(self, points, style="line"):
+        for x, y in points:
+            self.reach(x, y)
+        text = " ".join(f"{x:g},{y:g}" for x, y in points)
+        self.parts.append(f'<polyline points="{text}" class="{style}"/>')
+
+    def svg(self):
+        width, height = round(self.width + 12), round(self.height + 10)
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                f'height="{height}" role="img">\n<title>{escape(self.description)}</title>\n'
+                f"<style>{STYLE}</style>\n" + "\n".join(self.parts) + "\n</svg>\n")
+
+
+def record(program, *arguments, blocks="first"):
+    """Runs a program of the chapters on the emulator, always in the same order."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "recording.jsonl")
+        environment = {**os.environ, "EMULATOR_RECORD": path, "EMULATOR_RECORD_BLOCKS": blocks,
+                       "EMULATOR_THREADS": "1", "EMULATOR_SCHEDULE": "late"}
+        run = subprocess.run([f"{ROOT}/common/emulator/emulate", f"{ROOT}/build/{program}", *arguments],
+                             env=environment, capture_output=True, text=True, check=False)
+        if not os.path.exists(path):
+            sys.exit(f"draw: {program} recorded nothing: build it first (make build/{program})\n{run.stderr}")
+        return Recording(path)
+
+
+def variable_offset(cluster, name):
+    """The offset of the shared variable of this name."""
+    for symbol, line in cluster.variables.items():
+        if symbol == name or re.search(rf"E{len(name)}{name}$", symbol):
+            return line["offset"]
+    sys.exit(f"draw: {cluster.launch['kernel']} has no shared variable {name}")
+
+
+# ---- 02: the phases of a barrier ------------------------------------------------------------------
+
+def barrier_phases():
+    recording = record("02_tma_load/tma_load")
+    cluster = max(recording.clusters, key=lambda each: sum(e[0] == "mbarrier" for e in each.events))
+    changes = [event for event in cluster.events if event[0] == "mbarrier"]
+    picture = Picture("What one mbarrier counts while three tiles are loaded: phase, pending arrivals, pending bytes")
+    names = {"init": "init", "arrive": "arrive_expect_tx", "landed": "bytes land", "expect": "expect_tx",
+             "inval": "inval"}
+    # arrive.expect_tx is one instruction; a load is recorded when its bytes land.
+    left, width = 150, 62
+    most = max(event[7] for event in changes)
+    rows = [("phase", 34), ("arrivals pending", 62), ("bytes pending", 90)]
+    for name, y in rows:
+        picture.text(8, y + 14, name, "faint")
+    for i, event in enumerate(changes):
+        x = left + i * width
+        phase, pending, size = event[4], event[5], event[7]
+        picture.box(x, 34, width, 20, f"cell c{2 if phase % 2 == 0 else 0}")
+        picture.text(x + width / 2, 48, f"{phase}", anchor="middle")
+        picture.box(x, 62, width, 20, "cell c1" if pending else "cell empty")
+        picture.text(x + width / 2, 76, f"{pending}", anchor="middle")
+        picture.box(x, 90, width, 20, "cell empty")
+        if size > 0:
+            picture.box(x, 90, width * size / most, 20, "cell c5")
+        picture.text(x + width / 2, 104, f"{size:,}", anchor="middle")
+        picture.text(x + 4, 126 + 13 * (i % 2), names.get(event[3], event[3]), "small")
+        if i and phase != changes[i - 1][4]:
+            picture.path([(x, 26), (x, 114)], "mark")
+    picture.text(8, 18, "One barrier; a red line: the phase completes, because nothing is pending any more", "title")
+    picture.text(8, 126, "after", "faint")
+    return picture
+
+
+# ---- 03: the life of a store ----------------------------------------------------------------------
+
+def store_life():
+    recording = record("03_tma_store/tma_store")
+    cluster = recording.clusters[0]
+    picture = Picture("A TMA store: threads write, fence, one thread stores; its source is read, then the tile is in global memory")
+    copy = cluster.copies()[0]
+    warps = cluster.definition["warps_per_block"]
+    total = len(cluster.events)
+    left, width, lane = 130, 640, 24
+    x = lambda n: left + width * n / total
+    for warp in range(warps):
+        y = 34 + lane * warp
+        picture.text(8, y + 13, f"warp {warp}", "faint")
+        mine = [n for n, e in enumerate(cluster.events) if e[0] in ("step", "exit", "shared", "bar") and e[2] == warp]
+        picture.box(x(mine[0]), y, x(mine[-1]) - x(mine[0]), 16, "empty")
+        for n, event in enumerate(cluster.events):
+            if event[0] == "shared" and event[2] == warp:
+                picture.box(x(n), y, 3, 16, "c1" if event[5] == "write" else "c0")
+            elif event[0] == "fence" and event[2] == warp:
+                picture.box(x(n), y - 2, 3, 20, "c5")
+    y = 34 + lane * warps
+    picture.text(8, y + 13, "copy engine", "faint")
+    picture.box(x(copy["issued"]), y, x(copy["source"]) - x(copy["issued"]), 16, "c3")
+    picture.box(x(copy["source"]), y, max(3, x(copy["landed"]) - x(copy["source"])), 16, "c2")
+    picture.text(8, 18, "One tile is stored, seen over time", "title")
+    legend = [("c1", "writes to the tile"), ("c5", "fence.proxy.async"), ("c3", "issued, source not read"),
+              ("c2", "source read, on its way")]
+    for i, (style, words) in enumerate(legend):
+        picture.box(left + 175 * i, y + lane + 4, 12, 12, style)
+        picture.text(left + 175 * i + 16, y + lane + 14, words, "small")
+    return picture
+
+
+# ---- 05: a multicast and its masks ----------------------------------------------------------------
+
+def multicast_masks():
+    recording = record("05_multicast/multicast")
+    picture = Picture("Which copy filled which rows of the tile in both CTAs, for four ways to share out the slices")
+    picture.text(8, 18, "Who filled which rows of the tile: two CTAs, each issues one slice with mask 0b11", "title")
+    for i, cluster in enumerate(recording.clusters):
+        copies = cluster.copies()
+        tile = variable_offset(cluster, "tile")
+        x = 8 + 232 * i
+        slices = []
+        for copy in copies:
+            writes = [w for w in copy["writes"] if w[0] >> 24 == 0]
+            slices.append((writes[0][0] - tile) // writes[0][1])
+        picture.text(x, 42, f"CTA 0 issues slice {slices[0]}, CTA 1 slice {slices[1]}", "small")
+        for rank in range(2):
+            left = x + 106 * rank
+            picture.text(left, 60, f"CTA {rank}", "faint")
+            for row in range(16):
+                author = cluster.writer_of(rank << 24 | tile + row * 64)
+                is_copy = author and author[0] == "c"
+                issuer = copies[int(author[1:])]["warp"] // cluster.definition["warps_per_block"] if is_copy else None
+                style = "cell empty" if issuer is None else f"cell c{issuer}"
+                picture.box(left, 66 + 11 * row, 96, 11, style)
+                if row % 8 == 4:
+                    words = "zeros" if issuer is None else f"from CTA {issuer}"
+                    picture.text(left + 48, 71 + 11 * row, words, "small", anchor="middle")
+    return picture
+
+
+# ---- 06: swizzles and banks -----------------------------------------------------------------------
+
+def swizzle_modes():
+    recording = record("06_swizzle_3d/swizzle_3d")
+    picture = Picture("Where the 16-byte chunks of a tile land in shared memory, for no swizzle and spans of 32, 64 and 128 bytes")
+    picture.text(8, 18, "Shared memory, 128 bytes (32 banks) a line; a cell is 16 bytes: row.chunk of the tile, colour = chunk", "title")
+    seen = []
+    for cluster in recording.clusters:
+        copy = cluster.copies()[0]
+        tensor = copy["tensor"]
+        if len(tensor["box"]) != 2 or tensor["swizzle"] in seen:
+            continue
+        seen.append(tensor["swizzle"])
+        left = 8 + 262 * (len(seen) - 1)
+        span = tensor["swizzle"]
+        row_bytes = tensor["box"][0] * tensor["element_bytes"]
+        picture.text(left, 42, f"{span}-byte swizzle" if span else "no swizzle", "faint")
+        start = tensor["start"] & 0xFFFFFF
+        for line in range(8):
+            for place in range(8):
+                address = start + line * 128 + place * 16
+                logical = swizzled(span, address) - start
+                row, chunk = logical // row_bytes, logical % row_bytes // 16
+                picture.box(left + 31 * place, 50 + 20 * line, 31, 20, f"cell c{chunk}")
+                picture.text(left + 31 * place + 15, 64 + 20 * line, f"{row}.{chunk}", "small", anchor="middle")
+    return picture
+
+
+def bank_passes():
+    recording = record("06_swizzle_3d/bank_conflicts")
+    picture = Picture("Passes over the banks that reading a column of 32 rows takes, for each layout")
+    picture.text(8, 18, "A warp reads down a column, thread i in row i: passes over the 32 banks for one read", "title")
+    y = 40
+    for cluster in recording.clusters:
+        tensor = cluster.copies()[0]["tensor"]
+        reads = [event for event in cluster.events if event[0] == "shared" and event[5] == "read"]
+        if not reads:
+            continue
+        passes = max(event[7] for event in reads)
+        row_bytes = tensor["box"][0] * tensor["element_bytes"]
+        span = tensor["swizzle"]
+        layout = f"rows of {row_bytes:3} bytes, " + (f"{span}-byte swizzle" if span else "no swizzle")
+        picture.text(8, y + 12, f"{layout:<33} {reads[0][6]:>2}-byte reads", "small")
+        picture.box(330, y, 12 * passes, 14, "cell c5" if passes > 4 else "cell c2")
+        picture.text(336 + 12 * passes, y + 12, passes, "small")
+        y += 18
+    return picture
+
+
+# ---- 07: the stages of the ring -------------------------------------------------------------------
+
+RUNGS = ["serial", "ring", "producer_consumer", "two_consumers", "multicast"]
+
+
+def ring_of_stages(events_shown=600):
+    """One panel a rung, all to the same scale: the copies of each stage, and the multiplications."""
+    picture = Picture("The stages of the ring and the tensor cores over time, for the rungs of the ladder")
+    picture.text(8, 18, "Copies in flight by stage, and multiplications, rung by rung (time: 600 events from the first copy on, copies landing as late as they may)", "title")
+    y = 36
+    for rung in RUNGS:
+        path = next((p for p in (f"07_pipelined_gemm/{rung}", f"07_pipelined_gemm/ladder/{rung}")
+                     if os.path.exists(f"{ROOT}/build/{p}")), f"07_pipelined_gemm/{rung}")
+        cluster = max(record(path).clusters, key=lambda each: len(each.events))
+        copies = [c for c in cluster.copies() if c["barrier"]]
+        first = copies[0]["issued"]
+        total = first + events_shown
+        left, width = 200, 700
+        x = lambda n, first=first, total=total: left + width * (max(first, min(n, total)) - first) / (total - first)
+        picture.text(8, y + 12, rung, "")
+        copies = [c for c in copies if c["issued"] < total]
+        stages = sorted({c["barrier"] & 0xFFFFFF for c in copies})
+        for k, stage in enumerate(stages):
+            for copy in (c for c in copies if c["barrier"] & 0xFFFFFF == stage):
+                end = copy["landed"] if copy["landed"] is not None else total
+                picture.box(x(copy["issued"]), y + 9 * k, max(1, x(end) - x(copy["issued"])), 8, f"c{k % 4}")
+        begun = {e[2]: n for n, e in enumerate(cluster.events) if e[0] == "wgmma"}
+        for n, event in enumerate(cluster.events):
+            if event[0] == "wgmma_done" and begun[event[2]] < total and n > first:
+                picture.box(x(begun[event[2]]), y + 9 * len(stages) + 2, max(1, x(n) - x(begun[event[2]])), 8, "c6")
+        picture.text(left - 4, y + 9 * len(stages) + 10, "wgmma", "small faint", anchor="end")
+        picture.text(left - 4, y + 8, "stages", "small faint", anchor="end")
+        y += 9 * len(stages) + 26
+    return picture
+
+
+# ---- 07: fragments --------------------------------------------------------------------------------
+
+def fragment_layout():
+    """Drawn from what the program prints, which asks the tensor cores register by register."""
+    path = f"{ROOT}/tests/recorded/07_pipelined_gemm/fragment_layout.txt"
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    picture = Picture("Which thread of a warp holds which element of a wgmma accumulator, in which register")
+    picture.text(8, 18, "Accumulator of m64n64k16, rows and columns 0 to 15: thread:register; colour = thread mod 4", "title")
+    begin = next(i for i, line in enumerate(lines) if line.startswith("accumulator")) + 2
+    for row, line in enumerate(lines[begin:begin + 16]):
+        for column, held in enumerate(line.split()[1:]):
+            thread = int(held.split(":")[0])
+            picture.box(30 + 46 * column, 46 + 19 * row, 46, 19, f"cell c{thread % 4}")
+            picture.text(53 + 46 * column, 59 + 19 * row, held, "small", anchor="middle")
+            if row == 0:
+                picture.text(53 + 46 * column, 40, column, "small faint", anchor="middle")
+        picture.text(24, 59 + 19 * row, row, "small faint", anchor="end")
+    return picture
+
+
+FIGURES = {
+    "02_tma_load": {"barrier_phases": barrier_phases},
+    "03_tma_store": {"store_life": store_life},
+    "05_multicast": {"multicast_masks": multicast_masks},
+    "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},
+    "07_pipelined_gemm": {"ring_of_stages": ring_of_stages, "fragment_layout": fragment_layout},
+}
+
+
+def main(arguments):
+    target = ROOT
+    if arguments[:1] == ["--to"]:
+        if len(arguments) < 2:
+            sys.exit("usage: draw.py [--to FOLDER] CHAPTER...")
+        target, arguments = arguments[1], arguments[2:]
+    if not arguments:
+        sys.exit("usage: draw.py [--to FOLDER] CHAPTER...")
+    for chapter in (os.path.basename(os.path.normpath(each)) for each in arguments):
+        for name, draw in FIGURES.get(chapter, {}).items():
+            folder = os.path.join(target, chapter, "figures")
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:
+                file.write(draw().svg())
+            print(f"  {chapter}/figures/{name}.svg")
+
+
+main(sys.argv[1:])

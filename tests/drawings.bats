@@ -1,0 +1,42 @@
+# The figures of the chapters are what common/draw.py draws from recordings now.
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  cd "$BATS_TEST_DIRNAME/.." || exit
+}
+
+@test "figures: every drawing in the chapters is up to date" {
+  run python3 common/draw.py --to "$BATS_TEST_TMPDIR" [0-9][0-9]_*
+  [ "$status" -eq 0 ]
+  for drawn in "$BATS_TEST_TMPDIR"/*/figures/*.svg; do
+    kept=${drawn#"$BATS_TEST_TMPDIR"/}
+    cmp "$kept" "$drawn" || {
+      echo "$kept is stale: type make figures"
+      return 1
+    }
+  done
+}
+
+@test "figures: no drawing is left over, and each is well-formed and has a title" {
+  for kept in [0-9][0-9]_*/figures/*.svg; do
+    run python3 -c 'import sys, xml.dom.minidom as m; print(len(m.parse(sys.argv[1]).getElementsByTagName("title")))' "$kept"
+    [ "$output" = 1 ]
+    grep -q "prefers-color-scheme: dark" "$kept"
+    grep -q "\"$(basename "$kept" .svg)\": " common/draw.py
+  done
+}
+
+@test "figures: draw.py says which program is not built" {
+  root=$BATS_TEST_TMPDIR/root
+  mkdir -p "$root/common"
+  cp common/draw.py common/recording.py "$root/common/"
+  mkdir -p "$root/common/emulator"
+  printf '#!/bin/sh\nexit 2\n' >"$root/common/emulator/emulate"
+  chmod +x "$root/common/emulator/emulate"
+  run python3 "$root/common/draw.py" 02_tma_load
+  [ "$status" -ne 0 ]
+  [[ $output == *"02_tma_load/tma_load recorded nothing: build it first"* ]]
+  run python3 common/draw.py
+  [ "$status" -ne 0 ]
+  [[ $output == *"usage: draw.py"* ]]
+}
