@@ -54,7 +54,7 @@ refusal_is_named() {
   source=$BATS_TEST_TMPDIR/static.c
   printf '#include <cuda_runtime_api.h>\nint main(void) { return cudaFree(0) != 0; }\n' >"$source"
   "$toolkit/bin/nvcc" -cudart static -o "$BATS_TEST_TMPDIR/static" "$source"
-  run common/emulator/emulate "$BATS_TEST_TMPDIR/static"
+  LD_LIBRARY_PATH=build/emulator run "$BATS_TEST_TMPDIR/static"
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"static has a copy of CUDA's runtime linked into it"* ]]

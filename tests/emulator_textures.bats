@@ -17,20 +17,30 @@ setup() {
   done
 }
 
-@test "every format, geometry, filter and address mode is read without a fault" {
+# What an H200 does there is not known to the last bit: ties of 8-bit signed integers, sums of very
+# different sizes, normalised coordinates of sizes that are no power of two, directions to the edges
+# of cubes; and which of several threads has stored last.
+unsettled='^(weights from 8160|.* s8x2 linear|3d .* normalised|3d .* linear border|cube |surface 9 holds|device)'
+
+@test "what textures and surfaces return, bit for bit as an H200 has recorded it" {
   run common/run-program $cases
-  echo "$output" | tail -n 5
   [ "$status" -eq 0 ]
-  [[ $output == *"PASS texture_cases: "* ]]
+  grep -vE "$unsettled" <<<"$output" >"$BATS_TEST_TMPDIR/got"
+  grep -vE "$unsettled" tests/emulator/recorded/texture_cases.txt >"$BATS_TEST_TMPDIR/recorded"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/recorded")" -gt 1000 ]
+  run diff "$BATS_TEST_TMPDIR/got" "$BATS_TEST_TMPDIR/recorded"
+  echo "$output" | head -n 5 | cut -c1-200
+  [ "$status" -eq 0 ]
 }
 
-# $1: the number of the fault, $2: its rule, $3: what the explanation says
+# $1: the number of the fault, $2: its rule, $3: what the explanation says, $4: the error, as on an
+# H200 (which goes on reading through a handle that was destroyed)
 fault_is_named() {
   run common/emulator/emulate $cases --fault "$1"
   echo "$output"
   [[ $output == *"emulator: $2: kernel "* ]]
   [[ ${output//$'\n'  / } == *"$3"* ]]
-  [[ $output == *"cudaErrorIllegalAddress"* ]]
+  [[ $output == *"${4:-cudaErrorIllegalAddress}"* ]]
 }
 
 @test "a surface read and a write outside: the byte, the row, the surface's size" {
@@ -45,5 +55,6 @@ fault_is_named() {
 }
 
 @test "a surface read at an odd byte: x counts bytes" {
-  fault_is_named 5 surface-misaligned "the x of a surface counts bytes, not elements"
+  fault_is_named 5 surface-misaligned "the x of a surface counts bytes, not elements" \
+    cudaErrorMisalignedAddress
 }

@@ -7,7 +7,7 @@
 
 #include "ptx/form.h"
 
-enum { ERROR_ILLEGAL_ADDRESS = 700, MAX_COORDINATES = 4, NO_SLOT = 0xffff };
+enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716, MAX_COORDINATES = 4, NO_SLOT = 0xffff };
 
 typedef enum { CLAMP_NEAREST, CLAMP_ZERO, CLAMP_TRAP } Clamp;
 typedef enum { ASK_WIDTH, ASK_HEIGHT, ASK_DEPTH, ASK_LAYERS } Question;
@@ -148,7 +148,7 @@ static uint8_t *surface_bytes(Warp *warp, const Instruction *in, int lane, const
   TexturePoint point = point_of(warp, access, lane);
   uint32_t bytes = (uint32_t)access->bytes * access->value_count;
   if ((uint32_t)point.texel[0] % bytes) {
-    fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "surface-misaligned",
+    fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "surface-misaligned",
           "x is byte %d of the row, which is no multiple of the %u bytes that are accessed "
           "(the x of a surface counts bytes, not elements)",
           point.texel[0], bytes);

@@ -1,6 +1,6 @@
 /* texture.c: the table of texture and surface objects; how coordinates become texels and texels a
- * value, as the CUDA Programming Guide describes it in "Texture Fetching": weights of a linear
- * filter have 8 bits behind the point. */
+ * value, as the CUDA Programming Guide describes it in "Texture Fetching" and, where it leaves
+ * rounding open, as an H200 does it (tests/emulator/recorded/texture_cases.txt). */
 #include "base/texture.h"
 
 #include <math.h>
@@ -118,24 +118,40 @@ static bool gives_floats(const Texture *texture) {
   return texture->format.kind == TEXEL_FLOAT || texture->as_float;
 }
 
+/* The largest number that so many bits hold. */
+static double most_of_bits(const Texture *texture, int bits) {
+  return (1u << (bits - (texture->format.kind == TEXEL_SIGNED ? 1 : 0))) - 1;
+}
+
+/* The border's colour, as the format can hold it. */
+static uint32_t border_channel(const Texture *texture, int channel) {
+  float colour = texture->border[channel];
+  if (!gives_floats(texture) && texture->format.bits < 32) return 0;
+  if (!texture->as_float) return bits_of_float(colour);
+  double most = most_of_bits(texture, texture->format.bits);
+  double least = texture->format.kind == TEXEL_SIGNED ? -1 : 0;
+  double inside_range = colour > 1 ? 1 : colour > least ? colour : least;
+  return bits_of_float((float)((ceil(inside_range * most - 0.5) + 0.0) / most));
+}
+
 static bool inside(const Texture *texture, const int64_t *at) {
   for (int i = 0; i < 3; i++)
     if (at[i] < 0 || at[i] >= texture->size[i]) return false;
   return true;
 }
 
-/* Channels that a format lacks are 0; the fourth is 1. Outside stands the border's colour. */
+/* Channels that a format lacks are 0. Outside stands the border's colour. */
 static void read_texel(const Texture *texture, const int64_t *at, uint32_t layer,
                        uint32_t *channel) {
-  bool here = inside(texture, at), floats = gives_floats(texture);
+  bool here = inside(texture, at);
   uint64_t address = texture->first + (uint64_t)at[0] * texel_bytes(texture->format) +
                      (uint64_t)at[1] * texture->row_bytes +
                      ((uint64_t)at[2] + layer) * texture->slice_bytes;
   for (int c = 0; c < TEXEL_CHANNELS; c++) {
     if (c >= texture->format.channels) {
-      channel[c] = c < 3 ? 0 : floats ? bits_of_float(1) : 1;
+      channel[c] = 0;
     } else if (!here) {
-      channel[c] = bits_of_float(texture->border[c]);
+      channel[c] = border_channel(texture, c);
     } else {
       channel[c] = stored_channel(texture, address, c);
       if (texture->as_float && texture->format.kind != TEXEL_FLOAT)
@@ -232,29 +248,70 @@ static void find_face(const Texture *texture, TexturePoint *point) {
 
 /* ---- Reads ---- */
 
+/* A weight of two axes, from 0 to 256. The chip rounds each product to the same 8 bits. */
+static uint32_t product(uint32_t a, uint32_t b) { return (a * b + FRACTION / 2) / FRACTION; }
+
+/* The weights of four texels of a plane whose share is `whole`, when the second column has x of it,
+ * the second row y and the last texel xy. */
+static void weigh_plane(uint32_t whole, uint32_t x, uint32_t y, uint32_t xy, uint32_t *weight) {
+  weight[0] = whole - x - y + xy;
+  weight[1] = x - xy;
+  weight[2] = y - xy;
+  weight[3] = xy;
+}
+
+/* Of the eight texels around the point; bit 0 of the index is the second in x, bit 1 in y. */
+static void weigh(const uint32_t *part, uint32_t *weight) {
+  uint32_t x = part[0], y = part[1], z = part[2];
+  uint32_t xz = product(x, z), yz = product(y, z);
+  weigh_plane(FRACTION - z, x - xz, y - yz, product(x, y - yz), weight);
+  weigh_plane(z, xz, yz, product(x, yz), weight + 4);
+}
+
+/* Integers are filtered as they are stored, and the sum becomes a whole number of 16 bits. */
+static double as_filtered(const Texture *texture, uint32_t channel) {
+  double value = float_of_bits(channel);
+  return texture->as_float ? nearbyint(value * most_of_bits(texture, texture->format.bits)) : value;
+}
+
+/* Half precision stays half precision; a tie goes away from zero. */
+static float rounded(const Texture *texture, double sum) {
+  if (texture->as_float) {
+    double most = most_of_bits(texture, 16);
+    double widened = sum * most / most_of_bits(texture, texture->format.bits);
+    return (float)(floor(widened + 0.5) / most);
+  }
+  if (texture->format.bits == 32) return (float)sum;
+  enum { DROPPED = 0x1fff, TIE = 0x1000 };
+  uint32_t bits = bits_of_float((float)sum);
+  if ((bits & DROPPED) == TIE) bits++;
+  return float_of_half(half_of_float(float_of_bits(bits)));
+}
+
+/* A line without layers is a plane of one row, read at its upper edge: with a border above, half of
+ * it is border, as on the chip. */
 static bool filter(const Texture *texture, const TexturePoint *point, uint32_t *result) {
-  int axes = dimensions(texture->shape);
+  int axes = texture->shape == TEXTURE_1D ? 2 : dimensions(texture->shape);
   int64_t first[3] = {0, 0, 0};
-  uint32_t weight[3] = {0, 0, 0};
-  for (int i = 0; i < axes; i++)
-    first[i] = first_of_two(in_texels(texture, i, point->at[i]), &weight[i]);
+  uint32_t part[3] = {0, 0, 0}, weight[8];
+  for (int i = 0; i < axes; i++) {
+    float at = i < dimensions(texture->shape) ? point->at[i] : 0;
+    first[i] = first_of_two(in_texels(texture, i, at), &part[i]);
+  }
+  weigh(part, weight);
   double sum[TEXEL_CHANNELS] = {0};
-  for (int corner = 0; corner < 1 << axes; corner++) {
-    double share = 1;
-    int64_t at[3] = {0, 0, 0};
-    for (int i = 0; i < axes; i++) {
-      bool second = (corner >> i) & 1;
-      share *= (second ? weight[i] : FRACTION - weight[i]) / (double)FRACTION;
-      at[i] = first[i] + second;
-    }
-    if (share == 0) continue;
+  for (int corner = 0; corner < 8; corner++) {
+    if (weight[corner] == 0) continue;
+    int64_t at[3];
+    for (int i = 0; i < 3; i++) at[i] = first[i] + ((corner >> i) & 1);
     if (is_cube(texture) && !inside(texture, at)) return false;
     for (int i = 0; i < axes; i++) at[i] = addressed(texture, i, at[i]);
     uint32_t channel[TEXEL_CHANNELS];
     read_texel(texture, at, point->layer, channel);
-    for (int c = 0; c < TEXEL_CHANNELS; c++) sum[c] += share * float_of_bits(channel[c]);
+    for (int c = 0; c < TEXEL_CHANNELS; c++)
+      sum[c] += (double)weight[corner] / FRACTION * as_filtered(texture, channel[c]);
   }
-  for (int c = 0; c < TEXEL_CHANNELS; c++) result[c] = bits_of_float((float)sum[c]);
+  for (int c = 0; c < TEXEL_CHANNELS; c++) result[c] = bits_of_float(rounded(texture, sum[c]));
   return true;
 }
 

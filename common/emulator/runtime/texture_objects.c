@@ -143,9 +143,11 @@ static cudaError_t read_sampling(const struct cudaTextureDesc *how, Texture *tex
         "not know");
   texture->linear_filter = how->filterMode == cudaFilterModeLinear;
   texture->normalised = how->normalizedCoords;
-  texture->as_float = how->readMode == cudaReadModeNormalizedFloat && !floats;
-  if (texture->as_float && texture->format.bits == 32) return cudaErrorInvalidNormSetting;
-  if (texture->linear_filter && !floats && !texture->as_float) return cudaErrorInvalidFilterSetting;
+  texture->as_float = how->readMode == cudaReadModeNormalizedFloat;
+  bool may_be_float = !floats && texture->format.bits < 32;
+  bool filters_integers = !floats && !(texture->as_float && may_be_float);
+  if (texture->linear_filter && filters_integers) return cudaErrorInvalidFilterSetting;
+  if (texture->as_float && !may_be_float) return cudaErrorInvalidNormSetting;
   for (int i = 0; i < 3; i++) {
     if ((unsigned)how->addressMode[i] > cudaAddressModeBorder) return cudaErrorInvalidValue;
     texture->address[i] = (uint8_t)how->addressMode[i];
