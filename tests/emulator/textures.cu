@@ -12,6 +12,9 @@
 
 enum { WIDTH = 16, HEIGHT = 8, DEPTH = 4, POINTS = 4096 };
 
+// The chip rounds the weights of several axes to multiples of 1/256; texels are -50 to 50.
+static const double WEIGHTS_ROUNDED = 2.0;
+
 static float volume[DEPTH][HEIGHT][WIDTH];
 static float *device_results;
 static float results[POINTS];
@@ -115,7 +118,8 @@ static void sampling(int dimensions, int layered) {
         resource.resType = cudaResourceTypeArray;
         resource.res.array.array = array;
         cudaTextureDesc how = {};
-        for (int i = 0; i < 3; i++) how.addressMode[i] = (cudaTextureAddressMode)mode;
+        for (int i = 0; i < 3; i++)
+          how.addressMode[i] = i < dimensions ? (cudaTextureAddressMode)mode : cudaAddressModeClamp;
         how.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
         how.normalizedCoords = normalised;
         cudaTextureObject_t texture;
@@ -125,8 +129,8 @@ static void sampling(int dimensions, int layered) {
         CUDA_CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
         int wrong = 0;
         for (int i = 0; i < POINTS; i++)
-          wrong +=
-              fabs(results[i] - expected(i, dimensions, layered, mode, linear, normalised)) > 1e-4;
+          wrong += fabs(results[i] - expected(i, dimensions, layered, mode, linear, normalised)) >
+                   (linear ? WEIGHTS_ROUNDED : 0);
         check_that(wrong == 0, "%dD%s, address mode %d, %s%s: %d values are wrong", dimensions,
                    layered ? " layered" : "", mode, linear ? "linear" : "point",
                    normalised ? ", normalised" : "", wrong);
@@ -195,7 +199,7 @@ static void conversions(void) {
   CUDA_CHECK(cudaMemcpy(results, device_results, 40, cudaMemcpyDeviceToHost));
   const float wanted[10] = {
       51 / 255.f,      -1, 1, 700, 0, volume[0][3][1], volume[0][3][2], volume[0][2][2],
-      volume[0][2][1], 1};
+      volume[0][2][1], 0};
   for (int i = 0; i < 10; i++)
     check_that(results[i] == wanted[i], "conversion %d: %g, expected %g", i, (double)results[i],
                (double)wanted[i]);
@@ -286,7 +290,8 @@ static void driver_calls(void) {
   CUDA_CHECK(cudaMemcpy(results, device_results, sizeof results, cudaMemcpyDeviceToHost));
   int wrong = 0;
   for (int i = 0; i < POINTS; i++)
-    wrong += fabs(results[i] - expected(i, 3, 0, cudaAddressModeClamp, true, false)) > 1e-4;
+    wrong +=
+        fabs(results[i] - expected(i, 3, 0, cudaAddressModeClamp, true, false)) > WEIGHTS_ROUNDED;
   check_that(wrong == 0, "the driver's texture: %d values are wrong", wrong);
   CU_CHECK(DRIVER(cuTexObjectDestroy)(texture));
   CU_CHECK(DRIVER(cuArrayDestroy)(array));
