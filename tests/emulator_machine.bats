@@ -110,7 +110,7 @@ EOF
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"error 702"* ]]
-  [[ $output == *"runs, but in circles"* ]]
+  [[ $output == *"is spinning without making progress"* ]]
 }
 
 @test "no text cut off anywhere brings it down" {

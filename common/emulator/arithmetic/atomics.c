@@ -6,6 +6,7 @@
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 #include "arithmetic/loadstore.h"
+#include "state/polling.h"
 #include "state/cluster.h"
 
 typedef enum {
@@ -116,15 +117,18 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
       next = (uint##width##_t)combine(atomic, old, b, c, global);                                  \
     } while (                                                                                      \
         !__atomic_compare_exchange_n(word, &old, next, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    *changed = next != old;                                                                        \
     return old;                                                                                    \
   }
-static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t c, bool global) {
+static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t c, bool global,
+                        bool *changed) {
   uint32_t bytes = atomic->transfer.element_bytes;
   if (!global) {
     uint64_t old = 0;
     memcpy(&old, at, bytes);
     uint64_t next = combine(atomic, old, b, c, false);
     memcpy(at, &next, bytes);
+    *changed = memcmp(&next, &old, bytes) != 0;
     return old;
   }
   switch (bytes) {
@@ -145,7 +149,7 @@ static uint64_t register_value(const Warp *warp, const Transfer *transfer, int e
 }
 
 /* 16 bytes at once: in the turn, so nobody else is at it. */
-static void perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at) {
+static bool perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at) {
   uint8_t old[16];
   const uint8_t *b = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) + lane * 16;
   const uint8_t *c = (const uint8_t *)column_u32(warp, atomic->swap) + lane * 16;
@@ -156,6 +160,7 @@ static void perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at)
     memcpy(at, c, 16);
   if (atomic->returns && atomic->transfer.element[0].wanted)
     memcpy((uint8_t *)column_u32(warp, atomic->transfer.element[0].slot) + lane * 16, old, 16);
+  return memcmp(old, at, 16) != 0;
 }
 
 static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -165,13 +170,16 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
   spread_run(&places, transfer);
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
+  bool changed = false;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     bool global =
         transfer->space == SPACE_GLOBAL ||
         (transfer->space == SPACE_GENERIC && (places.address[lane] & GENERIC_TAG_MASK) == 0);
     if (transfer->element_bytes == 16) {
-      perform_128(warp, atomic, lane, places.at[lane]);
+      if (perform_128(warp, atomic, lane, places.at[lane]))
+        changed |= tell_change(warp, places.at[lane], 16);
       continue;
     }
     for (int i = 0; i < transfer->element_count; i++) {
@@ -181,7 +189,10 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
                                          : column_u32(warp, atomic->swap)[lane];
         if (transfer->element_bytes == 2) c &= 0xffffu;
       }
-      uint64_t old = perform(atomic, places.at[lane] + i * transfer->element_bytes, b, c, global);
+      uint8_t *at = places.at[lane] + i * transfer->element_bytes;
+      bool changes;
+      uint64_t old = perform(atomic, at, b, c, global, &changes);
+      if (changes) changed |= tell_change(warp, at, transfer->element_bytes);
       if (!atomic->returns || !transfer->element[i].wanted) continue;
       if (transfer->element[i].column_bytes == 8)
         column_u64(warp, transfer->element[i].slot)[lane] = old;
@@ -189,7 +200,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
         column_u32(warp, transfer->element[i].slot)[lane] = (uint32_t)old;
     }
   }
-  cluster_changed(warp->cta->cluster);
+  if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }
 

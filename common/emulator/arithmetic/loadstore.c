@@ -6,6 +6,7 @@
 #include "arithmetic/loadstore.h"
 
 #include "base/memory.h"
+#include "state/polling.h"
 #include "state/cluster.h"
 
 /* ---- Where the bytes are ---- */
@@ -283,11 +284,23 @@ static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, in
   }
 }
 
+/* For reports: what a warp that goes round in circles reads. */
+void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+               const Places *places) {
+  int lane = first_lane(mask);
+  uint64_t address = lane_address(warp, transfer->address, lane);
+  if (transfer->space == SPACE_CONST || transfer->space == SPACE_LOCAL ||
+      transfer->space == SPACE_PARAM || (address & GENERIC_TAG_MASK) == GENERIC_LOCAL)
+    return;
+  polling_read(warp, in, address, places->in_order);
+}
+
 static StepResult load(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
   if (places.run && transfer->element_count == 1) {
     if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
       memcpy(column_u32(warp, transfer->element[0].slot), places.at[0], LANES * 4);
@@ -334,11 +347,45 @@ static void tell_tensor_maps(Warp *warp, const Instruction *in, LaneMask mask,
   }
 }
 
+bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes) {
+  if (__builtin_expect(!polling_watches(warp), 1)) return true;
+  uint64_t halves[2] = {0};
+  memcpy(halves, at, bytes);
+  polling_changed(warp->cta->cluster, (uint64_t)(uintptr_t)at, halves[0] + 31 * halves[1]);
+  return true;
+}
+
+/* What each lane's bytes were before a store. Whether it changes them matters to those who wait for
+ * changes, and to those who look for polls that never end. */
+typedef struct {
+  uint8_t bytes[LANES][16];
+} Before;
+static void keep_before(Before *before, LaneMask mask, size_t bytes, const Places *places) {
+  FOR_LANES(mask) memcpy(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes);
+}
+static bool tell_changes(const Warp *warp, const Before *before, LaneMask mask, size_t bytes,
+                         const Places *places) {
+  bool changed = false;
+  FOR_LANES(mask) {
+    const uint8_t *at = places->at[first_lane(left)];
+    if (memcmp(before->bytes[first_lane(left)], at, bytes) != 0)
+      changed |= tell_change(warp, at, bytes);
+  }
+  return changed;
+}
+
 static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  Before before;
+  size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
+  bool compares = transfer->strong || __builtin_expect(polling_watches(warp), 0);
+  if (compares) {
+    spread_run(&places, transfer);
+    keep_before(&before, mask, bytes, &places);
+  }
   if (places.run && transfer->element_count == 1 && transfer->element_bytes >= 4 &&
       transfer->element_bytes == transfer->element[0].column_bytes) {
     memcpy(places.at[0], column_u32(warp, transfer->element[0].slot),
@@ -349,7 +396,8 @@ static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
       store_element(warp, mask, transfer, i, places.at);
   }
   if (places.in_order && settings()->check) tell_tensor_maps(warp, in, mask, transfer, &places);
-  if (transfer->strong) cluster_changed(warp->cta->cluster);
+  if (compares && tell_changes(warp, &before, mask, bytes, &places) && transfer->strong)
+    cluster_changed(warp->cta->cluster);
   return STEP_NEXT;
 }
 

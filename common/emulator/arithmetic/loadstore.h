@@ -45,4 +45,10 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
                  Access access, Places *places);
 void spread_run(Places *places, const Transfer *transfer);
 
+/* Memory that has changed: whoever looks for polls that never end hears of it. Answers true. */
+bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes);
+/* The same of what a warp reads. */
+void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+               const Places *places);
+
 #endif

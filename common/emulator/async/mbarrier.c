@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "state/polling.h"
 
 enum {
   COUNT_MASK = (1 << 20) - 1,
@@ -114,7 +115,9 @@ static Barrier barrier_read(Cluster *cluster, uint32_t address) {
 }
 
 static void barrier_write(Cluster *cluster, uint32_t address, Barrier barrier) {
-  barrier_note(cluster, address)->word = barrier_pack(barrier);
+  uint64_t word = barrier_pack(barrier);
+  barrier_note(cluster, address)->word = word;
+  if (__builtin_expect(polling_is_on(cluster), 0)) polling_changed(cluster, address, word);
 }
 
 /* ---- The operations -------------------------------------------------------------------------- */
@@ -296,6 +299,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     note->word = (uint64_t)(negated << 11) << 32 | negated << 1;
     note->alive = true;
     note->phases = 0;
+    if (polling_is_on(cluster)) polling_changed(cluster, address, note->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((Who){warp, in, lane}, address, "init", NULL);
   }
@@ -314,6 +318,7 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     note->alive = false;
     note->ended = true;
     if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
+    if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
   }
   return STEP_NEXT;
@@ -417,7 +422,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
-  if (!complete && form->potentially_blocking && !cluster->waits_expire)
+  bool stops = form->potentially_blocking || cluster->waits_stop;
+  if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
   if (settings()->check) tell_observed(warp, in, complete, addresses);
   FOR_LANES(mask, lane)

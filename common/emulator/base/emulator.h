@@ -127,8 +127,11 @@ struct Instruction {
 };
 
 /* ---- The machine's state -------------------------------------------------------------------- */
-enum { WATCH_REGISTERS = 1 /* check_registers */, WATCH_STEPS = 2 /* record_step */ };
-
+enum {
+  WATCH_REGISTERS = 1, /* checker: check_registers */
+  WATCH_STEPS = 2,     /* record: record_step */
+  WATCH_POLLING = 4    /* state: polling_step */
+};
 struct Warp {
   uint8_t *registers; /* slots of SLOT_BYTES each, 64-byte aligned */
   uint32_t *predicates;
@@ -167,6 +170,7 @@ struct Cluster {
   uint64_t changes;  /* goes up whenever something happened that a blocked warp may wait for */
   bool waits_expire; /* machine.c: nothing can run and nothing is in flight: a blocked try_wait
                         shall answer false once, for programs that bound their waits */
+  bool waits_stop;   /* machine.c: waits that are not over stand still, for a report to name them */
   uint64_t random;   /* state of the seeded schedule */
   struct AsyncQueue *async;   /* async.c: what is in flight */
   struct ClusterCheck *check; /* check_state.h */

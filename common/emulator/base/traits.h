@@ -35,7 +35,12 @@ enum Trait {
   READS_TILE = 1 << 19,  /* reads a whole tile, of which the program may need a part */
 
   /* In the early and the random schedule something that is in flight may land behind it */
-  ASYNC = 1 << 20
+  ASYNC = 1 << 20,
+
+  /* What is asked when a warp polls */
+  HINTS = 1 << 21,        /* changes neither registers nor memory: only when things happen */
+  ACTS = 1 << 22,         /* writes its first operand and does something besides */
+  ASKS_MBARRIER = 1 << 23 /* whether a phase is over */
 };
 
 #endif

@@ -100,7 +100,7 @@ void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);
 
 /* wgmma: registers of a warp that belong to an operation in flight. */
-/* Called before each instruction of a warp whose `watched` is set. */
+/* Called before each instruction of a warp that has WATCH_REGISTERS. */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
 /* The warp's notes, when its memory is given back. */
 void registers_end(Warp *warp);

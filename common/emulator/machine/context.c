@@ -8,6 +8,7 @@
 #include "machine/machine.h"
 #include "async/async.h"
 #include "tensor_core/tensor_core.h"
+#include "state/polling.h"
 
 enum { MULTIPROCESSORS = 132, POISON = 0xff /* no number in any floating format */ };
 
@@ -295,11 +296,14 @@ void context_begin(Context *context, uint32_t number) {
 
   cluster->number = number;
   cluster->changes = 1;
-  cluster->waits_expire = false;
+  cluster->waits_expire = cluster->waits_stop = false;
   cluster_seed(cluster);
   char *output = context->flow.output;
   size_t output_size = context->flow.output_size;
-  context->flow = (struct ClusterFlow){.output = output, .output_size = output_size};
+  context->flow = (struct ClusterFlow){.output = output,
+                                       .output_size = output_size,
+                                       .next_look = FIRST_LOOK_STEPS,
+                                       .next_idle_look = FIRST_LOOK_ROUNDS};
   context->flow.live_threads = threads * cluster->cta_count;
   context->flow.running_warps = context->warp_count;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
@@ -348,6 +352,7 @@ void context_end(Context *context) {
   }
   while (!cluster->launch->error && async_land_next(cluster)) continue;
   record_cluster_end(cluster);
+  polling_free(cluster);
   async_cluster_end(cluster); /* releases what the checker knows of its operations: first */
   if (settings()->check) check_cluster_end(cluster);
 }

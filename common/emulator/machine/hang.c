@@ -4,6 +4,7 @@
 
 #include "machine/machine.h"
 #include "async/async.h"
+#include "state/polling.h"
 
 enum { LISTED = 24 };
 
@@ -69,12 +70,28 @@ static void describe_cluster_barrier(FILE *out, const Warp *warp) {
       flow->barrier_arrived, flow->live_threads);
 }
 
+/* A warp that polls, or loops for nothing. */
+static void describe_circle(FILE *out, const Warp *warp) {
+  const Instruction *in;
+  uint64_t address;
+  bool global;
+  fprintf(out, "      is spinning without making progress\n");
+  if (!polling_last_read(warp, &in, &address, &global)) return;
+  fprintf(out, "      reads %s address 0x%llx again and again", global ? "global" : "shared",
+          (unsigned long long)address);
+  if (in->source_line) fprintf(out, " (line %u)", in->source_line);
+  fprintf(out,
+          "\n      likely cause: whoever should write there has ended, waits itself, or "
+          "cannot start before this block ends\n");
+}
+
 /* What the group waits for; in lines of their own. */
 static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const Instruction *in = where(group);
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
-  if (group->state != GROUP_BLOCKED) {
-    fprintf(out, "      runs, but in circles\n");
+  bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
+  if (!at_mbarrier && (group->state != GROUP_BLOCKED || polling_spins(warp, group))) {
+    describe_circle(out, warp);
   } else if (in->traits & MBARRIER) { /* all lanes wait alike, as a rule */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
   } else if (in->traits & CLUSTER_BARRIER) {
@@ -173,6 +190,7 @@ static const char *const RULES[] = {
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
     "phase-missed",
+    "hang-nobody-writes",
     "hang-arrivals-missing",
     "hang-threads-missing",
     "hang",
@@ -182,7 +200,14 @@ enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
   const char *rule = RULES[RULE_COUNT - 1];
-  if (group->state == GROUP_BLOCKED && (in->traits & MBARRIER)) {
+  bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
+  const Instruction *reader;
+  uint64_t address;
+  bool global;
+  if (!at_mbarrier && polling_spins(warp, group) &&
+      polling_last_read(warp, &reader, &address, &global))
+    rule = "hang-nobody-writes";
+  else if (at_mbarrier) {
     rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
     if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 &&
         mbarrier_some_arrived(warp, in, first_lane(group->mask))) {

@@ -7,15 +7,13 @@
 #include "async/async.h"
 #include "checker/checker.h"
 #include "record/record.h"
+#include "state/polling.h"
 
 enum {
-  SLICE_STEPS = 4096,          /* of one warp before the others have their turn */
-  POLL_STEPS = 256,            /* a slice this short that ends in a yield is a poll */
-  POLL_ROUNDS = 4,             /* rounds of nothing else after which other clusters are let on */
-  EXPIRATIONS = 10000,         /* of waits without any change: then it is a hang */
-  EXPIRED_WAIT_CLOCKS = 20000, /* how long a try_wait suspends a thread */
-  EXPIRATIONS_TO_DOUBLE = 500  /* then time passes twice as fast: programs that give up by the clock
-                                  shall come to it before they count as hanging */
+  SLICE_STEPS = 4096,         /* of one warp before the others have their turn */
+  POLL_STEPS = 256,           /* a slice this short that ends in a yield is a poll */
+  POLL_ROUNDS = 4,            /* rounds of nothing else after which other clusters are let on */
+  EXPIRED_WAIT_CLOCKS = 20000 /* how long a try_wait suspends a thread */
 };
 
 /* ---- Groups ---- */
@@ -62,9 +60,15 @@ static void merge_groups(struct WarpFlow *flow) {
 /* ---- One warp ---- */
 typedef enum { SLICE_BLOCKED, SLICE_YIELDED, SLICE_USED_UP, SLICE_DONE, SLICE_FAULT } SliceEnd;
 
-static void show_watchers(Warp *warp, const Instruction *in, LaneMask active) {
-  if (warp->watched & WATCH_STEPS) record_step(warp, in, active);
-  if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, active);
+static void show_watchers(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (warp->watched & WATCH_POLLING) polling_step(warp, in, mask);
+  if (in->guard >= 0) {
+    LaneMask guard = warp->predicates[in->guard];
+    mask &= in->guard_negated ? ~guard : guard;
+  }
+  if (!mask) return;
+  if (warp->watched & WATCH_STEPS) record_step(warp, in, mask);
+  if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
 }
 
 static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
@@ -72,8 +76,9 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
   Cluster *cluster = warp->cta->cluster;
   uint32_t steps = 0;
   SliceEnd end;
+  bool watched = polling_watches(warp);
   for (uint32_t i = 0; i < flow->count; i++)
-    if (flow->groups[i].state == GROUP_YIELDED) flow->groups[i].state = GROUP_READY;
+    if (flow->groups[i].state == GROUP_YIELDED || watched) flow->groups[i].state = GROUP_READY;
   for (;;) {
     int picked =
         flow->count == 1 && may_run(&flow->groups[0], cluster) ? 0 : pick_group(flow, cluster);
@@ -102,6 +107,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         break; /* somebody else may be first now, or stand here as well */
       }
       fresh = false;
+      if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, mask);
       LaneMask active = mask;
       if (in->guard >= 0) {
         LaneMask guard = warp->predicates[in->guard];
@@ -112,13 +118,12 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         }
       }
       steps++;
-      if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, active);
       StepResult result = in->execute(warp, in, active);
       if (__builtin_expect(result == STEP_NEXT, 1)) {
         in++;
         continue;
       }
-      cluster->waits_expire = false;
+      cluster->waits_expire = cluster->flow->all_waits_expire;
       if (result == STEP_JUMPED) {
         if (flow->count == 1) {
           group = &flow->groups[0];
@@ -156,14 +161,14 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
       }
       break;
     }
-    cluster->waits_expire = false;
+    cluster->waits_expire = cluster->flow->all_waits_expire;
     if (steps >= allowed_steps && flow->count) {
       end = SLICE_USED_UP;
       break;
     }
   }
 leave:
-  cluster->waits_expire = false;
+  cluster->waits_expire = cluster->flow->all_waits_expire;
   cluster->flow->steps += steps;
   return end;
 }
@@ -177,11 +182,7 @@ static bool warp_can_run(const Warp *warp, const Cluster *cluster) {
   return false;
 }
 
-typedef struct {
-  bool ran, worked, yielded, fault;
-} Round;
-
-static void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, Round *round) {
+void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, Round *round) {
   struct ClusterFlow *flow = &context->flow;
   uint64_t before = flow->steps, changes = context->cluster.changes;
   SliceEnd end = warp_run(warp, steps, expire);
@@ -227,12 +228,11 @@ static void run_round(Context *context, Round *round) {
   }
 }
 
-/* Waits without an end: each blocked wait answers "not yet" once, for programs that count their
- * attempts; when that changes nothing for long, it is a hang. */
+/* When nothing can run and nothing is in flight: each blocked wait answers "not yet" once, for
+ * programs that bound their waits. False: that moves nobody, as at barriers that never answer. */
 static bool expire_waits(Context *context, Round *round) {
   struct ClusterFlow *flow = &context->flow;
-  if (flow->expirations >= EXPIRATIONS) return false;
-  flow->extra_time += (uint64_t)EXPIRED_WAIT_CLOCKS << flow->expirations / EXPIRATIONS_TO_DOUBLE;
+  flow->extra_time += EXPIRED_WAIT_CLOCKS;
   uint32_t groups = 1; /* of one warp, at most: each is tried before it counts as hopeless */
   for (uint32_t i = 0; i < context->warp_count; i++)
     if (context->warps[i].flow->count > groups) groups = context->warps[i].flow->count;
@@ -254,7 +254,6 @@ static bool spins_too_long(Context *context) {
   if (flow->seen_changes != context->cluster.changes) {
     flow->seen_changes = context->cluster.changes;
     flow->quiet_steps = flow->steps;
-    flow->expirations = 0;
   }
   return flow->steps - flow->quiet_steps > settings()->steps;
 }
@@ -264,49 +263,109 @@ static ClusterEnd hang(Context *context, const char *why) {
   return CLUSTER_FAULT;
 }
 
+/* Is it time to look whether the cluster still gets anywhere? */
+static bool look_is_due(Context *context) {
+  struct ClusterFlow *flow = &context->flow;
+  bool idle = flow->idle_rounds >= flow->next_idle_look;
+  if (!idle && flow->steps < flow->next_look) return false;
+  if (idle) flow->next_idle_look = flow->idle_rounds * 2;
+  flow->next_look = flow->steps * 2;
+  return !flow->wants_turn || flow->has_turn;
+}
+
+typedef enum { GO_ON, STOP } Next;
+
+/* Looks, and says in *end how to stop if it must. */
+static Next look_around(Context *context, ClusterEnd *end) {
+  struct ClusterFlow *flow = &context->flow;
+  switch (look_for_circles(context)) {
+    case LOOK_MOVES:
+      return GO_ON;
+    case LOOK_FAULT:
+      *end = CLUSTER_FAULT;
+      return STOP;
+    case LOOK_OTHERS:
+      flow->next_idle_look = 0; /* when it has its turn again, look at once */
+      *end = flow->has_turn ? CLUSTER_POLLS : CLUSTER_WAITS;
+      flow->has_turn = false;
+      return STOP;
+    case LOOK_HANGS:
+      break;
+  }
+  stand_still(context);
+  *end =
+      hang(context,
+           "every thread only waits or polls, nothing is in flight, and nobody is left to change "
+           "what it waits for");
+  return STOP;
+}
+
+/* Nobody can go on: what is in flight lands, or waits come to nothing. */
+static Next settle_idle(Context *context, ClusterEnd *end) {
+  struct ClusterFlow *flow = &context->flow;
+  Cluster *cluster = &context->cluster;
+  if (flow->wants_turn && !flow->has_turn) {
+    *end = CLUSTER_WAITS;
+    return STOP;
+  }
+  if (async_land_next(cluster)) return GO_ON;
+  flow->idle_rounds++;
+  Round last = {0};
+  if (expire_waits(context, &last)) return GO_ON;
+  *end = last.fault || cluster->launch->error
+             ? CLUSTER_FAULT
+             : hang(context, "no thread can go on and nothing is in flight");
+  return STOP;
+}
+
+/* Everybody who can go on only polls: others may have to do something first. */
+static Next settle_polls(Context *context, ClusterEnd *end) {
+  struct ClusterFlow *flow = &context->flow;
+  if (async_land_next(&context->cluster)) return GO_ON;
+  flow->idle_rounds++;
+  if (look_is_due(context)) return look_around(context, end);
+  *end = flow->has_turn ? CLUSTER_POLLS : CLUSTER_WAITS;
+  flow->has_turn = false;
+  return STOP;
+}
+
+static bool anybody_can_run(const Context *context) {
+  for (uint32_t i = 0; i < context->warp_count; i++)
+    if (warp_can_run(&context->warps[i], &context->cluster)) return true;
+  return false;
+}
+
 ClusterEnd cluster_run(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
   uint32_t polls = 0;
+  ClusterEnd end = CLUSTER_DONE;
   if (flow->has_turn) cluster_changed(cluster);
   flow->wants_turn = false;
+  flow->circles = CIRCLE_NONE;
   for (;;) {
     Round round = {0};
     run_round(context, &round);
     if (round.fault || cluster->launch->error) return CLUSTER_FAULT;
     if (flow->running_warps == 0) break;
-    bool too_long = spins_too_long(context);
-    if (too_long)
+    if (spins_too_long(context))
       return hang(context,
                   "it has run EMULATOR_STEPS instructions without any barrier, exit or "
                   "asynchronous operation making progress: it spins (if it only takes long, set "
                   "EMULATOR_STEPS higher)");
-    if (round.worked) {
+    if (look_is_due(context)) {
+      if (look_around(context, &end) == STOP) return end;
+    } else if (round.worked) {
       polls = 0;
-      continue;
-    }
-    if (round.yielded) {
+      if (flow->next_idle_look) flow->idle_rounds = 0;
+    } else if (round.yielded) {
       if (++polls < POLL_ROUNDS) continue;
       polls = 0;
-      if (async_land_next(cluster)) continue;
-      if (flow->has_turn) {
-        flow->has_turn = false;
-        return CLUSTER_POLLS;
-      }
-      return CLUSTER_WAITS;
+      if (settle_polls(context, &end) == STOP) return end;
+    } else if (!anybody_can_run(context) && settle_idle(context, &end) == STOP) {
+      return end;
     }
-    bool awake = false;
-    for (uint32_t i = 0; i < context->warp_count && !awake; i++)
-      awake = warp_can_run(&context->warps[i], cluster);
-    if (awake) continue;
-    if (flow->wants_turn && !flow->has_turn) return CLUSTER_WAITS;
-    if (async_land_next(cluster)) continue;
-    Round last = {0};
-    if (!expire_waits(context, &last)) {
-      if (last.fault || cluster->launch->error) return CLUSTER_FAULT;
-      return hang(context, "no thread can go on and nothing is in flight");
-    }
-    if (last.fault || cluster->launch->error) return CLUSTER_FAULT;
+    if (cluster->launch->error) return CLUSTER_FAULT;
     if (flow->running_warps == 0) break;
   }
   /* the kernel is over only when all that it started is over */

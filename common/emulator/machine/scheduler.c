@@ -7,22 +7,32 @@
  * part as a chip of 132 multiprocessors holds at once; when all of those poll, the turn goes round
  * among them. A cluster receives the turn only when it has stopped by itself, so what it does, and
  * in which order all clusters do it, depends on the program alone. */
+#include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "machine/launch.h"
 #include "machine/machine.h"
+#include "state/polling.h"
 #include "base/memory.h"
 #include "record/record.h"
 #include "state/device_output.h"
 
+#define FIRST_HURRY (1ull << 14) /* clocks */
+#define LAST_HURRY (1ull << 44)  /* hours: no program waits so long */
+
 enum {
+  HURRY_FACTOR = 8,
+  SUSPENDED_LISTS = 1024,
   MULTIPROCESSORS = 132,
   WORKSPACE_BYTES = 256,
   POLL_COST_STEPS = 100,   /* at least, for EMULATOR_STEPS: passing the turn on takes time */
   POLL_SLICE_STEPS = 4096, /* a turn that did more than this did some work */
-  STALL_STEPS = 4000000    /* polling after which others may have a say: streams, the host */
+  PATIENCE = 2000,         /* times that other threads of the host are waited for, each so long: */
+  PATIENCE_NANOSECONDS = 1000000,
+  STALL_STEPS = 4000000 /* polling after which others may have a say: streams, the host */
 };
 
 typedef enum { CLUSTER_FRESH, CLUSTER_STARTED, CLUSTER_FINISHED, CLUSTER_COUNTED } ClusterState;
@@ -40,9 +50,13 @@ struct LaunchFlow {
   uint32_t early; /* contexts for clusters that run ahead of the turn */
   uint32_t contexts_in_use;
   uint64_t polled_steps; /* in turns, one after the other, that only polled */
+  uint32_t idle_turns;   /* one after the other, of clusters that go round in circles */
+  bool clock_matters;    /* to some of those: they may stop by the clock */
+  uint32_t patience;     /* with other threads of the host's program */
+  uint64_t hurry, time;  /* by how much the clock of all was last pushed on, and altogether */
   Context *spare;
-  Context *suspended; /* linked by next */
-  char **outputs;     /* of printf, by cluster, until those before have ended */
+  Context *suspended[SUSPENDED_LISTS]; /* by number, linked by next */
+  char **outputs;                      /* of printf, by cluster, until those before have ended */
   size_t *output_bytes;
   uint32_t printed;
   bool failed;             /* no memory, or a fault: everybody stops */
@@ -116,8 +130,12 @@ static Context *take_context(struct LaunchFlow *flow) {
   return context;
 }
 
+static Context **suspended_list(struct LaunchFlow *flow, uint32_t number) {
+  return &flow->suspended[number % SUSPENDED_LISTS];
+}
+
 static Context *take_suspended(struct LaunchFlow *flow, uint32_t number) {
-  for (Context **link = &flow->suspended; *link; link = &(*link)->next)
+  for (Context **link = suspended_list(flow, number); *link; link = &(*link)->next)
     if ((*link)->cluster.number == number) {
       Context *context = *link;
       *link = context->next;
@@ -151,19 +169,86 @@ static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
   return context;
 }
 
+/* The hang's report, of all clusters that have begun and not ended. */
 static void everybody_polls(struct LaunchFlow *flow) {
   flow->failed = true;
   uint32_t count = 0;
-  for (Context *context = flow->suspended; context; context = context->next) count++;
+  for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
+    for (Context *context = flow->suspended[i]; context; context = context->next) count++;
   Context **contexts = calloc(count + 1u, sizeof *contexts);
   if (!contexts) return;
   count = 0;
-  for (Context *context = flow->suspended; context; context = context->next)
-    contexts[count++] = context;
-  report_hang(contexts, count,
-              "all clusters that fit on the chip only poll global memory, or wait for their turn "
-              "to, and none makes progress");
+  for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
+    for (Context *context = flow->suspended[i]; context; context = context->next)
+      contexts[count++] = context;
+  for (uint32_t i = 0; i < count; i++) stand_still(contexts[i]);
+  char why[256];
+  if (flow->next < flow->total)
+    snprintf(why, sizeof why,
+             "the %u clusters or blocks that fit on the chip at once all wait or poll, and the %u "
+             "others cannot start before one of them ends",
+             count, flow->total - flow->next);
+  else
+    snprintf(why, sizeof why,
+             "every thread only waits or polls, nothing is in flight, and nobody is left to change "
+             "what it waits for");
+  report_hang(contexts, count, why);
   free(contexts);
+}
+
+static int helper_count(void);
+
+static int count_host_threads(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  int count = 0;
+  if (!tasks) return 1;
+  for (struct dirent *each; (each = readdir(tasks)) != NULL;) count += each->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+/* Other threads of the host's program may write what the kernel waits for: they get some time. */
+static bool host_may_act(struct LaunchFlow *flow) {
+  if (flow->patience == 0 || count_host_threads() <= helper_count() + 1) return false;
+  flow->patience--;
+  nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NANOSECONDS}, NULL);
+  return true;
+}
+
+/* All clusters on the chip go round in circles: streams and the host may have a say, then those who
+ * look at the clock; else it is a hang. */
+static void everybody_circles(struct LaunchFlow *flow) {
+  flow->idle_turns = 0;
+  if (flow->may_stall) {
+    flow->stalled = true;
+  } else if (host_may_act(flow)) {
+    return;
+  } else if (flow->clock_matters && flow->hurry < LAST_HURRY) {
+    flow->hurry = flow->hurry ? flow->hurry * HURRY_FACTOR : FIRST_HURRY;
+    flow->time += flow->hurry;
+  } else {
+    everybody_polls(flow);
+  }
+  flow->clock_matters = false;
+}
+
+/* A turn that changed nothing. */
+static void settle_polling_turn(struct LaunchFlow *flow, Circle circle, uint64_t steps) {
+  flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
+  if (steps > POLL_SLICE_STEPS && circle == CIRCLE_NONE) flow->polled_steps = 0;
+  pass_turn(flow);
+  if (circle == CIRCLE_NONE || flow->running > 0) {
+    flow->idle_turns = 0;
+  } else {
+    flow->clock_matters |= circle == CIRCLE_BY_CLOCK;
+    flow->idle_turns++;
+  }
+  if (flow->idle_turns > 2 * (flow->ring_end - flow->ring_counted))
+    everybody_circles(flow);
+  else if (flow->may_stall && flow->polled_steps > STALL_STEPS)
+    flow->stalled = true;
+  else if (flow->polled_steps > settings()->steps)
+    everybody_polls(flow);
 }
 
 static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
@@ -175,6 +260,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       flow->state[number] = CLUSTER_FINISHED;
       flow->finished++;
       flow->polled_steps = 0;
+      flow->hurry = 0;
       print_output(flow, false);
       break;
     case CLUSTER_FAULT:
@@ -183,19 +269,15 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       break;
     case CLUSTER_WAITS:
     case CLUSTER_POLLS:
-      context->next = flow->suspended;
-      flow->suspended = context;
-      if (end == CLUSTER_POLLS && had_turn) {
-        flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
-        if (steps > POLL_SLICE_STEPS) flow->polled_steps = 0;
-        pass_turn(flow);
-        if (flow->may_stall && flow->polled_steps > STALL_STEPS)
-          flow->stalled = true;
-        else if (flow->polled_steps > settings()->steps)
-          everybody_polls(flow);
-      }
+      context->next = *suspended_list(flow, number);
+      *suspended_list(flow, number) = context;
+      if (end == CLUSTER_POLLS && had_turn)
+        settle_polling_turn(flow, (Circle)context->flow.circles, steps);
+      else
+        flow->idle_turns = 0;
       return;
   }
+  flow->idle_turns = 0;
   context_end(context);
   flow->contexts_in_use--;
   context->next = flow->spare;
@@ -219,9 +301,12 @@ static void *work(void *argument) {
       continue;
     }
     flow->running++;
+    uint64_t time = flow->time;
     pthread_mutex_unlock(&flow->lock);
     if (fresh) context_begin(context, number);
     uint64_t before = context->flow.steps;
+    context->flow.extra_time += time - context->flow.launch_time;
+    context->flow.launch_time = time;
     ClusterEnd end = cluster_run(context);
     uint64_t steps = context->flow.steps - before;
     pthread_mutex_lock(&flow->lock);
@@ -247,6 +332,13 @@ static struct {
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .start = PTHREAD_COND_INITIALIZER,
              .done = PTHREAD_COND_INITIALIZER};
+
+static int helper_count(void) {
+  pthread_mutex_lock(&helpers.lock);
+  int count = helpers.count;
+  pthread_mutex_unlock(&helpers.lock);
+  return count;
+}
 
 static void *help(void *argument) {
   int number = (int)(intptr_t)argument;
@@ -360,6 +452,8 @@ bool launch_continue(Launch *launch, bool may_stall) {
   flow->may_stall = may_stall;
   flow->stalled = false;
   flow->polled_steps = 0;
+  flow->idle_turns = 0;
+  flow->patience = PATIENCE;
   work_together(flow, threads - 1);
   return !flow->stalled;
 }
@@ -368,12 +462,13 @@ uint32_t launch_finished_clusters(const Launch *launch) { return launch->flow->f
 
 int launch_end(Launch *launch) {
   struct LaunchFlow *flow = launch->flow;
-  for (Context *context = flow->suspended, *next; context; context = next) {
-    next = context->next;
-    keep_output(flow, context);
-    context_end(context);
-    context_free(context);
-  }
+  for (uint32_t i = 0; i < SUSPENDED_LISTS; i++)
+    for (Context *context = flow->suspended[i], *next; context; context = next) {
+      next = context->next;
+      keep_output(flow, context);
+      context_end(context);
+      context_free(context);
+    }
   print_output(flow, true);
   record_launch_end(launch->recording);
   for (Context *context = flow->spare, *next; context; context = next) {

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-enum { PATIENCE = 20000 /* backward jumps of a group while others of its warp wait */ };
+/* Backward jumps of a group while others of its warp wait. */
+enum { PATIENCE = 20000, PATIENCE_WHEN_WATCHED = 32 };
 
 void frame_release(Frame *frame) {
   while (frame && --frame->references == 0) {
@@ -34,9 +35,11 @@ void drop_group(struct WarpFlow *flow, uint32_t index) {
 }
 
 /* Lanes that spin wait for others of their own warp: after a while those are let on. */
-static void be_fair(struct WarpFlow *flow, Group *group, bool backward) {
+static void be_fair(const Warp *warp, Group *group, bool backward) {
+  struct WarpFlow *flow = warp->flow;
   if (!backward || flow->count == 1) return;
-  if (++flow->backward_jumps < PATIENCE) return;
+  uint32_t patience = warp->watched & WATCH_POLLING ? PATIENCE_WHEN_WATCHED : PATIENCE;
+  if (++flow->backward_jumps < patience) return;
   flow->backward_jumps = 0;
   group->state = GROUP_YIELDED;
 }
@@ -54,5 +57,5 @@ void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
   }
   group->place = target;
   group->jumped_from = from;
-  be_fair(flow, group, target <= from);
+  be_fair(warp, group, target <= from);
 }

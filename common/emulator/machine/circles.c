@@ -1,0 +1,106 @@
+/* circles.c: looks whether the warps of a cluster only go round in circles, and lets time pass
+ * quickly for those that wait by the clock. */
+#include "machine/machine.h"
+#include "state/polling.h"
+
+enum {
+  LOOK_SLICE_STEPS = 1024,     /* of one warp */
+  LOOK_STEPS = 1 << 16,        /* of one look, at least, */
+  LOOK_STEPS_OF_WARP = 1 << 9, /* so many for each warp, */
+  LOOK_SHARE = 16,             /* and this part of all steps so far, for long ways round */
+  MOST_EVENTS = 4000,          /* after which it is no polling */
+  STANDSTILL_STEPS = 256,
+  STANDSTILL_SLICES = 64
+};
+#define FIRST_HURRY (1ull << 14) /* clocks */
+#define LAST_HURRY (1ull << 46)  /* hours: no program waits so long */
+
+static uint32_t count_lanes(const Context *context) {
+  uint32_t lanes = 0;
+  for (uint32_t i = 0; i < context->warp_count; i++)
+    if (context->warps[i].flow->count)
+      lanes += (uint32_t)__builtin_popcount(live_lanes(&context->warps[i]));
+  return lanes;
+}
+
+static uint64_t steps_of_a_look(const Context *context) {
+  uint64_t steps = LOOK_STEPS + (uint64_t)context->warp_count * LOOK_STEPS_OF_WARP;
+  uint64_t share = context->flow.steps / LOOK_SHARE;
+  return share > steps && share < steps * LOOK_SHARE ? share : steps;
+}
+
+/* All go round, and some of them by the clock: the next rounds take place later. */
+static bool hurry(Context *context) {
+  struct ClusterFlow *flow = &context->flow;
+  flow->hurry = flow->hurry ? flow->hurry * 2 : FIRST_HURRY;
+  if (flow->hurry > LAST_HURRY) return false;
+  flow->extra_time += flow->hurry;
+  polling_event(&context->cluster);
+  return true;
+}
+
+/* Waits are first left alone, for those who bound their attempts must not be told "not yet" as long
+ * as anybody works. */
+static Look judge(Context *context) {
+  Circle circle = polling_circle(&context->cluster);
+  if (circle == CIRCLE_NONE) return LOOK_MOVES;
+  if (!context->flow.all_waits_expire) {
+    context->flow.all_waits_expire = context->cluster.waits_expire = true;
+    polling_event(&context->cluster);
+    return LOOK_MOVES;
+  }
+  if (polling_reads_global(&context->cluster)) {
+    context->flow.circles = (uint8_t)circle;
+    return LOOK_OTHERS;
+  }
+  return circle == CIRCLE_BY_CLOCK && hurry(context) ? LOOK_MOVES : LOOK_HANGS;
+}
+
+Look look_for_circles(Context *context) {
+  Cluster *cluster = &context->cluster;
+  struct ClusterFlow *flow = &context->flow;
+  if (async_land_next(cluster)) return LOOK_MOVES;
+  if (!polling_begin(cluster)) return LOOK_MOVES;
+  uint64_t end = flow->steps + steps_of_a_look(context);
+  uint32_t lanes = count_lanes(context), first_event = polling_events(cluster);
+  Look look = LOOK_MOVES;
+  bool over = false;
+  while (!over) {
+    uint64_t before = flow->steps;
+    Round round = {0};
+    for (uint32_t i = 0; i < context->warp_count && !round.fault; i++)
+      if (context->warps[i].flow->count)
+        run_one(context, &context->warps[i], LOOK_SLICE_STEPS, false, &round);
+    if (round.fault || cluster->launch->error)
+      look = LOOK_FAULT;
+    else if (flow->running_warps && count_lanes(context) == lanes &&
+             (!flow->wants_turn || flow->has_turn) && !async_land_next(cluster))
+      look = judge(context);
+    else
+      over = true; /* somebody has left, or must wait for others: it moves */
+    if (look != LOOK_MOVES || flow->steps == before || flow->steps > end ||
+        polling_events(cluster) - first_event > MOST_EVENTS)
+      over = true;
+  }
+  polling_end(cluster);
+  flow->all_waits_expire = cluster->waits_expire = false;
+  if (count_lanes(context) != lanes) flow->hurry = 0;
+  return look;
+}
+
+void stand_still(Context *context) {
+  Cluster *cluster = &context->cluster;
+  cluster->waits_stop = true;
+  context->flow.has_turn = true;
+  for (uint32_t i = 0; i < context->warp_count; i++) {
+    Warp *warp = &context->warps[i];
+    Round round = {.worked = true};
+    for (int slice = 0; warp->flow->count && polling_waits(warp) && slice < STANDSTILL_SLICES;
+         slice++)
+      if (!round.fault && (round.worked || round.yielded)) {
+        round = (Round){0};
+        run_one(context, warp, STANDSTILL_STEPS, false, &round);
+      }
+  }
+  cluster->waits_stop = false;
+}

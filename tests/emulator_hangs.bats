@@ -1,0 +1,84 @@
+#!/usr/bin/env bats
+# Kernels that only poll for what nobody will change end as hangs, whatever the polling looks like;
+# those that end by themselves run to their end.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  cd "$BATS_TEST_DIRNAME/.." || return 1
+  program=build/tests/emulator/hangs
+}
+
+hangs() { # RULE CASE [BLOCKS]
+  local rule=$1
+  shift
+  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 60 \
+    common/emulator/emulate "$program" "$@"
+  echo "$output"
+  echo "$stderr"
+  [ "$output" = "$1: cudaErrorLaunchTimeout, result 0" ]
+  [[ $stderr == "emulator: $rule: kernel "* ]]
+}
+
+ends() { # CASE [BLOCKS]
+  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 60 \
+    common/emulator/emulate "$program" "$@"
+  echo "$output"
+  echo "$stderr"
+  [ "$output" = "$1: cudaSuccess, result 1" ]
+  [ -z "$stderr" ]
+}
+
+@test "waits at mbarriers that never complete, in every form, name the missing arrivals" {
+  for schedule in late random:3; do
+    for case in library_barrier test_wait test_wait_backoff try_wait_hint; do
+      hangs hang-arrivals-missing "$case"
+    done
+  done
+}
+
+@test "polls of flags that nobody writes are named" {
+  for schedule in late random:3; do
+    for case in volatile_flag plain_flag_and_barrier acquire_flag atomic_wait add_nothing \
+      failing_swap counting shared_flag one_thread_for_the_block under_a_lock flag_and_mbarrier \
+      host_flag; do
+      hangs hang-nobody-writes "$case"
+    done
+  done
+  [[ $stderr == *"global address 0x"*" again and again"* ]]
+}
+
+@test "loops that do nothing, or only sleep, are hangs too" {
+  hangs hang sleeping_by_the_clock
+  hangs hang for_ever
+}
+
+@test "a barrier of the whole grid ends if the blocks fit on the chip, and hangs if not" {
+  ends grid_barrier 132
+  hangs hang-nobody-writes grid_barrier 5000
+  [[ $stderr == *"4224 clusters or blocks that fit on the chip"*"776 others"* ]]
+}
+
+@test "polls that are bounded by a count or by time run to their bound" {
+  for schedule in late random:3; do
+    for case in ends_by_count ends_by_attempts ends_by_clock ends_by_short_clock ends_by_timer; do
+      ends "$case"
+    done
+    ends ends_by_two_clocks 2
+  done
+}
+
+@test "polls for what others will yet write go on" {
+  for schedule in late random:3; do
+    for case in ends_when_others_are_done ends_with_few_attempts ends_by_exchange; do
+      ends "$case"
+    done
+    ends ends_by_the_grid 8
+  done
+}
+
+@test "a kernel that polls waits for other streams, the host and its threads" {
+  ends ends_by_another_stream
+  ends ends_by_the_host
+  ends ends_by_a_host_thread
+}
