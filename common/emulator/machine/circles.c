@@ -1,5 +1,6 @@
 /* circles.c: looks whether the warps of a cluster only go round in circles, and lets time pass
  * quickly for those that wait by the clock. */
+#include "async/async.h"
 #include "machine/machine.h"
 #include "state/polling.h"
 
