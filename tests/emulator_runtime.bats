@@ -108,3 +108,12 @@ emulate() { common/emulator/emulate "$@"; }
   [ "$status" -eq 0 ]
   [[ $output != *emulator:* ]]
 }
+
+@test "eight host threads use the runtime at once, each with its own last error" {
+  for threads in 1 4; do
+    EMULATOR_THREADS=$threads run common/emulator/emulate build/tests/emulator/host_threads
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$output" = "PASS host_threads: 8 threads, 48 launches" ]
+  done
+}

@@ -19,14 +19,14 @@ enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits
 
 void *async_allocate(size_t bytes) {
   void *memory = calloc(1, bytes ? bytes : 1);
-  if (memory) return memory;
-  fprintf(stderr, "emulator: out of host memory (%zu bytes for an asynchronous copy)\n", bytes);
-  exit(2);
+  if (!memory) out_of_memory();
+  return memory;
 }
 
 uint8_t *async_staging(size_t bytes) {
   uint8_t *memory = malloc(bytes ? bytes : 1);
-  return memory ? memory : async_allocate(bytes); /* which says so and ends */
+  if (!memory) out_of_memory();
+  return memory;
 }
 
 void async_cluster_begin(Cluster *cluster) {

@@ -12,9 +12,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/chip.h"
 #include "base/traits.h"
 
-enum { LANES = 32, MAX_CLUSTER_CTAS = 16, SHARED_RESERVED_BYTES = 1024 };
+enum {
+  LANES = CHIP_WARP_THREADS,
+  MAX_CLUSTER_CTAS = CLUSTER_CTAS,
+  SHARED_RESERVED_BYTES = CTA_SHARED_RESERVED
+};
 typedef uint32_t LaneMask;
 #define LANE_ARRAY __attribute__((aligned(64))) /* of an element a lane: the host's vectors fit */
 
@@ -187,7 +192,8 @@ typedef struct {
   uint32_t parameter_bytes;
   uint32_t static_shared_bytes;
   uint32_t local_bytes;
-  uint32_t registers;      /* what occupancy reckons with, at most 255 */
+  uint32_t registers;      /* of a thread, at most 255 */
+  bool registers_known;    /* from machine code; else a guess */
   uint32_t max_threads;    /* from .maxntid, else 1024 */
   bool debug;              /* compiled with -G */
   Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
@@ -307,6 +313,8 @@ typedef struct {
   const char *rule, *text;
 } ReportNote;
 extern void (*report_listener)(const ReportNote *note);
+/* What the emulator needs for itself cannot be had: says so and ends the program, exit code 1. */
+_Noreturn void out_of_memory(void);
 uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
 
 /* Something happened that a blocked warp may wait for. */

@@ -152,3 +152,12 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   add_message(&report, message.text);
   report_write(&report);
 }
+
+_Noreturn void out_of_memory(void) {
+  static const char text[] =
+      "emulator: the host is out of memory. Run the program with fewer or smaller blocks in flight "
+      "(EMULATOR_THREADS=1), or on a host with more memory.\n";
+  fflush(stdout);
+  if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(1);
+  _exit(1);
+}

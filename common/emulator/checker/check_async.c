@@ -12,7 +12,7 @@ static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, As
   ClusterCheck *check = check_of(warp);
   states_make_room(check);
   AsyncCheck *operation = calloc(1, sizeof *operation);
-  if (!operation) abort();
+  if (!operation) out_of_memory();
   operation->in = in;
   operation->kind = kind;
   operation->agent = (uint16_t)agent_of(warp);
@@ -70,7 +70,7 @@ void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   lanes &= operation->lanes & ~operation->lanes_waited;
   if (lanes != operation->lanes && !operation->lane_waited_clock) {
     operation->lane_waited_clock = calloc(LANES, sizeof *operation->lane_waited_clock);
-    if (!operation->lane_waited_clock) abort();
+    if (!operation->lane_waited_clock) out_of_memory();
   }
   for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
     operation->lane_waited_clock[first_lane(left)] = clock;

@@ -105,7 +105,7 @@ void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32
                              const Instruction *in) {
   if (!barrier->remote) {
     barrier->remote = calloc(check->agents, sizeof *barrier->remote);
-    if (!barrier->remote) abort();
+    if (!barrier->remote) out_of_memory();
   }
   barrier->remote[agent] = (RemoteArrive){in, clock_of(check, agent), barrier->phase, lane};
 }
@@ -127,7 +127,7 @@ void exit_check(Cta *cta) {
   if (check->cta_count == 1) return;
   const struct CtaCheck *notes = &check->ctas[cta->rank];
   uint8_t *looked = calloc(check->state_count, 1); /* words share states */
-  if (!looked) abort();
+  if (!looked) out_of_memory();
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);
     if (number >= PLAIN) {

@@ -87,7 +87,7 @@ static void note_change(const Instruction *in, uint64_t address) {
   ChangedMap *map = find_changed(address);
   if (!map) {
     map = calloc(1, sizeof *map);
-    if (!map) abort();
+    if (!map) out_of_memory();
     map->address = address;
     map->next = changed_maps;
     changed_maps = map;
@@ -128,7 +128,7 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
   while (map && map->address != address) map = map->next;
   if (!map) {
     map = calloc(1, sizeof *map);
-    if (!map) abort();
+    if (!map) out_of_memory();
     map->address = address;
     map->next = check->acquired_maps;
     check->acquired_maps = map;

@@ -24,7 +24,7 @@ static uint32_t *new_vector(ClusterCheck *check) {
     /* Vectors in use keep their place: the old block is kept by the new one's first piece. */
     size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
     uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, room * sizeof *block);
-    if (!block) abort();
+    if (!block) out_of_memory();
     memcpy(block, &check->vectors, sizeof(void *));
     check->vectors = block;
     check->vector_room = room;
@@ -196,7 +196,7 @@ static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
   while (place && place->address != address) place = place->next;
   if (!place) {
     place = calloc(1, sizeof *place);
-    if (!place) abort();
+    if (!place) out_of_memory();
     place->address = address;
     place->next = *chain;
     *chain = place;
@@ -382,9 +382,9 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   if (!barrier) {
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
     barrier = calloc(1, sizeof *barrier);
-    if (!barrier) abort();
+    if (!barrier) out_of_memory();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
-    if (!barrier->answers) abort();
+    if (!barrier->answers) out_of_memory();
     barrier->place = check->width < check->room ? check->width++ : UINT32_MAX;
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;

@@ -15,7 +15,7 @@ enum { NEAR_WORDS = 64 /* words of a warp that are looked at as one run first */
 Reads *reads_make(const AccessNow *now, struct CtaCheck *notes) {
   size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
   Reads *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
-  if (!reads) abort();
+  if (!reads) out_of_memory();
   reads->lines = reads->words + words;
   notes->reads[now->agent] = reads;
   return reads;
@@ -37,7 +37,7 @@ void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads 
   if (!reads->bytes) {
     size_t words = (notes->words / LINE_WORDS + 1) * LINE_WORDS;
     reads->bytes = calloc(words * WORD_BYTES, sizeof *reads->bytes);
-    if (!reads->bytes) abort();
+    if (!reads->bytes) out_of_memory();
   }
   uint32_t *bytes = reads->bytes + word * WORD_BYTES;
   for (uint32_t i = 0; i < WORD_BYTES; i++)

@@ -33,7 +33,7 @@ static void set_bit(uint64_t *set, uint32_t slot) { set[slot / 64] |= 1ull << (s
 static struct WarpCheck *notes_of(Warp *warp) {
   if (!warp->check) {
     warp->check = calloc(1, sizeof *warp->check);
-    if (!warp->check) abort();
+    if (!warp->check) out_of_memory();
   }
   return warp->check;
 }
@@ -94,7 +94,7 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
   if (notes->flight_count == notes->flight_room) {
     notes->flight_room = notes->flight_room ? notes->flight_room * 2 : 8;
     notes->flights = realloc(notes->flights, (size_t)notes->flight_room * sizeof *notes->flights);
-    if (!notes->flights) abort();
+    if (!notes->flights) out_of_memory();
   }
   struct Flight *flight = &notes->flights[notes->flight_count++];
   *flight = (struct Flight){group, slots, count, in};

@@ -48,7 +48,7 @@ static void empty_table(ClusterCheck *check, uint32_t size) {
   if (check->table_size != size) {
     free(check->table);
     check->table = malloc(size * sizeof *check->table);
-    if (!check->table) abort();
+    if (!check->table) out_of_memory();
     check->table_size = size;
   }
   memset(check->table, 0, size * sizeof *check->table);
@@ -67,13 +67,13 @@ static State *new_state(ClusterCheck *check, unsigned count) {
     check->state_room *= 2;
     check->state_places =
         realloc(check->state_places, check->state_room * sizeof *check->state_places);
-    if (!check->state_places) abort();
+    if (!check->state_places) out_of_memory();
   }
   size_t used = (sizeof(State) + count * sizeof(Entry)) / sizeof *check->states;
   if (check->states_used + used > check->states_room) {
     check->states_room = (check->states_room + used) * 2;
     check->states = realloc(check->states, check->states_room * sizeof *check->states);
-    if (!check->states) abort();
+    if (!check->states) out_of_memory();
   }
   State *state = (State *)(void *)(check->states + check->states_used);
   check->state_places[check->state_count++] = (uint32_t)check->states_used;
@@ -170,7 +170,7 @@ static void free_unmarked_operations(ClusterCheck *check) {
 /* Throws away the states that no word is in, and the operations that no state names. */
 void states_collect(ClusterCheck *check) {
   uint32_t *moved = calloc(check->state_count, sizeof *moved);
-  if (!moved) abort();
+  if (!moved) out_of_memory();
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     const struct CtaCheck *notes = &check->ctas[rank];
     for (uint32_t i = 0; i < notes->words; i = states_next(notes, i)) {
@@ -270,7 +270,7 @@ static _Thread_local ClusterCheck *free_checks;
 static uint32_t *new_pieces(uint32_t places) {
   size_t bytes = whole_pieces(places) * sizeof(uint32_t);
   uint32_t *made = aligned_alloc(sizeof(Piece), bytes);
-  if (!made) abort();
+  if (!made) out_of_memory();
   memset(made, 0, bytes);
   return made;
 }
@@ -286,7 +286,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     return check;
   }
   ClusterCheck *check = calloc(1, sizeof *check);
-  if (!check) abort();
+  if (!check) out_of_memory();
   check->agents = agents;
   check->room = whole_pieces(agents + BARRIER_PLACES);
   check->warps_per_cta = cluster->ctas[0].warp_count;
@@ -315,11 +315,11 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   if (!check->exits || !check->exited_before || !check->own || !check->epoch || !check->safe ||
       !check->safe_found || !check->last_read || !check->last_write || !check->times ||
       !check->places) {
-    abort();
+    out_of_memory();
   }
   if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
       !check->memos) {
-    abort();
+    out_of_memory();
   }
   empty_table(check, FIRST_TABLE);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
@@ -333,7 +333,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     notes->layouts = calloc(line_count(notes), 1);
     if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->readers ||
         !notes->layouts)
-      abort();
+      out_of_memory();
   }
   return check;
 }

@@ -31,12 +31,12 @@ static size_t registers_bytes(const Function *function) {
   return slots * SLOT_BYTES;
 }
 
-static bool save_registers(Warp *warp, Frame *frame) {
+static void save_registers(Warp *warp, Frame *frame) {
   const Function *function = frame->caller;
   const Module *module = function->module;
   frame->saved = malloc(registers_bytes(function) + 1);
   frame->saved_predicates = malloc((function->frame[CLASS_PREDICATE] + 1u) * sizeof(uint32_t));
-  if (!frame->saved || !frame->saved_predicates) return false;
+  if (!frame->saved || !frame->saved_predicates) out_of_memory();
   uint8_t *to = frame->saved;
   for (int class = CLASS_32; class < CLASS_COUNT; class ++) {
     size_t first = module->region_first[class] + function->base[class] * class_slots[class];
@@ -46,7 +46,6 @@ static bool save_registers(Warp *warp, Frame *frame) {
   }
   memcpy(frame->saved_predicates, warp->predicates + function->base[CLASS_PREDICATE],
          function->frame[CLASS_PREDICATE] * sizeof(uint32_t));
-  return true;
 }
 
 static void restore_registers(Warp *warp, const Frame *frame, LaneMask mask) {
@@ -111,7 +110,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
     frames[lane] = fresh;
   }
   Frame *frame = calloc(1, sizeof *frame);
-  if (!frame) return fault(warp, in, mask, 719, "memory", "the host is out of memory");
+  if (!frame) out_of_memory();
   frame->caller = caller;
   frame->callee = callee;
   frame->call = call;
@@ -119,10 +118,7 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   frame->references = 1;
   frame->depth = depth;
   frame->frame_bytes = size;
-  if (callee->component == caller->component && !save_registers(warp, frame)) {
-    frame_release(frame);
-    return fault(warp, in, mask, 719, "memory", "the host is out of memory");
-  }
+  if (callee->component == caller->component) save_registers(warp, frame);
   if (callee->uses_alloca) memcpy(frame->stack_top, flow->stack_top, sizeof frame->stack_top);
   if (mask != group->mask) {
     Group *staying = split_group(flow, group->mask & ~mask);

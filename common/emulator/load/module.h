@@ -19,6 +19,8 @@ void module_unload(Module *module);
 const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */
 /* How many entries there are; the names of the first `most` of them. */
 uint32_t module_entries(const Module *module, const char **names, uint32_t most);
+/* What the machine code says, instead of a guess. */
+void module_set_registers(Module *module, const char *name, uint32_t registers);
 /* Why it cannot run (file, kernel, line, text): an instruction of it, or of a function that it
  * calls, is not known. NULL: it can. The module's other entries are not concerned. */
 const char *function_refusal(const Function *function);

@@ -10,7 +10,7 @@
 #include "tensor_core/tensor_core.h"
 #include "state/polling.h"
 
-enum { MULTIPROCESSORS = 132, POISON = 0xff /* no number in any floating format */ };
+enum { POISON = 0xff /* no number in any floating format */ };
 
 static void *aligned_memory(size_t bytes) {
   bytes = (bytes + 4095) & ~(size_t)4095;
@@ -106,11 +106,11 @@ static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number
     case SPECIAL_WARPID:
       return warp->index;
     case SPECIAL_NWARPID:
-      return 64;
+      return CHIP_THREADS / LANES;
     case SPECIAL_SMID:
-      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % MULTIPROCESSORS;
+      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % CHIP_MULTIPROCESSORS;
     case SPECIAL_NSMID:
-      return MULTIPROCESSORS;
+      return CHIP_MULTIPROCESSORS;
     case SPECIAL_GRIDID:
       return 1;
     case SPECIAL_CLUSTERID_X:

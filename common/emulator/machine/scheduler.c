@@ -4,7 +4,7 @@
  * to something whose order the others could see (an atomic that returns a value, a poll of global
  * memory). There it is set aside until it holds the turn. The turn goes from cluster to cluster in
  * the order of their numbers; who holds it runs until it ends or only polls. As many clusters take
- * part as a chip of 132 multiprocessors holds at once; when all of those poll, the turn goes round
+ * part as the chip holds at once; when all of those poll, the turn goes round
  * among them. A cluster receives the turn only when it has stopped by itself, so what it does, and
  * in which order all clusters do it, depends on the program alone. */
 #include <dirent.h>
@@ -388,13 +388,10 @@ static uint32_t resident_clusters(const Launch *launch) {
   const FunctionTraits *traits = launch->traits;
   uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
   uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
-  uint32_t shared =
-      SHARED_RESERVED_BYTES + traits->static_shared_bytes + launch->dynamic_shared_bytes;
-  uint32_t on_one = 32;
-  if (2048 / threads < on_one) on_one = 2048 / threads;
-  if (233472 / shared < on_one) on_one = 233472 / shared;
+  size_t shared = traits->static_shared_bytes + launch->dynamic_shared_bytes;
+  uint32_t on_one = chip_resident_ctas(threads, traits->registers, shared);
   if (on_one == 0) on_one = 1;
-  uint32_t clusters = MULTIPROCESSORS * on_one / ctas;
+  uint32_t clusters = CHIP_MULTIPROCESSORS * on_one / ctas;
   return clusters ? clusters : 1;
 }
 

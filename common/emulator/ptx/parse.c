@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chip.h"
 #include "ptx/program.h"
 #include "ptx/types.h"
 
@@ -463,13 +464,16 @@ static void parse_performance_directives(Decoder *decoder, Function *function) {
     if (strcmp(name, "maxntid") == 0 || strcmp(name, "reqntid") == 0) {
       Index3 size = parse_index3(decoder);
       uint64_t threads = (uint64_t)size.x * size.y * size.z;
-      function->traits.max_threads = threads > 1024 ? 1024 : (uint32_t)threads;
+      function->traits.max_threads = threads > CTA_THREADS ? CTA_THREADS : (uint32_t)threads;
+      function->declared_threads = function->traits.max_threads;
     } else if (strcmp(name, "reqnctapercluster") == 0) {
       function->traits.required_cluster = parse_index3(decoder);
     } else if (strcmp(name, "maxclusterrank") == 0 || strcmp(name, "maxnreg") == 0 ||
                strcmp(name, "minnctapersm") == 0 || strcmp(name, "maxnctapersm") == 0) {
       uint64_t value = parse_integer(decoder);
-      if (name[0] == 'm' && name[1] == 'i') function->minimum_ctas = (uint32_t)value;
+      uint32_t clamped = value > UINT16_MAX ? UINT16_MAX : (uint32_t)value;
+      if (strcmp(name, "minnctapersm") == 0) function->minimum_ctas = clamped;
+      if (strcmp(name, "maxnreg") == 0) function->most_registers = clamped;
     } else if (strcmp(name, "explicitcluster") == 0 || strcmp(name, "noreturn") == 0 ||
                strcmp(name, "blocksareclusters") == 0) {
       continue;

@@ -225,7 +225,9 @@ struct Function {
   uint32_t *shared_offsets; /* by number of the .shared variable */
   NumberList columns;       /* which columns it needs filled */
   uint32_t local_bytes;
-  uint32_t minimum_ctas;
+  uint32_t declared_threads; /* .maxntid or .reqntid; 0: neither */
+  uint32_t minimum_ctas;     /* .minnctapersm */
+  uint32_t most_registers;   /* .maxnreg */
 };
 
 struct Module {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chip.h"
 #include "ptx/program.h"
 
 typedef struct {
@@ -192,9 +193,27 @@ static void mark_stable(Function *function, const Operand *operand) {
       function->registers[operand->elements[i].target].stable = true;
 }
 
+/* How many registers ptxas would give a thread: as many as are alive at once, and some for addresses
+ * and temporaries; no more than the directives of the kernel leave. A guess, which a cubin in the
+ * same fat binary replaces (runtime.c). */
+static uint32_t guess_registers(const Function *function) {
+  enum { TEMPORARIES = 16, LEAST = 24 };
+  uint32_t guess = TEMPORARIES;
+  for (int class = CLASS_32; class < CLASS_COUNT; class ++)
+    guess += function->frame[class] * class_slots[class];
+  uint32_t most = THREAD_REGISTERS;
+  if (function->most_registers && function->most_registers < most) most = function->most_registers;
+  if (function->declared_threads) {
+    uint32_t warps = (function->declared_threads + CHIP_WARP_THREADS - 1) / CHIP_WARP_THREADS;
+    uint32_t ctas = function->minimum_ctas ? function->minimum_ctas : 1;
+    while (most > LEAST && chip_ctas_by_registers(warps, most) < ctas) most--;
+  }
+  if (guess < LEAST) guess = LEAST;
+  return guess < most ? guess : most;
+}
+
 void allocate_registers(Decoder *decoder, Function *function) {
   Liveness live = {.function = function};
-  Arena *arena = &decoder->module->arena;
   find_blocks(decoder, &live);
   live.words = (function->register_count + 63u) / 64u;
   for (uint32_t i = 0; i < function->draft_count; i++) {
@@ -222,9 +241,6 @@ void allocate_registers(Decoder *decoder, Function *function) {
     }
   }
   for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, mention);
-  (void)arena;
   assign_slots(decoder, function);
-  uint32_t words =
-      function->frame[CLASS_32] + 2 * function->frame[CLASS_64] + 4 * function->frame[CLASS_128];
-  function->traits.registers = words + 16 > 255 ? 255 : words + 16 < 24 ? 24 : words + 16;
+  function->traits.registers = guess_registers(function);
 }

@@ -50,11 +50,6 @@ struct Recorder {
   int finding_count;
 };
 
-static void out_of_memory(void) {
-  fprintf(stderr, "emulator: out of host memory for the recording\n");
-  exit(2);
-}
-
 static void *allocate(size_t bytes) {
   void *memory = calloc(1, bytes ? bytes : 1);
   if (!memory) out_of_memory();

@@ -43,11 +43,6 @@ static struct {
 } recording = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
-static void out_of_memory(void) {
-  fprintf(stderr, "emulator: out of host memory for the recording\n");
-  _exit(2);
-}
-
 bool record_take(size_t bytes) {
   pthread_mutex_lock(&recording.lock);
   recording.bytes_taken += bytes;

@@ -15,7 +15,7 @@ struct CUlinkState_st {
 static LinkedTexts *append(LinkedTexts *old, const char *text, size_t length) {
   size_t before = old ? old->bytes : sizeof(LinkedTexts);
   LinkedTexts *grown = realloc(old, before + length + 1);
-  if (!grown) abort();
+  if (!grown) out_of_memory();
   if (!old) {
     memcpy(grown->mark, LINKED_TEXTS_MARK, sizeof grown->mark);
     grown->count = 0;

@@ -27,7 +27,7 @@ static _Noreturn void refuse_machine_code(void) {
 static Image *load_linked_texts(const LinkedTexts *linked) {
   char error[4096];
   ModuleText *texts = calloc(linked->count, sizeof *texts);
-  if (!texts) abort();
+  if (!texts) out_of_memory();
   linked_texts_read(linked, texts, linked->count);
   Image *image = runtime_add_image(NULL, 0, NULL);
   image->module = module_load_linked(texts, linked->count, image->name, error, sizeof error);
@@ -67,7 +67,7 @@ void *runtime_read_file(const char *path, size_t *bytes) {
   do {
     room = room ? room * 2 : 1 << 16;
     char *grown = realloc(data, room + 1);
-    if (!grown) abort();
+    if (!grown) out_of_memory();
     data = grown;
     used += fread(data + used, 1, room - used, file);
   } while (used == room);
@@ -377,7 +377,7 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunc
   for (int rounded = (most + LANES - 1) / LANES * LANES; rounded > 0; rounded -= LANES) {
     int threads = rounded < most ? rounded : most;
     size_t bytes = shared_bytes_for ? shared_bytes_for(threads) : shared_bytes;
-    int blocks = runtime_occupancy(kernel, entry, threads, bytes);
+    int blocks = runtime_occupancy(entry, threads, bytes);
     if (blocks * threads <= most_resident) continue;
     most_resident = blocks * threads;
     *block = threads;

@@ -169,7 +169,7 @@ static bool extract(const unsigned char *payload, const Entry *entry, char **tex
     return false;
   }
   *text = (char *)plain;
-  *bytes = strlen((char *)plain); /* the payload is padded with zeros */
+  *bytes = plain_bytes;
   return true;
 }
 
@@ -210,7 +210,11 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
     }
     at += entry.header_bytes + entry.payload_bytes;
   }
-  if (best_payload) return extract(best_payload, &best, text, bytes, error, error_bytes);
+  if (best_payload) {
+    if (!extract(best_payload, &best, text, bytes, error, error_bytes)) return false;
+    *bytes = strlen(*text); /* the payload is padded with zeros */
+    return true;
+  }
   snprintf(
       error, error_bytes,
       "it holds %s.\nBuild it with PTX for sm_90a in it:\n"
@@ -219,5 +223,24 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
       other_ptx_seen      ? "PTX for newer architectures only"
       : machine_code_seen ? "machine code only, and no PTX that could be emulated"
                           : "no device code");
+  return false;
+}
+
+bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t *bytes) {
+  const unsigned char *start = container;
+  char error[256];
+  if (limit < HEADER_BYTES || read_number(start, 4) != CONTAINER_MAGIC) return false;
+  size_t at = read_number(start + 6, 2);
+  uint64_t body = read_number(start + 8, 8);
+  size_t end = body > limit - at || at > limit ? limit : at + body;
+  while (at < end && end - at >= ENTRY_LEAST_BYTES) {
+    Entry entry = read_entry(start + at);
+    if (entry.header_bytes < ENTRY_LEAST_BYTES || entry.header_bytes > end - at ||
+        entry.payload_bytes > end - at - entry.header_bytes)
+      return false;
+    if (entry.kind == KIND_CUBIN && entry.architecture == ARCHITECTURE)
+      return extract(start + at + entry.header_bytes, &entry, cubin, bytes, error, sizeof error);
+    at += entry.header_bytes + entry.payload_bytes;
+  }
   return false;
 }

@@ -11,6 +11,9 @@
 bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *bytes, char *error,
                      size_t error_bytes);
 
+/* The machine code for sm_90, newly allocated. False: there is none that can be read. */
+bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t *bytes);
+
 /* The wrapper that __cudaRegisterFatBinary gets: leads to the container and its size. */
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes);
 

@@ -4,36 +4,26 @@
  * host synchronises, as on the real device; from then on every call answers with that error. */
 #include "runtime/runtime.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/chip.h"
 #include "base/memory.h"
+#include "runtime/cubin.h"
 #include "runtime/fatbin.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
-
-enum {
-  SHARED_BYTES_UNASKED = 48 * 1024, /* a block gets so much without cudaFuncSetAttribute */
-  SHARED_BYTES_MOST = 227 * 1024,
-  SHARED_BYTES_MULTIPROCESSOR = 228 * 1024,
-  THREADS_MOST = 1024,
-  THREADS_MULTIPROCESSOR = 2048,
-  BLOCKS_MULTIPROCESSOR = 32,
-  REGISTERS_MULTIPROCESSOR = 65536,
-  GRID_YZ_MOST = 65535,
-  BLOCK_Z_MOST = 64,
-  CLUSTER_PORTABLE = 8,
-  CLUSTER_MOST = 16
-};
 
 pthread_mutex_t runtime_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static Image *images;
 static Kernel *kernels;
-static cudaError_t last_error;
-static cudaError_t fault_to_come; /* a kernel has failed, and nobody has waited for it yet */
-static cudaError_t sticky;
+static _Thread_local cudaError_t last_error;
+/* Read without the lock: cudaError_t. */
+static _Atomic int fault_to_come; /* a kernel has failed, and nobody has waited for it yet */
+static _Atomic int sticky;
 
 cudaError_t runtime_answer(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -47,27 +37,27 @@ cudaError_t runtime_synchronise(void) {
 
 cudaError_t runtime_synchronised(void) {
   device_output_flush();
-  if (fault_to_come != cudaSuccess) {
-    sticky = fault_to_come;
-    fault_to_come = cudaSuccess;
-  }
-  return sticky;
+  int fault = atomic_exchange(&fault_to_come, cudaSuccess);
+  if (fault != cudaSuccess) sticky = fault;
+  return (cudaError_t)sticky;
 }
 
-cudaError_t runtime_known_fault(void) { return sticky; }
+cudaError_t runtime_known_fault(void) { return (cudaError_t)sticky; }
 
 /* ---- Images and kernels ---- */
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   static int count;
+  pthread_mutex_lock(&runtime_lock);
   Image *image = calloc(1, sizeof *image);
-  if (!image) abort();
+  if (!image) out_of_memory();
   image->container = container;
   image->container_bytes = bytes;
   image->ptx = ptx;
   snprintf(image->name, sizeof image->name, "module %d of the program", ++count);
   image->next = images;
   images = image;
+  pthread_mutex_unlock(&runtime_lock);
   return image;
 }
 
@@ -89,7 +79,7 @@ static Module *load_linked(const Image *image) {
   size_t count = 0, files = 0;
   while (image->linked[files]) files++;
   ModuleText *texts = calloc(files + 1, sizeof *texts);
-  if (!texts) abort();
+  if (!texts) out_of_memory();
   for (size_t i = 0; i < files; i++) {
     char *ptx = NULL;
     size_t bytes = 0;
@@ -105,29 +95,59 @@ static Module *load_linked(const Image *image) {
   return module;
 }
 
-Module *runtime_module(Image *image) {
-  if (image->module) return image->module;
-  if (image->linked) return image->module = load_linked(image);
+/* The compiler has decided how many registers each kernel has: the cubin beside the PTX tells. */
+static void read_registers(const Image *image) {
+  char *cubin;
+  size_t bytes;
+  uint32_t count = module_entries(image->module, NULL, 0);
+  if (!image->container ||
+      !fatbin_find_cubin(image->container, image->container_bytes, &cubin, &bytes))
+    return;
+  const char **names = calloc(count + 1u, sizeof *names);
+  if (!names) out_of_memory();
+  module_entries(image->module, names, count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t registers = cubin_registers((const unsigned char *)cubin, bytes, names[i]);
+    if (registers) module_set_registers(image->module, names[i], registers);
+  }
+  free(names);
+  free(cubin);
+}
+
+static Module *load_image(Image *image) {
+  if (image->linked) return load_linked(image);
   char error[4096];
   size_t bytes = image->ptx ? strlen(image->ptx) : 0;
   if (!image->ptx && !fatbin_find_ptx(image->container, image->container_bytes, &image->ptx, &bytes,
                                       error, sizeof error))
     refuse_program(error);
-  image->module = module_load(image->ptx, bytes, image->name, error, sizeof error);
-  if (!image->module) runtime_refuse(error);
+  Module *module = module_load(image->ptx, bytes, image->name, error, sizeof error);
+  if (!module) runtime_refuse(error);
+  return module;
+}
+
+Module *runtime_module(Image *image) {
+  pthread_mutex_lock(&runtime_lock);
+  if (!image->module) {
+    image->module = load_image(image);
+    read_registers(image);
+  }
+  pthread_mutex_unlock(&runtime_lock);
   return image->module;
 }
 
 Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name) {
   Kernel *kernel = calloc(1, sizeof *kernel);
-  if (!kernel) abort();
+  if (!kernel) out_of_memory();
   kernel->image = image;
   kernel->host_function = host_function;
   kernel->device_name = device_name;
   kernel->dynamic_shared_limit = -1;
   kernel->preferred_carveout = -1;
+  pthread_mutex_lock(&runtime_lock);
   kernel->next = kernels;
   kernels = kernel;
+  pthread_mutex_unlock(&runtime_lock);
   return kernel;
 }
 
@@ -144,18 +164,22 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
 }
 
 Kernel *runtime_find_kernel(const void *function_or_handle) {
-  for (Kernel *kernel = kernels; kernel; kernel = kernel->next) {
-    if (kernel == function_or_handle || kernel->host_function == function_or_handle) return kernel;
-  }
-  return NULL;
+  pthread_mutex_lock(&runtime_lock);
+  Kernel *kernel = kernels;
+  while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
+    kernel = kernel->next;
+  pthread_mutex_unlock(&runtime_lock);
+  return kernel;
 }
 
 const Function *runtime_entry(Kernel *kernel) {
+  pthread_mutex_lock(&runtime_lock);
   if (!kernel->entry)
     kernel->entry = module_entry(runtime_module(kernel->image), kernel->device_name);
-  if (kernel->entry && function_refusal(kernel->entry))
-    runtime_refuse(function_refusal(kernel->entry));
-  return kernel->entry;
+  const Function *entry = kernel->entry;
+  pthread_mutex_unlock(&runtime_lock);
+  if (entry && function_refusal(entry)) runtime_refuse(function_refusal(entry));
+  return entry;
 }
 
 /* ---- Registration: what the code that nvcc generates calls before main ---- */
@@ -191,9 +215,11 @@ static Symbol *symbols;
 
 static Symbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
   Symbol *symbol = calloc(1, sizeof *symbol);
-  if (!symbol) abort();
+  if (!symbol) out_of_memory();
+  pthread_mutex_lock(&runtime_lock);
   *symbol = (Symbol){symbols, (Image *)handle, host_variable, device_name, NULL};
   symbols = symbol;
+  pthread_mutex_unlock(&runtime_lock);
   return symbol;
 }
 
@@ -225,14 +251,16 @@ char __cudaInitModule(void **handle) {
 }
 
 static cudaError_t find_symbol(const void *host_variable, uint64_t *address, size_t *bytes) {
+  bool found = false;
+  pthread_mutex_lock(&runtime_lock);
   for (Symbol *symbol = symbols; symbol; symbol = symbol->next) {
     bool managed = symbol->managed && *symbol->managed == host_variable;
     if (symbol->host_variable != host_variable && !managed) continue;
-    return module_variable(runtime_module(symbol->image), symbol->device_name, address, bytes)
-               ? cudaSuccess
-               : cudaErrorInvalidSymbol;
+    found = module_variable(runtime_module(symbol->image), symbol->device_name, address, bytes);
+    break;
   }
-  return cudaErrorInvalidSymbol;
+  pthread_mutex_unlock(&runtime_lock);
+  return found ? cudaSuccess : cudaErrorInvalidSymbol;
 }
 
 cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
@@ -316,7 +344,7 @@ static cudaError_t check_cluster(const Kernel *kernel, const FunctionTraits *tra
   Index3 c = shape->cluster;
   if (!c.x || !c.y || !c.z) return cudaErrorInvalidClusterSize;
   uint64_t ctas = (uint64_t)c.x * c.y * c.z;
-  uint64_t most = kernel->non_portable_cluster ? CLUSTER_MOST : CLUSTER_PORTABLE;
+  uint64_t most = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;
   if (ctas > most || shape->grid.x % c.x || shape->grid.y % c.y || shape->grid.z % c.z) {
     return cudaErrorInvalidClusterSize;
   }
@@ -329,16 +357,19 @@ static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *trait
   if (!grid.x || !grid.y || !grid.z || !block.x || !block.y || !block.z) {
     return cudaErrorInvalidValue;
   }
-  if (grid.x > INT32_MAX || grid.y > GRID_YZ_MOST || grid.z > GRID_YZ_MOST ||
-      block.x > THREADS_MOST || block.y > THREADS_MOST || block.z > BLOCK_Z_MOST) {
+  if (grid.x > GRID_X || grid.y > GRID_YZ || grid.z > GRID_YZ || block.x > CTA_THREADS ||
+      block.y > CTA_THREADS || block.z > CTA_THREADS_Z) {
     return cudaErrorInvalidValue;
   }
   uint64_t threads = (uint64_t)block.x * block.y * block.z;
-  if (threads > THREADS_MOST || threads > traits->max_threads) return cudaErrorInvalidValue;
+  if (threads > CTA_THREADS || threads > traits->max_threads) return cudaErrorInvalidValue;
   uint64_t limit = kernel->dynamic_shared_limit >= 0
                        ? (uint64_t)kernel->dynamic_shared_limit
-                       : SHARED_BYTES_UNASKED - (uint64_t)traits->static_shared_bytes;
+                       : CTA_SHARED_BYTES_UNASKED - (uint64_t)traits->static_shared_bytes;
   if (shape->dynamic_shared_bytes > limit) return cudaErrorInvalidValue;
+  uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
+  if (traits->registers_known && chip_ctas_by_registers(warps, traits->registers) == 0)
+    return cudaErrorLaunchOutOfResources;
   return check_cluster(kernel, traits, shape);
 }
 
@@ -372,17 +403,15 @@ cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, La
   cudaError_t error = check_shape(kernel, function_traits(entry), shape);
   if (error != cudaSuccess || !shape->cooperative) return error;
   uint64_t blocks = (uint64_t)shape->grid.x * shape->grid.y * shape->grid.z;
-  int threads = (int)(shape->block.x * shape->block.y * shape->block.z), multiprocessors = 0;
-  device_attribute(cudaDevAttrMultiProcessorCount, &multiprocessors);
-  int resident = runtime_occupancy(kernel, entry, threads, shape->dynamic_shared_bytes);
-  return blocks > (uint64_t)resident * (uint64_t)multiprocessors
-             ? cudaErrorCooperativeLaunchTooLarge
-             : cudaSuccess;
+  int threads = (int)(shape->block.x * shape->block.y * shape->block.z);
+  int resident = runtime_occupancy(entry, threads, shape->dynamic_shared_bytes);
+  return blocks > (uint64_t)resident * CHIP_MULTIPROCESSORS ? cudaErrorCooperativeLaunchTooLarge
+                                                            : cudaSuccess;
 }
 
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
                            size_t packed_bytes, cudaStream_t stream) {
-  if (sticky != cudaSuccess) return sticky;
+  if (sticky != cudaSuccess) return runtime_known_fault();
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   LaunchShape whole = shape;
@@ -420,10 +449,11 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
   };
-  fault_to_come = (cudaError_t)launch_begin(launch);
-  if (fault_to_come != cudaSuccess)
+  error = (cudaError_t)launch_begin(launch);
+  if (error != cudaSuccess) {
+    fault_to_come = error;
     free(launch);
-  else if (!runtime_resume_launch(launch, true))
+  } else if (!runtime_resume_launch(launch, true))
     *stalled = launch;
   return cudaSuccess;
 }
@@ -546,8 +576,9 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
   attributes->ptxVersion = 90;
   attributes->binaryVersion = 90;
   attributes->maxDynamicSharedSizeBytes =
-      kernel->dynamic_shared_limit >= 0 ? kernel->dynamic_shared_limit
-                                        : SHARED_BYTES_UNASKED - (int)traits->static_shared_bytes;
+      kernel->dynamic_shared_limit >= 0
+          ? kernel->dynamic_shared_limit
+          : CTA_SHARED_BYTES_UNASKED - (int)traits->static_shared_bytes;
   attributes->preferredShmemCarveout = kernel->preferred_carveout;
   Index3 required =
       traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
@@ -560,14 +591,14 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
                                  int value) {
-  if (sticky != cudaSuccess) return runtime_answer(sticky);
+  if (sticky != cudaSuccess) return runtime_answer(runtime_known_fault());
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
       if (value < 0 ||
-          (uint32_t)value + function_traits(entry)->static_shared_bytes > SHARED_BYTES_MOST) {
+          (uint32_t)value + function_traits(entry)->static_shared_bytes > CTA_SHARED_BYTES) {
         return runtime_answer(cudaErrorInvalidValue);
       }
       kernel->dynamic_shared_limit = value;
@@ -618,25 +649,15 @@ cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache conf
                                                       : cudaErrorInvalidDeviceFunction);
 }
 
-int runtime_occupancy(const Kernel *kernel, const Function *entry, int threads,
-                      size_t dynamic_shared_bytes) {
+int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes) {
   const FunctionTraits *traits = function_traits(entry);
-  (void)kernel;
   if (threads <= 0 || threads > (int)traits->max_threads) return 0;
   size_t shared = traits->static_shared_bytes + dynamic_shared_bytes;
-  if (shared > SHARED_BYTES_MOST) return 0;
-  shared = (shared + SHARED_RESERVED_BYTES + 127) & ~(size_t)127;
-  int warps = (threads + LANES - 1) / LANES;
-  int blocks = BLOCKS_MULTIPROCESSOR;
-  int by_threads = THREADS_MULTIPROCESSOR / (warps * LANES);
-  int by_shared = SHARED_BYTES_MULTIPROCESSOR / (int)shared;
-  /* Registers are given out to a warp in steps of 256, 8 a thread. */
-  int registers = ((int)traits->registers + 7) & ~7;
-  int by_registers = REGISTERS_MULTIPROCESSOR / ((registers ? registers : 8) * LANES * warps);
-  if (by_threads < blocks) blocks = by_threads;
-  if (by_shared < blocks) blocks = by_shared;
-  if (by_registers < blocks) blocks = by_registers;
-  return blocks;
+  uint32_t registers = traits->registers;
+  uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
+  /* A guess may not be what keeps the only CTA from running. */
+  while (!traits->registers_known && chip_ctas_by_registers(warps, registers) == 0) registers--;
+  return (int)chip_resident_ctas((uint32_t)threads, registers, shared);
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
@@ -644,7 +665,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
-  *blocks = runtime_occupancy(kernel, entry, threads, dynamic_shared_bytes);
+  *blocks = runtime_occupancy(entry, threads, dynamic_shared_bytes);
   return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
@@ -653,8 +674,6 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
                                                                 dynamic_shared_bytes, 0);
 }
-
-enum { MULTIPROCESSORS = 132 };
 
 static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *config, int *ctas,
                               int *blocks) {
@@ -668,21 +687,21 @@ static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *co
                   config->attrs[i].val.clusterDim.z);
   }
   int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
-  *blocks = runtime_occupancy(kernel, entry, threads, config->dynamicSmemBytes);
+  *blocks = runtime_occupancy(entry, threads, config->dynamicSmemBytes);
   return *ctas > 0 ? cudaSuccess : cudaErrorInvalidClusterSize;
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
                                            const cudaLaunchConfig_t *config) {
   int ctas, blocks;
   cudaError_t error = cluster_of(function, config, &ctas, &blocks);
-  if (error == cudaSuccess) *clusters = MULTIPROCESSORS * blocks / ctas;
+  if (error == cudaSuccess) *clusters = CHIP_MULTIPROCESSORS * blocks / ctas;
   return runtime_answer(error);
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
                                                  const cudaLaunchConfig_t *config) {
   Kernel *kernel = runtime_find_kernel(function);
   if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
-  *size = kernel->non_portable_cluster ? CLUSTER_MOST : CLUSTER_PORTABLE;
+  *size = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;
   return cudaSuccess;
 }
 
@@ -692,10 +711,10 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
-  size_t least = 0, most = SHARED_BYTES_MOST; /* the most with which so many blocks still fit */
+  size_t least = 0, most = CTA_SHARED_BYTES; /* the most with which so many blocks still fit */
   while (least < most) {
     size_t middle = (least + most + 1) / 2;
-    if (runtime_occupancy(kernel, entry, threads, middle) >= blocks)
+    if (runtime_occupancy(entry, threads, middle) >= blocks)
       least = middle;
     else
       most = middle - 1;
@@ -720,6 +739,8 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaDeviceReset(void) {
   streams_drop_all();
   device_output_flush();
-  last_error = fault_to_come = sticky = cudaSuccess;
+  fault_to_come = cudaSuccess;
+  sticky = cudaSuccess;
+  last_error = cudaSuccess;
   return cudaSuccess;
 }

@@ -90,8 +90,7 @@ void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes)
 /* A part of a __device__ or __constant__ variable. */
 cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
 /* How many CTAs of this shape fit on one multiprocessor. */
-int runtime_occupancy(const Kernel *kernel, const Function *entry, int threads,
-                      size_t dynamic_shared_bytes);
+int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes);
 
 /* ---- Work (runtime_work.c): what a stream is given and what a node of a graph holds ---- */
 typedef struct {

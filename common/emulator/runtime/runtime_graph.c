@@ -34,7 +34,7 @@ static void append(NodeList *list, cudaGraphNode_t node) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? list->capacity * 2 : 4;
     list->nodes = realloc(list->nodes, list->capacity * sizeof *list->nodes);
-    if (!list->nodes) abort();
+    if (!list->nodes) out_of_memory();
   }
   list->nodes[list->count++] = node;
 }

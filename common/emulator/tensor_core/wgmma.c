@@ -91,10 +91,6 @@ static bool peers_have_issued(const Warp *warp, uint64_t number) {
   return true;
 }
 
-static StepResult out_of_memory(Warp *warp, const Instruction *in) {
-  return fault(warp, in, warp->lanes, 2, "out-of-memory", "no host memory for a wgmma in flight");
-}
-
 /* ---- Landing ---- */
 
 static StepResult outside_of_shared(Warp *warp, const Flight *flight, const WgmmaOperands *operands,
@@ -320,7 +316,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   const Wgmma *wgmma = in->decoded;
   const WgmmaForm *form = &wgmma->form;
   struct WarpTensorCore *core = tensor_core(warp);
-  if (core == NULL) return out_of_memory(warp, in);
+  if (core == NULL) out_of_memory();
   if (mask != ~0u)
     return fault(
         warp, in, mask, 719, "wgmma-by-part-of-a-warp",
@@ -331,7 +327,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (core->count == core->capacity) {
     const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
     Flight *grown = realloc(core->flights, capacity * sizeof *grown);
-    if (grown == NULL) return out_of_memory(warp, in);
+    if (grown == NULL) out_of_memory();
     core->flights = grown;
     core->capacity = capacity;
   }
@@ -367,7 +363,7 @@ static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
-  if (core == NULL) return out_of_memory(warp, in);
+  if (core == NULL) out_of_memory();
   if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_WGMMA);
   for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
     core->flights[i - 1].group = core->committed;

@@ -5,6 +5,7 @@
 
 #include "tensor_core/wgmma.h"
 
+#include "base/emulator.h"
 #include "base/half.h"
 
 enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 64, CHUNK = 16 };
@@ -109,7 +110,7 @@ static pthread_key_t keys[MEMORY_KINDS];
 
 static void make_keys(void) {
   for (int i = 0; i < MEMORY_KINDS; i++)
-    if (pthread_key_create(&keys[i], free) != 0) abort();
+    if (pthread_key_create(&keys[i], free) != 0) out_of_memory();
 }
 
 void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
@@ -118,7 +119,7 @@ void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
   void *memory = pthread_getspecific(keys[kind]);
   if (memory != NULL) return memory;
   memory = calloc(1, bytes);
-  if (memory == NULL || pthread_setspecific(keys[kind], memory) != 0) abort();
+  if (memory == NULL || pthread_setspecific(keys[kind], memory) != 0) out_of_memory();
   return memory;
 }
 

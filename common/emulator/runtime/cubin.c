@@ -1,0 +1,96 @@
+/* cubin.c: finds in machine code, an ELF file, how many registers a kernel uses. The section
+ * .nv.info holds attributes of 4 bytes (format, number, size of the value) and a value each; the
+ * number of registers is attribute 0x2f, its value two words: a symbol's number and the count.
+ *
+ * The file may be damaged: each offset and size is checked before use. */
+#include "runtime/cubin.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { FORMAT_SIZED = 4, ATTRIBUTE_REGISTERS = 0x2f };
+
+typedef struct {
+  const unsigned char *bytes;
+  size_t count;
+} Bytes;
+
+/* A part of the file; of no bytes when it does not lie within. */
+static Bytes part_of(Bytes file, uint64_t offset, uint64_t count) {
+  if (offset > file.count || count > file.count - offset) return (Bytes){NULL, 0};
+  return (Bytes){file.bytes + offset, (size_t)count};
+}
+
+static bool text_is(Bytes strings, uint32_t offset, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  return offset < strings.count && bytes <= strings.count - offset &&
+         memcmp(strings.bytes + offset, text, bytes) == 0;
+}
+
+typedef struct {
+  Bytes file, names;
+  Elf64_Ehdr header;
+} Elf;
+
+static bool section_at(const Elf *elf, uint32_t index, Elf64_Shdr *section) {
+  Bytes found = part_of(elf->file, elf->header.e_shoff + (uint64_t)index * sizeof *section,
+                        index < elf->header.e_shnum ? sizeof *section : 0);
+  if (found.count) memcpy(section, found.bytes, sizeof *section);
+  return found.count != 0;
+}
+
+static bool open_elf(Bytes file, Elf *elf) {
+  *elf = (Elf){.file = file};
+  if (file.count < sizeof elf->header) return false;
+  memcpy(&elf->header, file.bytes, sizeof elf->header);
+  if (memcmp(elf->header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      elf->header.e_ident[EI_CLASS] != ELFCLASS64)
+    return false;
+  Elf64_Shdr names;
+  if (!section_at(elf, elf->header.e_shstrndx, &names)) return false;
+  elf->names = part_of(file, names.sh_offset, names.sh_size);
+  return elf->names.count != 0;
+}
+
+/* Is symbol `number` of the first symbol table named so? */
+static bool symbol_is(const Elf *elf, uint32_t number, const char *name) {
+  Elf64_Shdr table, strings;
+  for (uint32_t i = 0; section_at(elf, i, &table); i++) {
+    if (table.sh_type != SHT_SYMTAB || !section_at(elf, table.sh_link, &strings)) continue;
+    Bytes symbols = part_of(elf->file, table.sh_offset, table.sh_size);
+    Bytes found = part_of(symbols, (uint64_t)number * sizeof(Elf64_Sym), sizeof(Elf64_Sym));
+    if (!found.count) return false;
+    Elf64_Sym symbol;
+    memcpy(&symbol, found.bytes, sizeof symbol);
+    return text_is(part_of(elf->file, strings.sh_offset, strings.sh_size), symbol.st_name, name);
+  }
+  return false;
+}
+
+static uint32_t registers_in(const Elf *elf, Bytes info, const char *kernel) {
+  size_t at = 0;
+  while (info.count - at >= 4) {
+    const unsigned char *entry = info.bytes + at;
+    size_t value_bytes = entry[0] == FORMAT_SIZED ? entry[2] | (size_t)entry[3] << 8 : 0;
+    at += 4;
+    if (value_bytes > info.count - at) return 0;
+    if (entry[0] == FORMAT_SIZED && entry[1] == ATTRIBUTE_REGISTERS && value_bytes == 8) {
+      uint32_t value[2];
+      memcpy(value, entry + 4, sizeof value);
+      if (symbol_is(elf, value[0], kernel)) return value[1];
+    }
+    at += value_bytes;
+  }
+  return 0;
+}
+
+uint32_t cubin_registers(const unsigned char *cubin, size_t bytes, const char *kernel) {
+  Elf elf;
+  Elf64_Shdr section;
+  if (!open_elf((Bytes){cubin, bytes}, &elf)) return 0;
+  for (uint32_t i = 0; section_at(&elf, i, &section); i++)
+    if (text_is(elf.names, section.sh_name, ".nv.info"))
+      return registers_in(&elf, part_of(elf.file, section.sh_offset, section.sh_size), kernel);
+  return 0;
+}

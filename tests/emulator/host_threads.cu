@@ -1,0 +1,105 @@
+// host_threads.cu: eight host threads use the runtime at once: launches, copies, streams, events,
+// symbols. Each thread has its own last error, as on a GPU.
+//
+//   build/tests/emulator/host_threads    the last line is PASS or FAIL
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cuda_runtime.h>
+
+enum { THREADS = 8, ROUNDS = 6, COUNT = 256 };
+
+__device__ unsigned launches;
+__constant__ unsigned factor = 3;
+
+__global__ void scale(unsigned *values, unsigned add) {
+  __shared__ unsigned tile[COUNT];
+  tile[threadIdx.x] = values[threadIdx.x];
+  __syncthreads();
+  values[threadIdx.x] = tile[COUNT - 1 - threadIdx.x] * factor + add;
+  if (threadIdx.x == 0) atomicAdd(&launches, 1u);
+}
+
+static pthread_barrier_t all_here;
+
+#define CHECK(good)                                           \
+  do {                                                        \
+    if (!(good)) {                                            \
+      printf("host_threads: line %d: %s\n", __LINE__, #good); \
+      return (void *)1;                                       \
+    }                                                         \
+  } while (0)
+
+// The threads with even numbers make a mistake; the others must not see it.
+static void *provoke_errors(int number) {
+  CHECK(cudaGetLastError() == cudaSuccess);
+  pthread_barrier_wait(&all_here);
+  if (number % 2 == 0) scale<<<1, 4096>>>(NULL, 0);
+  pthread_barrier_wait(&all_here);
+  if (number % 2 == 0) {
+    CHECK(cudaPeekAtLastError() != cudaSuccess);
+    CHECK(cudaGetLastError() != cudaSuccess);
+  }
+  CHECK(cudaGetLastError() == cudaSuccess);
+  return NULL;
+}
+
+static void *use_the_runtime(void *argument) {
+  int number = (int)(long)argument;
+  unsigned values[COUNT], expected[COUNT], *device = NULL;
+  if (provoke_errors(number)) return (void *)1;
+  for (int round = 0; round < ROUNDS; round++) {
+    cudaStream_t stream = NULL;
+    cudaEvent_t event;
+    CHECK(cudaMalloc((void **)&device, sizeof values) == cudaSuccess);
+    if (round % 2) CHECK(cudaStreamCreate(&stream) == cudaSuccess);
+    CHECK(cudaEventCreate(&event) == cudaSuccess);
+    for (unsigned i = 0; i < COUNT; i++) values[i] = i + (unsigned)number;
+    CHECK(cudaMemcpyAsync(device, values, sizeof values, cudaMemcpyHostToDevice, stream) ==
+          cudaSuccess);
+    scale<<<1, COUNT, 0, stream>>>(device, (unsigned)number);
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(cudaEventRecord(event, stream) == cudaSuccess);
+    CHECK(cudaEventSynchronize(event) == cudaSuccess);
+    for (unsigned i = 0; i < COUNT; i++)
+      expected[i] = (COUNT - 1 - i + (unsigned)number) * 3 + (unsigned)number;
+    CHECK(cudaMemcpyAsync(values, device, sizeof values, cudaMemcpyDeviceToHost, stream) ==
+          cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    for (unsigned i = 0; i < COUNT; i++) CHECK(values[i] == expected[i]);
+    int resident = 0;
+    cudaFuncAttributes attributes;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, scale, COUNT, 0) == cudaSuccess);
+    CHECK(resident == 8);
+    CHECK(cudaFuncGetAttributes(&attributes, scale) == cudaSuccess);
+    void *address = NULL;
+    CHECK(cudaGetSymbolAddress(&address, launches) == cudaSuccess);
+    CHECK(cudaEventDestroy(event) == cudaSuccess);
+    if (stream) CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+    CHECK(cudaFree(device) == cudaSuccess);
+  }
+  return NULL;
+}
+
+int main(void) {
+  pthread_t threads[THREADS];
+  int failed = 0;
+  pthread_barrier_init(&all_here, NULL, THREADS);
+  for (long i = 0; i < THREADS; i++)
+    if (pthread_create(&threads[i], NULL, use_the_runtime, (void *)i) != 0) return 2;
+  for (int i = 0; i < THREADS; i++) {
+    void *result;
+    pthread_join(threads[i], &result);
+    failed += result != NULL;
+  }
+  unsigned count = 0;
+  if (cudaMemcpyFromSymbol(&count, launches, sizeof count) != cudaSuccess) failed++;
+  if (count != THREADS * ROUNDS) failed++;
+  if (cudaDeviceSynchronize() != cudaSuccess) failed++;
+  if (failed) {
+    printf("FAIL host_threads: %d of %d threads failed, %u launches\n", failed, THREADS, count);
+    return 1;
+  }
+  printf("PASS host_threads: %d threads, %u launches\n", THREADS, count);
+  return 0;
+}
