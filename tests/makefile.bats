@@ -57,21 +57,121 @@ setup() {
   [[ $output == *"nvcc 12.4, but the lessons need 12.5 or newer"* ]]
 }
 
-@test "without nvcc and python3 the message says what to type" {
-  [ ! -e /usr/local/cuda/bin/nvcc ] || skip "this machine has a toolkit in /usr/local/cuda"
+# A folder of links to these tools alone.
+only_tools() { # TOOL...
+  local tool
   mkdir -p "$BATS_TEST_TMPDIR/bin"
-  for tool in bash dirname sed sort head g++ cat; do
-    ln -s "$(command -v $tool)" "$BATS_TEST_TMPDIR/bin/$tool"
+  for tool in "$@"; do
+    ln -s "$(command -v "$tool")" "$BATS_TEST_TMPDIR/bin/$tool"
   done
-  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME='' run common/find-toolkit "$BATS_TEST_TMPDIR/build"
+}
+
+@test "everything that is missing is named in one message, with what to type" {
+  # A toolkit, so that the message is the same on a machine that has none.
+  mkdir -p "$BATS_TEST_TMPDIR/cuda/bin"
+  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/cuda/bin/nvcc"
+  chmod +x "$BATS_TEST_TMPDIR/cuda/bin/nvcc"
+  only_tools bash dirname sed sort head gcc ar awk find diff gzip
+  export CUDA_HOME=$BATS_TEST_TMPDIR/cuda
+  PATH=$BATS_TEST_TMPDIR/bin run common/find-toolkit "$BATS_TEST_TMPDIR/build" check
+  echo "$output"
   [ "$status" -eq 2 ]
-  [[ $output == *"apt-get install python3-pip"* ]]
+  [[ $output == "These are needed and not installed: g++, patch, python3, python3 with pip, to fetch bats 1.8."* ]]
+  [[ $output == *"sudo apt-get install g++ patch python3 python3-pip"* ]]
+  PATH=$BATS_TEST_TMPDIR/bin run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  [ "$status" -eq 2 ]
+  [[ $output == "These are needed and not installed: g++."* ]]
+}
+
+@test "a toolkit in a path that make cannot work with is refused" {
+  mkdir -p "$BATS_TEST_TMPDIR/my cuda/bin"
+  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/my cuda/bin/nvcc"
+  chmod +x "$BATS_TEST_TMPDIR/my cuda/bin/nvcc"
+  run make CUDA_HOME="$BATS_TEST_TMPDIR/my cuda" all
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"/my cuda', and make cannot work with that path"* ]]
+}
+
+@test "a folder whose path make cannot work with: the path and the characters, for every goal" {
+  local name goal
+  for name in 'with space' "quo'te" 'double"quote' 'paren(thesis' 'co:lon' 'per%cent' 'ha#sh' 'dol$lar' \
+    'semi;colon' 'equals=' 'comma,' 'star*' 'ampersand&' 'back\slash'; do
+    mkdir -p "$BATS_TEST_TMPDIR/$name/common" "$BATS_TEST_TMPDIR/$name/02_tma_load"
+    cp Makefile "$BATS_TEST_TMPDIR/$name/"
+    cp common/lesson.mk "$BATS_TEST_TMPDIR/$name/common/"
+    cp 02_tma_load/Makefile "$BATS_TEST_TMPDIR/$name/02_tma_load/"
+    for goal in run check help clean run-02 format; do
+      run make -C "$BATS_TEST_TMPDIR/$name" $goal
+      [ "$status" -eq 2 ]
+      [[ $output == *"this folder is '"*"make and the linker cannot work with "* ]]
+    done
+    run make -C "$BATS_TEST_TMPDIR/$name/02_tma_load" run
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"make and the linker cannot work with "* ]]
+    [ "$(grep -c '\*\*\*' <<<"$output")" -eq 1 ]
+  done
+}
+
+@test "a folder of letters, digits, accents and . _ + - @ is fine" {
+  local copy="$BATS_TEST_TMPDIR/a.b_c+d-e@f~1^2/übung"
+  mkdir -p "$copy/common"
+  cp Makefile "$copy/"
+  cp common/lesson.mk "$copy/common/"
+  run make -C "$copy" help
+  echo "$output"
+  [ "$status" -eq 0 ]
 }
 
 @test "a second make does nothing" {
   make all >/dev/null
   run make -q all
   [ "$status" -eq 0 ]
+}
+
+@test "other flags or another toolkit rebuild what they touch; asking with -n and -q writes nothing" {
+  make all >/dev/null
+  before=$(cat build/flags/*)
+  run make -q SANITIZE=-fsanitize=address all
+  [ "$status" -eq 1 ]
+  run make -n SANITIZE=-fsanitize=address all
+  [[ $output == *"common/step common/check.o "* ]]
+  [[ $output == *"common/step 02_tma_load/tma_load "* ]]
+  # A toolkit in another folder, with the real compiler behind it.
+  toolkit=$(make -n all V=1 CUDA_FOUND='' -p 2>/dev/null | sed -n 's/^CUDA := //p' | head -n 1)
+  mkdir "$BATS_TEST_TMPDIR/cuda"
+  ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
+  run make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" all
+  [ "$status" -eq 0 ]
+  [[ $output == *"common/step 02_tma_load/tma_load "* ]]
+  [[ $output == *"common/step emulator/objects/emulator/base/settings.o "* ]]
+  [ "$(cat build/flags/*)" = "$before" ]
+  run make -q all
+  [ "$status" -eq 0 ]
+}
+
+@test "warnings are errors with WERROR=1 only" {
+  run make -n -W "$PWD/common/check.c" all
+  [[ $output != *-Werror* ]]
+  run make -n WERROR=1 -W "$PWD/common/check.c" all
+  [[ $output == *"gcc "*"-Werror"* ]]
+  [[ $output == *"-Werror all-warnings"* ]]
+  run make WERROR=yes all
+  [ "$status" -eq 2 ]
+  [[ $output == *"WERROR is 'yes', but must be 0 or 1"* ]]
+}
+
+@test "the emulator's library is chosen when it is loaded, and works with the oldest instructions" {
+  emulate() { common/emulator/emulate build/02_tma_load/tma_load; }
+  expected=$(emulate)
+  # The loader is asked to use no better level of instructions; newer ones of glibc know this.
+  cp -rP build/emulator "$BATS_TEST_TMPDIR/emulator" 2>/dev/null || true
+  rm -rf "$BATS_TEST_TMPDIR/emulator/glibc-hwcaps" "$BATS_TEST_TMPDIR/emulator/haswell"
+  run env LD_LIBRARY_PATH="$BATS_TEST_TMPDIR/emulator" build/02_tma_load/tma_load
+  [ "$status" -eq 0 ]
+  [ "$output" = "$expected" ]
+  ! objdump -d build/emulator/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {
@@ -184,6 +284,120 @@ setup() {
     DEVICE=$device LD_LIBRARY_PATH=/mine run common/run-program "$BATS_TEST_TMPDIR/program"
     [[ $output == *:/mine\> ]]
   done
+}
+
+@test "step: progress in a log every ten seconds and at the end, output in one piece, the exit code" {
+  export STEPS=$BATS_TEST_TMPDIR/steps STEPS_TOTAL=12
+  printf x >"$STEPS"
+  date +%s >"$STEPS.shown"
+  run common/step one/program true
+  [ "$status" -eq 0 ]
+  [ "$output" = "" ]
+  echo $(($(date +%s) - 10)) >"$STEPS.shown"
+  run common/step two/program bash -c 'echo wrong >&2; echo here; exit 7'
+  echo "$output"
+  [ "$status" -eq 7 ]
+  [ "$output" = $'[ 3/12] two/program\nwrong\nhere' ]
+  run common/step three/program true
+  [ "$output" = "" ]
+  printf 'xxxxxxx' >>"$STEPS"
+  run common/step last/program true
+  [ "$output" = "[12/12] last/program" ]
+}
+
+@test "step: on a terminal one line that is written over" {
+  command -v script >/dev/null || skip "no script command to make a terminal with"
+  export STEPS=$BATS_TEST_TMPDIR/steps STEPS_TOTAL=2 TERM=xterm
+  : >"$STEPS"
+  run script -qec "common/step a/one true; common/step a/two true" /dev/null
+  [ "$output" = $'\r\e[K[1/2] a/one\r\e[K[2/2] a/two\r' ]
+}
+
+@test "watch takes a chapter, builds and runs what was saved, and nothing before" {
+  run timeout 10 make watch
+  [ "$status" -eq 2 ]
+  [[ $output == *"watch takes one chapter, such as: make watch-02"* ]]
+  # A tree of its own, and a make that says what it is asked for.
+  local root=$BATS_TEST_TMPDIR/root
+  mkdir -p "$root/common" "$root/09_new" "$BATS_TEST_TMPDIR/bin"
+  cp common/watch-chapter "$root/common/"
+  touch "$root/09_new/new.cu" "$root/09_new/side.cu" "$root/common/check.h"
+  printf '#!/bin/sh\necho "make $*"\n' >"$BATS_TEST_TMPDIR/bin/make"
+  chmod +x "$BATS_TEST_TMPDIR/bin/make"
+  PATH=$BATS_TEST_TMPDIR/bin:$PATH timeout 60 "$root/common/watch-chapter" "" 09_new \
+    >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+  watching=$!
+  wait_for() { # COUNT of runs
+    for _ in {1..200}; do
+      [ "$(grep -c '^make ' "$BATS_TEST_TMPDIR/log")" -lt "$1" ] || return 0
+      sleep 0.1
+    done
+    cat "$BATS_TEST_TMPDIR/log"
+    return 1
+  }
+  wait_for 1
+  touch -d '+1 second' "$root/09_new/side.cu"
+  wait_for 2
+  touch -d '+2 seconds' "$root/common/check.h"
+  wait_for 3
+  kill $watching
+  cat "$BATS_TEST_TMPDIR/log"
+  diff <(grep -o '^make .*\|[^ ]* was saved' "$BATS_TEST_TMPDIR/log") - <<END
+make --no-print-directory -C $root/09_new run
+09_new/side.cu was saved
+make --no-print-directory -C $root/09_new run PROGRAM=side
+common/check.h was saved
+make --no-print-directory -C $root/09_new run PROGRAM=side
+END
+}
+
+@test "make watch-02 reaches the chapter" {
+  run make -n watch-02
+  [ "$status" -eq 0 ]
+  [[ $output == *"common/watch-chapter"*"02_tma_load"* ]]
+}
+
+@test "check-02 runs the chapter's pitfalls and builds their fixed programs" {
+  run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" check-02
+  [[ $output == *"common/step 02_tma_load/fixed/read_without_wait "* ]]
+  grep -q try_pitfalls tests/02_tma_load.bats
+}
+
+@test "make format changes nothing" {
+  command -v clang-format >/dev/null || skip "clang-format is not installed"
+  run bash -c "git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run 2>&1 | grep -o '^[^:]*:' | sort -u"
+  echo "$output"
+  [ "$output" = "" ]
+}
+
+@test "every program: -h prints the usage, exit 0; where it cannot be written, exit 1" {
+  for program in $(find build/0[0-9]_* -maxdepth 1 -type f -executable); do
+    run common/run-program "$program" -h
+    echo "$program: $output"
+    [ "$status" -eq 0 ]
+    [[ $output == "usage: "* ]]
+    run bash -c "common/run-program $program -h >/dev/full"
+    [ "$status" -eq 1 ]
+  done
+}
+
+@test "a check whose lines cannot be written is no success" {
+  printf '@%s { %s; }\n' 'test "right"' true >"$BATS_TEST_TMPDIR/one.bats"
+  run bash -c "common/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
+  [ "$status" -ne 0 ]
+  run bash -c "common/run-chapters build/02_tma_load/tma_load >/dev/full"
+  [ "$status" -ne 0 ]
+}
+
+@test "each test is printed when it has ended, a failed one with what it printed" {
+  printf '@%s {\n %s\n}\n' 'test "right"' true 'test "wrong"' 'echo because; false' \
+    >"$BATS_TEST_TMPDIR/one.bats"
+  run common/check-chapters "$BATS_TEST_TMPDIR/one.bats"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [ "${lines[1]}" = "[1/2] one: ok right" ]
+  [ "${lines[2]}" = "[2/2] one: not ok wrong" ]
+  [[ $output == *$'\n    # because\n'*"1 passed, 1 failed, 0 skipped" ]]
 }
 
 @test "a test that fails makes the check fail and is counted" {

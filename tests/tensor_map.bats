@@ -11,11 +11,11 @@ setup() {
 
 answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
 
-@test "each rule broken alone: its message, and the mend that it names" {
+@test "each rule broken alone: its message, and the fix that it names" {
   run $programs/rules
   echo "$output"
   [ "$status" -eq 0 ]
-  [ "${lines[-1]}" = "PASS rules: each rule's message, its mend, byte counts, time" ]
+  [ "${lines[-1]}" = "PASS rules: each rule's message, its fix, byte counts" ]
 }
 
 @test "explaining, packing and unpacking allocate nothing" {

@@ -1,6 +1,8 @@
 /* foreign_barriers.cu: a program as others write it, in C++ with libcu++: cuda::barrier with bulk
  * and tensor copies, cuda::ptx, cuda::pipeline with one role and with two. Self-contained; each
  * part is compared with the host's answer. */
+// Public code calls what newer versions of libcu++ call deprecated.
+#pragma nv_diag_suppress 1444
 #include <cudaTypedefs.h>
 
 #include <cstdio>

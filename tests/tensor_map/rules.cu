@@ -375,22 +375,15 @@ static double nanoseconds_for_each(const TensorMap *map, int *broken) {
   return best;
 }
 
-#ifdef __SANITIZE_ADDRESS__
-enum { MOST_NANOSECONDS = 50000 };
-#else
-enum { MOST_NANOSECONDS = 1000 };
-#endif
-
-static void cost(bool print) {
+// Only printed: a limit would depend on the machine and on what else it does.
+static void print_cost(void) {
   TensorMap legal = legal_map(), broken = legal_map();
   broken.size[0] = 1025;
   int none, one;
   double legal_time = nanoseconds_for_each(&legal, &none);
   double broken_time = nanoseconds_for_each(&broken, &one);
   check_that(none == 0 && one == 1, "the maps to measure with break %d and %d rules", none, one);
-  check_that(legal_time < MOST_NANOSECONDS, "explaining a legal map takes %.0f ns", legal_time);
-  check_that(broken_time < MOST_NANOSECONDS, "explaining a broken rule takes %.0f ns", broken_time);
-  if (print) printf("a legal map: %.0f ns; one broken rule: %.0f ns\n", legal_time, broken_time);
+  printf("a legal map: %.0f ns; one broken rule: %.0f ns\n", legal_time, broken_time);
 }
 
 int main(int argc, char **argv) {
@@ -408,8 +401,7 @@ int main(int argc, char **argv) {
   zero_strides();
   byte_counts();
   unpacking_refuses();
-  cost(bench);
-  printf("%s rules: each rule's message, its mend, byte counts, time\n",
-         failures == 0 ? "PASS" : "FAIL");
+  if (bench) print_cost();
+  printf("%s rules: each rule's message, its fix, byte counts\n", failures == 0 ? "PASS" : "FAIL");
   return failures == 0 ? 0 : 1;
 }
