@@ -27,7 +27,7 @@ typedef struct {
   int tensor_rows; /* the tensor's size, to mark what lies outside; 0: no marks */
   int tensor_columns;
   const char *outside; /* what a mark means; NULL: "filled by the copy engine", as after a load */
-  int shown_rows; /* print only so many, then "..."; 0 means all */
+  int shown_rows;      /* print only so many, then "..."; 0 means all */
   int shown_columns;
 } TilePicture;
 
