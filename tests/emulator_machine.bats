@@ -249,19 +249,25 @@ EOF
   [ "${lines[1]}" = "0: 14 15 16 1003 18 5 111 21" ]
 }
 
-@test "textures and surfaces: refused by name" {
-  refused "textures and surfaces are not emulated" <<'EOF'
+@test "texture references: refused by name" {
+  refused "references by name were removed in CUDA 12" <<'EOF'
 .version 8.0
 .target sm_90a
 .address_size 64
-.entry kernel(.param .u64 t) {
-  .reg .b64 %t;
+.global .texref t;
+.entry kernel() {
   .reg .f32 %f<6>;
-  ld.param.u64 %t, [t];
-  tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [%t, {%f4, %f5}];
+  tex.2d.v4.f32.f32 {%f0, %f1, %f2, %f3}, [t, {%f4, %f5}];
   ret;
 }
 EOF
+}
+
+@test "vectors of registers as parameters and results, in ranges, moved as a whole; %tid as a vector" {
+  run "$run_ptx" tests/emulator/ptx/vector_parameters.ptx vectors 1 2,2 buffer:u32:16
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 107 0 2 0 107 1 2 0 108 0 2 0 108 1 2 0" ]
 }
 
 @test "SIMD video instructions" {

@@ -114,9 +114,15 @@ bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *ou
     form_predicate(&form, 1);
     return form_end(&form, move_predicate);
   }
-  uint32_t bytes = type_bytes(type);
-  if (bytes < 2 || type > TYPE_F64 || type == TYPE_U16X2 || type == TYPE_S16X2)
+  uint32_t bytes = type_bytes(type), elements = form_take(&form, "v4") ? 4 : 1;
+  if (form_take(&form, "v2")) elements = 2;
+  if (bytes < 2 || bytes * elements > 16 || type > TYPE_F64 || type == TYPE_U16X2 ||
+      type == TYPE_S16X2)
     return form_fail(&form, "mov has no such type");
+  for (int i = 0; i < 2 && elements > 1; i++)
+    if (out->operand[i].kind != OPERAND_VECTOR || out->operand[i].count != elements)
+      return form_fail(&form, "mov.v2 and mov.v4 take vectors of so many elements");
+  bytes *= elements;
   if (out->operand[0].kind == OPERAND_REGISTER && out->operand[1].kind == OPERAND_REGISTER &&
       bytes < 16) {
     if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;

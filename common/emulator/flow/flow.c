@@ -270,8 +270,8 @@ bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction
 bool decode_texture(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;
   return decoder_error(decoder, statement,
-                       "textures and surfaces are not emulated; read the array with ld.global (in "
-                       "CUDA C: through a pointer)");
+                       "of textures and surfaces only what CUDA C reaches is emulated: tex, tld4, "
+                       "txq, suld, sust and suq of objects");
 }
 bool decode_multimem(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   (void)out;

@@ -180,6 +180,19 @@ static void declare_vector(Decoder *decoder, const char *name, const DeclaredTyp
   declare(decoder, whole, true);
 }
 
+/* ".reg .v2 .f32 v<3>" is v0, v1 and v2. */
+static void declare_vectors(Decoder *decoder, const char *name, uint64_t count,
+                            const DeclaredType *type) {
+  enum { VECTORS_MOST = 4096 };
+  if (count > VECTORS_MOST)
+    parse_fail(decoder, "more than %d vector registers in one range", VECTORS_MOST);
+  for (unsigned i = 0; i < count; i++) {
+    char text[1100];
+    snprintf(text, sizeof text, "%.1000s%u", name, i);
+    declare_vector(decoder, copy_text(decoder, text, strlen(text)), type);
+  }
+}
+
 static void parse_registers(Decoder *decoder) {
   if (!decoder->function) parse_fail(decoder, "registers outside of a function");
   DeclaredType type = parse_type(decoder);
@@ -188,9 +201,12 @@ static void parse_registers(Decoder *decoder) {
   do {
     const char *name = parse_identifier(decoder);
     if (accept_char(decoder, '<')) {
-      if (type.vector != 1) parse_fail(decoder, "a range of vector registers is not known here");
       uint64_t count = parse_count(decoder);
       expect_char(decoder, '>');
+      if (type.vector != 1) {
+        declare_vectors(decoder, name, count, &type);
+        continue;
+      }
       if (count > UINT32_MAX) parse_fail(decoder, "more than four thousand million registers");
       Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);
       symbol->range_count = (uint32_t)count;
@@ -379,6 +395,27 @@ static void find_files(Decoder *decoder) {
 }
 
 /* ---- Functions ---- */
+
+/* ".reg .v2 .f32 v" in a list of parameters: v.x and v.y are passed one after the other. */
+static void add_vector_parameter(Decoder *decoder, const char *name, const DeclaredType *type,
+                                 ParameterPlace **places, uint32_t *count, uint32_t *capacity,
+                                 bool declare_them) {
+  uint32_t first = 0;
+  if (declare_them) {
+    declare_vector(decoder, name, type);
+    first = find_symbol(decoder->module, name)->first_register;
+  }
+  for (uint32_t i = 0; i < type->vector; i++) {
+    ParameterPlace place = {0, type->bytes, 0};
+    if (declare_them) {
+      place.offset = (uint32_t)frame_place(decoder, type->bytes, type->bytes);
+      place.register_number = first + i + 1;
+    }
+    *places = grow(decoder, *places, *count, capacity, sizeof **places);
+    (*places)[(*count)++] = place;
+  }
+}
+
 static void parse_parameters(Decoder *decoder, Function *function, ParameterPlace **places,
                              uint32_t *count, bool declare_them) {
   uint32_t capacity = 0;
@@ -398,8 +435,12 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     uint64_t elements = parse_dimensions(decoder, &open);
     uint64_t bytes = elements * type.bytes * type.vector;
     if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
-    if (in_register && (bytes == 0 || bytes != type.bytes))
-      parse_fail(decoder, "a .reg parameter is one register, and no predicate");
+    if (in_register && (bytes == 0 || bytes != (uint64_t)type.bytes * type.vector))
+      parse_fail(decoder, "a .reg parameter is a register or a vector of them, and no predicate");
+    if (in_register && type.vector > 1) {
+      add_vector_parameter(decoder, name, &type, places, count, &capacity, declare_them);
+      continue;
+    }
     *places = grow(decoder, *places, *count, &capacity, sizeof **places);
     SymbolKind kind = function->entry ? SYMBOL_ENTRY_PARAMETER : SYMBOL_LOCAL;
     Symbol *symbol = new_symbol(decoder, name, in_register ? SYMBOL_REGISTER : kind);

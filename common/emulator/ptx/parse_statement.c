@@ -8,7 +8,7 @@
 #include "ptx/types.h"
 
 /* ---- Operands ---- */
-static void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
+void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
   out->kind = OPERAND_REGISTER;
   out->bytes = 8;
   out->constant = true;
@@ -330,21 +330,15 @@ void give_register_results(Decoder *decoder, uint32_t guard, bool negated) {
                    guard, negated);
 }
 
-/* One item of a call's list is a .param variable, a register, or a literal. */
-static ParameterPlace parse_call_item(Decoder *decoder, Draft *call, bool result) {
-  const char *start = decoder->at;
-  uint32_t line = decoder->line;
-  skip_space(decoder);
-  if (at_identifier(decoder)) {
-    const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
-    if (symbol && symbol->kind == SYMBOL_LOCAL)
-      return (ParameterPlace){(uint32_t)symbol->offset, (uint32_t)symbol->bytes, 0};
-    decoder->at = start;
-    decoder->line = line;
-  }
-  OperandList list = {0};
-  parse_operand(decoder, call, &list);
-  const Operand *value = &list.items[0];
+static void add_place(Decoder *decoder, ParameterPlace **places, uint32_t *count,
+                      uint32_t *capacity, ParameterPlace place) {
+  *places = grow(decoder, *places, *count, capacity, sizeof **places);
+  (*places)[(*count)++] = place;
+}
+
+static ParameterPlace register_place(Decoder *decoder, const Draft *call, const Operand *value,
+                                     bool result) {
+  if (result && value->kind == OPERAND_SINK) return (ParameterPlace){0}; /* give_sinks_places */
   if (value->kind != OPERAND_REGISTER || (result && value->slot != REFER_REGISTER))
     parse_fail(decoder, "a call passes .param variables, registers and numbers");
   uint32_t bytes = value->bytes;
@@ -356,6 +350,31 @@ static ParameterPlace parse_call_item(Decoder *decoder, Draft *call, bool result
   return place;
 }
 
+/* One item of a call's list is a .param variable, a register, a vector of them, or a literal. */
+static void parse_call_item(Decoder *decoder, Draft *call, bool result, ParameterPlace **places,
+                            uint32_t *count, uint32_t *capacity) {
+  const char *start = decoder->at;
+  uint32_t line = decoder->line;
+  skip_space(decoder);
+  if (at_identifier(decoder)) {
+    const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
+    if (symbol && symbol->kind == SYMBOL_LOCAL) {
+      ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)symbol->bytes, 0};
+      add_place(decoder, places, count, capacity, place);
+      return;
+    }
+    decoder->at = start;
+    decoder->line = line;
+  }
+  OperandList list = {0};
+  parse_operand(decoder, call, &list);
+  const Operand *value = &list.items[0];
+  bool vector = value->kind == OPERAND_VECTOR;
+  for (uint32_t i = 0; i < (vector ? value->count : 1u); i++)
+    add_place(decoder, places, count, capacity,
+              register_place(decoder, call, vector ? &value->elements[i] : value, result));
+}
+
 static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool results,
                                        uint32_t *count) {
   ParameterPlace *places = NULL;
@@ -363,13 +382,21 @@ static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool resul
   expect_char(decoder, '(');
   *count = 0;
   if (accept_char(decoder, ')')) return NULL;
-  do {
-    ParameterPlace place = parse_call_item(decoder, call, results);
-    places = grow(decoder, places, *count, &capacity, sizeof *places);
-    places[(*count)++] = place;
-  } while (accept_char(decoder, ','));
+  do parse_call_item(decoder, call, results, &places, count, &capacity);
+  while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   return places;
+}
+
+/* A result that nobody wants ("_") is as large as the function says. */
+static void give_sinks_places(Decoder *decoder, CallSite *call) {
+  for (uint32_t i = 0; i < call->result_count; i++) {
+    if (call->results[i].bytes) continue;
+    if (!call->callee || i >= call->callee->result_count)
+      parse_fail(decoder, "the size of the result _ is not known");
+    uint32_t bytes = call->callee->results[i].bytes;
+    call->results[i] = (ParameterPlace){(uint32_t)frame_place(decoder, bytes, 16), bytes, 0};
+  }
 }
 
 /* call (result), function, (arguments); the function may be a register, then a prototype follows */
@@ -405,6 +432,7 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
       if (symbol && symbol->kind == SYMBOL_PROTOTYPE) call->prototype = symbol->function;
     }
   }
+  give_sinks_places(decoder, call);
   draft->call = call;
 }
 

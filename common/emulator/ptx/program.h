@@ -348,6 +348,7 @@ const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *ind
 uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index);
 uint32_t new_column(Decoder *decoder, Column column);
 bool special_operand(Decoder *decoder, const char *name, Operand *out);
+void literal_operand(Decoder *decoder, Operand *out, uint64_t value);
 void define_label(Decoder *decoder, const char *name);
 uint32_t use_label(Decoder *decoder, const char *name);
 uint32_t *resolve_labels(Decoder *decoder);

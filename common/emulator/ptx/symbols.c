@@ -276,8 +276,28 @@ static const struct {
     {"%pm0", SPECIAL_PM, 4},
 };
 
+/* "%tid" without a part is a vector; its fourth element is always 0. */
+static bool special_vector(Decoder *decoder, const char *name, Operand *out) {
+  static const char *const VECTORS[] = {"%tid",           "%ntid",          "%ctaid",
+                                        "%nctaid",        "%clusterid",     "%nclusterid",
+                                        "%cluster_ctaid", "%cluster_nctaid"};
+  size_t i = 0, count = sizeof VECTORS / sizeof *VECTORS;
+  while (i < count && strcmp(VECTORS[i], name) != 0) i++;
+  if (i == count) return false;
+  Operand *elements = need(decoder, arena_allocate(&decoder->module->arena, 4 * sizeof *elements));
+  for (int part = 0; part < 3; part++) {
+    char element[32];
+    snprintf(element, sizeof element, "%s.%c", name, "xyz"[part]);
+    special_operand(decoder, element, &elements[part]);
+  }
+  literal_operand(decoder, &elements[3], 0);
+  *out = (Operand){.kind = OPERAND_VECTOR, .count = 4, .elements = elements};
+  return true;
+}
+
 bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (name[0] != '%') return false;
+  if (special_vector(decoder, name, out)) return true;
   Special special = SPECIAL_ENVREG;
   unsigned bytes = 4;
   uint64_t value = 0;
