@@ -139,8 +139,8 @@ static uint64_t allocate(uint64_t bytes) {
   }
   if (!chunk) return 0;
   size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
-  blocks[first] =
-      (Block){.place = {chunk, chunk + bytes, false, MEMORY_OF_HEAP}, .chunk_bytes = chunk_bytes};
+  blocks[first] = (Block){.place = {chunk, chunk + bytes, false, false, MEMORY_OF_HEAP},
+                          .chunk_bytes = chunk_bytes};
   memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
   for (size_t i = 0; i < grains; i++)
     __atomic_store_n(&block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);

@@ -42,10 +42,11 @@ static int finding_count;
 
 /* CHECKS.md says why. */
 static const char *const STRICT_RULES[] = {
-    "exit-before-store-read", "exit-with-copy-in-flight", "exited-before-barrier",
-    "matrix-descriptor-bits", "mbarrier-after-inval",     "mbarrier-init-not-fenced",
-    "missing-wgmma-fence",    "read-before-written",      "store-never-committed",
-    "swizzle-ignored",        "wait-in-another-thread",   "wgmma-registers-in-flight",
+    "exit-before-store-read",    "exit-with-copy-in-flight", "exited-before-barrier",
+    "matrix-descriptor-bits",    "mbarrier-after-inval",     "printf-width",
+    "mbarrier-init-not-fenced",  "missing-wgmma-fence",      "read-before-written",
+    "store-never-committed",     "swizzle-ignored",          "wait-in-another-thread",
+    "wgmma-registers-in-flight",
 };
 
 Grade finding_grade(const char *rule) {

@@ -25,6 +25,7 @@ static const size_t RESERVED_BYTES = (size_t)1 << 40, LEAST_RESERVED_BYTES = (si
 typedef struct {
   Allocation place;
   bool ours; /* by memory_allocate, not memory_register */
+  bool of_graph;
 } Entry;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +62,7 @@ static bool insert(Allocation place, bool ours) {
   if (at > 0 && entries[at - 1].place.end > place.first) return false; /* they would overlap */
   if (at < entry_count && entries[at].place.first < place.end) return false;
   memmove(&entries[at + 1], &entries[at], (entry_count - at) * sizeof *entries);
-  entries[at] = (Entry){place, ours};
+  entries[at] = (Entry){place, ours, false};
   entry_count++;
   memory_generation++;
   return true;
@@ -120,7 +121,7 @@ uint64_t memory_allocate(size_t bytes) {
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
-        !insert((Allocation){first, first + bytes, false, MEMORY_OF_DEVICE}, true))
+        !insert((Allocation){first, first + bytes, false, false, MEMORY_OF_DEVICE}, true))
       first = 0;
     else
       in_use += bytes;
@@ -130,9 +131,54 @@ uint64_t memory_allocate(size_t bytes) {
   return first;
 }
 
+static Entry *entry_at(uint64_t first) {
+  size_t at = upper_bound(first);
+  return at > 0 && entries[at - 1].place.first == first ? &entries[at - 1] : NULL;
+}
+
+void memory_give_to_graph(uint64_t address) {
+  pthread_mutex_lock(&lock);
+  Entry *entry = entry_at(address);
+  if (entry) entry->of_graph = entry->place.absent = true;
+  memory_generation++;
+  pthread_mutex_unlock(&lock);
+}
+
+bool memory_make_present(uint64_t address, bool present) {
+  pthread_mutex_lock(&lock);
+  Entry *entry = entry_at(address);
+  bool changes = entry && entry->of_graph && entry->place.absent == present;
+  if (changes) {
+    size_t bytes = entry->place.end - entry->place.first;
+    if (present)
+      memset((void *)(uintptr_t)address, 0xff, bytes < POISON_BYTES ? bytes : POISON_BYTES);
+    entry->place.absent = !present;
+    memory_generation++;
+  }
+  pthread_mutex_unlock(&lock);
+  return changes;
+}
+
+void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)) {
+  pthread_mutex_lock(&lock);
+  for (size_t i = entry_count; i-- > 0;) {
+    Allocation place = entries[i].place;
+    if (entries[i].ours || place.kind != MEMORY_OF_HOST ||
+        is_mapped((const void *)(uintptr_t)place.first, place.end - place.first))
+      continue;
+    delete (place.first, false, &place);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 bool memory_free(uint64_t address) {
   Allocation place;
   pthread_mutex_lock(&lock);
+  Entry *entry = entry_at(address);
+  if (entry && entry->of_graph) {
+    pthread_mutex_unlock(&lock);
+    return memory_make_present(address, false);
+  }
   bool found = delete (address, true, &place);
   if (found) {
     in_use -= place.end - place.first;
@@ -149,7 +195,7 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
   pthread_mutex_lock(&lock);
-  bool done = insert((Allocation){first, first + bytes, read_only, MEMORY_OF_DEVICE}, false);
+  bool done = insert((Allocation){first, first + bytes, read_only, false, MEMORY_OF_DEVICE}, false);
   pthread_mutex_unlock(&lock);
   return done;
 }
@@ -171,11 +217,15 @@ void memory_set_kind(uint64_t address, MemoryKind kind) {
 
 size_t memory_in_use(void) { return in_use; }
 
-const Allocation *memory_find(uint64_t address) {
+const Allocation *memory_find_planned(uint64_t address) {
   size_t at = upper_bound(address);
   if (at == 0 || address >= entries[at - 1].place.end) return NULL;
   const Allocation *found = &entries[at - 1].place;
   return found->kind == MEMORY_OF_HEAP ? device_heap_find(address) : found;
+}
+const Allocation *memory_find(uint64_t address) {
+  const Allocation *found = memory_find_planned(address);
+  return found && found->absent ? NULL : found;
 }
 
 const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
@@ -195,6 +245,14 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
     snprintf(text, text_bytes, "address 0x%llx is in memory that was freed: byte %llu of %llu",
              (unsigned long long)address, (unsigned long long)(address - gone->first),
              (unsigned long long)(gone->end - gone->first));
+    return "use-after-free";
+  }
+  if (before && address < before->end && before->absent) {
+    snprintf(
+        text, text_bytes,
+        "address 0x%llx is in the allocation of a graph, which is not there now: the graph has "
+        "not run, or the memory was freed since",
+        (unsigned long long)address);
     return "use-after-free";
   }
   if (before && address < before->end) {

@@ -216,6 +216,10 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
   uint64_t format_at = argument(warp, call, 0, lane), at = argument(warp, call, 1, lane);
   const char *format, *arguments = NULL;
   size_t format_bytes, argument_bytes = 0;
+  if (!format_at) { /* as the CUDA guide says */
+    set_result(warp, call, lane, (uint32_t)-1);
+    return STEP_NEXT;
+  }
   if (!device_bytes_at(warp, lane, format_at, &format, &format_bytes))
     return fault(warp, in, 1u << lane, 700, "printf",
                  "the format of a printf is not a string in device memory: 0x%llx",

@@ -131,24 +131,29 @@ CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
 CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
   *device = 0;
   return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0 || room <= 0) return CUDA_ERROR_INVALID_VALUE;
   snprintf(name, (size_t)room, "Emulated sm_90a");
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   return device_attribute((int)attribute, value) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
+  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
   size_t free_bytes;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   return as_driver(cudaMemGetInfo(&free_bytes, bytes));
 }
 CUresult cuCtxGetCurrent(CUcontext *context) {
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
   *context = (CUcontext)&the_context;
   return CUDA_SUCCESS;
 }
@@ -157,7 +162,9 @@ CUresult cuCtxSetCurrent(CUcontext context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext context) { return cuCtxSetCurrent(context); }
-CUresult cuCtxPopCurrent_v2(CUcontext *context) { return cuCtxGetCurrent(context); }
+CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
+  return context ? cuCtxGetCurrent(context) : CUDA_SUCCESS;
+}
 CUresult cuCtxGetDevice(CUdevice *device) { return cuDeviceGet(device, 0); }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   return device == 0 ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_DEVICE;
@@ -177,11 +184,13 @@ CUresult cuCtxDestroy_v2(CUcontext context) { return cuCtxSetCurrent(context); }
 CUresult cuCtxSynchronize(void) { return as_driver(cudaDeviceSynchronize()); }
 
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
   (void)context;
   *version = 3020;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetFlags(unsigned *flags) {
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
   *flags = 0;
   return CUDA_SUCCESS;
 }
@@ -196,6 +205,7 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 }
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
   *flags = 0;
   *active = 1;
   return CUDA_SUCCESS;
@@ -212,6 +222,7 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
+  if (!major || !minor) return CUDA_ERROR_INVALID_VALUE;
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   device_attribute(cudaDevAttrComputeCapabilityMajor, major);
   device_attribute(cudaDevAttrComputeCapabilityMinor, minor);
@@ -219,10 +230,12 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
 }
 
 CUresult cuGetErrorName(CUresult result, const char **name) {
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
   *name = cudaGetErrorName((cudaError_t)result);
   return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult result, const char **sentence) {
+  if (!sentence) return CUDA_ERROR_INVALID_VALUE;
   *sentence = cudaGetErrorString((cudaError_t)result);
   return CUDA_SUCCESS;
 }

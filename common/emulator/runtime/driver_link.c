@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/fatbin.h"
+#include "runtime/handles.h"
 #include "runtime/linked_texts.h"
 #include "runtime/runtime.h"
 
@@ -37,16 +38,17 @@ size_t linked_texts_read(const LinkedTexts *linked, ModuleText *texts, size_t mo
 }
 
 CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values, CUlinkState *state) {
-  if (!state) return CUDA_ERROR_INVALID_VALUE;
-  jit_clear_logs(count, options, values);
+  if (!state || !jit_clear_logs(count, options, values)) return CUDA_ERROR_INVALID_VALUE;
   *state = calloc(1, sizeof **state);
-  return *state ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  if (!*state) return CUDA_ERROR_OUT_OF_MEMORY;
+  handle_add(*state, HANDLE_LINK);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes,
                           const char *name, unsigned count, CUjit_option *options, void **values) {
   (void)name, (void)count, (void)options, (void)values;
-  if (!state || !data) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(state, HANDLE_LINK) || !data) return CUDA_ERROR_INVALID_VALUE;
   if (type == CU_JIT_INPUT_PTX) {
     state->made = append(state->made, data, strnlen(data, bytes));
     return CUDA_SUCCESS;
@@ -66,7 +68,7 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, si
 
 CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *path, unsigned count,
                           CUjit_option *options, void **values) {
-  if (!state || !path) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(state, HANDLE_LINK) || !path) return CUDA_ERROR_INVALID_VALUE;
   size_t bytes = 0;
   void *data = runtime_read_file(path, &bytes);
   if (!data) return CUDA_ERROR_FILE_NOT_FOUND;
@@ -76,13 +78,14 @@ CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char *pa
 }
 
 CUresult cuLinkComplete(CUlinkState state, void **made, size_t *bytes) {
-  if (!state || !state->made || !made) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(state, HANDLE_LINK) || !state->made || !made) return CUDA_ERROR_INVALID_VALUE;
   *made = state->made;
   if (bytes) *bytes = state->made->bytes;
   return CUDA_SUCCESS;
 }
 CUresult cuLinkDestroy(CUlinkState state) {
-  if (!state) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(state, HANDLE_LINK)) return CUDA_ERROR_INVALID_HANDLE;
+  handle_remove(state);
   free(state->made);
   free(state);
   return CUDA_SUCCESS;

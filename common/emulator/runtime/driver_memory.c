@@ -11,6 +11,7 @@ static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
 /* ---- Allocation ---- */
 
 static CUresult allocated(cudaError_t error, void *const *found, CUdeviceptr *address) {
+  if (error == cudaSuccess && !address) return CUDA_ERROR_INVALID_VALUE;
   if (error == cudaSuccess) *address = (CUdeviceptr)(uintptr_t)*found;
   return as_driver(error);
 }
@@ -21,15 +22,18 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 }
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
                             unsigned element_bytes) {
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
   (void)element_bytes;
   void *found = NULL;
   return allocated(cudaMallocPitch(&found, pitch, width, height), &found, address);
 }
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
   void *found = NULL;
   return allocated(cudaMallocManaged(&found, bytes, flags), &found, address);
 }
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
   void *found = NULL;
   return allocated(cudaMallocAsync(&found, bytes, stream), &found, address);
 }
@@ -49,6 +53,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t bytes, unsigned flags) {
 }
 CUresult cuMemHostUnregister(void *address) { return as_driver(cudaHostUnregister(address)); }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned flags) {
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
   void *found = NULL;
   return allocated(cudaHostGetDevicePointer(&found, host, flags), &found, address);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/fatbin.h"
+#include "runtime/handles.h"
 #include "runtime/linked_texts.h"
 #include "runtime/runtime.h"
 
@@ -22,6 +23,8 @@ static _Noreturn void refuse_machine_code(void) {
           "works under common/emulator/emulate too)\n");
   exit(1);
 }
+
+static bool image_known(const void *module) { return handle_is(module, HANDLE_IMAGE); }
 
 /* What cuLinkComplete has made. */
 static Image *load_linked_texts(const LinkedTexts *linked) {
@@ -80,7 +83,9 @@ void *runtime_read_file(const char *path, size_t *bytes) {
 }
 
 /* There is nothing to say: the logs are empty and took no time. */
-void jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
+bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
+  enum { MOST_OPTIONS = 64 }; /* there are fewer than that */
+  if (count > MOST_OPTIONS) return false;
   for (unsigned i = 0; options && values && i < count; i++) {
     CUjit_option size = options[i] == CU_JIT_INFO_LOG_BUFFER    ? CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
                         : options[i] == CU_JIT_ERROR_LOG_BUFFER ? CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
@@ -92,6 +97,7 @@ void jit_clear_logs(unsigned count, const CUjit_option *options, void **values) 
     if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES || options[i] == CU_JIT_WALL_TIME ||
         options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
       values[i] = NULL;
+  return true;
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
@@ -101,7 +107,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *data) {
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,
                             CUjit_option *options, void **values) {
-  jit_clear_logs(option_count, options, values);
+  if (!jit_clear_logs(option_count, options, values)) return CUDA_ERROR_INVALID_VALUE;
   return cuModuleLoadData(module, data);
 }
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
@@ -115,27 +121,30 @@ CUresult cuModuleLoad(CUmodule *module, const char *path) {
   return cuModuleLoadData(module, data);
 }
 CUresult cuModuleUnload(CUmodule module) {
-  return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
+  handle_remove(module); /* what was found in it stays */
+  return CUDA_SUCCESS;
 }
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
+  if (!mode) return CUDA_ERROR_INVALID_VALUE;
   *mode = CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-  if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!function || !image_known(module) || !name) return CUDA_ERROR_INVALID_VALUE;
   Kernel *kernel = runtime_kernel_named((Image *)module, name);
   if (!kernel) return CUDA_ERROR_NOT_FOUND;
   *function = (CUfunction)kernel;
   return CUDA_SUCCESS;
 }
 CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module) {
-  if (!count || !module) return CUDA_ERROR_INVALID_VALUE;
+  if (!count || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
   *count = module_entries(runtime_module((Image *)module), NULL, 0);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned most, CUmodule module) {
-  if (!functions || !module) return CUDA_ERROR_INVALID_VALUE;
+  if (!functions || !image_known(module)) return CUDA_ERROR_INVALID_VALUE;
   const char **names = calloc(most + 1u, sizeof *names);
   if (!names) return CUDA_ERROR_OUT_OF_MEMORY;
   unsigned count = module_entries(runtime_module((Image *)module), names, most);
@@ -148,7 +157,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
                               const char *name) {
   uint64_t found = 0;
   size_t size = 0;
-  if (!module || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!image_known(module) || !name) return CUDA_ERROR_INVALID_VALUE;
   if (!module_variable(runtime_module((Image *)module), name, &found, &size))
     return CUDA_ERROR_NOT_FOUND;
   if (address) *address = (CUdeviceptr)found;
@@ -183,6 +192,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned most, CUlibrary l
   return cuModuleEnumerateFunctions((CUfunction *)kernels, most, (CUmodule)library);
 }
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library) {
+  if (!module || !image_known(library)) return CUDA_ERROR_INVALID_VALUE;
   *module = (CUmodule)library;
   return CUDA_SUCCESS;
 }
@@ -285,6 +295,7 @@ CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, s
   return as_driver(cudaFuncGetParamInfo((const void *)function, index, offset, bytes));
 }
 CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function) {
+  if (!state) return CUDA_ERROR_INVALID_VALUE;
   (void)function;
   *state = CU_FUNCTION_LOADING_STATE_LOADED;
   return CUDA_SUCCESS;
@@ -294,6 +305,7 @@ CUresult cuFuncLoad(CUfunction function) {
 }
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
   *function = (CUfunction)kernel;
   return CUDA_SUCCESS;
 }
@@ -351,11 +363,13 @@ static cudaLaunchConfig_t as_runtime(const CUlaunchConfig *config) {
 }
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                       const CUlaunchConfig *config) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
   cudaLaunchConfig_t same = as_runtime(config);
   return as_driver(cudaOccupancyMaxActiveClusters(clusters, (const void *)function, &same));
 }
 CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
                                             const CUlaunchConfig *config) {
+  if (!config) return CUDA_ERROR_INVALID_VALUE;
   cudaLaunchConfig_t same = as_runtime(config);
   return as_driver(cudaOccupancyMaxPotentialClusterSize(size, (const void *)function, &same));
 }

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "runtime/cubin.h"
 #include "runtime/fatbin.h"
+#include "runtime/handles.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
 
@@ -42,7 +43,40 @@ cudaError_t runtime_synchronised(void) {
   return (cudaError_t)sticky;
 }
 
-cudaError_t runtime_known_fault(void) { return (cudaError_t)sticky; }
+/* ---- Where calls may be made ---- */
+static _Thread_local bool in_callback;
+static bool initialised, forked;
+
+static void before_fork(void) { pthread_mutex_lock(&runtime_lock); }
+static void after_fork(void) { pthread_mutex_unlock(&runtime_lock); }
+static void in_child(void) {
+  runtime_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  forked = initialised;
+  if (forked) device_output_drop(); /* the parent prints it */
+}
+__attribute__((constructor)) static void watch_forks(void) {
+  pthread_atfork(before_fork, after_fork, in_child);
+}
+
+cudaError_t runtime_permitted(void) {
+  if (forked) return cudaErrorInitializationError;
+  initialised = true;
+  return in_callback ? cudaErrorNotPermitted : cudaSuccess;
+}
+
+void runtime_call_back(void (*function)(void *), void *data) {
+  bool outer = in_callback;
+  in_callback = true;
+  function(data);
+  in_callback = outer;
+}
+
+cudaError_t runtime_sticky_error(void) { return (cudaError_t)sticky; }
+
+cudaError_t runtime_known_fault(void) {
+  cudaError_t error = runtime_permitted();
+  return error != cudaSuccess ? error : runtime_sticky_error();
+}
 
 /* ---- Images and kernels ---- */
 
@@ -54,6 +88,7 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx) {
   image->container = container;
   image->container_bytes = bytes;
   image->ptx = ptx;
+  handle_add(image, HANDLE_IMAGE);
   snprintf(image->name, sizeof image->name, "module %d of the program", ++count);
   image->next = images;
   images = image;
@@ -165,7 +200,7 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
 
 Kernel *runtime_find_kernel(const void *function_or_handle) {
   pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = kernels;
+  Kernel *kernel = function_or_handle ? kernels : NULL;
   while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
     kernel = kernel->next;
   pthread_mutex_unlock(&runtime_lock);
@@ -264,6 +299,7 @@ static cudaError_t find_symbol(const void *host_variable, uint64_t *address, siz
 }
 
 cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
+  if (!address) return runtime_answer(cudaErrorInvalidValue);
   uint64_t found = 0;
   size_t bytes;
   cudaError_t error = find_symbol(symbol, &found, &bytes);
@@ -271,6 +307,7 @@ cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
   return runtime_answer(error);
 }
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
+  if (!size) return runtime_answer(cudaErrorInvalidValue);
   uint64_t address;
   return runtime_answer(find_symbol(symbol, &address, size));
 }
@@ -411,11 +448,12 @@ cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, La
 
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
                            size_t packed_bytes, cudaStream_t stream) {
-  if (sticky != cudaSuccess) return runtime_known_fault();
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return error;
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   LaunchShape whole = shape;
-  cudaError_t error = runtime_check_launch(kernel, entry, &whole);
+  error = runtime_check_launch(kernel, entry, &whole);
   if (error != cudaSuccess) return error;
   if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
     return cudaErrorLaunchOutOfResources; /* the H200's answer to a buffer that is too long */
@@ -439,6 +477,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
   const FunctionTraits *traits = function_traits(entry);
   Launch *launch = calloc(1, sizeof *launch);
   if (!launch) return cudaErrorMemoryAllocation;
+  forget_unmapped_host_memory();
   *launch = (Launch){
       .kernel = entry,
       .grid = shape.grid,
@@ -513,6 +552,7 @@ static cudaError_t launch_function(const void *function, LaunchShape shape, void
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
+  if (!handle) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(host_function);
   if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
   *handle = (cudaKernel_t)kernel;
@@ -538,6 +578,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
 }
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
                                     LaunchShape *shape) {
+  if (!attributes && count) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < count; i++) {
     const cudaLaunchAttributeValue *value = &attributes[i].val;
     if (attributes[i].id == cudaLaunchAttributeCooperative)
@@ -564,6 +605,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 /* ---- What is known of a function ---- */
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+  if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
@@ -591,7 +633,8 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
 
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
                                  int value) {
-  if (sticky != cudaSuccess) return runtime_answer(runtime_known_fault());
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
@@ -638,6 +681,7 @@ cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *off
   return cudaSuccess;
 }
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+  if (!function) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(symbol);
   if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
   *function = (cudaFunction_t)kernel;
@@ -661,6 +705,7 @@ int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
+  if (!blocks) return runtime_answer(cudaErrorInvalidValue);
   (void)flags;
   Kernel *kernel = runtime_find_kernel(function);
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
@@ -681,6 +726,7 @@ static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *co
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return cudaErrorInvalidDeviceFunction;
   *ctas = 1;
+  if (!config->attrs && config->numAttrs) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < config->numAttrs; i++) {
     if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
     *ctas = (int)(config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
@@ -692,6 +738,7 @@ static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *co
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
                                            const cudaLaunchConfig_t *config) {
+  if (!clusters || !config) return runtime_answer(cudaErrorInvalidValue);
   int ctas, blocks;
   cudaError_t error = cluster_of(function, config, &ctas, &blocks);
   if (error == cudaSuccess) *clusters = CHIP_MULTIPROCESSORS * blocks / ctas;
@@ -699,6 +746,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
                                                  const cudaLaunchConfig_t *config) {
+  if (!size) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(function);
   if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
   *size = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;

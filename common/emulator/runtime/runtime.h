@@ -42,8 +42,15 @@ cudaError_t runtime_answer(cudaError_t error);
 cudaError_t runtime_synchronise(void);
 cudaError_t runtime_synchronised(void); /* the same, when the waiting has been done */
 bool runtime_has_fault(void);           /* of a kernel, told already or not */
-/* What a call that does not wait returns when a fault is already known: that fault. */
+/* What a call that does not wait returns when a fault is already known: that fault; or the reason
+ * why no call may be made here (runtime_permitted). */
 cudaError_t runtime_known_fault(void);
+cudaError_t runtime_sticky_error(void); /* that fault alone */
+/* May calls be made here? Not by a callback of a stream (cudaErrorNotPermitted), and not by a child
+ * whose parent has used the device before it forked (cudaErrorInitializationError). */
+cudaError_t runtime_permitted(void);
+/* Calls a function of the program in the place of the device. */
+void runtime_call_back(void (*function)(void *), void *data);
 
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
@@ -51,7 +58,7 @@ _Noreturn void runtime_refuse(const char *reason);
 /* The bytes of a file, with a zero behind them. NULL: it cannot be read. */
 void *runtime_read_file(const char *path, size_t *bytes);
 /* Answers the options of the driver's compiler and linker. */
-void jit_clear_logs(unsigned count, const CUjit_option *options, void **values);
+bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values);
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 /* Loads the image's module; on failure says why on stderr and ends the program (exit 1). */
@@ -126,6 +133,7 @@ typedef struct {
 } NodeList;
 void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
 void nodes_clear(NodeList *list);
+bool nodes_known(const cudaGraphNode_t *nodes, size_t count); /* all of them are nodes */
 cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
                           const Work *work); /* takes the work over; NULL: no memory */
 /* Is there a node that nothing depends on and that is not one of these? */
@@ -150,6 +158,7 @@ void streams_drop_all(void);
 cudaError_t stream_wait_allowed(void);
 cudaError_t stream_unsafe_allowed(void);
 bool stream_captures(cudaStream_t stream);
+bool stream_known(cudaStream_t stream); /* or one of the three that are always there */
 void event_record_now(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
@@ -157,9 +166,11 @@ void event_record_now(cudaEvent_t event);
 cudaError_t copy_without_arrays(const struct cudaMemcpy3DParms *copy,
                                 struct cudaMemcpy3DParms *plain);
 cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
-void copy_run(const struct cudaMemcpy3DParms *copy);
+cudaError_t copy_run(const struct cudaMemcpy3DParms *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);
 void fill_run(const struct cudaMemsetParams *fill);
+/* Before a kernel runs: memory that is registered may have been unmapped since. */
+void forget_unmapped_host_memory(void);
 
 /* device_attributes.c */
 bool device_attribute(int attribute, int *value);

@@ -10,10 +10,12 @@
 /* ---- The device ---- */
 
 cudaError_t cudaGetDeviceCount(int *count) {
+  if (!count) return runtime_answer(cudaErrorInvalidValue);
   *count = 1;
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
+  if (!device) return runtime_answer(cudaErrorInvalidValue);
   *device = 0;
   return cudaSuccess;
 }
@@ -29,6 +31,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+  if (!flags) return runtime_answer(cudaErrorInvalidValue);
   *flags = 0;
   return cudaSuccess;
 }
@@ -104,19 +107,26 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {
+  if (!version) return runtime_answer(cudaErrorInvalidValue);
   *version = 13000;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int *version) {
+  if (!version) return runtime_answer(cudaErrorInvalidValue);
   *version = 13000;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
+  if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+    return runtime_answer(cudaErrorUnsupportedLimit);
   if (limit == cudaLimitMallocHeapSize && value > device_heap_size() && !device_heap_resize(value))
     return runtime_answer(cudaErrorInvalidValue); /* it is in use */
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+  if (!value) return runtime_answer(cudaErrorInvalidValue);
+  if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+    return runtime_answer(cudaErrorUnsupportedLimit);
   *value = limit == cudaLimitStackSize        ? 1024
            : limit == cudaLimitPrintfFifoSize ? 8u << 20
            : limit == cudaLimitMallocHeapSize ? device_heap_size()
@@ -128,11 +138,12 @@ cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
-  *least = 0;
-  *greatest = -5;
+  if (least) *least = 0; /* NULL: not wanted */
+  if (greatest) *greatest = -5;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+  if (!can) return runtime_answer(cudaErrorInvalidValue);
   *can = 0;
   return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
@@ -149,6 +160,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
   return cudaSuccess;
 }
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *properties) {
+  if (!device) return runtime_answer(cudaErrorInvalidValue);
   (void)properties;
   *device = 0;
   return cudaSuccess;
@@ -158,6 +170,7 @@ cudaError_t cudaSetValidDevices(int *devices, int count) {
                                                                  : cudaErrorInvalidDevice);
 }
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config) {
+  if (!config) return runtime_answer(cudaErrorInvalidValue);
   *config = cudaFuncCachePreferNone;
   return cudaSuccess;
 }
@@ -189,6 +202,7 @@ cudaError_t cudaMemAdvise(const void *address, size_t bytes, enum cudaMemoryAdvi
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaFuncGetName(const char **name, const void *function) {
+  if (!name) return runtime_answer(cudaErrorInvalidValue);
   Kernel *kernel = runtime_find_kernel(function);
   if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
   *name = kernel->device_name;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "runtime/handles.h"
 #include "runtime/runtime.h"
 
 struct CUgraphNode_st {
@@ -30,6 +32,16 @@ static bool nodes_hold(const NodeList *list, cudaGraphNode_t node) {
     if (list->nodes[i] == node) return true;
   return false;
 }
+static bool graph_known(cudaGraph_t graph) { return handle_is(graph, HANDLE_GRAPH); }
+static bool node_known(cudaGraphNode_t node) { return handle_is(node, HANDLE_NODE); }
+static bool exec_known(cudaGraphExec_t exec) { return handle_is(exec, HANDLE_EXEC); }
+static bool object_known(cudaUserObject_t object) { return handle_is(object, HANDLE_USER_OBJECT); }
+bool nodes_known(const cudaGraphNode_t *nodes, size_t count) {
+  bool known = nodes || count == 0;
+  for (size_t i = 0; known && i < count; i++) known = node_known(nodes[i]);
+  return known;
+}
+
 static void append(NodeList *list, cudaGraphNode_t node) {
   if (list->count == list->capacity) {
     list->capacity = list->capacity ? list->capacity * 2 : 4;
@@ -72,36 +84,46 @@ cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostF
   *object = calloc(1, sizeof **object);
   if (!*object) return runtime_answer(cudaErrorMemoryAllocation);
   **object = (struct CUuserObject_st){data, destroy, references};
+  handle_add(*object, HANDLE_USER_OBJECT);
   return cudaSuccess;
 }
 cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
-  if (!object || !count) return runtime_answer(cudaErrorInvalidValue);
+  if (!object_known(object) || !count) return runtime_answer(cudaErrorInvalidValue);
   object->references += count;
   return cudaSuccess;
 }
 cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
-  if (!object || !count || count > object->references) return runtime_answer(cudaErrorInvalidValue);
+  if (!object_known(object) || !count || count > object->references)
+    return runtime_answer(cudaErrorInvalidValue);
   object->references -= count;
   if (object->references) return cudaSuccess;
   object->destroy(object->data);
+  handle_remove(object);
   free(object);
   return cudaSuccess;
 }
 /* ---- Graphs ---- */
 
+static cudaGraph_t new_graph(void) {
+  cudaGraph_t graph = calloc(1, sizeof *graph);
+  if (graph) handle_add(graph, HANDLE_GRAPH);
+  return graph;
+}
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
   if (!graph || flags) return runtime_answer(cudaErrorInvalidValue);
-  *graph = calloc(1, sizeof **graph);
+  *graph = new_graph();
   return runtime_answer(*graph ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 static void free_node(cudaGraphNode_t node) {
+  handle_remove(node);
   work_free(&node->work);
   free(node->dependencies.nodes);
   free(node);
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  if (!graph) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
+  handle_remove(graph);
   for (size_t i = 0; i < graph->nodes.count; i++) free_node(graph->nodes.nodes[i]);
   for (size_t i = 0; i < graph->object_count; i++) cudaUserObjectRelease(graph->objects[i], 1);
   free(graph->objects);
@@ -110,7 +132,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
-  if (!node) return runtime_answer(cudaErrorInvalidValue);
+  if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
   NodeList *all = &node->graph->nodes;
   nodes_remove(all, node);
   for (size_t i = 0; i < all->count; i++) nodes_remove(&all->nodes[i]->dependencies, node);
@@ -120,7 +142,8 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
 
 cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
                                       unsigned flags) {
-  if (!graph || !object || !count) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph) || !object_known(object) || !count)
+    return runtime_answer(cudaErrorInvalidValue);
   size_t total = graph->object_count + count;
   cudaUserObject_t *objects = realloc(graph->objects, total * sizeof *objects);
   if (!objects) return runtime_answer(cudaErrorMemoryAllocation);
@@ -129,7 +152,8 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
   return flags & cudaGraphUserObjectMove ? cudaSuccess : cudaUserObjectRetain(object, count);
 }
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
-  if (!graph || !object || !count) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph) || !object_known(object) || !count)
+    return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = graph->object_count; count && i-- > 0;) {
     if (graph->objects[i] != object) continue;
     graph->objects[i] = graph->objects[--graph->object_count];
@@ -143,6 +167,7 @@ cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies
                           const Work *work) {
   cudaGraphNode_t node = calloc(1, sizeof *node);
   if (!node) return NULL;
+  handle_add(node, HANDLE_NODE);
   node->graph = graph;
   node->work = *work;
   for (size_t i = 0; i < count; i++) nodes_add(&node->dependencies, dependencies[i]);
@@ -170,7 +195,7 @@ static cudaGraphNode_t find_copy(cudaGraph_t graph, cudaGraphNode_t original) {
 /* Copies nodes behind their dependencies. NULL: they depend on each other in a circle, or there is
  * no memory. */
 cudaGraph_t graph_clone(cudaGraph_t graph) {
-  cudaGraph_t clone = calloc(1, sizeof *clone);
+  cudaGraph_t clone = new_graph();
   if (!clone) return NULL;
   for (bool progress = true; progress && clone->nodes.count < graph->nodes.count;) {
     progress = false;
@@ -213,13 +238,14 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
-  if (!clone || !graph) return runtime_answer(cudaErrorInvalidValue);
+  if (!clone || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
   *clone = graph_clone(graph);
   return runtime_answer(*clone ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *copy, cudaGraphNode_t original,
                                      cudaGraph_t clone) {
-  if (!copy || !original || !clone) return runtime_answer(cudaErrorInvalidValue);
+  if (!copy || !node_known(original) || !graph_known(clone))
+    return runtime_answer(cudaErrorInvalidValue);
   *copy = find_copy(clone, original);
   return runtime_answer(*copy ? cudaSuccess : cudaErrorInvalidValue);
 }
@@ -227,10 +253,11 @@ cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *copy, cudaGraphNode_t orig
 /* ---- Questions ---- */
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-  return graph ? give_nodes(&graph->nodes, nodes, count) : runtime_answer(cudaErrorInvalidValue);
+  return graph_known(graph) ? give_nodes(&graph->nodes, nodes, count)
+                            : runtime_answer(cudaErrorInvalidValue);
 }
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-  if (!graph) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
   NodeList roots = {0};
   for (size_t i = 0; i < graph->nodes.count; i++)
     if (graph->nodes.nodes[i]->dependencies.count == 0) append(&roots, graph->nodes.nodes[i]);
@@ -240,7 +267,7 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, siz
 }
 cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
                               cudaGraphEdgeData *edges, size_t *count) {
-  if (!graph || !count || !from != !to) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph) || !count || !from != !to) return runtime_answer(cudaErrorInvalidValue);
   size_t found = 0;
   for (size_t i = 0; i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
@@ -255,20 +282,20 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
   return cudaSuccess;
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
-  if (!node || !type) return runtime_answer(cudaErrorInvalidValue);
+  if (!node_known(node) || !type) return runtime_answer(cudaErrorInvalidValue);
   *type = node->work.type;
   return cudaSuccess;
 }
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
                                          cudaGraphEdgeData *edges, size_t *count) {
-  if (!node) return runtime_answer(cudaErrorInvalidValue);
-  if (edges && count) memset(edges, 0, *count * sizeof *edges);
+  if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
+  if (edges && nodes && count) memset(edges, 0, *count * sizeof *edges);
   return give_nodes(&node->dependencies, nodes, count);
 }
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *nodes,
                                            cudaGraphEdgeData *edges, size_t *count) {
-  if (!node) return runtime_answer(cudaErrorInvalidValue);
-  if (edges && count) memset(edges, 0, *count * sizeof *edges);
+  if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
+  if (edges && nodes && count) memset(edges, 0, *count * sizeof *edges);
   NodeList dependents = {0};
   const NodeList *all = &node->graph->nodes;
   for (size_t i = 0; i < all->count; i++)
@@ -282,7 +309,8 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *f
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                      size_t count) {
   (void)edges;
-  if (!graph || (count && (!from || !to))) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph) || !nodes_known(from, count) || !nodes_known(to, count))
+    return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; i < count; i++)
     if (from[i] == to[i] || nodes_hold(&to[i]->dependencies, from[i]))
       return runtime_answer(cudaErrorInvalidValue);
@@ -293,7 +321,8 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
                                         const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                         size_t count) {
   (void)edges;
-  if (!graph || (count && (!from || !to))) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph_known(graph) || !nodes_known(from, count) || !nodes_known(to, count))
+    return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; i < count; i++) {
     if (!nodes_hold(&to[i]->dependencies, from[i])) return runtime_answer(cudaErrorInvalidValue);
     nodes_remove(&to[i]->dependencies, from[i]);
@@ -306,6 +335,7 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttribut
                                            void *value) {
   (void)attribute;
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!value) return runtime_answer(cudaErrorInvalidValue);
   memset(value, 0, sizeof(uint64_t));
   return cudaSuccess;
 }
@@ -318,7 +348,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
   (void)flags;
   static const char *const TYPES[] = {"kernel", "memcpy", "memset", "host",
                                       "graph",  "empty",  "wait",   "record"};
-  FILE *file = graph && path ? fopen(path, "w") : NULL;
+  FILE *file = graph_known(graph) && path ? fopen(path, "w") : NULL;
   if (!file) return runtime_answer(cudaErrorInvalidValue);
   const NodeList *all = &graph->nodes;
   fprintf(file, "digraph graph_ {\n");
@@ -362,8 +392,16 @@ static cudaError_t work_of_kernel(const struct cudaKernelNodeParams *params, Wor
 }
 
 static cudaError_t work_of_child(cudaGraph_t child, Work *work) {
-  *work = (Work){.type = cudaGraphNodeTypeGraph, .child = child ? graph_clone(child) : NULL};
+  *work = (Work){.type = cudaGraphNodeTypeGraph,
+                 .child = graph_known(child) ? graph_clone(child) : NULL};
   return work->child ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/* The address is the same at every launch; the memory is there from the node on. */
+static cudaError_t allocate_for_graph(struct cudaMemAllocNodeParams *params) {
+  cudaError_t error = cudaMalloc(&params->dptr, params->bytesize);
+  if (error == cudaSuccess) memory_give_to_graph((uint64_t)(uintptr_t)params->dptr);
+  return error;
 }
 
 static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) {
@@ -396,7 +434,7 @@ static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) 
       return cudaSuccess;
     case cudaGraphNodeTypeMemAlloc:
       memcpy(&work->allocation, &params->alloc, sizeof work->allocation);
-      return cudaMalloc(&work->allocation.dptr, work->allocation.bytesize);
+      return allocate_for_graph(&work->allocation);
     case cudaGraphNodeTypeMemFree:
       work->freed = params->free.dptr;
       return cudaSuccess;
@@ -408,7 +446,7 @@ static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) 
 static cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph,
                             const cudaGraphNode_t *dependencies, size_t count, Work *work,
                             cudaError_t error) {
-  if (error == cudaSuccess && (!node || !graph || (count && !dependencies)))
+  if (error == cudaSuccess && (!node || !graph_known(graph) || !nodes_known(dependencies, count)))
     error = cudaErrorInvalidValue;
   if (error == cudaSuccess) error = work_check(work);
   if (error != cudaSuccess) return runtime_answer(error);
@@ -506,7 +544,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                      const cudaGraphNode_t *dependencies, size_t count,
                                      struct cudaMemAllocNodeParams *params) {
   if (!params) return runtime_answer(cudaErrorInvalidValue);
-  cudaError_t error = cudaMalloc(&params->dptr, params->bytesize);
+  cudaError_t error = allocate_for_graph(params);
   Work work = {.type = cudaGraphNodeTypeMemAlloc, .allocation = *params};
   return add_work(node, graph, dependencies, count, &work, error);
 }
@@ -520,7 +558,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
 /* ---- What nodes hold ---- */
 
 static bool is_type(cudaGraphNode_t node, enum cudaGraphNodeType type, const void *params) {
-  return node && params && node->work.type == type;
+  return node_known(node) && params && node->work.type == type;
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
@@ -578,7 +616,7 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 
 /* A launch keeps what attributes have said: new parameters do not undo it. */
 static cudaError_t replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
-  if (error == cudaSuccess && (!node || node->work.type != work->type))
+  if (error == cudaSuccess && (!node_known(node) || node->work.type != work->type))
     error = cudaErrorInvalidValue;
   if (error == cudaSuccess) error = work_check(work);
   if (error != cudaSuccess) return runtime_answer(error);
@@ -656,7 +694,7 @@ cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                  unsigned long long flags) {
-  if (!exec || !graph) return runtime_answer(cudaErrorInvalidValue);
+  if (!exec || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
   *exec = calloc(1, sizeof **exec);
@@ -667,6 +705,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
     return runtime_answer(cudaErrorInvalidValue); /* a circle */
   }
   **exec = (struct CUgraphExec_st){copy, flags};
+  handle_add(*exec, HANDLE_EXEC);
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
@@ -683,22 +722,23 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t gr
   return error;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  if (!exec) return runtime_answer(cudaErrorInvalidValue);
+  if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
+  handle_remove(exec);
   cudaGraphDestroy(exec->graph);
   free(exec);
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long *flags) {
-  if (!exec || !flags) return runtime_answer(cudaErrorInvalidValue);
+  if (!exec_known(exec) || !flags) return runtime_answer(cudaErrorInvalidValue);
   *flags = exec->flags;
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
-  (void)stream;
-  return runtime_answer(exec ? runtime_known_fault() : cudaErrorInvalidValue);
+  return runtime_answer(exec_known(exec) && stream_known(stream) ? runtime_known_fault()
+                                                                 : cudaErrorInvalidValue);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  if (!exec) return runtime_answer(cudaErrorInvalidValue);
+  if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
   Work work;
   cudaError_t error = work_of_child(exec->graph, &work);
   if (error == cudaSuccess) error = stream_submit(stream, &work);
@@ -706,7 +746,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 }
 
 static cudaGraphNode_t node_of(cudaGraphExec_t exec, cudaGraphNode_t node) {
-  return exec && node ? find_copy(exec->graph, node) : NULL;
+  return exec_known(exec) && node_known(node) ? find_copy(exec->graph, node) : NULL;
 }
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
   cudaGraphNode_t own = node_of(exec, node);
@@ -769,7 +809,8 @@ static bool same_form(cudaGraph_t a, cudaGraph_t b) {
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo *result) {
-  if (!exec || !graph || !result) return runtime_answer(cudaErrorInvalidValue);
+  if (!exec_known(exec) || !graph_known(graph) || !result)
+    return runtime_answer(cudaErrorInvalidValue);
   memset(result, 0, sizeof *result);
   cudaGraph_t copy = graph_clone(graph);
   if (!copy || !same_form(exec->graph, copy)) {

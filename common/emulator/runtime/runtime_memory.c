@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/handles.h"
+#include "runtime/host_memory.h"
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
 
 /* Blocks of the kernels' malloc are for kernels alone. */
 static bool within_device(const void *address, size_t bytes) {
-  const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
+  const Allocation *allocation = memory_find_planned((uint64_t)(uintptr_t)address);
   return allocation && allocation->kind != MEMORY_OF_HEAP &&
          bytes <= allocation->end - (uint64_t)(uintptr_t)address;
 }
@@ -47,13 +49,21 @@ cudaError_t cudaFree(void *address) {
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
 }
 cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
-  *pitch = (width + 511) & ~(size_t)511;
-  return cudaMalloc(address, *pitch * height);
+  size_t row, bytes;
+  if (!address || !pitch) return runtime_answer(cudaErrorInvalidValue);
+  if (__builtin_add_overflow(width, (size_t)511, &row) ||
+      __builtin_mul_overflow(row & ~(size_t)511, height, &bytes))
+    return runtime_answer(cudaErrorMemoryAllocation);
+  *pitch = row & ~(size_t)511;
+  return cudaMalloc(address, bytes);
 }
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
+  size_t rows;
+  if (!pitched) return runtime_answer(cudaErrorInvalidValue);
   *pitched = (struct cudaPitchedPtr){NULL, 0, extent.width, extent.height};
-  return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width,
-                         extent.height * extent.depth);
+  if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
+    return runtime_answer(cudaErrorMemoryAllocation);
+  return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width, rows);
 }
 
 /* ---- Memory pools: every allocation is one of its own, so a pool is a name ---- */
@@ -61,8 +71,10 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent exten
 /* While a stream is captured the allocation belongs to the graph, and lives as long as the program:
  * each launch of the graph finds it at the same address. */
 cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = allocate(address, bytes);
   if (error != cudaSuccess || !stream_captures(stream)) return error;
+  memory_give_to_graph((uint64_t)(uintptr_t)*address);
   Work work = {.type = cudaGraphNodeTypeMemAlloc,
                .allocation = {.bytesize = bytes, .dptr = *address}};
   return runtime_answer(stream_submit(stream, &work));
@@ -72,17 +84,12 @@ static void release_later(void *address) {
 }
 cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
   if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
   cudaError_t error = runtime_known_fault();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
 }
-cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
-                                    cudaStream_t stream) {
-  if (!pool) return runtime_answer(cudaErrorInvalidValue);
-  return cudaMallocAsync(address, bytes, stream);
-}
-
 enum { POOL_ATTRIBUTES = 16 };
 struct CUmemPoolHandle_st {
   uint64_t attributes[POOL_ATTRIBUTES];
@@ -93,33 +100,47 @@ static struct CUmemPoolHandle_st default_pool = {
                    [cudaMemPoolReuseAllowInternalDependencies] = 1}};
 static cudaMemPool_t current_pool = &default_pool;
 
+static bool pool_known(cudaMemPool_t pool) {
+  return pool == &default_pool || handle_is(pool, HANDLE_POOL);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **address, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
+  return cudaMallocAsync(address, bytes, stream);
+}
+
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
   if (!pool || !properties) return runtime_answer(cudaErrorInvalidValue);
   *pool = malloc(sizeof **pool);
   if (!*pool) return runtime_answer(cudaErrorMemoryAllocation);
   **pool = default_pool;
   (*pool)->attributes[cudaMemPoolAttrReleaseThreshold] = 0;
+  handle_add(*pool, HANDLE_POOL);
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  if (!pool || pool == &default_pool) return runtime_answer(cudaErrorInvalidValue);
+  if (!handle_is(pool, HANDLE_POOL)) return runtime_answer(cudaErrorInvalidValue);
+  handle_remove(pool);
   if (current_pool == pool) current_pool = &default_pool;
   free(pool);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!pool) return runtime_answer(cudaErrorInvalidValue);
   *pool = &default_pool;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
+  if (!pool) return runtime_answer(cudaErrorInvalidValue);
   *pool = current_pool;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
-  if (!pool) return runtime_answer(cudaErrorInvalidValue);
+  if (!pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
   current_pool = pool;
   return cudaSuccess;
 }
@@ -128,7 +149,7 @@ static bool is_wide(enum cudaMemPoolAttr attribute) {
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
                                     void *value) {
-  if (!pool || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
+  if (!pool_known(pool) || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
     return runtime_answer(cudaErrorInvalidValue);
   uint64_t number = 0;
   memcpy(&number, value, is_wide(attribute) ? sizeof(uint64_t) : sizeof(int));
@@ -137,7 +158,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
                                     void *value) {
-  if (!pool || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
+  if (!pool_known(pool) || !value || (unsigned)attribute >= POOL_ATTRIBUTES)
     return runtime_answer(cudaErrorInvalidValue);
   uint64_t number = pool->attributes[attribute];
   memcpy(value, &number, is_wide(attribute) ? sizeof(uint64_t) : sizeof(int));
@@ -145,17 +166,17 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr att
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
   (void)bytes;
-  return runtime_answer(pool ? cudaSuccess : cudaErrorInvalidValue);
+  return runtime_answer(pool_known(pool) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access,
                                  size_t count) {
   (void)access, (void)count;
-  return runtime_answer(pool ? cudaSuccess : cudaErrorInvalidValue);
+  return runtime_answer(pool_known(pool) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
                                  struct cudaMemLocation *location) {
   (void)location;
-  if (!flags || !pool) return runtime_answer(cudaErrorInvalidValue);
+  if (!flags || !pool_known(pool)) return runtime_answer(cudaErrorInvalidValue);
   *flags = cudaMemAccessFlagsProtReadWrite;
   return cudaSuccess;
 }
@@ -189,18 +210,20 @@ cudaError_t cudaFreeHost(void *address) {
 cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
   (void)flags;
   if (within_device(address, 1)) return runtime_answer(cudaErrorHostMemoryAlreadyRegistered);
-  if (!address || !memory_register(address, bytes, false))
+  HostAccess access = address && bytes ? host_access(address, bytes) : HOST_UNMAPPED;
+  if (access == HOST_UNMAPPED || !memory_register(address, bytes, access == HOST_READABLE))
     return runtime_answer(cudaErrorInvalidValue);
   memory_set_kind((uint64_t)(uintptr_t)address, MEMORY_OF_HOST);
   return cudaSuccess;
 }
+void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
   return runtime_answer(memory_unregister(address) ? cudaSuccess
                                                    : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
   (void)flags;
-  if (!within_device(host, 1)) return runtime_answer(cudaErrorInvalidValue);
+  if (!device || !within_device(host, 1)) return runtime_answer(cudaErrorInvalidValue);
   *device = host;
   return cudaSuccess;
 }
@@ -218,12 +241,14 @@ cudaError_t cudaMallocManaged(void **address, size_t bytes, unsigned flags) {
 }
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   size_t used = memory_in_use();
+  if (!free_bytes || !total_bytes) return runtime_answer(cudaErrorInvalidValue);
   *total_bytes = TOTAL_BYTES;
   *free_bytes = used < TOTAL_BYTES ? TOTAL_BYTES - used : 0;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
                                      const void *address) {
+  if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   memset(attributes, 0, sizeof *attributes);
   const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
   static const enum cudaMemoryType TYPES[] = {[MEMORY_OF_DEVICE] = cudaMemoryTypeDevice,
@@ -263,6 +288,19 @@ static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t
   return (char *)base->ptr + ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
 }
 
+/* From the first byte of the rows to the last: 0 when that is more than there are addresses. */
+static size_t span_of(const struct cudaPitchedPtr *base, struct cudaPos at,
+                      struct cudaExtent extent) {
+  size_t slice, rows, span;
+  bool too_far = __builtin_mul_overflow(at.z + extent.depth - 1, base->ysize, &slice) ||
+                 __builtin_add_overflow(slice, at.y + extent.height - 1, &rows) ||
+                 __builtin_mul_overflow(rows, base->pitch, &span) ||
+                 __builtin_add_overflow(span, at.x + extent.width, &span);
+  if (too_far || span > (size_t)1 << 47) return 0;
+  return (size_t)(row_at(base, at, extent.depth - 1, extent.height - 1) - row_at(base, at, 0, 0)) +
+         extent.width;
+}
+
 cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
   struct cudaMemcpy3DParms plain, *copy = &plain;
   cudaError_t refusal = copy_without_arrays(given, copy);
@@ -272,31 +310,61 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
   bool rows = extent.height > 1 || extent.depth > 1;
   if (rows && (extent.width > copy->dstPtr.pitch || extent.width > copy->srcPtr.pitch))
     return cudaErrorInvalidPitchValue;
-  for (size_t slice = 0; slice < extent.depth; slice++)
-    for (size_t row = 0; row < extent.height; row++) {
-      cudaError_t error =
-          check_copy(row_at(&copy->dstPtr, copy->dstPos, slice, row),
-                     row_at(&copy->srcPtr, copy->srcPos, slice, row), extent.width, copy->kind);
-      if (error != cudaSuccess) return error;
-    }
-  return cudaSuccess;
+  size_t to_span = span_of(&copy->dstPtr, copy->dstPos, extent);
+  size_t from_span = span_of(&copy->srcPtr, copy->srcPos, extent);
+  if (!copy->dstPtr.ptr || !copy->srcPtr.ptr || !to_span || !from_span)
+    return cudaErrorInvalidValue;
+  const char *to = row_at(&copy->dstPtr, copy->dstPos, 0, 0);
+  const char *from = row_at(&copy->srcPtr, copy->srcPos, 0, 0);
+  cudaError_t error = check_copy(to, from, to_span, copy->kind);
+  return error != cudaSuccess ? error : check_copy(to, from, from_span, copy->kind);
 }
-void copy_run(const struct cudaMemcpy3DParms *given) {
+
+/* One row, or rows without gaps. */
+static bool copy_bytes(void *to, const void *from, size_t bytes) {
+  if (!within_device(to, bytes) || !within_device(from, bytes)) return host_copy(to, from, bytes);
+  memmove(to, from, bytes);
+  return true;
+}
+
+/* Before much is copied, all of it is looked at: a size that is wrong by far shall spoil nothing. */
+static bool worth_a_start(const struct cudaPitchedPtr *base, struct cudaPos at,
+                          struct cudaExtent extent, bool written) {
+  enum { MUCH = 1 << 20 };
+  size_t span = span_of(base, at, extent);
+  const char *first = row_at(base, at, 0, 0);
+  if (span < MUCH || within_device(first, span)) return true;
+  return host_access(first, span) >= (written ? HOST_WRITABLE : HOST_READABLE) ||
+         host_refuse(first, span, written);
+}
+
+cudaError_t copy_run(const struct cudaMemcpy3DParms *given) {
   struct cudaMemcpy3DParms plain, *copy = &plain;
-  if (copy_without_arrays(given, copy) != cudaSuccess) return; /* the array has been freed since */
+  if (copy_without_arrays(given, copy) != cudaSuccess)
+    return cudaErrorInvalidValue; /* the array has been freed since */
+  if (!copy->extent.width || !copy->extent.height || !copy->extent.depth) return cudaSuccess;
+  if (!worth_a_start(&copy->dstPtr, copy->dstPos, copy->extent, true) ||
+      !worth_a_start(&copy->srcPtr, copy->srcPos, copy->extent, false))
+    return cudaErrorInvalidValue;
   for (size_t slice = 0; slice < copy->extent.depth; slice++)
     for (size_t row = 0; copy->extent.width && row < copy->extent.height; row++)
-      memmove(row_at(&copy->dstPtr, copy->dstPos, slice, row),
-              row_at(&copy->srcPtr, copy->srcPos, slice, row), copy->extent.width);
+      if (!copy_bytes(row_at(&copy->dstPtr, copy->dstPos, slice, row),
+                      row_at(&copy->srcPtr, copy->srcPos, slice, row), copy->extent.width))
+        return cudaErrorInvalidValue;
+  return cudaSuccess;
 }
 
 cudaError_t fill_check(const struct cudaMemsetParams *fill) {
   unsigned bytes = fill->elementSize;
+  size_t row, span;
   if (bytes != 1 && bytes != 2 && bytes != 4) return cudaErrorInvalidValue;
-  for (size_t row = 0; fill->width && row < fill->height; row++)
-    if (!within_device((char *)fill->dst + row * fill->pitch, fill->width * bytes))
-      return cudaErrorInvalidValue;
-  return cudaSuccess;
+  if (!fill->width || !fill->height) return cudaSuccess;
+  bool too_far = __builtin_mul_overflow(fill->width, (size_t)bytes, &row) ||
+                 __builtin_mul_overflow(fill->height - 1, fill->pitch, &span) ||
+                 __builtin_add_overflow(span, row, &span);
+  return too_far || !within_device(fill->dst, span) || (fill->height > 1 && fill->pitch < row)
+             ? cudaErrorInvalidValue
+             : cudaSuccess;
 }
 void fill_run(const struct cudaMemsetParams *fill) {
   unsigned bytes = fill->elementSize;
@@ -380,7 +448,8 @@ cudaError_t cudaMemset(void *address, int value, size_t bytes) {
 }
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
                               cudaStream_t stream) {
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = runtime_known_fault();
+  if (!extent.width || !extent.height) return runtime_answer(error);
   for (size_t slice = 0; error == cudaSuccess && slice < extent.depth; slice++)
     error = cudaMemset2DAsync((char *)to.ptr + slice * to.pitch * to.ysize, to.pitch, value,
                               extent.width, extent.height, stream);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/handles.h"
 #include "runtime/runtime.h"
 
 typedef struct Capture {
@@ -60,6 +61,11 @@ static cudaStream_t resolve(cudaStream_t stream) {
   return stream == cudaStreamPerThread ? &per_thread : stream;
 }
 
+bool stream_known(cudaStream_t stream) {
+  return resolve(stream) != stream || stream == &legacy || stream == &per_thread ||
+         handle_is(stream, HANDLE_STREAM);
+}
+
 static void enlist(cudaStream_t stream) {
   for (cudaStream_t each = streams; each; each = each->next)
     if (each == stream) return;
@@ -96,7 +102,7 @@ static cudaError_t legacy_allowed(void) {
 }
 
 cudaError_t stream_wait_allowed(void) {
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = runtime_permitted();
   for (Capture *capture = captures; capture; capture = capture->next) {
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
@@ -105,7 +111,8 @@ cudaError_t stream_wait_allowed(void) {
 }
 
 cudaError_t stream_unsafe_allowed(void) {
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = runtime_permitted();
+  if (error != cudaSuccess) return error;
   if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   for (Capture *capture = captures; capture; capture = capture->next) {
     bool own = pthread_equal(capture->thread, pthread_self());
@@ -119,7 +126,9 @@ cudaError_t stream_unsafe_allowed(void) {
   return error;
 }
 
-bool stream_captures(cudaStream_t stream) { return resolve(stream)->capture != NULL; }
+bool stream_captures(cudaStream_t stream) {
+  return stream_known(stream) && resolve(stream)->capture != NULL;
+}
 
 /* ---- Work that waits ---- */
 
@@ -176,7 +185,7 @@ static bool advance(cudaStream_t stream) {
                          first->work.launch.parameters, &first->launch);
       if (first->launch) return true;
     } else {
-      work_run(&first->work);
+      work_run(&first->work); /* who gave it has been answered already */
     }
     dequeue(stream);
   }
@@ -240,7 +249,9 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
 }
 void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
 void streams_drain_all(void) { drain(NULL, NULL); }
-bool stream_is_busy(cudaStream_t stream) { return !is_done(resolve(stream)); }
+bool stream_is_busy(cudaStream_t stream) {
+  return stream_known(stream) && !is_done(resolve(stream));
+}
 
 cudaError_t stream_run(cudaStream_t stream, Work *work) {
   static unsigned long long works;
@@ -266,9 +277,11 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
 
 cudaError_t stream_submit(cudaStream_t stream, Work *work) {
   pthread_mutex_lock(&runtime_lock);
-  stream = resolve(stream);
+  bool known = stream_known(stream);
+  stream = known ? resolve(stream) : &legacy;
   Capture *capture = stream->capture;
   cudaError_t error = runtime_known_fault();
+  if (error == cudaSuccess && !known) error = cudaErrorInvalidResourceHandle;
   if (error == cudaSuccess && stream == &legacy) error = legacy_allowed();
   if (error == cudaSuccess && capture && capture->invalid)
     error = cudaErrorStreamCaptureInvalidated;
@@ -299,6 +312,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
   pthread_mutex_lock(&runtime_lock);
   **stream = (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + stream_count++};
+  handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
   pthread_mutex_unlock(&runtime_lock);
   return cudaSuccess;
@@ -308,7 +322,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
 }
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (resolve(stream) != stream) return runtime_answer(cudaErrorInvalidResourceHandle);
+  cudaError_t permitted = runtime_permitted();
+  if (permitted != cudaSuccess) return runtime_answer(permitted);
+  if (!handle_is(stream, HANDLE_STREAM)) return runtime_answer(cudaErrorInvalidResourceHandle);
   stream_drain(stream);
   pthread_mutex_lock(&runtime_lock);
   drop_queue(stream);
@@ -318,6 +334,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     end_capture(stream, &none);
   }
   unlist(stream);
+  handle_remove(stream);
   nodes_clear(&stream->last);
   free(stream->last.nodes);
   free(stream);
@@ -327,6 +344,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 /* May a call ask for the state of this stream? */
 static cudaError_t ask(cudaStream_t stream) {
+  cudaError_t permitted = runtime_permitted();
+  if (permitted != cudaSuccess) return permitted;
+  if (!stream_known(stream)) return cudaErrorInvalidResourceHandle;
+  stream = resolve(stream);
   if (stream->capture) {
     stream->capture->invalid = true;
     return cudaErrorStreamCaptureUnsupported;
@@ -334,13 +355,13 @@ static cudaError_t ask(cudaStream_t stream) {
   return stream == &legacy ? legacy_allowed() : cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  cudaError_t error = ask(resolve(stream));
+  cudaError_t error = ask(stream);
   if (error != cudaSuccess) return runtime_answer(error);
   stream_drain(stream);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  cudaError_t error = ask(resolve(stream));
+  cudaError_t error = ask(stream);
   if (error != cudaSuccess) return runtime_answer(error);
   pthread_mutex_lock(&runtime_lock);
   if (stream_is_busy(stream)) advance_all();
@@ -350,18 +371,26 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!flags) return runtime_answer(cudaErrorInvalidValue);
   *flags = resolve(stream)->flags;
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!priority) return runtime_answer(cudaErrorInvalidValue);
   *priority = resolve(stream)->priority;
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!id) return runtime_answer(cudaErrorInvalidValue);
   *id = resolve(stream)->id;
   return cudaSuccess;
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!device) return runtime_answer(cudaErrorInvalidValue);
   (void)stream;
   *device = 0;
   return cudaSuccess;
@@ -369,21 +398,27 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
 /* Attributes are advice: cache windows, priorities, how streams synchronise. */
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    const cudaLaunchAttributeValue *value) {
-  (void)stream, (void)attribute, (void)value;
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  (void)attribute, (void)value;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    cudaLaunchAttributeValue *value) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!value) return runtime_answer(cudaErrorInvalidValue);
   memset(value, 0, sizeof *value);
   if (attribute == cudaLaunchAttributePriority) value->priority = resolve(stream)->priority;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  if (!stream_known(to) || !stream_known(from))
+    return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)to, (void)from;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *address, size_t bytes,
                                      unsigned flags) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)stream, (void)address, (void)bytes, (void)flags;
   return runtime_answer(runtime_known_fault());
 }
@@ -400,11 +435,12 @@ typedef struct {
 } Callback;
 static void call_back(void *argument) {
   Callback *callback = argument;
-  callback->function(callback->stream, runtime_known_fault(), callback->data);
+  callback->function(callback->stream, runtime_sticky_error(), callback->data);
   free(callback);
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
                                   unsigned flags) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!function || flags) return runtime_answer(cudaErrorInvalidValue);
   if (stream_captures(stream)) {
     resolve(stream)->capture->invalid = true;
@@ -424,13 +460,17 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   if (!event) return runtime_answer(cudaErrorInvalidValue);
   *event = calloc(1, sizeof **event);
   if (!*event) return runtime_answer(cudaErrorMemoryAllocation);
+  handle_add(*event, HANDLE_EVENT);
   (*event)->timed = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  cudaError_t permitted = runtime_permitted();
+  if (permitted != cudaSuccess) return runtime_answer(permitted);
   if (event->waiting) drain(NULL, event);
+  handle_remove(event);
   free(event->last.nodes);
   free(event);
   return runtime_answer(runtime_known_fault());
@@ -443,7 +483,8 @@ void event_record_now(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   stream = resolve(stream);
   Capture *capture = stream->capture;
   if (!capture || flags & cudaEventRecordExternal) {
@@ -480,7 +521,8 @@ static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   stream = resolve(stream);
   if (flags & cudaEventWaitExternal) {
     Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
@@ -498,20 +540,22 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 static cudaError_t ask_event(cudaEvent_t event) {
+  cudaError_t permitted = runtime_permitted();
+  if (permitted != cudaSuccess) return permitted;
   Capture *capture = capture_of_id(event->capture);
   if (!capture) return cudaSuccess;
   capture->invalid = true;
   return cudaErrorCapturedEvent;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = ask_event(event);
   if (error != cudaSuccess) return runtime_answer(error);
   if (event->waiting) drain(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (!event) return runtime_answer(cudaErrorInvalidResourceHandle);
+  if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = ask_event(event);
   if (error == cudaSuccess) error = stream_unsafe_allowed();
   if (error != cudaSuccess) return runtime_answer(error);
@@ -522,7 +566,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (!begin || !end || !begin->recorded || !end->recorded || !begin->timed || !end->timed) {
+  if (!milliseconds) return runtime_answer(cudaErrorInvalidValue);
+  if (!handle_is(begin, HANDLE_EVENT) || !handle_is(end, HANDLE_EVENT) || !begin->recorded ||
+      !end->recorded || !begin->timed || !end->timed) {
     return runtime_answer(cudaErrorInvalidResourceHandle);
   }
   double seconds = (double)(end->time.tv_sec - begin->time.tv_sec) +
@@ -559,6 +605,7 @@ static cudaError_t begin_capture(cudaStream_t stream, cudaGraph_t graph,
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = runtime_known_fault();
   if (error == cudaSuccess) error = begin_capture(resolve(stream), NULL, mode);
@@ -570,8 +617,10 @@ cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph
                                           const cudaGraphNode_t *dependencies,
                                           const cudaGraphEdgeData *edges, size_t count,
                                           enum cudaStreamCaptureMode mode) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)edges;
-  if (!graph || (count && !dependencies)) return runtime_answer(cudaErrorInvalidValue);
+  if (!handle_is(graph, HANDLE_GRAPH) || !nodes_known(dependencies, count))
+    return runtime_answer(cudaErrorInvalidValue);
   pthread_mutex_lock(&runtime_lock);
   stream = resolve(stream);
   cudaError_t error = begin_capture(stream, graph, mode);
@@ -613,6 +662,7 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
   return error;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!graph) return runtime_answer(cudaErrorInvalidValue);
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = end_capture(resolve(stream), graph);
@@ -626,6 +676,7 @@ static enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
                                   : cudaStreamCaptureStatusActive;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
   if (stream == &legacy) {
@@ -652,8 +703,10 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
                                                 const cudaGraphEdgeData *edges, size_t count,
                                                 unsigned flags) {
+  if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)edges;
   stream = resolve(stream);
+  if (!nodes_known(dependencies, count)) return runtime_answer(cudaErrorInvalidValue);
   if (!stream->capture) return runtime_answer(cudaErrorIllegalState);
   if (stream->capture->invalid) return runtime_answer(cudaErrorStreamCaptureInvalidated);
   if (flags == cudaStreamSetCaptureDependencies) nodes_clear(&stream->last);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "runtime/handles.h"
 #include "runtime/runtime.h"
 
 Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
@@ -33,7 +35,7 @@ cudaError_t work_check(Work *work) {
       return work->child ? cudaSuccess : cudaErrorInvalidValue;
     case cudaGraphNodeTypeEventRecord:
     case cudaGraphNodeTypeWaitEvent:
-      return work->event ? cudaSuccess : cudaErrorInvalidValue;
+      return handle_is(work->event, HANDLE_EVENT) ? cudaSuccess : cudaErrorInvalidValue;
     default:
       return cudaSuccess;
   }
@@ -42,18 +44,23 @@ cudaError_t work_check(Work *work) {
 cudaError_t work_run(const Work *work) {
   switch (work->type) {
     case cudaGraphNodeTypeMemcpy:
-      copy_run(&work->copy);
-      break;
+      return copy_run(&work->copy);
     case cudaGraphNodeTypeMemset:
       fill_run(&work->fill);
       break;
     case cudaGraphNodeTypeHost:
-      work->host.fn(work->host.userData);
+      runtime_call_back(work->host.fn, work->host.userData);
       break;
     case cudaGraphNodeTypeEventRecord:
       event_record_now(work->event);
       break;
-    default: /* allocations live as long as their graph; waits and empty nodes do nothing */
+    case cudaGraphNodeTypeMemAlloc:
+      memory_make_present((uint64_t)(uintptr_t)work->allocation.dptr, true);
+      break;
+    case cudaGraphNodeTypeMemFree:
+      memory_free((uint64_t)(uintptr_t)work->freed);
+      break;
+    default: /* waits and empty nodes do nothing */
       break;
   }
   return cudaSuccess;

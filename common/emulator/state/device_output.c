@@ -41,6 +41,9 @@ void device_output_write(const char *text, size_t bytes) {
   if (too_much) device_output_flush();
 }
 
+/* In a forked child, which has one thread; who held the lock may be gone. */
+void device_output_drop(void) { waiting_bytes = 0; }
+
 void device_output_flush(void) {
   pthread_mutex_lock(&lock);
   if (waiting_bytes) {

@@ -1,0 +1,64 @@
+/* handles.c: which handles there are (handles.h): a hash table with open addressing. */
+#include "runtime/handles.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef struct {
+  const void *handle; /* NULL: never used */
+  HandleKind kind;    /* 0: removed */
+} Slot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Slot *slots;
+static size_t slot_count, used; /* a power of two; removed ones count as used */
+
+static size_t first_slot(const void *handle) {
+  return (size_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20) & (slot_count - 1);
+}
+
+/* The handle's slot, or the empty one where it would be. */
+static Slot *slot_of(const void *handle) {
+  size_t i = first_slot(handle);
+  while (slots[i].handle && slots[i].handle != handle) i = (i + 1) & (slot_count - 1);
+  return &slots[i];
+}
+
+static void grow(void) {
+  Slot *old = slots;
+  size_t old_count = slot_count;
+  slot_count = old_count ? old_count * 2 : 256;
+  slots = calloc(slot_count, sizeof *slots);
+  if (!slots) abort();
+  used = 0;
+  for (size_t i = 0; i < old_count; i++) {
+    if (!old[i].kind) continue;
+    *slot_of(old[i].handle) = old[i];
+    used++;
+  }
+  free(old);
+}
+
+void handle_add(const void *handle, HandleKind kind) {
+  pthread_mutex_lock(&lock);
+  if (2 * used >= slot_count) grow();
+  Slot *slot = slot_of(handle);
+  if (!slot->handle) used++;
+  *slot = (Slot){handle, kind};
+  pthread_mutex_unlock(&lock);
+}
+
+void handle_remove(const void *handle) {
+  pthread_mutex_lock(&lock);
+  if (slot_count) slot_of(handle)->kind = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+bool handle_is(const void *handle, HandleKind kind) {
+  pthread_mutex_lock(&lock);
+  bool found = handle && slot_count && slot_of(handle)->kind == kind;
+  pthread_mutex_unlock(&lock);
+  return found;
+}

@@ -1,0 +1,24 @@
+/* handles.h: the handles that programs hold: streams, events, graphs and the rest. A handle that was
+ * never given out, was destroyed, or is of another kind is refused before anybody follows it. */
+#ifndef EMULATOR_HANDLES_H
+#define EMULATOR_HANDLES_H
+
+#include <stdbool.h>
+
+typedef enum {
+  HANDLE_STREAM = 1,
+  HANDLE_EVENT,
+  HANDLE_GRAPH,
+  HANDLE_NODE,
+  HANDLE_EXEC,
+  HANDLE_USER_OBJECT,
+  HANDLE_POOL,
+  HANDLE_IMAGE, /* a module or a library */
+  HANDLE_LINK
+} HandleKind;
+
+void handle_add(const void *handle, HandleKind kind);
+void handle_remove(const void *handle);
+bool handle_is(const void *handle, HandleKind kind); /* false for NULL */
+
+#endif
