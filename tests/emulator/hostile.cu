@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SHOW(call)                                                  \
   do {                                                              \
@@ -130,12 +133,162 @@ static void print_case(const char *name) {
   SHOW(cudaDeviceSynchronize());
 }
 
+/* ---- Graphs, memory of the host, sizes ---- */
+__global__ void fill(int *words) { words[threadIdx.x] = threadIdx.x; }
+__global__ void touch(char *byte) { *byte = 1; }
+
+static void graph_memory(void) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t nodes[3];
+  cudaMemAllocNodeParams memory = {};
+  cudaKernelNodeParams launch = {};
+  int words[32], *device;
+  memory.bytesize = sizeof words;
+  memory.poolProps.allocType = cudaMemAllocationTypePinned;
+  memory.poolProps.location.type = cudaMemLocationTypeDevice;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphAddMemAllocNode(&nodes[0], graph, NULL, 0, &memory);
+  device = (int *)memory.dptr;
+  void *arguments[] = {&device};
+  launch.func = (void *)fill;
+  launch.gridDim = dim3(1);
+  launch.blockDim = dim3(32);
+  launch.kernelParams = arguments;
+  cudaGraphAddKernelNode(&nodes[1], graph, &nodes[0], 1, &launch);
+  cudaGraphAddMemcpyNode1D(&nodes[2], graph, &nodes[1], 1, words, device, sizeof words,
+                           cudaMemcpyDeviceToHost);
+  cudaGraphInstantiate(&exec, graph, 0);
+  for (int i = 0; i < 3; i++) {
+    int sum = 0;
+    memset(words, 0, sizeof words);
+    cudaGraphLaunch(exec, 0);
+    cudaError_t error = cudaDeviceSynchronize();
+    for (int k = 0; k < 32; k++) sum += words[k];
+    printf("sum %d, launch %d\n", sum, error);
+    error = cudaFree(device);
+    printf("free %d, again %d\n", error, cudaFree(device));
+  }
+  fill<<<1, 32>>>(device);
+  SHOW(cudaDeviceSynchronize());
+}
+
+static void host_memory(void) {
+  char *device,
+      *pages = (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  static const char constant[64] = "constant";
+  void *wild = (void *)0x10;
+  cudaMalloc(&device, 1 << 20);
+  munmap(pages + 4096, 4096);
+  printf("register wild %d, huge %d, plain %d\n", cudaHostRegister((void *)0x10000, 1 << 20, 0),
+         cudaHostRegister((void *)0x10000, 0x7ffffffe0000, 0), cudaHostRegister(pages, 4096, 0));
+  int to_wild = cudaMemcpy(wild, device, 16, cudaMemcpyDeviceToHost);
+  int from_wild = cudaMemcpy(device, wild, 16, cudaMemcpyHostToDevice);
+  int to_constant = cudaMemcpy((void *)constant, device, 64, cudaMemcpyDeviceToHost);
+  int past_end = cudaMemcpy(device, pages + 100, 8000, cudaMemcpyHostToDevice);
+  printf("copy to wild %d, from wild %d, to constant %d, past the end %d, async %d\n", to_wild,
+         from_wild, to_constant, past_end,
+         cudaMemcpyAsync(device, wild, 16, cudaMemcpyHostToDevice, 0));
+  munmap(pages, 4096);
+  touch<<<1, 1>>>(pages);
+  printf("unmapped since: %d\n", cudaDeviceSynchronize());
+}
+
+static void sizes(void) {
+  const size_t half = (size_t)1 << 32, all = (size_t)-1;
+  void *memory;
+  char *device, host[64];
+  size_t pitch;
+  cudaPitchedPtr pitched;
+  cudaMemcpy3DParms copy = {};
+  cudaMalloc(&device, 64);
+  printf("pitch %d %d, ", cudaMallocPitch(&memory, &pitch, half - 512, half + 514),
+         cudaMallocPitch(&memory, &pitch, all, 2));
+  printf("3D %d %d, ", cudaMalloc3D(&pitched, make_cudaExtent(512, half + 1, half)),
+         cudaMalloc3D(&pitched, make_cudaExtent(512, half, half)));
+  printf("plain %d %d, host %d\n", cudaMalloc(&memory, (size_t)1 << 41), cudaMalloc(&memory, all),
+         cudaMallocHost(&memory, (size_t)1 << 50));
+  copy.dstPtr = make_cudaPitchedPtr(device, 8, 8, 8);
+  copy.srcPtr = make_cudaPitchedPtr(host, 8, 8, 8);
+  copy.extent = make_cudaExtent(8, (size_t)1 << 40, (size_t)1 << 40);
+  copy.kind = cudaMemcpyDefault;
+  int copies[4] = {cudaMemcpy3D(&copy)};
+  copy.dstPtr.ptr = host + 8;
+  copy.kind = cudaMemcpyHostToHost;
+  copies[1] = cudaMemcpy3D(&copy);
+  copies[2] = cudaMemcpy(device, host, all, cudaMemcpyHostToDevice);
+  copies[3] = cudaMemcpy2D(device, all - 7, host, 8, 8, 8, cudaMemcpyHostToDevice);
+  printf("copies %d %d %d %d, ", copies[0], copies[1], copies[2], copies[3]);
+  printf("fills %d %d\n", cudaMemset(device, 0, all), cudaMemset2D(device, half, 0, 8, half));
+  printf("limit %d\n", cudaDeviceSetLimit((cudaLimit)77, 1));
+}
+
+/* ---- Where calls may not be made ---- */
+static void calls_within(cudaStream_t, cudaError_t, void *) {
+  void *memory;
+  int errors[] = {cudaDeviceSynchronize(), cudaMalloc(&memory, 16), cudaStreamQuery(0),
+                  cudaMemset(&memory, 0, 4)};
+  printf("in the callback: %d %d %d %d\n", errors[0], errors[1], errors[2], errors[3]);
+}
+static void callback(void) {
+  cudaStreamAddCallback(0, calls_within, NULL, 0);
+  printf("behind it: %d\n", cudaDeviceSynchronize());
+}
+static int work(const char *who) {
+  void *memory;
+  int first = cudaMalloc(&memory, 1 << 16);
+  fill<<<8, 32>>>((int *)memory); /* several blocks: the host's threads */
+  int second = cudaGetLastError(), third = cudaDeviceSynchronize();
+  printf("%s: %d %d %d\n", who, first, second, third);
+  fflush(stdout);
+  return first;
+}
+static void fork_now(bool first) {
+  int status;
+  if (!first) work("before");
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    work("child");
+    _exit(0);
+  }
+  waitpid(child, &status, 0);
+  work("parent");
+}
+
+/* ---- Shared memory that is the system's ---- */
+__global__ void empty_descriptors(float *out) {
+  float d[4] = {};
+  unsigned long long none = 0;
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0,%1,%2,%3},%4,%4,1,1,1,0,0;\n"
+      "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "l"(none));
+  out[threadIdx.x] = d[0];
+}
+static void descriptors(void) {
+  float *out;
+  cudaMalloc(&out, 128 * sizeof *out);
+  empty_descriptors<<<1, 128>>>(out);
+  SHOW(cudaDeviceSynchronize());
+}
+
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
-  if (strncmp(name, "print", 5) == 0)
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } cases[] = {{"heap-and-host", heap_and_host}, {"graph-memory", graph_memory},
+               {"host-memory", host_memory},     {"sizes", sizes},
+               {"callback", callback},           {"empty-descriptors", descriptors}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    if (strcmp(name, cases[i].name) == 0) return cases[i].run(), 0;
+  if (strncmp(name, "fork", 4) == 0)
+    fork_now(strcmp(name, "fork-first") == 0);
+  else if (strncmp(name, "print", 5) == 0)
     print_case(name);
-  else if (strcmp(name, "heap-and-host") == 0)
-    heap_and_host();
   else
     heap_case(name);
   return 0;

@@ -234,11 +234,28 @@ static void note_last(const AccessNow *now) {
   }
 }
 
+/* The first bytes of a block's shared memory are the system's. Who comes there mostly has an address
+ * or a descriptor that was never filled in. */
+static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
+  if (SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES) return;
+  finding(warp, in, lanes, "reserved-shared-memory",
+          "uses shared memory at offset 0x%x: the first %u bytes of a block's shared memory belong "
+          "to the system.\nWas the address, or the matrix descriptor, ever filled in? A shared "
+          "variable's address is never below 0x%x.",
+          SHARED_OFFSET(address), (unsigned)SHARED_RESERVED_BYTES, (unsigned)SHARED_RESERVED_BYTES);
+}
+
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind) {
   ClusterCheck *check = check_of(warp);
   bool reads = kind.access != ACCESS_WRITE, writes = kind.access != ACCESS_READ;
   bool strong = kind.strong || kind.access == ACCESS_ATOMIC;
+  uint32_t least = UINT32_MAX;
+  for (uint32_t lane = 0; lane < LANES; lane++) {
+    uint32_t offset = (mask >> lane) & 1u ? SHARED_OFFSET(addresses[lane]) : UINT32_MAX;
+    least = offset < least ? offset : least;
+  }
+  if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;
@@ -253,6 +270,7 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
                       AccessKind kind) {
   bool layout = check_of(warp)->layouts_asked && kind.access == ACCESS_READ;
   bool as_run = !layout && !kind.strong && kind.access != ACCESS_ATOMIC;
+  check_reserved(warp, in, UINT32_MAX, address);
   AccessNow now;
   if (as_run) {
     access_begin(&now, warp, in, kind);
@@ -320,6 +338,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     struct CtaCheck *notes = &check->ctas[rank];
     now->rank = rank;
     if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);
+    if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
     uint32_t word = offset / 4, whole_end = end / 4 < notes->words ? end / 4 : notes->words;
     if ((offset & 3) && word < notes->words) {
       now->mask = FULL_WORD & (uint8_t)(FULL_WORD << (offset & 3)) &
