@@ -254,16 +254,15 @@ LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
 # build/device leads there then.
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 ifneq ($(COMPILING),)
-NEW := $(filter-out $(wildcard $(BUILD)/flags/*),$(BUILD)/flags/cc $(BUILD)/flags/nvcc)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
 $(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
-# What a build folder from before these files holds is compiled in the same way.
-$(if $(ONLY_ASKED),,$(if $(NEW),$(shell touch -d @0 $(NEW))))
 endif
 CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
+# Written when this file is read; make may have looked for them before.
+$(CC_MADE) $(EMULATOR_MADE) $(BUILD)/flags/nvcc: ;
 
 # ---- How it is built ----
 # Each step is counted, and their number found out beforehand.

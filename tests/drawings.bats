@@ -1,8 +1,11 @@
+#!/usr/bin/env bats
 # The figures of the chapters are what common/draw.py draws from recordings now.
+
+load helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
-  cd "$BATS_TEST_DIRNAME/.." || exit
+  begin_test
 }
 
 @test "figures: every drawing in the chapters is up to date" {

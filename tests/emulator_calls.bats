@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
 # The calls of the runtime, the driver and NVRTC: each works or ends with a message that names it.
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
-  [ -n "$BATS_TEST_TMPDIR" ] || return 1
+  begin_test
   programs=build/tests/emulator
   toolkit=$(common/find-toolkit "$PWD/build")
 }

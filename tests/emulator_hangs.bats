@@ -4,8 +4,10 @@
 
 bats_require_minimum_version 1.5.0
 
+load helpers
+
 setup() {
-  cd "$BATS_TEST_DIRNAME/.." || return 1
+  begin_test
   program=build/tests/emulator/hangs
 }
 

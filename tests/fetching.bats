@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# common/find-bats and common/fetch-wheels: which bats will do, and what is said when fetching fails. A
+# python3 of the test's own stands for pip, so that no network is needed.
+
+load helpers
+
+setup() {
+  begin_test
+  bin=$BATS_TEST_TMPDIR/bin
+  build=$BATS_TEST_TMPDIR/build
+  mkdir -p "$bin" "$build"
+}
+
+installed_bats() { # VERSION LINE
+  printf '#!/bin/sh\necho "%s"\n' "$1" >"$bin/bats"
+  chmod +x "$bin/bats"
+}
+
+# A python3 whose pip prints TEXT, fails, and says which of pip's settings it sees.
+failing_pip() { # TEXT
+  cat >"$bin/python3" <<END
+#!/bin/bash
+case "\$*" in *--version*) exit 0 ;; esac
+env | grep ^PIP_ | sort >"$BATS_TEST_TMPDIR/settings"
+echo "\$*" >>"$BATS_TEST_TMPDIR/calls"
+cat <<'TEXT'
+$1
+TEXT
+exit 1
+END
+  chmod +x "$bin/python3"
+}
+
+fetch() { PATH=$bin:$PATH run common/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list"; }
+
+@test "bats 1.8 and newer will do, an older one or one without a version will not" {
+  local version
+  for version in 1.8.0 1.8.2 1.10.0 2.0.0; do
+    installed_bats "Bats $version"
+    PATH=$bin:$PATH run common/find-bats "$build"
+    [ "$status" -eq 0 ]
+    [ "$output" = "$bin/bats" ]
+  done
+  failing_pip "no"
+  for version in "Bats 1.2.1" "Bats 1.7.0" "nonsense"; do
+    installed_bats "$version"
+    PATH=$bin:$PATH run common/find-bats --installed
+    [ "$status" -eq 1 ]
+    PATH=$bin:$PATH run common/find-bats "$build"
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"but the tests need 1.8 or newer"* ]]
+    [[ $output == *"By hand: install bats 1.8 or newer"* ]]
+  done
+}
+
+@test "no settings of pip but those for reaching an index get through" {
+  failing_pip "no"
+  export PIP_USER=1 PIP_REQUIRE_VIRTUALENV=1 PIP_PREFIX=/p PIP_TARGET=/t PIP_ROOT=/r PIP_NO_INDEX=1 \
+    PIP_NO_BINARY=:all: PIP_INDEX_URL=https://index.example/simple PIP_CONFIG_FILE=/my/pip.conf
+  fetch
+  [ "$status" -eq 2 ]
+  cat "$BATS_TEST_TMPDIR/settings"
+  grep -qx 'PIP_INDEX_URL=https://index.example/simple' "$BATS_TEST_TMPDIR/settings"
+  grep -qx 'PIP_CONFIG_FILE=/my/pip.conf' "$BATS_TEST_TMPDIR/settings"
+  grep -qx 'PIP_REQUIRE_VIRTUALENV=0' "$BATS_TEST_TMPDIR/settings"
+  grep -qx 'PIP_NO_INDEX=0' "$BATS_TEST_TMPDIR/settings"
+  ! grep -E 'USER|PREFIX|TARGET|ROOT|NO_BINARY' "$BATS_TEST_TMPDIR/settings" || false
+  # What a file of settings does can be left out only as a whole.
+  [ "$(grep -c -- --isolated "$BATS_TEST_TMPDIR/calls")" -eq 1 ]
+}
+
+@test "the true cause is named: disk full, no network, certificate, permission, anything else" {
+  while IFS='|' read -r text cause; do
+    failing_pip "$text"
+    fetch
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"the thing could not be fetched. $cause"* ]]
+    [[ $output == *"$text"* ]]
+    [ ! -e "$build/thing" ]
+  done <<'END'
+ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device|The disk is full: 
+WARNING: Retrying (Retry(total=4)) after connection broken by NewConnectionError|The package index was not reached
+ReadTimeoutError: HTTPSConnectionPool: Read timed out.|The package index was not reached
+SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))|The package index showed a certificate
+ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/x'|A file could not be written.
+ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.|pip could not do it.
+END
+}
+
+@test "a folder that cannot be written is said before anything is fetched" {
+  failing_pip "never asked"
+  touch "$build/thing"
+  build=$build/thing fetch
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"that folder cannot be written"* ]]
+  [ ! -e "$BATS_TEST_TMPDIR/calls" ]
+}
+
+@test "the pinned wheels have hashes" {
+  for list in common/bats-requirements.txt common/toolkit-requirements.txt; do
+    [ "$(grep -c '^[a-z]' $list)" -eq "$(grep -cE '^[a-z0-9-]+==[0-9.]+ --hash=sha256:[0-9a-f]{64}$' $list)" ]
+  done
+}
