@@ -174,6 +174,14 @@ void program_begin(const char *name, int argc, char **argv, const Option *option
   CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
   printf("device: %s, compute capability %d.%d\n", properties.name, properties.major,
          properties.minor);
+  for (int i = 0; i < option_count; i++) {
+    if (strcmp(options[i].name, "--bench") != 0 || !*options[i].value) continue;
+    fprintf(
+        stderr,
+        "%s: measuring on %s. That takes seconds on a GPU and minutes on an emulated one, whose "
+        "times say nothing about a GPU.\n",
+        name, properties.name);
+  }
   if (properties.major != 9 || properties.minor != 0) {
     program_skip("needs compute capability 9.0 (Hopper); this GPU has %d.%d", properties.major,
                  properties.minor);

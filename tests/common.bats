@@ -144,6 +144,18 @@ END
   head -n 1 "$BATS_TEST_TMPDIR/both" | grep -q '^device: '
 }
 
+@test "--bench says at once what it does and how long it takes" {
+  common/run-program build/06_swizzle_3d/boxes --bench 2>"$BATS_TEST_TMPDIR/err" >/dev/null &
+  bench=$!
+  for _ in {1..300}; do
+    [ ! -s "$BATS_TEST_TMPDIR/err" ] || break
+    sleep 0.1
+  done
+  kill $bench 2>/dev/null || true
+  cat "$BATS_TEST_TMPDIR/err"
+  grep -q '^boxes: measuring on .*seconds on a GPU and minutes on an emulated one' "$BATS_TEST_TMPDIR/err"
+}
+
 @test "--help prints the usage and exits 0" {
   run common/run-program $program -h
   [ "$status" -eq 0 ]
