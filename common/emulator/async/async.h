@@ -97,6 +97,8 @@ void async_cluster_end(Cluster *cluster);
 bool async_land_next(Cluster *cluster);
 void async_describe(Cluster *cluster, FILE *out);
 /* mbarrier.c: what a blocked wait is waiting for, in words, for hang reports. */
+/* When a function is decoded: which waits are asked again and again until they say yes. */
+void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane); /* the cause's name */
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane); /* and others have not */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "state/cluster.h"
 #include "state/polling.h"
 
 enum {
@@ -261,8 +262,9 @@ bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t
 typedef struct {
   uint8_t window;
   bool drop, no_complete, expect, release, acquire, parity, complete;
-  bool potentially_blocking;
-  int8_t token, address, count; /* operand numbers; -1: none */
+  bool potentially_blocking, bounded; /* bounded: with a time of its own */
+  bool repeated;                      /* a wait in a loop that does nothing but ask */
+  int8_t token, address, count;       /* operand numbers; -1: none */
 } MbarrierForm;
 
 static uint32_t operand_u32(const Warp *warp, const Instruction *in, int operand, int lane) {
@@ -395,6 +397,16 @@ static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
   return STEP_BLOCKED;
 }
 
+/* A try_wait may answer "not yet" whenever it likes. One that the program does not repeat at once
+ * does so whenever the phase is not over, so that a missing loop shows; one in a loop does so now
+ * and then in the random order, and else waits. */
+static bool answers_not_yet(Cluster *cluster, const MbarrierForm *form) {
+  enum { ONE_IN = 8 };
+  if (form->bounded) return false;
+  if (!form->repeated) return true;
+  return settings()->schedule == SCHEDULE_RANDOM && cluster_random(cluster) % ONE_IN == 0;
+}
+
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -422,10 +434,14 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
-  bool stops = form->potentially_blocking || cluster->waits_stop;
+  bool stops =
+      (form->potentially_blocking && !answers_not_yet(cluster, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
-  if (settings()->check) tell_observed(warp, in, complete, addresses);
+  if (settings()->check) {
+    tell_observed(warp, in, complete, addresses);
+    FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, addresses[lane]);
+  }
   FOR_LANES(mask, lane)
   set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
   return complete == mask ? STEP_NEXT : STEP_YIELD;
@@ -555,7 +571,8 @@ bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instr
   made->count = 2;
   need_address(&form, 1);
   need_value(&form, 2);
-  if (out->operand_count == 4) need_value(&form, 3); /* how long it may sleep: no clock here */
+  made->bounded = out->operand_count == 4;
+  if (made->bounded) need_value(&form, 3); /* how long it may sleep: no clock here */
   return finish(&form, made, run_wait);
 }
 
@@ -567,6 +584,52 @@ bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *stateme
   form_destination(&form, 0, TYPE_U32);
   form_source(&form, 1, TYPE_B64);
   return form_end(&form, run_pending_count);
+}
+
+/* ---- Waits in loops -------------------------------------------------------------------------- */
+/* Memory, barriers and copies: what a loop that only asks has not. */
+static bool does_something(const Instruction *in) {
+  if (in->traits & (ANY_BARRIER | COPY_ENGINE)) return true;
+  if (in->traits & ASKS_MBARRIER) return false;
+  for (int i = 0; i < in->operand_count; i++)
+    if (in->operand[i].kind == OPERAND_ADDRESS) return true;
+  return false;
+}
+
+typedef struct {
+  const Instruction *code;
+  uint32_t count;
+  uint32_t *seen; /* by which wait's search, plus 1 */
+  uint32_t *todo;
+} Search;
+
+/* Can the wait come to itself again with nothing done in between? */
+static bool is_repeated(Search *search, uint32_t wait) {
+  uint32_t left = 0;
+  search->todo[left++] = wait + 1;
+  while (left) {
+    uint32_t place = search->todo[--left];
+    if (place == wait) return true;
+    if (place >= search->count || search->seen[place] == wait + 1) continue;
+    search->seen[place] = wait + 1;
+    const Instruction *in = &search->code[place];
+    if (does_something(in)) continue;
+    if (in->traits & JUMPS) search->todo[left++] = in->operand[0].target;
+    if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->todo[left++] = place + 1;
+  }
+  return false;
+}
+
+void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count) {
+  Search search = {.code = code, .count = count};
+  for (uint32_t i = 0; i < count; i++) {
+    if (code[i].execute != run_wait) continue;
+    if (!search.seen) { /* each place puts two on the list, once */
+      search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
+      search.todo = decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.todo);
+    }
+    ((MbarrierForm *)(uintptr_t)code[i].decoded)->repeated = is_repeated(&search, i);
+  }
 }
 
 /* ---- In words -------------------------------------------------------------------------------- */

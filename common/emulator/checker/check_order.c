@@ -604,6 +604,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
     answer->stale = phase == UINT32_MAX || known > phase;
   }
   answer->next = phase + 2;
+  answer->not_yet = NULL;
   answer->in = in;
   answer->lane = lane;
   /* What the lane before has learnt the warp knows; a fresh barrier tells nothing. */
@@ -614,6 +615,15 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   if (barrier->place != UINT32_MAX && check->clocks[agent].seen[barrier->place] < phase + 1) {
     check->clocks[agent].seen[barrier->place] = phase + 1;
   }
+}
+
+void check_mbarrier_not_yet(Warp *warp, const Instruction *in, uint32_t address) {
+  MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  if (barrier) barrier->answers[agent_of(warp)].not_yet = in;
+}
+
+const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent) {
+  return barrier ? barrier->answers[agent].not_yet : NULL;
 }
 
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,

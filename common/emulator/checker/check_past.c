@@ -184,6 +184,16 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
         verb_now, place, what, landed, phase, over, phase & 1);
     return;
   }
+  const Instruction *asked = order_answered_not_yet(barrier, now->agent);
+  if (reading && asked) {
+    REPORT(now, "wait-not-repeated",
+           "%s %s, where %s %s: this warp asked the barrier (line %u of the source), was answered "
+           "\"not yet\", and went on.\n"
+           "mbarrier.try_wait and test_wait may say so at any time: ask again until the answer is "
+           "true, as in while (!try_wait(...)).",
+           verb_now, place, what, landed, asked->source_line);
+    return;
+  }
   /* It has waited for what stood here before, and had not read it yet when this copy was issued. */
   if (reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&

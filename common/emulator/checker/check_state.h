@@ -49,6 +49,7 @@ typedef struct {
 typedef struct Answer {
   uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
   bool stale;    /* it told of no phase that the agent did not know to be over */
+  const Instruction *not_yet; /* which wait answered "not yet", and none has said yes since */
   const Instruction *in;
   int lane;
 } Answer;
@@ -334,6 +335,8 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
+/* The wait of this agent that was answered "not yet", if none has been answered yes since. */
+const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent);
 /* Was this agent's last wait for the barrier answered by the end of a phase before this one, which
  * it knew of already? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,

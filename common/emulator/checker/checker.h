@@ -59,6 +59,8 @@ void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t 
 /* A test or wait answered true for `phase` (the finished one, counted from 0 since init). */
 void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                              uint32_t phase, bool acquire);
+/* A test or wait answered false. */
+void check_mbarrier_not_yet(Warp *warp, const Instruction *in, uint32_t barrier);
 /* The phase that this warp should wait for next, going by the answers it got so far. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 

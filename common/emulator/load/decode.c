@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async/async.h"
 #include "flow/flow.h"
 #include "load/instructions.h"
 #include "ptx/program.h"
@@ -316,6 +317,12 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   return true;
 }
 
+/* What depends on an instruction's neighbours. */
+static void decoded_as_a_whole(Decoder *decoder, Function *function) {
+  mbarrier_function_decoded(decoder, function->code, function->count);
+  tensor_function_decoded(decoder, function->code, function->count);
+}
+
 static void decode_function(Decoder *decoder, Function *function) {
   decoder->function = function;
   function->count = function->draft_count;
@@ -324,7 +331,7 @@ static void decode_function(Decoder *decoder, Function *function) {
   for (uint32_t i = 0; good && i < function->count; i++)
     good = decode_draft(decoder, &function->drafts[i], &function->code[i]);
   if (good)
-    tensor_function_decoded(decoder, function->code, function->count);
+    decoded_as_a_whole(decoder, function);
   else
     function->refusal = copy_text(decoder, decoder->error, strlen(decoder->error));
   decoder->function = NULL;
