@@ -143,6 +143,51 @@ static void calls_of_the_runtime(void) {
   check_that(count == 1 && found[0] == first, "%zu roots", count);
 }
 
+// A fill, a kernel behind it and a copy behind that, as nodes of the driver's own descriptions.
+static void graph_nodes(void) {
+  enum { COUNT = 64 };
+  int *device, host[COUNT];
+  CUDA_CHECK(cudaMalloc(&device, sizeof host));
+  cudaKernel_t kernel;
+  CUDA_CHECK(cudaGetKernel(&kernel, (const void *)count_up));
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  fill.dst = (CUdeviceptr)device;
+  fill.value = 5;
+  fill.elementSize = 4;
+  fill.width = COUNT;
+  fill.height = 1;
+  int count = COUNT;
+  void *arguments[] = {&device, &count};
+  CUDA_KERNEL_NODE_PARAMS launch = {};
+  launch.func = (CUfunction)kernel;
+  launch.gridDimX = launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = COUNT;
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.kernelParams = arguments;
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = (CUdeviceptr)device;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = host;
+  copy.WidthInBytes = sizeof host;
+  copy.Height = copy.Depth = 1;
+  CUcontext context;
+  CU_CHECK(DRIVER(cuCtxGetCurrent)(&context));
+  CUgraph graph;
+  CUgraphNode nodes[3];
+  CUgraphExec exec;
+  CU_CHECK(DRIVER(cuGraphCreate)(&graph, 0));
+  CU_CHECK(DRIVER(cuGraphAddMemsetNode)(&nodes[0], graph, NULL, 0, &fill, context));
+  CU_CHECK(DRIVER(cuGraphAddKernelNode)(&nodes[1], graph, &nodes[0], 1, &launch));
+  CU_CHECK(DRIVER(cuGraphAddMemcpyNode)(&nodes[2], graph, &nodes[1], 1, &copy, context));
+  CU_CHECK(DRIVER(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+  CU_CHECK(DRIVER(cuGraphLaunch)(exec, NULL));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  int wrong = 0;
+  for (int i = 0; i < COUNT; i++) wrong += host[i] != 5 + i;
+  check_that(wrong == 0, "the graph: %d numbers are wrong", wrong);
+}
+
 static long unknown;
 
 int main(int argc, char **argv) {
@@ -155,5 +200,6 @@ int main(int argc, char **argv) {
   virtual_memory();
   linker();
   calls_of_the_runtime();
+  graph_nodes();
   return program_end("virtual memory, the linker, occupancy");
 }
