@@ -162,3 +162,27 @@ EOF
   echo "$missing"
   [ -z "$missing" ]
 }
+
+# The words of the form a-b-c in quotes: only rules are named so. A recording's own names are no rules.
+rules_of_the_code() {
+  cat $(ls common/emulator/*/*.[ch] | grep -v /record/) |
+    grep -oE '"[a-z0-9]+(-[a-z0-9]+)+"|"emulator: [a-z]+(-[a-z]+)+:' |
+    sed 's/emulator: //; s/[":]//g' | sort -u
+}
+
+@test "CHECKS.md names every rule that the emulator can report" {
+  missing=$(for rule in $(rules_of_the_code); do
+    grep -qF "| \`$rule\` |" common/emulator/CHECKS.md || echo "$rule"
+  done)
+  echo "$missing"
+  [ -z "$missing" ]
+}
+
+@test "every rule of CHECKS.md can be reported" {
+  unknown=$(sed -n '/^## Findings/,$p' common/emulator/CHECKS.md | grep -oE '^\| `[a-z0-9-]+` \|' |
+    grep -oE '[a-z0-9-]+[a-z]' | sort -u | while read -r rule; do
+    grep -qrE "\"$rule\"|\"emulator: $rule:" common/emulator/*/*.[ch] || echo "$rule"
+  done)
+  echo "$unknown"
+  [ -z "$unknown" ]
+}
