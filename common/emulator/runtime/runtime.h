@@ -135,7 +135,7 @@ void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
 void nodes_clear(NodeList *list);
 bool nodes_known(const cudaGraphNode_t *nodes, size_t count); /* all of them are nodes */
 cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
-                          const Work *work); /* takes the work over; NULL: no memory */
+                          Work *work); /* takes the work over; NULL: no memory */
 /* Is there a node that nothing depends on and that is not one of these? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
 cudaGraph_t graph_clone(cudaGraph_t graph);

@@ -164,9 +164,12 @@ cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t objec
 }
 
 cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
-                          const Work *work) {
+                          Work *work) {
   cudaGraphNode_t node = calloc(1, sizeof *node);
-  if (!node) return NULL;
+  if (!node) {
+    work_free(work);
+    return NULL;
+  }
   handle_add(node, HANDLE_NODE);
   node->graph = graph;
   node->work = *work;
@@ -446,10 +449,14 @@ static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) 
 static cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph,
                             const cudaGraphNode_t *dependencies, size_t count, Work *work,
                             cudaError_t error) {
-  if (error == cudaSuccess && (!node || !graph_known(graph) || !nodes_known(dependencies, count)))
-    error = cudaErrorInvalidValue;
-  if (error == cudaSuccess) error = work_check(work);
-  if (error != cudaSuccess) return runtime_answer(error);
+  if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
+  error = !node || !graph_known(graph) || !nodes_known(dependencies, count) ? cudaErrorInvalidValue
+                                                                            : work_check(work);
+  if (error != cudaSuccess) {
+    if (work->type == cudaGraphNodeTypeMemAlloc) cudaFree(work->allocation.dptr);
+    work_free(work);
+    return runtime_answer(error);
+  }
   *node = graph_add(graph, dependencies, count, work);
   return runtime_answer(*node ? cudaSuccess : cudaErrorMemoryAllocation);
 }
@@ -616,10 +623,13 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 
 /* A launch keeps what attributes have said: new parameters do not undo it. */
 static cudaError_t replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
-  if (error == cudaSuccess && (!node_known(node) || node->work.type != work->type))
-    error = cudaErrorInvalidValue;
-  if (error == cudaSuccess) error = work_check(work);
-  if (error != cudaSuccess) return runtime_answer(error);
+  if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
+  error = !node_known(node) || node->work.type != work->type ? cudaErrorInvalidValue
+                                                             : work_check(work);
+  if (error != cudaSuccess) {
+    work_free(work);
+    return runtime_answer(error);
+  }
   if (work->type == cudaGraphNodeTypeKernel) {
     work->launch.shape.cluster = node->work.launch.shape.cluster;
     work->launch.shape.cooperative = node->work.launch.shape.cooperative;

@@ -77,7 +77,7 @@ bool work_copy(const Work *work, Work *copy) {
 }
 
 void work_free(Work *work) {
-  if (work->type == cudaGraphNodeTypeGraph) cudaGraphDestroy(work->child);
+  if (work->type == cudaGraphNodeTypeGraph && work->child) cudaGraphDestroy(work->child);
   if (work->type == cudaGraphNodeTypeKernel) {
     free(work->launch.parameters);
     free(work->launch.pointers);
