@@ -18,6 +18,10 @@
 #include "state/device_output.h"
 
 pthread_mutex_t runtime_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+void runtime_unlock(const int *unused) {
+  (void)unused;
+  pthread_mutex_unlock(&runtime_lock);
+}
 
 static Image *images;
 static Kernel *kernels;

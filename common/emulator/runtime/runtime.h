@@ -11,6 +11,11 @@
 
 /* The one lock: calls may come from several host threads. Recursive, because calls use calls. */
 extern pthread_mutex_t runtime_lock;
+/* Holds the lock until the end of the function. Not in functions that wait for other threads. */
+void runtime_unlock(const int *unused);
+#define HOLD_RUNTIME_LOCK                                        \
+  int held __attribute__((cleanup(runtime_unlock), unused)) = 0; \
+  pthread_mutex_lock(&runtime_lock)
 
 /* A fat binary, or a module that the driver API loaded. */
 typedef struct Image {

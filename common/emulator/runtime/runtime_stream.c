@@ -91,6 +91,7 @@ static Capture *capture_of_id(unsigned long long id) {
 
 /* A call that works on the legacy stream waits for all blocking streams, captured ones too. */
 static cudaError_t legacy_allowed(void) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaSuccess;
   for (cudaStream_t each = streams; each; each = each->next) {
     if (!each->capture || each->flags & cudaStreamNonBlocking) continue;
@@ -102,6 +103,7 @@ static cudaError_t legacy_allowed(void) {
 }
 
 cudaError_t stream_wait_allowed(void) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
   for (Capture *capture = captures; capture; capture = capture->next) {
     capture->invalid = true;
@@ -111,6 +113,7 @@ cudaError_t stream_wait_allowed(void) {
 }
 
 cudaError_t stream_unsafe_allowed(void) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = runtime_permitted();
   if (error != cudaSuccess) return error;
   if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
@@ -127,6 +130,7 @@ cudaError_t stream_unsafe_allowed(void) {
 }
 
 bool stream_captures(cudaStream_t stream) {
+  HOLD_RUNTIME_LOCK;
   return stream_known(stream) && resolve(stream)->capture != NULL;
 }
 
@@ -205,6 +209,7 @@ static void drop_queue(cudaStream_t stream) {
   }
 }
 void streams_drop_all(void) {
+  HOLD_RUNTIME_LOCK;
   drop_queue(&legacy);
   for (cudaStream_t each = streams; each; each = each->next) drop_queue(each);
 }
@@ -250,6 +255,7 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
 void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
 void streams_drain_all(void) { drain(NULL, NULL); }
 bool stream_is_busy(cudaStream_t stream) {
+  HOLD_RUNTIME_LOCK;
   return stream_known(stream) && !is_done(resolve(stream));
 }
 
@@ -344,6 +350,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 /* May a call ask for the state of this stream? */
 static cudaError_t ask(cudaStream_t stream) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t permitted = runtime_permitted();
   if (permitted != cudaSuccess) return permitted;
   if (!stream_known(stream)) return cudaErrorInvalidResourceHandle;
@@ -411,6 +418,7 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  HOLD_RUNTIME_LOCK;
   if (!stream_known(to) || !stream_known(from))
     return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)to, (void)from;
@@ -465,11 +473,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+static bool event_waits(cudaEvent_t event) {
+  HOLD_RUNTIME_LOCK;
+  return event->waiting;
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t permitted = runtime_permitted();
   if (permitted != cudaSuccess) return runtime_answer(permitted);
-  if (event->waiting) drain(NULL, event);
+  if (event_waits(event)) drain(NULL, event);
   handle_remove(event);
   free(event->last.nodes);
   free(event);
@@ -477,12 +489,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 void event_record_now(cudaEvent_t event) {
+  HOLD_RUNTIME_LOCK;
   clock_gettime(CLOCK_MONOTONIC, &event->time);
   event->recorded = true;
   event->capture = 0;
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  HOLD_RUNTIME_LOCK;
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   stream = resolve(stream);
@@ -503,6 +517,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 /* In a capture the wait is a dependency; a stream that waits for a captured event joins. */
 static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
+  HOLD_RUNTIME_LOCK;
   Capture *theirs = capture_of_id(event->capture);
   if (stream->capture && stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
   if (!theirs) {
@@ -540,6 +555,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 static cudaError_t ask_event(cudaEvent_t event) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t permitted = runtime_permitted();
   if (permitted != cudaSuccess) return permitted;
   Capture *capture = capture_of_id(event->capture);
@@ -551,7 +567,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = ask_event(event);
   if (error != cudaSuccess) return runtime_answer(error);
-  if (event->waiting) drain(NULL, event);
+  if (event_waits(event)) drain(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -562,10 +578,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   pthread_mutex_lock(&runtime_lock);
   if (event->waiting) advance_all();
   pthread_mutex_unlock(&runtime_lock);
-  if (event->waiting && !runtime_has_fault()) return cudaErrorNotReady;
+  if (event_waits(event) && !runtime_has_fault()) return cudaErrorNotReady;
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  HOLD_RUNTIME_LOCK;
   if (!milliseconds) return runtime_answer(cudaErrorInvalidValue);
   if (!handle_is(begin, HANDLE_EVENT) || !handle_is(end, HANDLE_EVENT) || !begin->recorded ||
       !end->recorded || !begin->timed || !end->timed) {
@@ -671,11 +688,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 }
 
 static enum cudaStreamCaptureStatus status_of(cudaStream_t stream) {
+  HOLD_RUNTIME_LOCK;
   if (!stream->capture) return cudaStreamCaptureStatusNone;
   return stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
                                   : cudaStreamCaptureStatusActive;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status) {
+  HOLD_RUNTIME_LOCK;
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!status) return runtime_answer(cudaErrorInvalidValue);
   stream = resolve(stream);
@@ -690,6 +709,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
                                      unsigned long long *id, cudaGraph_t *graph,
                                      const cudaGraphNode_t **dependencies,
                                      const cudaGraphEdgeData **edges, size_t *count) {
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaStreamIsCapturing(stream, status);
   if (error != cudaSuccess || *status != cudaStreamCaptureStatusActive) return error;
   stream = resolve(stream);
@@ -703,6 +723,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
 cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
                                                 const cudaGraphEdgeData *edges, size_t count,
                                                 unsigned flags) {
+  HOLD_RUNTIME_LOCK;
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   (void)edges;
   stream = resolve(stream);
