@@ -189,12 +189,52 @@ FIRST:
 EOF
   run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warp 1 256
   echo "$output"
-  [ "$status" -eq 0 ]
+  [ "$status" -eq 3 ]
   [[ $output == *"setmaxnreg-disagrees"*"warps (0 to 3)"* ]]
   run "$run_ptx" "$BATS_TEST_TMPDIR/registers.ptx" by_warpgroup 1 256
   echo "$output"
   [ "$status" -eq 0 ]
   [ "$output" = "error 0" ]
+}
+
+@test "setmaxnreg: by one warp of four, and more registers than the block has" {
+  kernel() { # NAME THREADS BEFORE BEHIND
+    cat <<END
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry $1() .maxntid 384 {
+  .reg .pred %p;
+  .reg .b32 %t;
+  mov.u32 %t, %tid.x;
+  setp.lt.u32 %p, %t, $2;
+  @%p bra FIRST;
+  $4
+  bar.sync 0;
+  ret;
+FIRST:
+  $3
+  bar.sync 0;
+  ret;
+}
+END
+  }
+  kernel one_warp 32 "setmaxnreg.dec.sync.aligned.u32 40;" "" >"$BATS_TEST_TMPDIR/one.ptx"
+  run "$run_ptx" "$BATS_TEST_TMPDIR/one.ptx" one_warp 1 384
+  echo "$output"
+  [[ $output == *"setmaxnreg-disagrees"*"warps (0 to 3)"* ]]
+  # 384 threads of 168 registers: twice 232 and 40 fit, twice 240 and 40 do not.
+  for most in 232 240; do
+    kernel three 128 "setmaxnreg.dec.sync.aligned.u32 40;" \
+      "setmaxnreg.inc.sync.aligned.u32 $most;" >"$BATS_TEST_TMPDIR/three.ptx"
+    run "$run_ptx" "$BATS_TEST_TMPDIR/three.ptx" three 1 384
+    echo "$output"
+    if [ $most = 232 ]; then
+      [ "$output" = "error 0" ]
+    else
+      [[ $output == *"hang-registers-missing"*"waits for registers: 240"* ]]
+    fi
+  done
 }
 
 @test "vector registers, whole and by element; a range hides a part of an outer one" {

@@ -89,7 +89,8 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
     group->mask &= ~mask;
     group->place = place_of(warp, in) + 1;
   }
-  if (flow->count) cluster_changed(warp->cta->cluster); /* lanes of this warp may wait for these */
+  cluster_changed(warp->cta->cluster); /* lanes of this warp, or its registers, may be waited for */
+  if (flow->count == 0) registers_warp_exit(warp);
   barriers_thread_exit(warp, mask);
   return STEP_JUMPED;
 }
@@ -197,50 +198,6 @@ bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instructi
       out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
     return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
   out->execute = run_nanosleep;
-  return true;
-}
-
-/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its
- * last few, and compares with those of the others that have come as far. */
-static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
-  enum { KEPT = sizeof warp->flow->register_limits / sizeof warp->flow->register_limits[0] };
-  const int count = (int)in->operand[0].constant_value;
-  const int16_t limit = (int16_t)(in->decoded ? -count : count);
-  const uint32_t number = warp->flow->register_changes++;
-  warp->flow->register_limits[number % KEPT] = limit;
-  if (!settings()->check) return STEP_NEXT;
-  const Cta *cta = warp->cta;
-  for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
-    const struct WarpFlow *other = cta->warps[i].flow;
-    if (!other || other->register_changes <= number || other->register_changes - number > KEPT)
-      continue;
-    const int theirs = other->register_limits[number % KEPT];
-    if (theirs == limit) continue;
-    finding(warp, in, mask, "setmaxnreg-disagrees",
-            "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
-            "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
-            "warpgroup, threadIdx.x / 128, and not on the warp",
-            warp->index, limit < 0 ? "dec" : "inc", count, i, theirs < 0 ? "dec" : "inc",
-            theirs < 0 ? -theirs : theirs, warp->index & ~3u, warp->index | 3u);
-    break;
-  }
-  return STEP_NEXT;
-}
-bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
-  if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
-      !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
-    return decoder_error(decoder, statement, "expected setmaxnreg.inc or .dec, .sync.aligned.u32");
-  if (out->operand_count != 1 || !out->operand[0].constant)
-    return decoder_error(decoder, statement, "setmaxnreg needs a number as its operand");
-  uint64_t count = out->operand[0].constant_value;
-  if (count < 24 || count > 256 || count % 8)
-    return decoder_error(decoder, statement,
-                         "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
-                         (unsigned long long)count);
-  static const bool is_down = true;
-  out->decoded = down ? &is_down : NULL;
-  out->execute = run_setmaxnreg;
   return true;
 }
 

@@ -33,4 +33,9 @@ StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
 
+/* flow_registers.c: the warp has ended; what a setmaxnreg waits for (false: `in` is another
+ * instruction). */
+void registers_warp_exit(Warp *warp);
+bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out);
+
 #endif

@@ -92,6 +92,8 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   if (!at_mbarrier && (group->state != GROUP_BLOCKED || polling_spins(warp, group))) {
     describe_circle(out, warp);
+  } else if (registers_describe_wait(warp, in, out)) {
+    return;
   } else if (in->traits & MBARRIER) { /* all lanes wait alike, as a rule */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
   } else if (in->traits & CLUSTER_BARRIER) {
@@ -190,6 +192,7 @@ static const char *const RULES[] = {
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
     "phase-missed",
+    "hang-registers-missing",
     "hang-nobody-writes",
     "hang-arrivals-missing",
     "hang-threads-missing",
@@ -204,8 +207,10 @@ static int rule_of(Warp *warp, const Group *group) {
   const Instruction *reader;
   uint64_t address;
   bool global;
-  if (!at_mbarrier && polling_spins(warp, group) &&
-      polling_last_read(warp, &reader, &address, &global))
+  if (group->state == GROUP_BLOCKED && registers_describe_wait(warp, in, NULL))
+    rule = "hang-registers-missing";
+  else if (!at_mbarrier && polling_spins(warp, group) &&
+           polling_last_read(warp, &reader, &address, &global))
     rule = "hang-nobody-writes";
   else if (at_mbarrier) {
     rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));

@@ -53,6 +53,7 @@ struct WarpFlow {
   LaneMask cluster_relaxed;           /* lanes whose last arrival was .relaxed */
   uint32_t stack_top[LANES];          /* what alloca has left of .local memory, from above */
   uint32_t register_changes;          /* how many setmaxnreg it has executed */
+  const Instruction *register_change; /* the last */
   int16_t register_limits[8];         /* the last of them; negative: .dec */
 };
 

@@ -1,0 +1,127 @@
+/* flow_registers.c: setmaxnreg, which moves registers from warps to warps of a block.
+ *
+ * A block gets as many registers for each thread as its kernel was compiled for, and warps give some
+ * back (.dec) or ask for more (.inc), which waits until there are enough. Only ptxas knows what the
+ * kernel was compiled for: the most that its bounds (.maxnreg, .maxntid) allow is taken here, and a
+ * kernel without bounds is not held to anything. */
+#include "checker/checker.h"
+#include "flow/flow.h"
+#include "state/groups.h"
+
+enum { KEPT = sizeof((struct WarpFlow *)0)->register_limits / sizeof(int16_t) };
+
+static uint32_t registers_of_a_thread(const Launch *launch) {
+  const Function *kernel = launch->kernel;
+  uint32_t most = 0;
+  if (kernel->declared_threads) {
+    uint32_t ctas = kernel->minimum_ctas ? kernel->minimum_ctas : 1;
+    most = CHIP_REGISTERS / ctas / kernel->declared_threads & ~7u;
+  }
+  if (kernel->most_registers && (!most || kernel->most_registers < most))
+    most = (kernel->most_registers + 7) & ~7u;
+  return most;
+}
+
+/* What the warps of the block hold, but for this one; and what there is. */
+static uint32_t held_by_others(const Warp *warp, uint32_t at_start) {
+  const Cta *cta = warp->cta;
+  uint32_t held = 0;
+  for (uint32_t i = 0; i < cta->warp_count; i++) {
+    const struct WarpFlow *flow = cta->warps[i].flow;
+    if (i == warp->index || flow->count == 0) continue;
+    int limit = flow->register_changes ? flow->register_limits[(flow->register_changes - 1) % KEPT]
+                                       : (int)at_start;
+    held += (uint32_t)(limit < 0 ? -limit : limit) * LANES;
+  }
+  return held;
+}
+
+static bool must_wait(const Warp *warp, uint32_t count) {
+  uint32_t at_start = registers_of_a_thread(warp->cta->cluster->launch);
+  if (at_start == 0) return false;
+  return held_by_others(warp, at_start) + count * LANES > at_start * warp->cta->warp_count * LANES;
+}
+
+/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its
+ * last few, and compares with those of the others that have come as far. */
+static void compare_with_others(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Cta *cta = warp->cta;
+  const uint32_t number = warp->flow->register_changes - 1;
+  const int limit = warp->flow->register_limits[number % KEPT];
+  for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
+    const struct WarpFlow *other = cta->warps[i].flow;
+    if (other->register_changes <= number || other->register_changes - number > KEPT) continue;
+    const int theirs = other->register_limits[number % KEPT];
+    if (theirs == limit) continue;
+    finding(warp, in, mask, "setmaxnreg-disagrees",
+            "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
+            "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
+            "warpgroup, threadIdx.x / 128, and not on the warp",
+            warp->index, limit < 0 ? "dec" : "inc", limit < 0 ? -limit : limit, i,
+            theirs < 0 ? "dec" : "inc", theirs < 0 ? -theirs : theirs, warp->index & ~3u,
+            warp->index | 3u);
+    return;
+  }
+}
+
+void registers_warp_exit(Warp *warp) {
+  const Cta *cta = warp->cta;
+  if (!settings()->check) return;
+  for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
+    Warp *other = &cta->warps[i];
+    uint32_t own = warp->flow->register_changes, theirs = other->flow->register_changes;
+    if (other->flow->count || own == theirs) continue;
+    Warp *more = own > theirs ? warp : other;
+    finding(more, more->flow->register_change, more->lanes, "setmaxnreg-disagrees",
+            "warp %u has executed %u setmaxnreg until its end, and warp %u of the same warpgroup "
+            "%u; all four warps (%u to %u) must execute the same ones: branch on the warpgroup, "
+            "threadIdx.x / 128, and not on the warp or thread",
+            warp->index, own, i, theirs, warp->index & ~3u, warp->index | 3u);
+    return;
+  }
+}
+
+static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpFlow *flow = warp->flow;
+  const int count = (int)in->operand[0].constant_value;
+  const bool down = in->decoded != NULL;
+  if (!down && must_wait(warp, (uint32_t)count)) return STEP_BLOCKED;
+  flow->register_limits[flow->register_changes++ % KEPT] = (int16_t)(down ? -count : count);
+  flow->register_change = in;
+  if (down) cluster_changed(warp->cta->cluster);
+  if (settings()->check) compare_with_others(warp, in, mask);
+  return STEP_NEXT;
+}
+
+bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out) {
+  if (in->execute != run_setmaxnreg) return false;
+  uint32_t at_start = registers_of_a_thread(warp->cta->cluster->launch);
+  uint32_t warps = warp->cta->warp_count, count = (uint32_t)in->operand[0].constant_value;
+  if (out)
+    fprintf(
+        out,
+        "      waits for registers: %u for each of its threads, and the block has %u for each of "
+        "its %u, %u in all, of which the other warps hold %u\n"
+        "      likely cause: the limits of all warps together exceed what the block has, or a "
+        "setmaxnreg.dec is missing\n",
+        count, at_start, warps * LANES, at_start * warps * LANES, held_by_others(warp, at_start));
+  return true;
+}
+
+bool decode_setmaxnreg(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  bool up = has_modifier(statement, "inc"), down = has_modifier(statement, "dec");
+  if (statement->modifier_count != 5 || up == down || !has_modifier(statement, "sync") ||
+      !has_modifier(statement, "aligned") || !has_modifier(statement, "u32"))
+    return decoder_error(decoder, statement, "expected setmaxnreg.inc or .dec, .sync.aligned.u32");
+  if (out->operand_count != 1 || !out->operand[0].constant)
+    return decoder_error(decoder, statement, "setmaxnreg needs a number as its operand");
+  uint64_t count = out->operand[0].constant_value;
+  if (count < 24 || count > 256 || count % 8)
+    return decoder_error(decoder, statement,
+                         "setmaxnreg with %llu registers: must be a multiple of 8 from 24 to 256",
+                         (unsigned long long)count);
+  static const bool is_down = true;
+  out->decoded = down ? &is_down : NULL;
+  out->execute = run_setmaxnreg;
+  return true;
+}
