@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/texture.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
@@ -190,6 +191,9 @@ static const char *expand_one(const char *at) {
     case 'o':
       say_list("%h", out.rank - 2, 0, 8);
       break;
+    case 'x':
+      say("%%rd%u", draw(4) ? 4 : draw(16));
+      break;
     case 'W':
       say_wgmma();
       break;
@@ -357,6 +361,17 @@ static const char *const TEMPLATES[] = {
     "exit",
     "trap",
     "brx.idx %r<0|8|9|15>, TARGETS",
+    /* textures and surfaces */
+    "tex.1d.v4.f32.<f32 {%r8, %r9, %r10, %r11}, [$x, {$f}]|s32 {%r8, %r9, %r10, %r11}, [$x, {$r}]>",
+    "tex.2d.v4.<f32|u32|s32>.<f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}]|s32 {%r8, %r9, %r10, "
+    "%r11}, [$x, {$r, $r}]>",
+    "tex.<3d|cube>.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f, $f, $f}]",
+    "tex.a2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$r, $f, $f, $f}]",
+    "tex.level.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}], $f",
+    "tld4.<r|g|b|a>.2d.v4.f32.f32 {%r8, %r9, %r10, %r11}, [$x, {$f, $f}]",
+    "txq.<width|height|depth>.b32 $R, [$x]",
+    "suld.b.<1d.b32.<trap|clamp|zero> $R, [$x, {$r}]|2d.b32.<trap|clamp|zero> $R, [$x, {$r, $r}]>",
+    "sust.b.<1d.b32.<trap|clamp|zero> [$x, {$r}]|2d.b32.<trap|clamp|zero> [$x, {$r, $r}]>, $r",
     /* the stack, the heap, calls */
     "alloca.u64 $D, $d, <8|16|4096>",
     "stacksave.u64 $D",
@@ -455,11 +470,13 @@ static void say_kernel(void) {
       16u << draw(8), draw(2) ? "alloca.u64 %rd2, %rd1, 16;\n  " : "");
   say(".func leaf(.param .b64 n) {\n%s  ld.param.u64 %%rd8, [n];\n", REGISTERS);
   say("  mov.u64 %%rd9, %%rd8; st.u32 [%%rd8], 1;\n  ret;\n}\n");
-  say(".entry hostile(.param .u64 p, .param .u64 h, .param .align 128 .b8 params[128]) {\n%s",
+  say(".entry hostile(.param .u64 p, .param .u64 h, .param .u64 t, .param .align 128 .b8 "
+      "params[128]) {\n%s",
       REGISTERS);
   say("  .shared .align 1024 .b8 TILE[4096]; .shared .align 8 .b64 BARRIERS[4];\n"
       "  .local .align 16 .b8 LOCAL[64];\n"
-      "  ld.param.u64 %%rd0, [p]; ld.param.u64 %%rd1, [h]; mov.b64 %%rd2, params; "
+      "  ld.param.u64 %%rd0, [p]; ld.param.u64 %%rd1, [h]; ld.param.u64 %%rd4, [t]; mov.b64 %%rd2, "
+      "params; "
       "cvta.param.u64 %%rd2, %%rd2;\n"
       "  PROTOTYPE: .callprototype _ (.param .b64 _);\n  TARGETS: .branchtargets T0, T1, T2;\n");
   say_prologue();
@@ -478,6 +495,28 @@ static void map_of(uint64_t buffer, uint64_t words[16]) {
   if (!tensor_map_pack(&map, words)) abort();
   uint32_t damage = draw(4) ? draw(3) : 16;
   for (uint32_t i = 0; i < damage; i++) words[draw(16)] ^= draw(2) ? 1ull << draw(64) : draw_wide();
+}
+
+/* An object over the buffer's second quarter. */
+static uint64_t texture_of(uint64_t buffer) {
+  static const TextureShape shapes[] = {TEXTURE_LINEAR, TEXTURE_1D, TEXTURE_2D, TEXTURE_2D,
+                                        TEXTURE_3D};
+  Texture texture = {.shape = shapes[draw(5)],
+                     .surface = draw(2),
+                     .format = {(uint8_t)draw(3), 32, 1},
+                     .first = buffer + BUFFER_BYTES / 4,
+                     .row_bytes = 64,
+                     .slice_bytes = 256,
+                     .size = {16, 1, 1},
+                     .layers = 1,
+                     .linear_filter = draw(2),
+                     .normalised = draw(2),
+                     .border = {1, 2, 3, 4}};
+  if (texture.shape >= TEXTURE_2D) texture.size[1] = 4;
+  if (texture.shape == TEXTURE_3D) texture.size[2] = 4;
+  if (texture.format.kind != TEXEL_FLOAT) texture.linear_filter = false;
+  for (int i = 0; i < 3; i++) texture.address[i] = (uint8_t)draw(4);
+  return texture_add(&texture);
 }
 
 /* A loop round a barrier makes progress for ever: a timer of CPU time ends the launch as a fault
@@ -505,6 +544,7 @@ static void run(const Function *entry) {
   map_of(buffer, words + 4096 / 8);
   parameters[0] = buffer;
   parameters[1] = (uint64_t)(uintptr_t)(draw(4) ? canary + CANARY_WORDS / 2 : (void *)parameters);
+  parameters[2] = texture_of(buffer);
   map_of(buffer, parameters + 16);
   uint32_t cluster = clusters[draw(4)];
   Launch launch = {.kernel = entry,
@@ -523,6 +563,7 @@ static void run(const Function *entry) {
   for (int i = 0; i < CANARY_WORDS; i++)
     if (canary[i] != CANARY) abort();                /* a kernel has written to the host's memory */
   if (canary_seen(words, BUFFER_BYTES / 8)) abort(); /* or read it */
+  texture_remove(parameters[2]);
   memory_free(buffer);
   free(canary);
 }
