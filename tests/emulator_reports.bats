@@ -132,3 +132,43 @@ PTX
     [[ $output == *"error in kernel race, block"* ]]
   done
 }
+
+# The value is read from shared memory that nothing has written.
+undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; }
+
+@test "uninitialised values that never matter are not reported" {
+  cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that dropped)
+  [ -n "$cases" ]
+  for name in $cases; do
+    for schedule in late early random:1; do
+      EMULATOR_SCHEDULE=$schedule run emulate $programs/undefined_cases "$name"
+      echo "$name, $schedule: $output"
+      [ "$status" -eq 0 ]
+      [ -z "$output" ]
+    done
+  done
+}
+
+@test "uninitialised values that matter: where they come from and where they matter" {
+  local words
+  cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that matters)
+  [ -n "$cases" ]
+  for name in $cases; do
+    line=$(sed -n "/^__global__ void $name(/,/^}/{/here it matters/=}" \
+      tests/emulator/undefined_cases.cu)
+    case $name in
+      branches) words="it decides a branch" ;;
+      addresses) words="it is an address" ;;
+      *) words="it goes to global memory" ;;
+    esac
+    for schedule in late early random:1; do
+      EMULATOR_SCHEDULE=$schedule run emulate $programs/undefined_cases "$name"
+      echo "$name, $schedule: $output"
+      [ "$status" -eq 3 ]
+      [ "$(reports_in "$output")" -eq 1 ]
+      text=$(tr -s ' \n' ' ' <<<"$output") # messages are broken between words
+      [[ $text == *"uninitialised-read: error in kernel $name,"* ]]
+      [[ $text == *"reads shared memory at offset 0x"*", which nothing has written, and the value matters: at undefined_cases.cu:$line $words "* ]]
+    done
+  done
+}

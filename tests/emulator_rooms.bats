@@ -141,9 +141,12 @@ EOF
 .address_size 64
 .entry reads() {
   .shared .align 4 .b8 $name[128];
-  .reg .b32 %r<3>;
+  .reg .b32 %r<3>; .reg .pred %p<2>;
   ld.shared.u32 %r1, [$name];
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra end;
   st.shared.u32 [$name+4], %r1;
+end:
   ret;
 }
 EOF

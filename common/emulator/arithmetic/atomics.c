@@ -172,6 +172,8 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
   bool changed = false;
+  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
+    tell_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     bool global =

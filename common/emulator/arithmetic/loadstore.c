@@ -295,12 +295,29 @@ void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer 
   polling_read(warp, in, address, places->in_order);
 }
 
+void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                Places *places, Access access) {
+  MovedRegister registers[16];
+  int count = 0;
+  for (int i = 0; i < transfer->element_count; i++)
+    if (transfer->element[i].wanted || access != ACCESS_READ)
+      registers[count++] = (MovedRegister){.slot = transfer->element[i].slot,
+                                           .column_bytes = transfer->element[i].column_bytes,
+                                           .memory_bytes = transfer->element_bytes,
+                                           .offset = (uint8_t)(i * transfer->element_bytes),
+                                           .sign = type_signed(transfer->type)};
+  spread_run(places, transfer);
+  check_undefined_moved(warp, in, mask, places->at, registers, count, access);
+}
+
 static StepResult load(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
+  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
+    tell_moved(warp, in, mask, transfer, &places, ACCESS_READ);
   if (places.run && transfer->element_count == 1) {
     if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
       memcpy(column_u32(warp, transfer->element[0].slot), places.at[0], LANES * 4);
@@ -386,6 +403,8 @@ static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
     spread_run(&places, transfer);
     keep_before(&before, mask, bytes, &places);
   }
+  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
+    tell_moved(warp, in, mask, transfer, &places, ACCESS_WRITE);
   if (places.run && transfer->element_count == 1 && transfer->element_bytes >= 4 &&
       transfer->element_bytes == transfer->element[0].column_bytes) {
     memcpy(places.at[0], column_u32(warp, transfer->element[0].slot),

@@ -44,6 +44,10 @@ typedef struct {
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
 void spread_run(Places *places, const Transfer *transfer);
+/* Tells the checker, which follows values that nothing has written, what goes between memory and
+ * these registers. */
+void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                Places *places, Access access);
 
 /* Memory that has changed: whoever looks for polls that never end hears of it. Answers true. */
 bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes);

@@ -135,8 +135,10 @@ struct Instruction {
 enum {
   WATCH_REGISTERS = 1, /* checker: check_registers */
   WATCH_STEPS = 2,     /* record: record_step */
-  WATCH_POLLING = 4    /* state: polling_step */
+  WATCH_POLLING = 4,   /* state: polling_step */
+  WATCH_UNDEFINED = 8  /* checker: check_undefined */
 };
+
 struct Warp {
   uint8_t *registers; /* slots of SLOT_BYTES each, 64-byte aligned */
   uint32_t *predicates;
@@ -151,7 +153,8 @@ struct Warp {
   struct WarpAsync *async;       /* operation.h: bulk groups, cp.async groups of each lane */
   struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
   struct WarpCheck *check;       /* check_registers.c */
-  uint8_t watched;               /* who is to see every instruction: WATCH_... */
+  struct WarpUndefined *undefined; /* check_undefined.c: registers' bits that nothing has set */
+  uint8_t watched;                 /* who is to see every instruction: WATCH_... */
 };
 
 struct Cta {

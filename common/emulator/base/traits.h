@@ -38,9 +38,21 @@ enum Trait {
   ASYNC = 1 << 20,
 
   /* What is asked when a warp polls */
-  HINTS = 1 << 21,        /* changes neither registers nor memory: only when things happen */
-  ACTS = 1 << 22,         /* writes its first operand and does something besides */
-  ASKS_MBARRIER = 1 << 23 /* whether a phase is over */
+  HINTS = 1 << 21,         /* changes neither registers nor memory: only when things happen */
+  ACTS = 1 << 22,          /* writes its first operand and does something besides */
+  ASKS_MBARRIER = 1 << 23, /* whether a phase is over */
+
+  /* How undefined bits of its sources come out of it (checker/check_undefined.c). Without any of
+   * these one undefined bit makes the whole result undefined. */
+  FLOW_COPY = 1 << 24,      /* where they were, if the types are integers */
+  FLOW_BITWISE = 2 << 24,   /* each bit of the result comes of the same bits of the sources */
+  FLOW_SHIFT_ONE = 3 << 24, /* the first source's bits move, as the other sources say */
+  FLOW_SHIFT_TWO = 4 << 24, /* the first two sources' bits move */
+  FLOW_UPWARD = 5 << 24,    /* from their place upward, as in a sum, if the types are integers */
+  FLOW_COMPARE = 6 << 24,   /* a comparison */
+  FLOW_MEMORY = 7 << 24,    /* what memory holds, or held */
+  FLOW_DEFINED = 8 << 24,   /* they do not: tensor cores, textures */
+  FLOW = 15 << 24
 };
 
 #endif

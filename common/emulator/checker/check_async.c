@@ -192,7 +192,7 @@ void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   if (cta->cluster->launch->error) return;
   check->ctas[cta->rank].exited = true;
-  past_report_unwritten(cta);
+  past_confirm_unwritten(cta);
   exit_check(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;

@@ -332,14 +332,6 @@ void past_report_exited(const AccessNow *now) {
          verb(now), now->rank);
 }
 
-static void report_unwritten(Warp *warp, const Instruction *in, uint32_t word) {
-  finding(
-      warp, in, warp->lanes, "uninitialised-read",
-      "reads shared memory at offset 0x%x, which nothing has written.\n"
-      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
-      word * 4);
-}
-
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
  * is issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait
  * for. */
@@ -355,8 +347,8 @@ static bool check_after_read(const AccessNow *now, const Entry *entry) {
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (now->strong && entry->strong) return true;
   if (has_seen(check, now->agent, entry->agent, entry->clock)) {
-    if (entry->unwritten) report_unwritten(warp_of(now, entry->agent), entry->in, now->word);
-    return !entry->unwritten;
+    if (entry->unwritten) undefined_confirm(now->check, warp_of(now, entry->agent), entry->in);
+    return true;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
     /* The reader came even before the copy was issued: told as if it came right after. */
@@ -409,15 +401,16 @@ bool past_allows(AccessNow *now, const Entry *entry) {
   }
 }
 
-/* Reading what nothing has written is a mistake, unless it is a whole fragment (ldmatrix) or a
- * tile of which only a part matters: only plain loads are held to it. Which mistake it is shows
- * when somebody writes there later, or nobody: a missing wait, a race, or memory never set. */
+/* Reading what nothing has written is a mistake if the value matters (check_undefined.c). Of a
+ * whole fragment (ldmatrix) or a tile often only a part does: only plain loads are held to it.
+ * Which mistake it is shows when somebody writes there later, or nobody: a missing wait, a race, or
+ * memory never set. */
 bool past_unwritten(const AccessNow *now, uint8_t written) {
   if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
   return !(now->in->traits & READS_TILE);
 }
 
-void past_report_unwritten(Cta *cta) {
+void past_confirm_unwritten(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   struct CtaCheck *notes = &check->ctas[cta->rank];
   if (!notes->unwritten_reads) return;
@@ -430,8 +423,7 @@ void past_report_unwritten(Cta *cta) {
       if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
       uint32_t per_cta = check->warps_per_cta;
       Cta *reader = &cta->cluster->ctas[entry->agent / per_cta];
-      report_unwritten(&reader->warps[entry->agent % per_cta], entry->in, word);
-      return; /* one for each CTA */
+      undefined_confirm(check, &reader->warps[entry->agent % per_cta], entry->in);
     }
   }
 }

@@ -41,6 +41,7 @@ static struct WarpCheck *notes_of(Warp *warp) {
 void registers_begin(Warp *warp) {
   struct WarpCheck *notes = warp->check;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
+  undefined_forget(warp);
   if (!notes) return;
   size_t words = notes->most / 64 + 1;
   memset(notes->used, 0, words * sizeof *notes->used);
@@ -52,6 +53,7 @@ void registers_begin(Warp *warp) {
 }
 
 void registers_end(Warp *warp) {
+  undefined_forget(warp);
   if (!warp->check) return;
   registers_begin(warp);
   free(warp->check->flights);

@@ -170,6 +170,9 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
       !reads_allow(now, notes, since))
     next = STATE_UNKNOWN;
   if (next != number) states_set(notes, word, next);
+  if (now->kind == ENTRY_READ && next != number && next != STATE_UNKNOWN)
+    undefined_read(now->check, now->warp, now->in, now->lane, now->rank, word,
+                   now->mask & ~states_written(now->check, number));
   if (now->kind == ENTRY_READ) {
     Reads *reads = reads_begin(now, notes, word, word + 1);
     if (now->mask == FULL_WORD)
@@ -256,6 +259,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
     least = offset < least ? offset : least;
   }
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);
+  if (__builtin_expect(check->any_undefined, 0))
+    undefined_access(warp, mask, addresses, bytes, writes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;
@@ -272,6 +277,7 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
   bool as_run = !layout && !kind.strong && kind.access != ACCESS_ATOMIC;
   check_reserved(warp, in, UINT32_MAX, address);
   AccessNow now;
+  if (__builtin_expect(check_of(warp)->any_undefined, 0)) as_run = false;
   if (as_run) {
     access_begin(&now, warp, in, kind);
     if (plain_touch_run(&now, address, bytes)) {
@@ -293,6 +299,7 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;
   if (rank >= check->cta_count || word + 2 > check->ctas[rank].words) return;
+  undefined_written(check, address, 2 * WORD_BYTES);
   Entry entry;
   memset(&entry, 0, sizeof entry);
   entry.kind = ENTRY_BARRIER;
@@ -339,6 +346,8 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
     now->rank = rank;
     if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (pieces[i].bytes) check_reserved(now->warp, now->in, 1u << now->lane, offset);
+    if (access_writes(now) && check->any_undefined)
+      undefined_written(check, pieces[i].address, pieces[i].bytes);
     uint32_t word = offset / 4, whole_end = end / 4 < notes->words ? end / 4 : notes->words;
     if ((offset & 3) && word < notes->words) {
       now->mask = FULL_WORD & (uint8_t)(FULL_WORD << (offset & 3)) &

@@ -192,6 +192,8 @@ struct CtaCheck {
   bool unwritten_reads;         /* some entry is unwritten */
   const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
   uint32_t idle_thread;
+  uint8_t *undefined; /* laid out as shared memory; 1: nothing has set this bit; NULL: none */
+  uint16_t *undefined_origins; /* of each word */
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   uint32_t exited_warps; /* a bit for each warp; the same of those below */
   uint32_t arrived_warps[NAMED_BARRIERS],
@@ -254,6 +256,9 @@ struct ClusterCheck {
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
   struct LocationClock *locations[LOCATION_CHAINS]; /* strong accesses order through the place */
   struct AcquiredMap *acquired_maps;
+  struct Origin *origins; /* check_undefined_memory.c: loads of what nothing had written */
+  uint32_t origin_count, origin_room;
+  bool any_undefined; /* some CTA has marks of undefined bits */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
   bool layouts_asked; /* check_layout.c is to look at plain reads */
@@ -365,6 +370,11 @@ static inline State *state_at(const ClusterCheck *check, uint32_t number) {
 }
 /* The number of the state with these entries; moves what state_at has returned. */
 uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
+/* Which bytes of a word in this state something has written. */
+static inline uint32_t states_written(const ClusterCheck *check, uint32_t number) {
+  if (number == STATE_NEVER_WRITTEN) return 0;
+  return number >= FIRST_STATE && number < PLAIN ? state_at(check, number)->written : FULL_WORD;
+}
 /* To be called now and then, while no number of a state is held. */
 void states_collect(ClusterCheck *check);
 static inline void states_make_room(ClusterCheck *check) {
@@ -406,7 +416,7 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
 /* The copy's barrier in this CTA; NULL: none. */
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
-void past_report_unwritten(Cta *cta);
+void past_confirm_unwritten(Cta *cta);
 void past_describe_place(const Instruction *in, char *text, size_t room);
 extern const char *const past_kind_names[]; /* of AsyncKind */
 
@@ -429,6 +439,21 @@ void registers_fence(Warp *warp);
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
                      uint64_t group);
 void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
+
+/* check_undefined.c */
+void undefined_forget(Warp *warp);
+
+/* check_undefined_memory.c. Of the bytes in `mask` of this word a plain load of this lane has read
+ * what nothing had written. */
+void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
+                    uint32_t word, uint32_t mask);
+/* That load came before every write: it is neither a race nor a missing wait. */
+void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
+/* Only while some shared memory of the cluster holds undefined bits: an access of these lanes. */
+void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
+                      bool writes);
+void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes);
+void undefined_forget_shared(ClusterCheck *check);
 
 /* check_maps.c */
 void maps_begin(const Cluster *cluster);

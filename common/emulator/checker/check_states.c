@@ -372,6 +372,7 @@ void check_cluster_end(Cluster *cluster) {
     memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
     notes->any_layout = false;
   }
+  if (check->any_undefined) undefined_forget_shared(check);
   free_operations(check);
   maps_end(check);
   check->next_free = free_checks;

@@ -101,10 +101,31 @@ void check_will_write(BulkThread *thread, const AsyncOperation *operation);
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);
 
+/* Values that nothing has written (check_undefined.c). While a warp has some in its registers,
+ * WATCH_UNDEFINED is set in `watched`, and it has to tell of each instruction and each guard,
+ * before they take effect, whatever the guard lets pass. */
+void check_undefined(Warp *warp, const Instruction *in, LaneMask mask);
+void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group);
+/* A load, store or atomic operation has moved bytes between memory, at host addresses, and
+ * registers. For atomics these are the sources, and the old value counts as defined. */
+typedef struct {
+  uint16_t slot;
+  uint8_t column_bytes, memory_bytes, offset;
+  bool sign; /* a short value is extended by its sign */
+} MovedRegister;
+void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                           const MovedRegister *registers, int count, Access access);
+/* Instructions of several lanes, in the same steps as their values: adds the undefined bits of a
+ * source (of a predicate: to `yes`) and says where they come from; sets those of the results. */
+uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
+                                 uint64_t *bits, LaneMask *yes);
+void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
+                             const uint64_t *bits, LaneMask yes, uint16_t origin);
+
 /* wgmma: registers of a warp that belong to an operation in flight. */
 /* Called before each instruction of a warp that has WATCH_REGISTERS. */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
-/* The warp's notes, when its memory is given back. */
+/* What is known of a warp's registers, when its memory is given back. */
 void registers_end(Warp *warp);
 void check_wgmma_fence(Warp *warp, const Instruction *in);
 /* The slots of its registers must outlive the warp's notes. */

@@ -100,6 +100,33 @@ static void hand_out(Warp *warp, const Together *together, LaneMask lanes,
   }
 }
 
+/* Undefined bits go where a second exchange differs, whose values have those bits flipped. */
+static void pass_undefined(Warp *warp, const Meeting *meeting, const Exchange *exchange) {
+  const Together *first = meeting->parts[0].in->decoded;
+  Exchange flipped = *exchange;
+  uint64_t bits[LANES] = {0}, control[LANES] = {0};
+  LaneMask yes = 0;
+  uint16_t origin = 0;
+  for (uint32_t i = 0; i < meeting->count; i++) {
+    const Together *together = meeting->parts[i].in->decoded;
+    LaneMask lanes = meeting->parts[i].lanes;
+    uint16_t found = check_undefined_sources(warp, together->a, lanes, bits, &yes);
+    origin = found ? found : origin;
+    found = check_undefined_sources(warp, together->b, lanes, control, &yes);
+    origin = found ? found : origin;
+  }
+  flipped.yes ^= yes;
+  for (int lane = 0; lane < LANES; lane++) flipped.a[lane] ^= bits[lane];
+  first->act(&flipped, first->kind, first->is_signed);
+  for (int lane = 0; lane < LANES; lane++)
+    bits[lane] = control[lane] ? UINT32_MAX : flipped.value[lane] ^ exchange->value[lane];
+  for (uint32_t i = 0; i < meeting->count; i++) {
+    const Together *together = meeting->parts[i].in->decoded;
+    check_undefined_results(warp, together->d, together->p, meeting->parts[i].lanes, bits,
+                            flipped.predicates ^ exchange->predicates, origin);
+  }
+}
+
 static void act_together(Warp *warp, const Meeting *meeting) {
   const Together *first = meeting->parts[0].in->decoded;
   if (!first->act) return; /* bar.warp.sync: the checker takes a warp's lanes as one agent */
@@ -107,6 +134,7 @@ static void act_together(Warp *warp, const Meeting *meeting) {
   for (uint32_t i = 0; i < meeting->count; i++)
     gather(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
   first->act(&exchange, first->kind, first->is_signed);
+  if (warp->watched & WATCH_UNDEFINED) pass_undefined(warp, meeting, &exchange);
   for (uint32_t i = 0; i < meeting->count; i++)
     hand_out(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
 }

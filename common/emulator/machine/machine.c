@@ -63,12 +63,14 @@ typedef enum { SLICE_BLOCKED, SLICE_YIELDED, SLICE_USED_UP, SLICE_DONE, SLICE_FA
 static void show_watchers(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->watched & WATCH_POLLING) polling_step(warp, in, mask);
   if (in->guard >= 0) {
+    if (warp->watched & WATCH_UNDEFINED) check_undefined_guard(warp, in, mask);
     LaneMask guard = warp->predicates[in->guard];
     mask &= in->guard_negated ? ~guard : guard;
   }
   if (!mask) return;
   if (warp->watched & WATCH_STEPS) record_step(warp, in, mask);
   if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
+  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, in, mask);
 }
 
 static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {

@@ -1,0 +1,482 @@
+/* check_undefined.c: values that nothing has written, on their way through registers.
+ *
+ * Reading what nothing has written is no mistake as long as the value is dropped, so a load only
+ * marks the bits that it brings as undefined. Each later instruction of the warp passes the marks
+ * on, as exactly as is cheap: a select, a shuffle or an `and` with zeros leaves defined what does
+ * not depend on undefined bits. A report is due when such a value matters: it decides a branch, is
+ * an address, or goes to global memory (check_undefined_memory.c).
+ *
+ * Most rules follow from one trick: execute the instruction on its sources and on its sources with
+ * the undefined bits flipped. Result bits that differ are undefined.
+ *
+ * A warp without marks pays nothing: WATCH_UNDEFINED is set while it has some. Results of tensor
+ * cores count as defined, and once a warp has issued a wgmma, which writes registers at a time of
+ * its own, its marks are forgotten. */
+#include "checker/check_undefined.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ptx/program.h"
+
+enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
+
+/* ---- Marks ---- */
+
+void undefined_forget(Warp *warp) {
+  struct WarpUndefined *notes = warp->undefined;
+  warp->watched &= (uint8_t)~WATCH_UNDEFINED;
+  warp->undefined = NULL;
+  if (!notes) return;
+  free(notes->bits);
+  free(notes->lanes);
+  free(notes->origins);
+  free(notes->predicate_lanes);
+  free(notes->predicate_origins);
+  free(notes->local);
+  free(notes->local_origins);
+  free(notes);
+}
+
+struct WarpUndefined *undefined_notes(Warp *warp) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (notes) return notes;
+  const Module *module = warp->cta->cluster->launch->kernel->module;
+  notes = warp->undefined = calloc(1, sizeof *notes);
+  if (!notes) abort();
+  notes->slots = module->slots;
+  notes->predicates = module->predicates;
+  size_t slots = notes->slots + 1u, predicates = notes->predicates + 1u;
+  notes->bits = calloc(slots, SLOT_BYTES);
+  notes->lanes = calloc(slots, sizeof *notes->lanes);
+  notes->origins = calloc(slots * LANES, sizeof *notes->origins);
+  notes->predicate_lanes = calloc(predicates, sizeof *notes->predicate_lanes);
+  notes->predicate_origins = calloc(predicates * LANES, sizeof *notes->predicate_origins);
+  if (!notes->bits || !notes->lanes || !notes->origins || !notes->predicate_lanes ||
+      !notes->predicate_origins)
+    abort();
+  return notes;
+}
+
+/* Registers are kept in columns of 4, 8 or 16 bytes a lane. */
+static uint32_t column_bytes(const Operand *operand) {
+  return operand->bytes <= 4 ? 4 : operand->bytes;
+}
+
+void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
+                   const uint8_t *bits, OriginNumber origin) {
+  LaneMask before = notes->lanes[slot];
+  uint8_t any = 0;
+  for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
+  if (!any && !(before >> lane & 1)) return;
+  memcpy(notes->bits + (size_t)slot * SLOT_BYTES + (size_t)lane * bytes, bits, bytes);
+  notes->origins[slot * LANES + (uint32_t)lane] = any ? origin : 0;
+  notes->lanes[slot] = any ? before | 1u << lane : before & ~(1u << lane);
+  if (!before && notes->lanes[slot]) notes->marked++;
+  if (before && !notes->lanes[slot]) notes->marked--;
+}
+
+static void set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+                          OriginNumber origin) {
+  LaneMask before = notes->predicate_lanes[number];
+  LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
+  notes->predicate_lanes[number] = after;
+  notes->predicate_origins[number * LANES + (uint32_t)lane] = origin;
+  if (!before && after) notes->marked++;
+  if (before && !after) notes->marked--;
+}
+
+static bool is_register(const Operand *operand) {
+  return (operand->kind == OPERAND_REGISTER || operand->kind == OPERAND_ADDRESS) &&
+         !operand->constant;
+}
+
+static LaneMask undefined_lanes(const struct WarpUndefined *notes, const Operand *operand) {
+  if (operand->kind == OPERAND_PREDICATE) return notes->predicate_lanes[operand->slot];
+  return is_register(operand) ? notes->lanes[operand->slot] : 0;
+}
+
+static OriginNumber origin_of(const struct WarpUndefined *notes, const Operand *operand, int lane) {
+  uint32_t at = operand->slot * (uint32_t)LANES + (uint32_t)lane;
+  return operand->kind == OPERAND_PREDICATE ? notes->predicate_origins[at] : notes->origins[at];
+}
+
+/* ---- Operands ---- */
+
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  struct WarpUndefined *notes;
+  LaneMask mask;
+  const Operand *sources[SOURCES], *destinations[DESTINATIONS];
+  int source_count, destination_count;
+} Passage;
+
+static void add_operand(const Operand *operand, const Operand **list, int *count, int most) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      add_operand(&operand->elements[i], list, count, most);
+  } else if (*count < most && (operand->kind == OPERAND_PREDICATE || is_register(operand) ||
+                               operand->kind == OPERAND_REGISTER)) {
+    list[(*count)++] = operand;
+  }
+}
+
+/* "p|q" of setp: two results. */
+static bool is_pair(const Instruction *in) {
+  if (in->operand_count < 2 || in->operand[1].kind != OPERAND_PREDICATE) return false;
+  return (in->traits & FLOW) == FLOW_COMPARE;
+}
+
+static Passage passage_of(Warp *warp, const Instruction *in, LaneMask mask) {
+  Passage passage = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
+  int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
+  for (int i = 0; i < in->operand_count; i++) {
+    if (i < written)
+      add_operand(&in->operand[i], passage.destinations, &passage.destination_count, DESTINATIONS);
+    else
+      add_operand(&in->operand[i], passage.sources, &passage.source_count, SOURCES);
+  }
+  return passage;
+}
+
+static LaneMask undefined_sources(const Passage *passage, int first, int end) {
+  LaneMask lanes = 0;
+  for (int i = first; i < end && i < passage->source_count; i++)
+    lanes |= undefined_lanes(passage->notes, passage->sources[i]);
+  return lanes;
+}
+
+/* Of the first source that is undefined in this lane. */
+static OriginNumber origin_for(const Passage *passage, int lane) {
+  for (int i = 0; i < passage->source_count; i++) {
+    const Operand *source = passage->sources[i];
+    LaneMask lanes = undefined_lanes(passage->notes, source) & passage->mask;
+    if (lanes >> lane & 1) return origin_of(passage->notes, source, lane);
+  }
+  return 0;
+}
+
+/* ---- Execution to see what depends on what ---- */
+
+typedef struct {
+  uint8_t columns[SOURCES + DESTINATIONS][COLUMN_BYTES];
+  LaneMask predicates[SOURCES + DESTINATIONS];
+} Saved;
+
+static uint8_t *column_at(const Warp *warp, const Operand *operand) {
+  return warp->registers + (size_t)operand->slot * SLOT_BYTES;
+}
+
+static const Operand *operand_at(const Passage *passage, int i) {
+  return i < passage->source_count ? passage->sources[i]
+                                   : passage->destinations[i - passage->source_count];
+}
+
+static void save(const Passage *passage, Saved *saved, bool restore) {
+  Warp *warp = passage->warp;
+  for (int i = 0; i < passage->source_count + passage->destination_count; i++) {
+    const Operand *operand = operand_at(passage, i);
+    if (operand->kind == OPERAND_PREDICATE) {
+      if (restore)
+        warp->predicates[operand->slot] = saved->predicates[i];
+      else
+        saved->predicates[i] = warp->predicates[operand->slot];
+    } else if (is_register(operand)) {
+      uint8_t *column = column_at(warp, operand);
+      size_t bytes = column_bytes(operand) * (size_t)LANES;
+      if (restore)
+        memcpy(column, saved->columns[i], bytes);
+      else
+        memcpy(saved->columns[i], column, bytes);
+    }
+  }
+}
+
+static void flip(const Passage *passage, const Operand *source) {
+  Warp *warp = passage->warp;
+  if (source->kind == OPERAND_PREDICATE) {
+    warp->predicates[source->slot] ^= passage->notes->predicate_lanes[source->slot];
+  } else if (is_register(source)) {
+    uint8_t *column = column_at(warp, source);
+    const uint8_t *bits = passage->notes->bits + (size_t)source->slot * SLOT_BYTES;
+    for (uint32_t i = 0; i < column_bytes(source) * LANES; i++) column[i] ^= bits[i];
+  }
+}
+
+/* The results of several executions: the first, and what has differed from it since. */
+typedef struct {
+  Saved first, differing;
+  bool any;
+} Results;
+
+static void run_once(const Passage *passage, Results *results) {
+  passage->in->execute(passage->warp, passage->in, passage->mask);
+  for (int i = 0; i < passage->destination_count; i++) {
+    const Operand *destination = passage->destinations[i];
+    if (destination->kind == OPERAND_PREDICATE) {
+      LaneMask now = passage->warp->predicates[destination->slot];
+      if (!results->any) results->first.predicates[i] = now;
+      results->differing.predicates[i] |= now ^ results->first.predicates[i];
+    } else if (is_register(destination)) {
+      const uint8_t *now = column_at(passage->warp, destination);
+      uint8_t *first = results->first.columns[i], *differing = results->differing.columns[i];
+      size_t bytes = column_bytes(destination) * (size_t)LANES;
+      if (!results->any) memcpy(first, now, bytes);
+      for (size_t k = 0; k < bytes; k++) differing[k] |= now[k] ^ first[k];
+    }
+  }
+  results->any = true;
+}
+
+static void mark_results(const Passage *passage, const Results *results, OriginNumber computed) {
+  for (LaneMask left = passage->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    OriginNumber origin = origin_for(passage, lane);
+    if (origin) origin |= computed;
+    for (int i = 0; i < passage->destination_count; i++) {
+      const Operand *to = passage->destinations[i];
+      uint32_t bytes = column_bytes(to);
+      if (to->kind == OPERAND_PREDICATE)
+        set_predicate(passage->notes, to->slot, lane, results->differing.predicates[i] >> lane & 1,
+                      origin);
+      else if (is_register(to))
+        undefined_set(passage->notes, to->slot, bytes, lane,
+                      results->differing.columns[i] + (size_t)lane * bytes, origin);
+    }
+  }
+}
+
+/* Flips the undefined bits of the first `data` sources: of all together, or of each choice of
+ * them. */
+static void pass_by_flipping(const Passage *passage, int data, bool each_choice) {
+  Saved saved;
+  Results *results = calloc(1, sizeof *results);
+  if (!results) abort();
+  if (data > passage->source_count) data = passage->source_count;
+  unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
+  save(passage, &saved, false);
+  for (unsigned choice = 0; choice < choices; choice += step) {
+    for (int i = 0; i < data; i++) {
+      bool twice = false; /* one register as two sources is flipped once */
+      for (int k = 0; k < i; k++)
+        twice |= (choice >> k & 1) && passage->sources[k]->slot == passage->sources[i]->slot &&
+                 passage->sources[k]->kind == passage->sources[i]->kind;
+      if ((choice >> i & 1) && !twice) flip(passage, passage->sources[i]);
+    }
+    run_once(passage, results);
+    save(passage, &saved, true);
+  }
+  mark_results(passage, results, 0);
+  free(results);
+}
+
+/* A comparison: of each undefined source values that compare differently with nearly all. */
+static void vary(const Passage *passage, const Operand *source, const Operand *other,
+                 unsigned pattern) {
+  static const uint32_t PATTERNS[] = {0, 0x3f803f80u, 0x7fffffffu, 0xff7fffffu};
+  const struct WarpUndefined *notes = passage->notes;
+  LaneMask lanes = undefined_lanes(notes, source);
+  uint32_t bytes = column_bytes(source);
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    size_t at = (size_t)first_lane(left) * bytes;
+    uint8_t *value = column_at(passage->warp, source) + at;
+    const uint8_t *bits = notes->bits + (size_t)source->slot * SLOT_BYTES + at;
+    uint8_t chosen[16] = {0};
+    for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[pattern < 4 ? pattern : 0], 4);
+    if (pattern == 4 && other->constant)
+      memcpy(chosen, &other->constant_value, sizeof other->constant_value);
+    else if (pattern == 4 && is_register(other))
+      memcpy(chosen, column_at(passage->warp, other) + at, bytes);
+    for (uint32_t i = 0; i < bytes && i < sizeof chosen; i++)
+      value[i] = (uint8_t)((value[i] & ~bits[i]) | (chosen[i] & bits[i]));
+  }
+}
+
+static void pass_by_varying(const Passage *passage) {
+  enum { PATTERN_COUNT = 5 };
+  if (passage->source_count < 2) return;
+  const Operand *a = passage->sources[0], *b = passage->sources[1];
+  const Operand *with = passage->source_count > 2 ? passage->sources[2] : NULL;
+  unsigned of_a = undefined_lanes(passage->notes, a) ? PATTERN_COUNT : 1;
+  unsigned of_b = undefined_lanes(passage->notes, b) ? PATTERN_COUNT : 1;
+  unsigned of_with = with && undefined_lanes(passage->notes, with) ? 2 : 1;
+  Saved saved;
+  Results *results = calloc(1, sizeof *results);
+  if (!results) abort();
+  save(passage, &saved, false);
+  for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
+    if (of_a > 1) vary(passage, a, b, i % of_a);
+    if (of_b > 1) vary(passage, b, a, i / of_a % of_b);
+    if (i >= of_a * of_b) flip(passage, with);
+    run_once(passage, results);
+    save(passage, &saved, true);
+  }
+  mark_results(passage, results, ORIGIN_COMPUTED);
+  free(results);
+}
+
+/* ---- Without execution ---- */
+
+static uint64_t bits_of(const Passage *passage, const Operand *source, int lane) {
+  uint64_t bits = 0;
+  if (source->kind == OPERAND_PREDICATE)
+    return passage->notes->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
+  if (!is_register(source) || !(passage->notes->lanes[source->slot] >> lane & 1)) return 0;
+  uint32_t bytes = column_bytes(source);
+  const uint8_t *from = passage->notes->bits + (size_t)source->slot * SLOT_BYTES;
+  memcpy(&bits, from + (size_t)lane * bytes, bytes < 8 ? bytes : 8);
+  return bytes == 16 ? UINT64_MAX : bits;
+}
+
+typedef enum { SPREAD_ALL, SPREAD_HALVES, SPREAD_UPWARD } Spread;
+
+static uint64_t spread_bits(uint64_t bits, Spread spread) {
+  if (bits == 0) return 0;
+  if (spread == SPREAD_UPWARD) return bits | (0 - bits);
+  if (spread == SPREAD_HALVES)
+    return (bits & 0xffffu ? 0xffffu : 0) | (bits & 0xffff0000u ? 0xffff0000u : 0);
+  return UINT64_MAX;
+}
+
+static void pass_by_rule(const Passage *passage, Spread spread) {
+  for (LaneMask left = passage->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t bits = 0;
+    for (int i = 0; i < passage->source_count; i++)
+      bits |= bits_of(passage, passage->sources[i], lane);
+    OriginNumber origin = bits ? origin_for(passage, lane) | ORIGIN_COMPUTED : 0;
+    bits = spread_bits(bits, spread);
+    for (int i = 0; i < passage->destination_count; i++) {
+      const Operand *to = passage->destinations[i];
+      uint64_t own[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
+      if (to->kind == OPERAND_PREDICATE)
+        set_predicate(passage->notes, to->slot, lane, bits != 0, origin);
+      else if (is_register(to))
+        undefined_set(passage->notes, to->slot, column_bytes(to), lane, (uint8_t *)own, origin);
+    }
+  }
+}
+
+static void make_defined(const Passage *passage) {
+  static const uint8_t NONE[16];
+  for (LaneMask left = passage->mask; left; left &= left - 1)
+    for (int i = 0; i < passage->destination_count; i++) {
+      const Operand *to = passage->destinations[i];
+      int lane = first_lane(left);
+      if (to->kind == OPERAND_PREDICATE)
+        set_predicate(passage->notes, to->slot, lane, false, 0);
+      else if (is_register(to))
+        undefined_set(passage->notes, to->slot, column_bytes(to), lane, NONE, 0);
+    }
+}
+
+/* ---- Instructions ---- */
+
+/* Does the opcode name a type of floating numbers, or anything else that mixes bits? */
+static bool mixes_bits(const Instruction *in) {
+  static const char *const MIXERS[] = {".f16",  ".f32", ".f64", ".bf16", ".tf32", ".e4m3",
+                                       ".e5m2", ".sat", ".hi",  ".cc",   "24."};
+  char opcode[64];
+  const char *text = in->text ? in->text : "";
+  if (*text == '@') text += strcspn(text, " \t");
+  text += strspn(text, " \t");
+  snprintf(opcode, sizeof opcode, "%.*s", (int)strcspn(text, " \t"), text);
+  for (size_t i = 0; i < sizeof MIXERS / sizeof *MIXERS; i++)
+    if (strstr(opcode, MIXERS[i])) return true;
+  return false;
+}
+
+static bool packs_halves(const Instruction *in) {
+  size_t length = in->text ? strcspn(in->text, " \t") : 0;
+  return length > 2 && length < 64 && in->text[length - 1] == '2' && in->text[length - 2] == 'x';
+}
+
+static void pass(const Passage *passage) {
+  const Instruction *in = passage->in;
+  int count = passage->source_count;
+  LaneMask undefined = undefined_sources(passage, 0, count) & passage->mask;
+  uint32_t flow = in->traits & FLOW;
+  Spread spread = packs_halves(in) ? SPREAD_HALVES : SPREAD_ALL;
+  int data = flow == FLOW_SHIFT_TWO ? 2 : flow == FLOW_SHIFT_ONE ? 1 : count;
+  bool may_flip = flow == FLOW_BITWISE || flow == FLOW_SHIFT_ONE || flow == FLOW_SHIFT_TWO ||
+                  (flow == FLOW_COPY && !mixes_bits(in)) ||
+                  (flow == FLOW_COPY && (in->traits & MOVES));
+  if (!undefined || flow == FLOW_DEFINED || flow == FLOW_MEMORY)
+    make_defined(passage);
+  else if (flow == FLOW_COMPARE)
+    pass_by_varying(passage);
+  else if (may_flip && !(undefined_sources(passage, data, count) & passage->mask))
+    pass_by_flipping(passage, data, flow == FLOW_BITWISE);
+  else
+    pass_by_rule(passage, flow == FLOW_UPWARD && !mixes_bits(in) ? SPREAD_UPWARD : spread);
+}
+
+static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) {
+  for (int i = 0; i < in->operand_count; i++) {
+    const Operand *operand = &in->operand[i];
+    if (operand->kind != OPERAND_ADDRESS) continue;
+    LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
+    if (lanes)
+      undefined_matters(warp, in, first_lane(lanes),
+                        origin_of(warp->undefined, operand, first_lane(lanes)), "is an address");
+  }
+}
+
+void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || warp->tensor) return;
+  LaneMask lanes = notes->predicate_lanes[in->guard] & group;
+  if (!lanes) return;
+  int lane = first_lane(lanes);
+  undefined_matters(warp, in, lane, notes->predicate_origins[in->guard * LANES + lane],
+                    in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
+}
+
+void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
+  struct WarpUndefined *notes = warp->undefined;
+  /* Registers of a wgmma in flight change at any time; calls move what no operand names. */
+  bool unclear = warp->tensor || (in->traits & (CALLS | RETURNS | ACCUMULATES));
+  if (unclear) undefined_forget(warp);
+  if (!notes || unclear || (notes->marked == 0 && !notes->local)) {
+    warp->watched &= (uint8_t)~WATCH_UNDEFINED;
+    return;
+  }
+  look_at_addresses(warp, in, mask);
+  if (in->traits & WARP_WIDE) return; /* flow_warp.c: once the lanes have met */
+  Passage passage = passage_of(warp, in, mask);
+  if (in->traits & JUMPS_BY_LIST) {
+    LaneMask lanes = undefined_sources(&passage, 0, 1) & mask;
+    if (lanes)
+      undefined_matters(warp, in, first_lane(lanes), origin_for(&passage, first_lane(lanes)),
+                        "decides a branch");
+  }
+  if (passage.destination_count) pass(&passage);
+}
+
+uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
+                                 uint64_t *bits, LaneMask *yes) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || warp->tensor || !operand) return 0;
+  LaneMask undefined = undefined_lanes(notes, operand) & lanes;
+  if (!undefined) return 0;
+  const Passage passage = {.notes = warp->undefined};
+  if (operand->kind == OPERAND_PREDICATE) *yes |= undefined;
+  for (LaneMask left = undefined; left && operand->kind != OPERAND_PREDICATE; left &= left - 1)
+    bits[first_lane(left)] = bits_of(&passage, operand, first_lane(left));
+  return origin_of(notes, operand, first_lane(undefined));
+}
+
+void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
+                             const uint64_t *bits, LaneMask yes, uint16_t origin) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (!notes || warp->tensor) return;
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t own[2] = {bits[lane], 0};
+    if (d && d->kind == OPERAND_REGISTER)
+      undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)own, origin);
+    if (p && p->kind == OPERAND_PREDICATE)
+      set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
+  }
+}
