@@ -71,7 +71,7 @@ only_tools() { # TOOL...
   mkdir -p "$BATS_TEST_TMPDIR/cuda/bin"
   printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/cuda/bin/nvcc"
   chmod +x "$BATS_TEST_TMPDIR/cuda/bin/nvcc"
-  only_tools bash dirname sed sort head gcc ar awk find diff gzip
+  only_tools bash dirname sed sort head gcc ar awk find diff cmp gzip
   export CUDA_HOME=$BATS_TEST_TMPDIR/cuda
   PATH=$BATS_TEST_TMPDIR/bin run common/find-toolkit "$BATS_TEST_TMPDIR/build" check
   echo "$output"
