@@ -448,72 +448,67 @@ static bool reads_clock(const Decoder *decoder, const OperandList *list, uint32_
   return false;
 }
 
-void parse_instruction(Decoder *decoder) {
-  Module *module = decoder->module;
-  const char *first = decoder->at;
-  Draft draft = {.guard = NO_REGISTER,
-                 .source_line = decoder->source_line,
-                 .source_file = decoder->source_file,
-                 .inner_line = decoder->inner_line,
-                 .inner_file = decoder->inner_file};
-  draft.statement.line = decoder->line;
-  if (accept_char(decoder, '@')) {
-    draft.guard_negated = accept_char(decoder, '!');
-    Operand guard = {0};
-    const char *name = parse_identifier(decoder);
-    name_operand(decoder, &draft, name, false, &guard);
-    if (guard.kind != OPERAND_PREDICATE) parse_fail(decoder, "%s is not a predicate", name);
-    draft.guard = guard.target;
-  }
-  PtxStatement *statement = &draft.statement;
-  parse_opcode(decoder, statement);
-  if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
-    parse_fail(decoder, "expected an instruction");
-  OperandList list = {0};
-  skip_space(decoder);
+/* "@p" or "@!p" in front of an instruction. */
+static void parse_guard(Decoder *decoder, Draft *draft) {
+  if (!accept_char(decoder, '@')) return;
+  draft->guard_negated = accept_char(decoder, '!');
+  Operand guard = {0};
+  const char *name = parse_identifier(decoder);
+  name_operand(decoder, draft, name, false, &guard);
+  if (guard.kind != OPERAND_PREDICATE) parse_fail(decoder, "%s is not a predicate", name);
+  draft->guard = guard.target;
+}
+
+static void parse_operands(Decoder *decoder, Draft *draft, OperandList *list) {
+  const PtxStatement *statement = &draft->statement;
   if (has_trait(statement, CALLS)) {
-    parse_call(decoder, &draft, &list);
-  } else if (*decoder->at != ';') {
+    parse_call(decoder, draft, list);
+  } else {
     do {
-      if (has_trait(statement, JUMPS_BY_LIST) && list.count == 1) {
+      if (has_trait(statement, JUMPS_BY_LIST) && list->count == 1) {
         const char *name = parse_identifier(decoder);
-        draft.targets = find_symbol(module, name);
-        if (!draft.targets || draft.targets->kind != SYMBOL_TARGETS)
+        draft->targets = find_symbol(decoder->module, name);
+        if (!draft->targets || draft->targets->kind != SYMBOL_TARGETS)
           parse_fail(decoder, "%s is not a .branchtargets list", name);
         continue;
       }
       if (has_trait(statement, JUMPS)) {
-        Operand *out = add_operand(decoder, &list);
+        Operand *out = add_operand(decoder, list);
         out->kind = OPERAND_LABEL;
         out->slot = REFER_LABEL;
         out->target = use_label(decoder, parse_identifier(decoder));
         continue;
       }
-      parse_operand(decoder, &draft, &list);
+      parse_operand(decoder, draft, list);
     } while (accept_char(decoder, ','));
   }
-  skip_space(decoder);
-  const char *end = decoder->at;
-  expect_char(decoder, ';');
-  statement->text = statement_text(decoder, first, end);
+}
 
-  /* "mov d, variable" in a function's frame is an addition */
-  if (has_trait(statement, MOVES) && list.count == 2 && list.items[1].kind == OPERAND_REGISTER &&
-      list.items[1].slot == REFER_COLUMN && list.items[1].target == module->frame_column) {
-    int64_t offset = list.items[1].offset;
-    list.items[1].offset = 0;
-    literal_operand(decoder, add_operand(decoder, &list), (uint64_t)offset);
-    set_opcode(decoder, statement, "add.u64");
-  }
+/* "mov d, variable" in a function's frame is an addition. */
+static void add_frame(Decoder *decoder, PtxStatement *statement, OperandList *list) {
+  if (!has_trait(statement, MOVES) || list->count != 2) return;
+  Operand *source = &list->items[1];
+  if (source->kind != OPERAND_REGISTER || source->slot != REFER_COLUMN ||
+      source->target != decoder->module->frame_column)
+    return;
+  int64_t offset = source->offset;
+  source->offset = 0;
+  literal_operand(decoder, add_operand(decoder, list), (uint64_t)offset);
+  set_opcode(decoder, statement, "add.u64");
+}
 
+/* What must happen before the instruction: clocks are read, the warp comes together. */
+static void insert_before(Decoder *decoder, const Draft *draft, const OperandList *list) {
+  const Module *module = decoder->module;
+  const PtxStatement *statement = &draft->statement;
   uint32_t column;
-  if (reads_clock(decoder, &list, &column)) {
+  if (reads_clock(decoder, list, &column)) {
     Draft *read = add_draft(decoder);
     read->statement = *statement;
-    read->guard = draft.guard;
-    read->guard_negated = draft.guard_negated;
+    read->guard = draft->guard;
+    read->guard_negated = draft->guard_negated;
     read->inserted = INSERTED_READ_CLOCK;
-    read->operand = need(decoder, arena_allocate(&module->arena, sizeof *read->operand));
+    read->operand = need(decoder, arena_allocate(&decoder->module->arena, sizeof *read->operand));
     read->operand[0] = (Operand){.kind = OPERAND_REGISTER,
                                  .bytes = module->columns[column].bytes,
                                  .slot = REFER_COLUMN,
@@ -527,6 +522,31 @@ void parse_instruction(Decoder *decoder) {
     converge->inserted = INSERTED_CONVERGE;
     converge->leader = true;
   }
+}
+
+void parse_instruction(Decoder *decoder) {
+  const char *first = decoder->at;
+  Draft draft = {.guard = NO_REGISTER,
+                 .source_line = decoder->source_line,
+                 .source_file = decoder->source_file,
+                 .inner_line = decoder->inner_line,
+                 .inner_file = decoder->inner_file};
+  draft.statement.line = decoder->line;
+  parse_guard(decoder, &draft);
+  PtxStatement *statement = &draft.statement;
+  parse_opcode(decoder, statement);
+  if (statement->modifiers[0][0] >= '0' && statement->modifiers[0][0] <= '9')
+    parse_fail(decoder, "expected an instruction");
+  OperandList list = {0};
+  skip_space(decoder);
+  if (has_trait(statement, CALLS) || *decoder->at != ';') parse_operands(decoder, &draft, &list);
+  skip_space(decoder);
+  const char *end = decoder->at;
+  expect_char(decoder, ';');
+  statement->text = statement_text(decoder, first, end);
+
+  add_frame(decoder, statement, &list);
+  insert_before(decoder, &draft, &list);
   if (has_trait(statement, TAKES_STACK)) decoder->function->uses_alloca = true;
   if (has_trait(statement, RETURNS))
     give_register_results(decoder, draft.guard, draft.guard_negated);
