@@ -53,6 +53,7 @@ ends() { # CASE [BLOCKS]
 @test "loops that do nothing, or only sleep, are hangs too" {
   hangs hang sleeping_by_the_clock
   hangs hang for_ever
+  hangs hang for_ever_beside_a_copy
 }
 
 @test "a barrier of the whole grid ends if the blocks fit on the chip, and hangs if not" {

@@ -151,6 +151,24 @@ __global__ void sleeping_by_the_clock(int *flag, int *) {
 __global__ void for_ever(int *, int *) {
   for (;;) asm volatile("");
 }
+/* The copy can land, and yet nobody gets any further. */
+__global__ void for_ever_beside_a_copy(int *source, int *) {
+  __shared__ alignas(16) char tile[1024];
+  __shared__ uint64_t barrier;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(shared_address(&barrier))
+        : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1], 1024, [%2];" ::"r"(shared_address(tile)),
+        "l"(source), "r"(shared_address(&barrier))
+        : "memory");
+  }
+  for (;;) asm volatile("");
+}
 __global__ void flag_and_mbarrier(int *flag, int *) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
@@ -287,6 +305,7 @@ static const struct {
     CASE(under_a_lock),
     CASE(sleeping_by_the_clock),
     CASE(for_ever),
+    CASE(for_ever_beside_a_copy),
     CASE(flag_and_mbarrier),
     CASE(grid_barrier),
     CASE(ends_by_count),

@@ -45,6 +45,10 @@ static bool hurry(Context *context) {
 static Look judge(Context *context) {
   Circle circle = polling_circle(&context->cluster);
   if (circle == CIRCLE_NONE) return LOOK_MOVES;
+  if (async_land_next(&context->cluster)) {
+    polling_event(&context->cluster);
+    return LOOK_MOVES;
+  }
   if (!context->flow.all_waits_expire) {
     context->flow.all_waits_expire = context->cluster.waits_expire = true;
     polling_event(&context->cluster);
@@ -60,7 +64,6 @@ static Look judge(Context *context) {
 Look look_for_circles(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
-  if (async_land_next(cluster)) return LOOK_MOVES;
   if (!polling_begin(cluster)) return LOOK_MOVES;
   uint64_t end = flow->steps + steps_of_a_look(context);
   uint32_t lanes = count_lanes(context), first_event = polling_events(cluster);
@@ -75,7 +78,7 @@ Look look_for_circles(Context *context) {
     if (round.fault || cluster->launch->error)
       look = LOOK_FAULT;
     else if (flow->running_warps && count_lanes(context) == lanes &&
-             (!flow->wants_turn || flow->has_turn) && !async_land_next(cluster))
+             (!flow->wants_turn || flow->has_turn))
       look = judge(context);
     else
       over = true; /* somebody has left, or must wait for others: it moves */
