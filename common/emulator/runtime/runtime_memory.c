@@ -265,9 +265,9 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
 
 /* ---- Copies and fills ---- */
 
-static cudaError_t check_copy(const void *to, const void *from, size_t bytes,
+/* Each side has its own span: the gaps between the rows differ. */
+static cudaError_t check_copy(const void *to, size_t to_span, const void *from, size_t from_span,
                               enum cudaMemcpyKind kind) {
-  if (bytes == 0) return cudaSuccess;
   if (!to || !from) return cudaErrorInvalidValue;
   bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -277,9 +277,9 @@ static cudaError_t check_copy(const void *to, const void *from, size_t bytes,
   } else if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
     return cudaErrorInvalidMemcpyDirection;
   }
-  if ((to_device && !within_device(to, bytes)) || (from_device && !within_device(from, bytes))) {
+  if ((to_device && !within_device(to, to_span)) ||
+      (from_device && !within_device(from, from_span)))
     return cudaErrorInvalidValue;
-  }
   return cudaSuccess;
 }
 
@@ -316,8 +316,7 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
     return cudaErrorInvalidValue;
   const char *to = row_at(&copy->dstPtr, copy->dstPos, 0, 0);
   const char *from = row_at(&copy->srcPtr, copy->srcPos, 0, 0);
-  cudaError_t error = check_copy(to, from, to_span, copy->kind);
-  return error != cudaSuccess ? error : check_copy(to, from, from_span, copy->kind);
+  return check_copy(to, to_span, from, from_span, copy->kind);
 }
 
 /* One row, or rows without gaps. */
