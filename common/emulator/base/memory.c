@@ -171,6 +171,10 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
   pthread_mutex_unlock(&lock);
 }
 
+static int launches; /* that have begun and not ended */
+void memory_launch_begins(void) { __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
+void memory_launch_ends(void) { __atomic_sub_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
+
 bool memory_free(uint64_t address) {
   Allocation place;
   pthread_mutex_lock(&lock);
@@ -185,7 +189,7 @@ bool memory_free(uint64_t address) {
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
     void *host = (void *)(uintptr_t)address;
     madvise(host, pages, MADV_DONTNEED); /* the memory goes back to the host */
-    mprotect(host, pages, PROT_NONE);
+    if (!__atomic_load_n(&launches, __ATOMIC_SEQ_CST)) mprotect(host, pages, PROT_NONE);
   }
   pthread_mutex_unlock(&lock);
   return found;

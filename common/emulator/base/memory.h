@@ -17,6 +17,10 @@ typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP 
 
 /* 0: out of memory. Fresh memory is poison (no zeros by luck). Addresses are 256-byte aligned. */
 uint64_t memory_allocate(size_t bytes);
+/* Between these two what is freed stays mapped: a launch that has been set aside may have copies in
+ * flight to it. */
+void memory_launch_begins(void);
+void memory_launch_ends(void);
 bool memory_free(uint64_t address); /* false: not the start of an allocation, or the heap's */
 /* Host memory that the device may use at its own address (pinned, managed, registered, variables).
  */

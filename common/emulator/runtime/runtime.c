@@ -492,8 +492,10 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
   };
+  memory_launch_begins();
   error = (cudaError_t)launch_begin(launch);
   if (error != cudaSuccess) {
+    memory_launch_ends();
     fault_to_come = error;
     free(launch);
   } else if (!runtime_resume_launch(launch, true))
@@ -504,6 +506,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
 bool runtime_resume_launch(Launch *launch, bool may_stall) {
   if (!launch_continue(launch, may_stall)) return false;
   cudaError_t error = (cudaError_t)launch_end(launch);
+  memory_launch_ends();
   if (fault_to_come == cudaSuccess) fault_to_come = error;
   free(launch);
   return true;
@@ -511,6 +514,7 @@ bool runtime_resume_launch(Launch *launch, bool may_stall) {
 
 void runtime_drop_launch(Launch *launch) {
   launch_end(launch);
+  memory_launch_ends();
   free(launch);
 }
 
