@@ -300,7 +300,7 @@ $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # libcu++ asks for C++17.
-$(addprefix $(BUILD)/tests/emulator/,foreign_barriers hangs): STANDARD := c++17
+$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub hangs): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 

@@ -22,6 +22,17 @@ passes_in_every_schedule() {
   passes_in_every_schedule foreign_barriers
 }
 
+@test "CUB on partial tiles: what it reads and drops is not reported" {
+  for schedule in late early random:1 random:2; do
+    EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$schedule run common/emulator/emulate \
+      $programs/foreign_cub
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ]
+    [[ $output != *emulator:* ]]
+    [[ $output == *"PASS foreign_cub: "* ]]
+  done
+}
+
 @test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier behind the init fence" {
   passes_in_every_schedule foreign_gemm
 }

@@ -1,0 +1,82 @@
+// foreign_cub: blocks and warps of CUB on partial tiles. Its algorithms read elements that nobody
+// has written and drop them: the results are right, and the emulator must be silent.
+#include <stdio.h>
+
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+
+#include "check.h"
+
+enum { THREADS = 64, ITEMS = 4, TILE = THREADS * ITEMS, VALID = 200 };
+
+struct Less {
+  __device__ bool operator()(int a, int b) const { return a < b; }
+};
+
+__global__ void sort(int *values) {
+  using Sort = cub::BlockMergeSort<int, THREADS, ITEMS>;
+  __shared__ typename Sort::TempStorage storage;
+  int own[ITEMS];
+  for (int i = 0; i < ITEMS; i++) own[i] = values[threadIdx.x * ITEMS + i];
+  Sort(storage).Sort(own, Less());
+  for (int i = 0; i < ITEMS; i++) values[threadIdx.x * ITEMS + i] = own[i];
+}
+
+__global__ void sort_valid(int *values, int valid) {
+  using Sort = cub::BlockMergeSort<int, THREADS, ITEMS>;
+  __shared__ typename Sort::TempStorage storage;
+  int own[ITEMS];
+  for (int i = 0; i < ITEMS; i++) {
+    int at = threadIdx.x * ITEMS + i;
+    own[i] = at < valid ? values[at] : 0;
+  }
+  Sort(storage).Sort(own, Less(), valid, 1 << 30);
+  for (int i = 0; i < ITEMS; i++) {
+    int at = threadIdx.x * ITEMS + i;
+    if (at < valid) values[at] = own[i];
+  }
+}
+
+__global__ void scan_and_reduce(int *values, int valid) {
+  using Scan = cub::BlockScan<int, THREADS>;
+  using Reduce = cub::WarpReduce<int>;
+  __shared__ typename Scan::TempStorage scan;
+  __shared__ typename Reduce::TempStorage reduce[THREADS / 32];
+  __shared__ int tile[THREADS];
+  if ((int)threadIdx.x < valid) tile[threadIdx.x] = 1;
+  __syncthreads();
+  int value = tile[threadIdx.x], sum, warp = threadIdx.x / 32;
+  int lanes = valid - 32 * warp;
+  int total = Reduce(reduce[warp]).Sum(value, lanes < 32 ? lanes : 32);
+  Scan(scan).InclusiveSum((int)threadIdx.x < valid ? value : 0, sum);
+  if ((int)threadIdx.x < valid) values[threadIdx.x] = sum;
+  if (threadIdx.x % 32 == 0) values[THREADS + warp] = total;
+}
+
+static bool sorted(const int *values, int count) {
+  for (int i = 1; i < count; i++)
+    if (values[i - 1] > values[i]) return false;
+  return true;
+}
+
+int main(int argc, char **argv) {
+  program_begin("foreign_cub", argc, argv, NULL, 0);
+  int host[TILE], *values, valid = 50;
+  for (int i = 0; i < TILE; i++) host[i] = (i * 97 + 13) % TILE;
+  CUDA_CHECK(cudaMalloc(&values, sizeof host));
+  CUDA_CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+  sort<<<1, THREADS>>>(values);
+  CUDA_CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
+  check_that(sorted(host, TILE) && host[0] == 0, "a whole tile is not sorted");
+  for (int i = 0; i < TILE; i++) host[i] = (i * 97 + 13) % TILE;
+  CUDA_CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+  sort_valid<<<1, THREADS>>>(values, VALID);
+  CUDA_CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
+  check_that(sorted(host, VALID), "a partial tile is not sorted");
+  scan_and_reduce<<<1, THREADS>>>(values, valid);
+  CUDA_CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
+  check_that(host[valid - 1] == valid && host[THREADS] == 32 && host[THREADS + 1] == valid - 32,
+             "the sums of a partial tile are wrong");
+  return program_end("sorted, scanned and reduced whole and partial tiles");
+}
