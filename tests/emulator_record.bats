@@ -78,6 +78,46 @@ records_faithfully() {
   [ "$(stat -c %s "$recording")" -lt 3000000 ]
 }
 
+# The counters of one kernel, from stderr.
+counted() { # PROGRAM KERNEL
+  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate "build/$1"
+  [ "$status" -eq 0 ]
+  counters=$(sed -n "/^emulator: counted in kernel $2,/,/^emulator: /p" <<<"$stderr")
+}
+
+@test "counters: copies, what multicast saves, and passes over the banks" {
+  counted 05_multicast/multicast multicast_kernel
+  # 4 launches of 4 clusters of 2 CTAs; each CTA sends 512 bytes to both
+  grep -qx "  tensor load  *32 copies, 16,384 bytes, multicast saved 16,384 bytes" <<<"$counters"
+  grep -qx "  cluster arrivals  *160 of warps" <<<"$counters"
+  # the sums of two columns of the program's own table
+  counted 06_swizzle_3d/bank_conflicts column_read_kernel
+  reads=$(awk 'NF == 15 && $2 ~ /none|B$/ { reads += $12; passes += $13 } END { print reads, passes }' \
+    tests/recorded/06_swizzle_3d/bank_conflicts.txt)
+  [ "$reads" = "140 1960" ]
+  grep -q "  shared reads  *140 by warps, .* bytes, 1,960 passes over the banks" <<<"$counters"
+}
+
+@test "counters: multiply-adds are m n k, with tiles filled up" {
+  counted 07_pipelined_gemm/serial serial_kernel
+  # tiles of 64 x 256, steps of 64 k: twice 512^3, and 200 x 328 x 136 filled up to 256 x 512 x 192
+  [ $((2 * 512 ** 3 + 256 * 512 * 192)) -eq 293601280 ]
+  grep -qx "  multiply-adds  *293,601,280 by tensor cores" <<<"$counters"
+}
+
+@test "counters: they change nothing else, and do not depend on host threads" {
+  run --separate-stderr common/emulator/emulate build/07_pipelined_gemm/ring
+  local plain=$output
+  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/07_pipelined_gemm/ring
+  [ "$output" = "$plain" ]
+  local one=$stderr
+  EMULATOR_THREADS=4 EMULATOR_COUNT=1     run --separate-stderr common/emulator/emulate build/07_pipelined_gemm/ring
+  [ "$stderr" = "$one" ]
+  EMULATOR_COUNT=yes run common/emulator/emulate build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [[ $output == *"EMULATOR_COUNT is 'yes', but must be 0 or 1"* ]]
+}
+
 @test "recording: bad settings are refused by name" {
   EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=3-1 \
     run common/emulator/emulate build/02_tma_load/tma_load

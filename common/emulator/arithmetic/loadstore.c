@@ -197,6 +197,8 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
     case SPACE_CONST:
       good = all_in_global(&range, bytes, access);
       places->in_order = space == SPACE_GLOBAL;
+      if (good && space == SPACE_GLOBAL && warp->cta->cluster->recorder)
+        record_global(warp, mask, places->address, bytes, access);
       if (good && warp->async && access == ACCESS_READ && settings()->check)
         check_reads_written(warp, in, mask, places->address, bytes);
       break;

@@ -124,6 +124,7 @@ struct Instruction {
   const void *decoded;    /* what the instruction's own room made of the modifiers */
   const char *text;       /* the statement as written, for messages */
   uint32_t traits;        /* traits.h */
+  uint8_t kind;           /* InstructionKind */
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
@@ -235,6 +236,7 @@ typedef struct {
   const char *record_file; /* EMULATOR_RECORD; NULL: nothing is recorded */
   const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */
   const BlockRange *record_blocks; /* the same; NULL: the first cluster of each launch */
+  bool count;                      /* EMULATOR_COUNT=1 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
 } Settings;
 const Settings *settings(void); /* a bad value: message with the value and the choices, exit 2 */

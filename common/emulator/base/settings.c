@@ -106,8 +106,9 @@ static void read_check(const char *text) {
 }
 
 static const char *const KNOWN[] = {
-    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",  "EMULATOR_MATH",          "EMULATOR_STEPS",
-    "EMULATOR_THREADS",  "EMULATOR_RECORD", "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT"};
+    "EMULATOR_SCHEDULE",      "EMULATOR_CHECK",        "EMULATOR_MATH",
+    "EMULATOR_STEPS",         "EMULATOR_THREADS",      "EMULATOR_RECORD",
+    "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT", "EMULATOR_COUNT"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -158,6 +159,7 @@ static void read_all(void) {
   text = getenv("EMULATOR_STEPS");
   if (text) values.steps = read_number("EMULATOR_STEPS", text, "a whole number of instructions");
   read_recording();
+  values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");

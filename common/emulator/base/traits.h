@@ -55,4 +55,15 @@ enum Trait {
   FLOW = 15 << 24
 };
 
+/* As what an instruction is counted. */
+typedef enum {
+  KIND_ARITHMETIC,
+  KIND_MEMORY,
+  KIND_CONTROL,
+  KIND_BARRIER,
+  KIND_ASYNC,
+  KIND_TENSOR,
+  KINDS
+} InstructionKind;
+
 #endif

@@ -308,6 +308,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
                          "the emulator does not know the instruction %s",
                          draft->statement.modifiers[0]);
   out->traits = known->traits;
+  out->kind = known->kind;
   if (draft->call) out->decoded = draft->call;
   if (draft->targets) out->decoded = draft->targets;
   if (!decoder_of(known)(decoder, &draft->statement, out)) return false;

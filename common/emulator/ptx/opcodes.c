@@ -4,12 +4,15 @@
 #include <pthread.h>
 #include <string.h>
 
-#define OP(name, decode, traits) {name, traits},
-const Opcode opcodes[] = {
+#define OP(name, decode, traits) {name, traits, 0},
+#define SECTION(kind) {NULL, 0, kind},
+static Opcode table[] = {
 #include "ptx/opcodes.def"
 };
 #undef OP
-enum { OPCODE_COUNT = sizeof opcodes / sizeof opcodes[0], BUCKETS = 256 };
+#undef SECTION
+const Opcode *const opcodes = table;
+enum { OPCODE_COUNT = sizeof table / sizeof table[0], BUCKETS = 256 };
 
 /* Opcodes are found by their first word. */
 static uint16_t buckets[BUCKETS];      /* 1 + the first of a bucket; 0: none */
@@ -23,8 +26,14 @@ static uint32_t bucket_of(const char *name) {
 }
 
 static void build_buckets(void) {
+  uint8_t kind = KIND_ARITHMETIC;
   for (uint16_t i = 0; i < OPCODE_COUNT; i++) {
-    uint16_t *bucket = &buckets[bucket_of(opcodes[i].name)];
+    if (!table[i].name) {
+      kind = table[i].kind;
+      continue;
+    }
+    table[i].kind = kind;
+    uint16_t *bucket = &buckets[bucket_of(table[i].name)];
     next_of[i] = *bucket;
     *bucket = (uint16_t)(i + 1);
   }
@@ -35,7 +44,7 @@ const Opcode *find_opcode(const char *opcode) {
   const Opcode *best = NULL;
   size_t best_length = 0;
   for (uint16_t k = buckets[bucket_of(opcode)]; k; k = next_of[k - 1]) {
-    const Opcode *candidate = &opcodes[k - 1];
+    const Opcode *candidate = &table[k - 1];
     size_t length = strlen(candidate->name);
     if (strncmp(opcode, candidate->name, length) != 0) continue;
     if (opcode[length] != '\0' && opcode[length] != '.') continue;

@@ -7,9 +7,10 @@
 typedef struct Opcode {
   const char *name;
   uint32_t traits;
+  uint8_t kind; /* InstructionKind */
 } Opcode;
 
-extern const Opcode opcodes[]; /* in the order of opcodes.def */
+extern const Opcode *const opcodes; /* in the order of opcodes.def */
 
 static inline bool has_trait(const PtxStatement *statement, uint32_t trait) {
   return statement->known && (statement->known->traits & trait);
@@ -20,7 +21,9 @@ const Opcode *find_opcode(const char *opcode);
 
 #define OP(name, decode, traits) \
   bool decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
+#define SECTION(kind)
 #include "ptx/opcodes.def"
 #undef OP
+#undef SECTION
 
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/banks.h"
+#include "base/report.h"
+#include "record/count.h"
 #include "record/record_file.h"
 
 typedef struct {
@@ -24,11 +26,14 @@ typedef struct {
   const Instruction *waits_at[LANES];
   bool on_mbarrier; /* what the running instruction waits for, if it is blocked */
   uint32_t address, parity;
+  uint64_t instructions[LANES]; /* of each thread, if they are counted */
 } WarpRecord;
 
 enum { FINDINGS_KEPT = 256 };
 
 struct Recorder {
+  bool writes_events; /* false: it only counts */
+  Counters *counters; /* NULL: it does not */
   int launch_number;
   RecordText text;
   size_t charged; /* bytes of `text` that record_take knows of */
@@ -74,7 +79,7 @@ static bool begin_event(Recorder *recorder, const char *kind) {
     recorder->charged = recorder->text.used;
   }
   if (recorder->text.failed) out_of_memory();
-  if (recorder->stopped) return false;
+  if (recorder->stopped || !recorder->writes_events) return false;
   recorder->events++;
   text_add(&recorder->text, "[\"");
   text_add(&recorder->text, kind);
@@ -207,9 +212,17 @@ static bool same_line(const Instruction *a, const Instruction *b) {
          a->source_file == b->source_file && a->inner_file == b->inner_file;
 }
 
+static void count_instruction(Counters *counters, WarpRecord *record, const Instruction *in,
+                              LaneMask mask) {
+  counters->instructions[in->kind] += (uint64_t)__builtin_popcount(mask);
+  for (int lane = 0; lane < LANES; lane++) record->instructions[lane] += mask >> lane & 1u;
+}
+
 void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   WarpRecord *record = warp_record(warp);
+  if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
+  if (!recorder->writes_events) return;
   record_settle(warp->cta->cluster);
   recorder->time++;
   record->on_mbarrier = false;
@@ -232,7 +245,12 @@ void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity) {
 void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   WarpRecord *record = warp_record(warp);
   LaneMask fresh = mask & ~record->waiting;
-  if (!fresh) return;
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) { /* nothing was done: it is counted when it is */
+    counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
+    for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
+  }
+  if (!fresh || !warp->cta->cluster->recorder->writes_events) return;
   Recorder *recorder = begin_warp_event("wait", warp, in, fresh);
   record->waiting |= fresh;
   for (LaneMask left = fresh; left; left &= left - 1) record->waits_at[first_lane(left)] = in;
@@ -276,6 +294,8 @@ void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind 
 
 void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
                           uint32_t arrived, bool complete) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) counters->barrier_arrivals++;
   Recorder *recorder = begin_warp_event("bar", warp, in, mask);
   if (!recorder) return;
   add_number(recorder, warp->cta->rank);
@@ -287,6 +307,8 @@ void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint
 
 void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
                             bool complete) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) counters->cluster_arrivals++;
   Recorder *recorder = begin_warp_event("cluster_barrier", warp, in, mask);
   if (!recorder) return;
   add_number(recorder, arrived);
@@ -319,11 +341,15 @@ void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint3
                    uint32_t bytes, Access access) {
   static const char *const names[] = {
       [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_ATOMIC] = "atomic"};
-  Recorder *recorder = begin_warp_event("shared", warp, in, mask);
+  const uint32_t passes = bank_passes(mask, addresses, bytes);
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) count_access(&recorder->counters->shared[access], mask, bytes, passes);
+  if (!recorder->writes_events) return;
+  recorder = begin_warp_event("shared", warp, in, mask);
   if (recorder) {
     add_string(recorder, names[access]);
     add_number(recorder, bytes);
-    add_number(recorder, bank_passes(mask, addresses, bytes));
+    add_number(recorder, passes);
     add_runs(recorder, mask, addresses);
     end_event(recorder);
   }
@@ -339,6 +365,13 @@ void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint
   uint32_t addresses[LANES];
   for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
   record_shared(warp, in, ~0u, addresses, bytes, access);
+}
+
+void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
+                   Access access) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters)
+    count_access(&counters->global[access], mask, bytes, count_sectors(mask, addresses, bytes));
 }
 
 /* ---- Asynchronous operations ----------------------------------------------------------------- */
@@ -409,6 +442,11 @@ static PieceList *new_copy(Recorder *recorder) {
 uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) {
   Recorder *recorder = warp->cta->cluster->recorder;
   uint32_t number = recorder->copy_count;
+  if (recorder->counters)
+    count_copy(recorder->counters, copy->kind,
+               (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
+               (uint32_t)__builtin_popcount(copy->ranks));
+  if (!recorder->writes_events) return 0;
   PieceList *writes = new_copy(recorder);
   for (int i = 0; i < copy->write_count; i++) piece_append(writes, copy->writes[i]);
   merge_pieces(writes);
@@ -441,6 +479,7 @@ void record_copy_source_read(Cluster *cluster, uint32_t copy) {
 }
 
 void record_copy_landed(Cluster *cluster, uint32_t copy) {
+  if (!cluster->recorder->writes_events) return;
   PieceList *writes = &cluster->recorder->copies[copy];
   record_pieces(cluster, 'c', copy, writes);
   free(writes->pieces);
@@ -452,6 +491,7 @@ void record_copy_landed(Cluster *cluster, uint32_t copy) {
 void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,
                      int64_t copy) {
   Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) recorder->counters->mbarrier_changes++;
   record_settle(warp->cta->cluster);
   if (!begin_event(recorder, "mbarrier")) return;
   add_number(recorder, state->address);
@@ -468,11 +508,16 @@ void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBa
 }
 
 void record_mbarrier_bytes(Cluster *cluster, uint32_t address) {
+  if (!cluster->recorder->writes_events) return;
   record_settle(cluster);
   record_bytes(cluster, "mbarrier", (SharedPiece){address, 8});
 }
 
 /* ---- wgmma ----------------------------------------------------------------------------------- */
+void record_multiply_adds(Cluster *cluster, uint64_t count) {
+  if (cluster->recorder->counters) cluster->recorder->counters->multiply_adds += count;
+}
+
 uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count) {
   Recorder *recorder = warp->cta->cluster->recorder;
   uint32_t number = recorder->next_wgmma++;
@@ -496,6 +541,7 @@ uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *read
 
 void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count) {
   Recorder *recorder = warp->cta->cluster->recorder;
+  if (!recorder->writes_events) return;
   uint64_t digest = 0xcbf29ce484222325ull;
   for (int i = 0; i < slot_count; i++) {
     const uint32_t *column = column_u32(warp, slots[i]);
@@ -562,24 +608,29 @@ static void define_cluster(const Cluster *cluster, Recorder *recorder, uint8_t i
 
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) {
   cluster->recorder = NULL;
-  if (launch_number < 0 || !record_wants(cluster) || !record_take(0)) return;
+  const bool writes = launch_number >= 0 && record_wants(cluster) && record_take(0);
+  if (!writes && !settings()->count) return;
   Recorder *recorder = allocate(sizeof *recorder);
   uint32_t warps = cluster->cta_count * cluster->ctas[0].warp_count;
+  recorder->writes_events = writes;
+  if (settings()->count) recorder->counters = allocate(sizeof *recorder->counters);
   recorder->launch_number = launch_number;
   recorder->warps_per_block = cluster->ctas[0].warp_count;
   recorder->shared_bytes = cluster->ctas[0].shared_bytes;
-  recorder->mirror = allocate((size_t)cluster->cta_count * recorder->shared_bytes);
-  memset(recorder->mirror, initial, (size_t)cluster->cta_count * recorder->shared_bytes);
   recorder->warps = allocate(warps * sizeof *recorder->warps);
-  define_cluster(cluster, recorder, initial);
   cluster->recorder = recorder;
-  report_listener = record_report;
   for (uint32_t i = 0; i < cluster->cta_count; i++)
     for (uint32_t w = 0; w < cluster->ctas[i].warp_count; w++)
       cluster->ctas[i].warps[w].watched |= WATCH_STEPS;
+  if (!writes) return;
+  recorder->mirror = allocate((size_t)cluster->cta_count * recorder->shared_bytes);
+  memset(recorder->mirror, initial, (size_t)cluster->cta_count * recorder->shared_bytes);
+  define_cluster(cluster, recorder, initial);
+  report_listener = record_report;
 }
 
 void record_variable(Cluster *cluster, const char *name, uint32_t offset, uint64_t bytes) {
+  if (!cluster->recorder->writes_events) return;
   RecordText *out = &cluster->recorder->text;
   text_add(out, "{\"variable\": ");
   text_string(out, name);
@@ -604,9 +655,8 @@ static void record_poison(Cluster *cluster) {
   }
 }
 
-void record_cluster_end(Cluster *cluster) {
+static void write_end(Cluster *cluster) {
   Recorder *recorder = cluster->recorder;
-  if (!recorder) return;
   record_settle(cluster);
   record_poison(cluster);
   RecordText *out = &recorder->text;
@@ -622,6 +672,27 @@ void record_cluster_end(Cluster *cluster) {
   text_add(out, "]}\n");
   if (out->failed) out_of_memory();
   record_keep(recorder->launch_number, cluster->number, out);
+}
+
+static void keep_counters(const Cluster *cluster) {
+  const Recorder *recorder = cluster->recorder;
+  Counters *counters = recorder->counters;
+  const uint32_t warps = cluster->cta_count * recorder->warps_per_block;
+  for (uint32_t w = 0; w < warps; w++)
+    for (int lane = 0; lane < LANES; lane++)
+      if (recorder->warps[w].instructions[lane] > counters->most_by_thread)
+        counters->most_by_thread = recorder->warps[w].instructions[lane];
+  char name[256];
+  report_kernel_name(cluster->launch->traits->name, name, sizeof name);
+  count_keep(name, counters);
+}
+
+void record_cluster_end(Cluster *cluster) {
+  Recorder *recorder = cluster->recorder;
+  if (!recorder) return;
+  if (recorder->writes_events) write_end(cluster);
+  if (recorder->counters) keep_counters(cluster);
+  free(recorder->counters);
   for (uint32_t i = 0; i < recorder->copy_count; i++) free(recorder->copies[i].pieces);
   free(recorder->copies);
   free(recorder->unsettled.pieces);

@@ -1,7 +1,7 @@
 /* record.h: what the rest of the emulator tells a recording. RECORDING.md describes the file.
  *
- * A cluster that is recorded has a recorder; all others have none, and the callers test that, so
- * that a run without --record costs nothing. Every function records what has just happened, unless
+ * A cluster that is recorded or counted (EMULATOR_COUNT=1) has a recorder; all others have none, and
+ * the callers test that, so that an ordinary run costs nothing. Every function records what has just happened, unless
  * it says otherwise. */
 #ifndef EMULATOR_RECORD_H
 #define EMULATOR_RECORD_H
@@ -47,6 +47,9 @@ void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint3
 void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        Access access);
 
+/* An access to global memory, for the counters. */
+void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
+                   Access access);
 /* Before anything but an instruction of a warp changes shared memory. */
 void record_settle(Cluster *cluster);
 
@@ -82,6 +85,8 @@ void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
 typedef struct {
   uint32_t address, bytes, swizzle;
 } RecordRange;
+/* What tensor cores have multiplied, for the counters. */
+void record_multiply_adds(Cluster *cluster, uint64_t count);
 uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count);
 /* `slots`: the registers of its accumulators. */
 void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count);

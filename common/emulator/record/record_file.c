@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/report.h"
+#include "record/count.h"
 #include "record/record.h"
 
 enum { LARGEST_SOURCE = 4 << 20 };
@@ -223,6 +225,11 @@ static void define_index(RecordText *out, const char *name, Index3 index) {
 int record_launch_begin(const Launch *launch, const char *kernel, uint32_t static_shared_bytes) {
   pthread_mutex_lock(&recording.lock);
   int number = -1;
+  if (settings()->count) {
+    char name[256];
+    report_kernel_name(kernel, name, sizeof name);
+    count_launch(name);
+  }
   if (open_file()) {
     number = recording.launches++;
     RecordText *out = &recording.definitions;

@@ -351,7 +351,11 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
     tell_checker(warp, in, flight);
   }
-  if (warp->cta->cluster->recorder) record_issue(warp, in, flight);
+  if (warp->cta->cluster->recorder) {
+    record_multiply_adds(warp->cta->cluster,
+                         (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth));
+    record_issue(warp, in, flight);
+  }
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
 }
 

@@ -1,0 +1,36 @@
+/* count.h: how often a kernel did what, for EMULATOR_COUNT=1. */
+#ifndef EMULATOR_COUNT_H
+#define EMULATOR_COUNT_H
+
+#include "base/emulator.h"
+
+typedef struct {
+  uint64_t accesses, bytes; /* of warps; bytes that their lanes asked for */
+  uint64_t steps;           /* shared memory: passes over the banks; global: sectors of 32 bytes */
+} AccessCount;
+
+enum { COPY_KINDS = 16 };
+
+typedef struct {
+  uint64_t instructions[KINDS]; /* of threads */
+  uint64_t most_by_thread;
+  AccessCount shared[3], global[3]; /* by Access */
+  struct {
+    const char *kind;
+    uint64_t copies, bytes, ranks_bytes; /* ranks_bytes: what arrived, in all CTAs of the masks */
+  } copies[COPY_KINDS];
+  uint64_t mbarrier_changes, barrier_arrivals, cluster_arrivals;
+  uint64_t multiply_adds; /* of tensor cores */
+  uint64_t clusters, launches;
+} Counters;
+
+void count_access(AccessCount *count, LaneMask mask, uint32_t bytes, uint32_t steps);
+void count_copy(Counters *counters, const char *kind, uint64_t bytes, uint32_t receivers);
+/* Sectors of 32 bytes that these lanes touch together. */
+uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes);
+
+/* Adds a cluster's counters to those of its kernel; printed when the program ends. */
+void count_keep(const char *kernel, const Counters *counters);
+void count_launch(const char *kernel);
+
+#endif
