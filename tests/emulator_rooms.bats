@@ -189,3 +189,8 @@ rules_of_the_code() {
   echo "$unknown"
   [ -z "$unknown" ]
 }
+
+@test "opcodes.def names each instruction once" {
+  run bash -c "grep -o '^OP(\"[^\"]*\"' common/emulator/ptx/opcodes.def | sort | uniq -d"
+  [ "$output" = "" ]
+}
