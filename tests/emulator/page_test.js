@@ -113,6 +113,17 @@
     const label = view.label;
     press("l");
     expect("l", view.label !== label);
+    press("x");
+    expect("x", view.axis === "time");
+    press("x");
+    expect("x again", view.axis === "event");
+    const lanes = app.lanes.length;
+    press("a");
+    showNow();
+    expect("a", app.model.blocks === 1 ? app.lanes.length === lanes : app.lanes.length !== lanes);
+    press("a");
+    showNow();
+    expect("a again", app.lanes.length === lanes);
     const zoom = timelineView().last - timelineView().first;
     press("+");
     expect("+", last < 40 || timelineView().last - timelineView().first < zoom);
@@ -140,14 +151,43 @@
   function addressHoldsTheMoment() {
     openCluster(0);
     goTo(Math.floor(app.model.events.length / 2));
-    app.view.label = "element";
+    Object.assign(app.view, { label: "element", axis: "time", every: false });
     const before = digest(shownState());
     const { event } = app.view;
     writeAddress();
     app.view.event = 0;
-    app.view.label = "author";
+    Object.assign(app.view, { label: "author", axis: "event", every: null });
     readAddress();
     if (app.view.event !== event || digest(shownState()) !== before) complain("the address does not hold the moment");
+  }
+
+  /* What CHECKS.md says about a reported rule is on the page. */
+  function findingsAreExplained() {
+    openCluster(0);
+    for (const n of app.model.findings) {
+      app.view.event = n;
+      showNow();
+      const text = byId("report").textContent;
+      if (byId("report").hidden || !text.includes("The rule: ")) complain(`event ${n}: the finding is not explained: ${text}`);
+    }
+    app.view.event = -1;
+    showNow();
+    if (!byId("report").hidden) complain("a finding is shown before it happens");
+  }
+
+  /* The timeline's points and its events agree, along both axes. */
+  function timelineIsConsistent() {
+    openCluster(0);
+    for (const axis of ["event", "time"]) {
+      const shown = { first: 0, last: app.model.events.length - 1, axis };
+      const x = timelineScale(app.model, shown, 900);
+      for (let i = 0; i < 100; i++) {
+        const n = random(app.model.events.length);
+        const found = timelineEventAt(app.model, shown, 900, x(n));
+        const same = axis === "time" ? app.model.events[found][1] === app.model.events[n][1] : found === n;
+        if (!same) complain(`${axis}: event ${n} is at ${x(n)}, where the timeline finds ${found}`);
+      }
+    }
   }
 
   function waitsAreExplained() {
@@ -172,6 +212,8 @@
     everyKey();
     addressHoldsTheMoment();
     waitsAreExplained();
+    findingsAreExplained();
+    timelineIsConsistent();
   } catch (error) {
     complain(`exception: ${error.stack}`);
   }

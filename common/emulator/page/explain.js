@@ -1,12 +1,11 @@
 /* explain.js: events and states in words. Every answer is a list of parts: a string, or a link
  * {text, event} that leads to another moment. */
 
-const hexAddress = (model, address) => addressName(model, address);
 const moment = (text, event) => ({ text, event });
 
 function placeText(model, place) {
   if (!place) return "";
-  if (place.file < 0) return `PTX line ${place.ptx_line}`;
+  if (place.file < 0) return place.text;
   return `${fileName(model, place.file)}:${place.line}`;
 }
 
@@ -14,7 +13,14 @@ function fileName(model, file) {
   return model.recording.files[file].path.replace(/^.*\//, "");
 }
 
-const plural = (count, word) => `${count.toLocaleString("en-US")} ${word}${count === 1 ? "" : "s"}`;
+const plural = (count, word) =>
+  `${count.toLocaleString("en-US")} ${word}${count === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+
+/* Links with commas between them; what goes beyond `most` is counted. */
+function listOfMoments(moments, most = 6) {
+  const parts = moments.slice(0, most).flatMap((each, i) => (i ? [", ", each] : [each]));
+  return moments.length > most ? [...parts, ` and ${moments.length - most} more`] : parts;
+}
 
 function copyName(model, copy) {
   const tile = copy.tensor
@@ -49,16 +55,16 @@ const DESCRIBE = {
   cluster_barrier: (model, e) => [`${warpName(model, e[2])} arrives at the cluster barrier: ` +
     plural(e[5], "thread") + (e[6] ? ", complete" : "")],
   shared: (model, e) => [`${warpName(model, e[2])}: ${laneNames(e[3])} ${sharedVerb(e[5])} ${e[6]} bytes each ` +
-    `at ${hexAddress(model, e[8][0][0])}, ${plural(e[7], "pass").replace("passs", "passes")}`],
+    `at ${addressName(model, e[8][0][0])}, ${plural(e[7], "pass")}`],
   copy: (model, e) => [`${warpName(model, e[3])} issues ${copyName(model, model.copies[e[2]])}, ` +
-    plural(e[7], "byte") + (e[8] ? ` reported to ${hexAddress(model, e[8])}` : "")],
+    plural(e[7], "byte") + (e[8] ? ` reported to ${barrierName(model, e[8])}` : "")],
   source: (model, e) => [`${copyName(model, model.copies[e[2]])}: its source has been read`],
   landed: (model, e) => [`${copyName(model, model.copies[e[2]])} is complete`],
-  mbarrier: (model, e) => [`${hexAddress(model, e[2])}: ${BARRIER_CHANGES[e[3]]}; phase ${e[4]}, ` +
+  mbarrier: (model, e) => [`${barrierName(model, e[2])}: ${BARRIER_CHANGES[e[3]]}; phase ${e[4]}, ` +
     `${e[5]} of ${plural(e[6], "arrival")} and ${plural(e[7], "byte")} pending`],
-  wgmma: (model, e) => [`${warpName(model, e[3])} issues its share of a wgmma`],
+  wgmma: (model, e) => [`${warpName(model, e[3])} issues its share of ${opcodeOf(model, e)}${wgmmaReads(model, e)}`],
   wgmma_done: (model, e) => [`${warpName(model, model.wgmmas[e[2]].warp)}: a wgmma is done, accumulators ${e[3]}`],
-  bytes: (model, e) => [`${plural(base64Length(e[4]), "byte")} at ${hexAddress(model, e[3])} written by ` +
+  bytes: (model, e) => [`${plural(base64Length(e[4]), "byte")} at ${addressName(model, e[3])} written by ` +
     authorName(model, e[2])],
   finding: (model, e) => [`FINDING ${e[5]}`],
   fault: (model, e) => [`FAULT ${e[5]}`],
@@ -66,9 +72,16 @@ const DESCRIBE = {
 
 const sharedVerb = (access) => (access === "read" ? "read" : access === "write" ? "write" : "update");
 
+/* The opcode without the guard in front of it. */
 function opcodeOf(model, event) {
   const place = placeOf(model, event);
-  return place ? place.text.split(/[\s;]/)[0].replace(/^@!?%\w+/, "") : event[0];
+  return place ? place.text.replace(/^@!?%\w+\s*/, "").split(/[\s;]/)[0] : event[0];
+}
+
+/* " with A at tile and B at tile+8,192": A is missing where it comes from registers. */
+function wgmmaReads(model, event) {
+  const names = event[5].length > 1 ? ["A", "B"] : ["B"];
+  return event[5].map(([address], i) => `${i ? " and" : ", reads"} ${names[i]} at ${addressName(model, address)}`).join("");
 }
 
 function stepText(model, event) {
@@ -79,7 +92,7 @@ function stepText(model, event) {
 
 function waitText(model, event) {
   if (event[5][0] === "mbarrier")
-    return `for parity ${event[5][2]} of ${hexAddress(model, event[5][1])}`;
+    return `for the phase of parity ${event[5][2]} of ${barrierName(model, event[5][1])}`;
   return opcodeOf(model, event);
 }
 
@@ -106,76 +119,98 @@ function explainWait(model, number, n) {
 }
 
 function explainRunning(model, number, n) {
-  if (exitedLanes(model, number, n) && !warpPlaces(model, number, n).length) return ["It has ended."];
-  return [`${warpName(model, number)} is not waiting at this moment.`];
+  const name = warpName(model, number);
+  if (model.warps[number].events[0] > n) return [`${name} has not begun.`];
+  const running = warpPlaces(model, number, n).filter((group) => group.mask & ~exitedLanes(model, number, n));
+  if (!running.length) return [`${name} has ended.`];
+  const group = running[0];
+  return [`${name} is not waiting. ${laneNames(group.mask)} stand at ${placeText(model, group.place)} since `,
+    moment(`event ${group.event}`, group.event), "."];
 }
 
 function explainBarrierWait(model, event, n) {
   const [, address, parity] = event[5];
+  const barrier = model.barriers.get(address);
   const state = barrierState(model, address, n);
-  const name = hexAddress(model, address);
-  if (!state) return [`The barrier ${name} has not been initialised.`];
-  if (state.parity !== parity) return [`The phase of ${name} is over; the warp has not run since.`];
-  const parts = [`Phase ${state.phase} of ${name} lacks ${plural(state.pending, "arrival")} and ${plural(state.bytes, "byte")}. `];
-  const coming = model.barriers.get(address).copies.map((number) => model.copies[number])
-    .filter((copy) => copy.issued <= n && copy.landed > n);
-  if (coming.length) {
-    parts.push("On their way: ");
-    coming.forEach((copy, i) => parts.push(i ? ", " : "", moment(copyName(model, copy), copy.issued)));
-    parts.push(". ");
-  } else if (state.bytes > 0) {
-    parts.push("No copy for it is in flight. ");
-  }
-  const ended = model.barriers.get(address).changes.find((k) => k > n && model.events[k][4] > state.phase);
+  const name = barrierName(model, address);
+  if (!state) return [`Nothing has initialised the barrier ${name}.`];
+  if (state.parity !== parity) return [`The phase of ${name} is complete, but the warp has not run since.`];
+  const parts = [`Phase ${state.phase} of ${name} still needs ${plural(state.pending, "arrival")} and ` +
+    `${plural(state.bytes, "byte")}. `];
+  const arrived = arrivalsInPhase(model, barrier, state.phase, n);
+  if (arrived.length && state.pending)
+    parts.push("Arrived in this phase: ", ...listOfMoments(arrived), ". ");
+  const coming = barrier.copies.map((number) => model.copies[number]).filter((copy) => copy.begin <= n && copy.end > n);
+  if (coming.length)
+    parts.push("In flight: ", ...listOfMoments(coming.map((copy) => moment(copyName(model, copy), copy.begin))), ". ");
+  else if (state.bytes > 0) parts.push("No copy that reports to it is in flight. ");
+  const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
   if (ended !== undefined) parts.push("The phase completes at ", moment(`event ${ended}`, ended), ".");
   else parts.push("The phase never completes.");
   return parts;
 }
 
-function explainOtherWait(model, number, event, n) {
-  const opcode = opcodeOf(model, event);
-  if (opcode.includes("wait_group") || opcode.includes("wait_all")) {
-    const open = model.copies.filter((copy) => copy.warp === number && !copy.barrier && copy.issued <= n && copy.landed > n);
-    const parts = [`${opcode}: `];
-    if (!open.length) return [...parts, "its operations are done."];
-    open.forEach((copy, i) => parts.push(i ? ", " : "not complete: ", moment(copyName(model, copy), copy.issued)));
-    return [...parts, "."];
+/* Who has arrived at a barrier in its running phase, as links. */
+function arrivalsInPhase(model, barrier, phase, n) {
+  const moments = [];
+  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0; i--) {
+    const event = model.events[barrier.changes[i]];
+    if (event[4] !== phase) break;
+    if (event[8] >= 0 && ["arrive", "drop"].includes(event[3]))
+      moments.push(moment(`${warpName(model, event[8])} lane ${event[9]}`, barrier.changes[i]));
   }
-  const last = lastUpTo(model.arrivals, n);
-  if (last >= 0 && (opcode.startsWith("bar") || opcode.startsWith("barrier")))
-    return [`${opcode}. The last arrival: `, moment(describeEvent(model, last), last), "."];
-  return [`${opcode} cannot go on yet.`];
+  return moments.reverse();
 }
 
-/* ---- Who wrote this byte? ---- */
-function explainByte(model, address, n) {
-  const offset = offsetOf(address);
-  const cell = address - (address % CELL_BYTES);
-  const parts = [`${hexAddress(model, address)} (offset ${offset}, bank ${(offset >> 2) % 32}): `];
-  for (const number of cellFlights(model, cell, n)) {
-    const copy = model.copies[number];
-    parts.push("undefined now, for ", moment(copyName(model, copy), copy.issued), " will write it",
-      copy.landed < Infinity ? " at " : "; it never lands. ");
-    if (copy.landed < Infinity) parts.push(moment(`event ${copy.landed}`, copy.landed), ". ");
+function explainOtherWait(model, number, event, n) {
+  const opcode = opcodeOf(model, event);
+  if (opcode.startsWith("wgmma")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
+  if (opcode.includes("wait_group") || opcode.includes("wait_all"))
+    return explainOpen(opcode, "Not complete", openCopies(model, number, n));
+  const kind = opcode.startsWith("barrier.cluster") ? "cluster_barrier" : "bar";
+  const arrived = /^bar/.test(opcode) ? explainArrivals(model, number, kind, n) : null;
+  return arrived || [`${opcode} cannot go on yet.`];
+}
+
+function explainOpen(opcode, word, open) {
+  if (!open.length) return [`Everything that ${opcode} waits for is done, but the warp has not run since.`];
+  return [`${opcode}. ${word}: `, ...listOfMoments(open), "."];
+}
+
+const openCopies = (model, number, n) =>
+  model.copies.filter((copy) => copy.warp === number && !copy.barrier && copy.begin <= n && copy.end > n)
+    .map((copy) => moment(copyName(model, copy), copy.begin));
+
+const openWgmmas = (model, number, n) =>
+  model.wgmmas.filter((wgmma) => wgmma.warp === number && wgmma.begin <= n && wgmma.end > n)
+    .map((wgmma) => moment(`wgmma ${wgmma.number}`, wgmma.begin));
+
+/* Who has come to the barrier that this warp waits at, and who has not. null: it has not arrived. */
+function explainArrivals(model, number, kind, n) {
+  const same = (event, mine) => event[0] === kind && (kind !== "bar" || (event[5] === mine[5] && event[6] === mine[6]));
+  const mine = model.arrivals.filter((k) => k <= n && model.events[k][0] === kind && model.events[k][2] === number).pop();
+  if (mine === undefined) return null;
+  const arrived = new Map();
+  for (let i = countUpTo(model.arrivals, n) - 1; i >= 0; i--) {
+    const event = model.events[model.arrivals[i]];
+    if (!same(event, model.events[mine])) continue;
+    if (event[event.length - 1] && model.arrivals[i] !== mine) break;
+    arrived.set(event[2], model.arrivals[i]);
   }
-  const last = byteAt(model, address, n);
-  if (!last) return [...parts, "never written so far."];
-  const event = model.events[last.event];
-  parts.push(`value 0x${last.value.toString(16).padStart(2, "0")}, written by ${authorName(model, event[2])} at `,
-    moment(`event ${last.event}`, last.event), ". ");
-  parts.push(...explainElement(model, event, address));
+  const perBlock = model.cluster.warps_per_block;
+  const first = kind === "bar" ? Math.floor(number / perBlock) * perBlock : 0;
+  const missing = [];
+  for (let w = first; w < (kind === "bar" ? first + perBlock : model.warpCount); w++)
+    if (!arrived.has(w)) missing.push(w);
+  const links = [...arrived].reverse().map(([w, k]) => moment(warpName(model, w), k));
+  const parts = ["Arrived: ", ...listOfMoments(links), ". "];
+  if (missing.length) parts.push(`Not arrived: ${missing.slice(0, 6).map((w) => warpAndPlace(model, w, n)).join("; ")}` +
+    (missing.length > 6 ? ` and ${missing.length - 6} more.` : "."));
   return parts;
 }
 
-function explainElement(model, event, address) {
-  if (event[2][0] !== "c") return [];
-  const copy = model.copies[Number(event[2].slice(1))];
-  const element = elementAt(copy, address);
-  if (!element) return [];
-  const at = element.coordinates.join(", ");
-  const tensor = copy.tensor;
-  return [`It is byte ${element.byte} of element (${at}) of ${tensorName(model, tensor)} (${tensor.type})` +
-    (element.inside ? "" : ", outside the tensor: fill") +
-    `; row ${element.row} of the box, 16-byte chunk ${element.chunk}` +
-    (tensor.swizzle ? `, placed by the ${tensor.swizzle}-byte swizzle.` : ".")];
+function warpAndPlace(model, number, n) {
+  const group = warpPlaces(model, number, n).find((each) => each.mask & ~exitedLanes(model, number, n));
+  const where = group ? ` at ${placeText(model, group.place)}` : model.warps[number].events[0] > n ? " has not begun" : " has ended";
+  return warpName(model, number) + where;
 }

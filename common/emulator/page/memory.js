@@ -53,6 +53,7 @@ function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
   context.translate(0, -top);
   const hatching = hatchPattern(context, colors);
   for (let i = first; i < last; i++) {
+    if (i && rows[i] !== rows[i - 1] + ROW_BYTES) drawGap(context, i * ROW_HEIGHT, width, colors);
     context.fillStyle = colors.faint;
     context.fillText(`0x${rows[i].toString(16)}`, 2, (i + 0.5) * ROW_HEIGHT, 46);
     for (let k = 0; k < CELLS_IN_ROW; k++) {
@@ -105,6 +106,18 @@ function drawCell(context, model, cell, n, { x, y, width }, mode, colors, hatchi
     context.fillStyle = colors.onColor;
     context.fillText(cellLabel(model, cell, author, mode), x + 3, y + height / 2, width - 5);
   }
+}
+
+/* A dashed line where rows that are never written are left out. */
+function drawGap(context, y, width, colors) {
+  context.strokeStyle = colors.text;
+  context.lineWidth = 1;
+  context.setLineDash([3, 3]);
+  context.beginPath();
+  context.moveTo(0, y - 0.5);
+  context.lineTo(width, y - 0.5);
+  context.stroke();
+  context.setLineDash([]);
 }
 
 function drawPointer(context, rank, rows, pointer, cellWidth, colors) {

@@ -1,10 +1,11 @@
-/* model.js: everything that can be asked about one cluster, as a function of an event's number.
+/* model.js: the events of one cluster, indexed by what they concern.
  *
  * Nothing is played forwards or undone: each warp, barrier, copy and 16-byte cell of memory has the
- * sorted list of the events that concern it, and the state at event n is found by binary search. So
- * the state at n does not depend on how the reader got there. */
+ * sorted list of the events that concern it, and the state at event n is found by binary search
+ * (state.js). So the state at n does not depend on how the reader got there. */
 
 const CELL_BYTES = 16;
+const BARRIER_BYTES = 8;
 const LANES = 32;
 const ALL_LANES = 0xffffffff;
 
@@ -50,9 +51,11 @@ function buildModel(recording, cluster) {
     writes: new Map(), flights: new Map(), arrivals: [], tensors: new Map(),
   };
   for (let w = 0; w < model.warpCount; w++)
-    model.warps.push({ number: w, events: [], steps: [], waits: [], exits: [] });
+    model.warps.push({ number: w, events: [], steps: [], standing: [], waits: [], open: [], exits: [] });
   events.forEach((event, n) => indexEvent(model, event, n));
-  for (const list of model.flights.values()) indexFlights(list);
+  for (const warp of model.warps) indexSpans(warp.waits);
+  for (const list of model.flights.values()) indexSpans(list);
+  for (const rank of Array(blocks).keys()) nameBarriers(model, rank);
   return model;
 }
 
@@ -62,14 +65,17 @@ function indexEvent(model, event, n) {
   if (warp) warp.events.push(n);
   switch (kind) {
     case "step":
-      warp.steps.push(n);
+      indexStep(warp, event, n);
       break;
-    case "wait":
-      warp.waits.push({ begin: n, end: Infinity, mask: event[3] });
+    case "wait": {
+      const wait = { begin: n, end: Infinity, mask: event[3] };
+      warp.waits.push(wait);
+      warp.open.push(wait);
       break;
+    }
     case "woke":
-      for (const wait of warp.waits)
-        if (wait.end === Infinity && wait.mask & event[3]) wait.end = n;
+      for (const wait of warp.open) if (wait.mask & event[3]) wait.end = n;
+      warp.open = warp.open.filter((wait) => wait.end === Infinity);
       break;
     case "exit":
       warp.exits.push(n);
@@ -84,13 +90,13 @@ function indexEvent(model, event, n) {
       model.copies[event[2]].source = n;
       break;
     case "landed":
-      model.copies[event[2]].landed = n;
+      model.copies[event[2]].end = n;
       break;
     case "wgmma":
-      model.wgmmas[event[2]] = { number: event[2], warp: event[3], issued: n, done: Infinity };
+      model.wgmmas[event[2]] = { number: event[2], warp: event[3], begin: n, end: Infinity };
       break;
     case "wgmma_done":
-      model.wgmmas[event[2]].done = n;
+      model.wgmmas[event[2]].end = n;
       break;
     case "bytes":
       for (const cell of cellsOf(event[3], base64Length(event[4]))) listOf(model.writes, cell).push(n);
@@ -109,22 +115,47 @@ function indexEvent(model, event, n) {
 function indexCopy(model, event, n) {
   const [, , number, warp, lanes, , kind, bytes, barrier, ranks, reads, writes, tensor] = event;
   const copy = { number, warp, lanes, kind, bytes, barrier, ranks, reads, writes, tensor,
-    issued: n, source: Infinity, landed: Infinity };
+    begin: n, source: Infinity, end: Infinity };
   model.copies[number] = copy;
   for (const [address, length] of writes)
     for (const cell of cellsOf(address, length)) listOf(model.flights, cell).push(copy);
   if (tensor && !model.tensors.has(tensor.global)) model.tensors.set(tensor.global, model.tensors.size);
   if (barrier)
     for (let rank = 0; rank < model.blocks; rank++)
-      if ((ranks >>> rank) & 1) barrierOf(model, (rank << 24) | offsetOf(barrier)).copies.push(number);
+      if ((ranks >>> rank) & 1) barrierOf(model, ((rank << 24) | offsetOf(barrier)) >>> 0).copies.push(number);
 }
 
-/* Beside each copy to a cell: the moment by which it and all before it have landed, so that a search
- * backwards knows where to stop. */
-function indexFlights(list) {
-  let landed = 0;
-  list.landedBy = list.map((copy) => (landed = Math.max(landed, copy.landed)));
-  list.issued = list.map((copy) => copy.issued);
+/* Where the lanes of a warp stand is noted down every so many steps: a lane may have stood at its line
+ * for 100,000 steps of the others. */
+const STEPS_BETWEEN = 64;
+
+function indexStep(warp, event, n) {
+  if (!warp.lanes) warp.lanes = new Int32Array(LANES).fill(-1);
+  if (warp.steps.length % STEPS_BETWEEN === 0) warp.standing.push(warp.lanes.slice());
+  warp.steps.push(n);
+  for (let lane = 0; lane < LANES; lane++) if ((event[3] >>> lane) & 1) warp.lanes[lane] = n;
+}
+
+/* Spans {begin, end} in the order of their beginnings: list.over[i] is the moment by which spans 0 to i
+ * have all ended, so that a search knows where to stop. */
+function indexSpans(list) {
+  let over = 0;
+  list.over = list.map((span) => (over = Math.max(over, span.end)));
+  list.begins = list.map((span) => span.begin);
+  return list;
+}
+
+/* The spans that touch [first, last], in order. */
+function spansBetween(list, first, last) {
+  const spans = [];
+  const end = countUpTo(list.begins, last);
+  for (let i = countUpTo(list.over, first - 1); i < end; i++) if (list[i].end >= first) spans.push(list[i]);
+  return spans;
+}
+
+/* The spans that have begun at n and not ended. */
+function spansAt(list, n) {
+  return spansBetween(list, n + 1, n + 1).filter((span) => span.begin <= n);
 }
 
 function listOf(map, key) {
@@ -159,161 +190,4 @@ function warpOf(model, event) {
 function placeOf(model, event) {
   const number = event[0] in PLACE_AT ? event[PLACE_AT[event[0]]] : -1;
   return number >= 0 ? model.recording.places[number] : null;
-}
-
-/* ---- Warps ---- */
-
-/* Where the lanes of a warp stand: [{mask, place, event}], the most recent first. */
-function warpPlaces(model, number, n) {
-  const warp = model.warps[number];
-  const groups = [];
-  let missing = ALL_LANES;
-  for (let i = countUpTo(warp.steps, n) - 1; i >= 0 && missing; i--) {
-    const event = model.events[warp.steps[i]];
-    const mask = (event[3] & missing) >>> 0;
-    if (!mask) continue;
-    groups.push({ mask, place: model.recording.places[event[4]], event: warp.steps[i] });
-    missing = (missing & ~mask) >>> 0;
-  }
-  return groups;
-}
-
-function exitedLanes(model, number, n) {
-  const warp = model.warps[number];
-  let mask = 0;
-  for (let i = 0; i < countUpTo(warp.exits, n); i++) mask |= model.events[warp.exits[i]][3];
-  return mask >>> 0;
-}
-
-/* The waits of a warp that last at event n. */
-function warpWaits(model, number, n) {
-  return model.warps[number].waits.filter((wait) => wait.begin <= n && wait.end > n);
-}
-
-function warpName(model, number) {
-  const perBlock = model.cluster.warps_per_block;
-  const name = `warp ${number % perBlock}`;
-  return model.blocks > 1 ? `block ${Math.floor(number / perBlock)} ${name}` : name;
-}
-
-/* "all lanes", "lane 0", "lanes 0-15, 20" */
-function laneNames(mask) {
-  mask >>>= 0;
-  if (mask === ALL_LANES) return "all lanes";
-  const runs = [];
-  for (let lane = 0; lane < LANES; lane++) {
-    if (!((mask >>> lane) & 1)) continue;
-    let last = lane;
-    while (last + 1 < LANES && (mask >>> (last + 1)) & 1) last++;
-    runs.push(last > lane ? `${lane}-${last}` : `${lane}`);
-    lane = last;
-  }
-  return (runs.length === 1 && !runs[0].includes("-") ? "lane " : "lanes ") + runs.join(", ");
-}
-
-/* ---- Barriers ---- */
-
-/* null: not initialised yet. */
-function barrierState(model, address, n) {
-  const barrier = model.barriers.get(address);
-  const index = barrier ? lastUpTo(barrier.changes, n) : -1;
-  if (index < 0) return null;
-  const [, , , why, phase, pending, expected, bytes] = model.events[index];
-  return { event: index, alive: why !== "inval", phase, parity: phase & 1, pending, expected, bytes };
-}
-
-/* ---- Memory ---- */
-
-/* The last event that wrote to this cell, or -1. */
-function cellWriter(model, cell, n) {
-  const list = model.writes.get(cell);
-  return list ? lastUpTo(list, n) : -1;
-}
-
-/* The copies that are going to write to this cell and have not landed. */
-function cellFlights(model, cell, n) {
-  const list = model.flights.get(cell);
-  const flights = [];
-  if (!list) return flights;
-  for (let i = countUpTo(list.issued, n) - 1; i >= 0 && list.landedBy[i] > n; i--)
-    if (list[i].landed > n) flights.push(list[i].number);
-  return flights;
-}
-
-/* {event, value} of the last write to one byte, or null. */
-function byteAt(model, address, n) {
-  const list = model.writes.get(address - (address % CELL_BYTES)) || [];
-  for (let i = countUpTo(list, n) - 1; i >= 0; i--) {
-    const event = model.events[list[i]];
-    const at = address - event[3];
-    if (at >= 0 && at < base64Length(event[4]))
-      return { event: list[i], value: decodeBase64(event[4])[at] };
-  }
-  return null;
-}
-
-/* The whole shared memory of a block, as bytes. */
-function memoryAt(model, rank, n) {
-  const memory = new Uint8Array(model.cluster.shared_bytes).fill(model.cluster.initial);
-  for (let i = 0; i <= n && i < model.events.length; i++) {
-    const event = model.events[i];
-    if (event[0] === "bytes" && rankOf(event[3]) === rank)
-      memory.set(decodeBase64(event[4]), offsetOf(event[3]));
-  }
-  return memory;
-}
-
-function variableAt(model, offset) {
-  for (const variable of model.cluster.variables) {
-    const end = variable.bytes ? variable.offset + variable.bytes : model.cluster.shared_bytes;
-    if (offset >= variable.offset && offset < end) return variable;
-  }
-  return null;
-}
-
-/* "tile[12]" for an offset, or its hexadecimal number. */
-function addressName(model, address) {
-  const offset = offsetOf(address);
-  const variable = variableAt(model, offset);
-  const block = model.blocks > 1 ? ` of block ${rankOf(address)}` : "";
-  if (!variable) return `0x${offset.toString(16)}${block}`;
-  const inside = offset - variable.offset;
-  return plainName(variable.variable) + (inside ? `+${inside}` : "") + block;
-}
-
-/* ---- Tensors ---- */
-
-function swizzled(span, address) {
-  const bits = span === 128 ? 0x70 : span === 64 ? 0x30 : span ? 0x10 : 0;
-  return address ^ ((address >> 3) & bits);
-}
-
-/* Which element of its tensor a byte of shared memory belongs to, if this copy moves it:
- * {coordinates, inside, row, chunk, byte}; null: the layout is not a plain box. */
-function elementAt(copy, address) {
-  const tensor = copy.tensor;
-  if (!tensor || tensor.im2col || tensor.interleave) return null;
-  const start = offsetOf(tensor.start);
-  const logical = swizzled(tensor.swizzle, offsetOf(address)) - start;
-  if (logical < 0) return null;
-  const inner = tensor.box[0] * tensor.element_bytes;
-  const pitch = tensor.swizzle && inner < tensor.swizzle ? tensor.swizzle : inner;
-  const inRow = logical % pitch;
-  if (inRow >= inner) return null;
-  let row = Math.floor(logical / pitch);
-  const coordinates = [tensor.at[0] + Math.floor(inRow / tensor.element_bytes)];
-  const firstRow = row;
-  for (let i = 1; i < tensor.box.length; i++) {
-    const count = Math.ceil(tensor.box[i] / tensor.element_strides[i]);
-    coordinates.push(tensor.at[i] + (row % count) * tensor.element_strides[i]);
-    row = Math.floor(row / count);
-  }
-  if (row > 0) return null;
-  const inside = coordinates.every((c, i) => c >= 0 && c < tensor.dims[i]);
-  return { coordinates, inside, row: firstRow, chunk: Math.floor(inRow / CELL_BYTES),
-    byte: inRow % tensor.element_bytes };
-}
-
-function tensorName(model, tensor) {
-  return "T" + model.tensors.get(tensor.global);
 }

@@ -6,7 +6,7 @@ const KNOWN_VERSION = 1;
 
 /* Throws an Error with a message for the reader when the text is not a recording. */
 function readRecording(text) {
-  const recording = { header: null, files: [], places: [], launches: [], clusters: [], stopped: null };
+  const recording = { header: null, files: [], places: [], launches: [], clusters: [], rules: new Map(), stopped: null };
   let cluster = null;
   for (let at = 0; at < text.length; ) {
     let end = text.indexOf("\n", at);
@@ -44,6 +44,8 @@ function readDefinition(recording, cluster, value) {
     cluster.variables.push(value);
   } else if ("end" in value) {
     cluster.end = value;
+  } else if ("rule" in value) {
+    recording.rules.set(value.rule, value);
   } else if ("stopped" in value) {
     recording.stopped = value.stopped;
   }
@@ -72,8 +74,8 @@ function base64Length(data) {
 const rankOf = (address) => address >>> 24;
 const offsetOf = (address) => address & 0xffffff;
 
-/* The plain name of a C++ symbol: _Z4fill14CUtensorMap_st is fill, and the variable tile of a function
- * is tile. What this does not understand stays as it is. */
+/* The plain name of a variable: that of a function's variable _ZZ4fillvE4tile is tile. What this does not
+ * understand stays as it is. */
 function plainName(symbol) {
   let at = symbol.startsWith("_ZZ") ? 3 : symbol.startsWith("_ZN") ? 3 : symbol.startsWith("_Z") ? 2 : -1;
   if (at < 0) return symbol;

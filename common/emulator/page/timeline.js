@@ -1,56 +1,106 @@
 /* timeline.js: the lanes over time: warps, copies, tensor cores, barriers. Drawn on a canvas. */
 
 const LANE_HEIGHT = 18;
-const LABEL_WIDTH = 132;
+const LABEL_WIDTH = 140;
 
-/* The lanes of a cluster, from top to bottom: {kind, key, name}. */
+/* The lanes of a cluster, from top to bottom: {kind, key, name, block}. block -1: for every block. */
 function timelineLanes(model) {
-  const lanes = model.warps.map((warp) => ({ kind: "warp", key: warp.number, name: warpName(model, warp.number) }));
-  for (let i = 0; i < copyLaneCount(model); i++) lanes.push({ kind: "copy", key: i, name: i ? "" : "copy engine" });
-  const groups = new Set(model.wgmmas.map((wgmma) => warpgroupOf(model, wgmma.warp)));
-  for (const group of [...groups].sort((a, b) => a - b))
-    lanes.push({ kind: "tensor", key: group, name: `tensor cores ${group}` });
+  const lanes = model.warps.map((warp) => ({ kind: "warp", key: warp.number, name: warpName(model, warp.number),
+    block: Math.floor(warp.number / model.cluster.warps_per_block) }));
+  copyLanes(model).forEach((spans, i) => lanes.push({ kind: "copy", key: i, name: i ? "" : "copy engine", block: -1, spans }));
+  for (const [group, spans] of wgmmaLanes(model))
+    lanes.push({ kind: "tensor", key: group, name: tensorLaneName(model, group),
+      block: Math.floor(group / warpgroupsPerBlock(model)), spans });
   for (const address of [...model.barriers.keys()].sort((a, b) => a - b))
-    lanes.push({ kind: "barrier", key: address, name: addressName(model, address) });
+    lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), block: rankOf(address) });
   return lanes;
 }
 
+function tensorLaneName(model, group) {
+  const block = model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "";
+  return `${block}wgmma, group ${group % warpgroupsPerBlock(model)}`;
+}
+
+const warpgroupsPerBlock = (model) => Math.ceil(model.cluster.warps_per_block / 4);
 const warpgroupOf = (model, warp) =>
-  Math.floor(warp / model.cluster.warps_per_block) * Math.ceil(model.cluster.warps_per_block / 4) +
+  Math.floor(warp / model.cluster.warps_per_block) * warpgroupsPerBlock(model) +
   Math.floor((warp % model.cluster.warps_per_block) / 4);
 
 /* Copies in flight at the same time get lanes of their own, up to this many. */
 const COPY_LANES = 8;
 
-function copyLaneCount(model) {
-  if (model.copyLane) return model.copyLanes;
-  const free = [];
-  model.copyLane = model.copies.map((copy) => {
-    let lane = free.findIndex((end) => end <= copy.issued);
-    if (lane < 0) lane = free.length < COPY_LANES ? free.length : COPY_LANES - 1;
-    free[lane] = copy.landed;
-    return lane;
-  });
-  model.copyLanes = free.length;
-  return model.copyLanes;
+function copyLanes(model) {
+  const lanes = [];
+  for (const copy of model.copies) {
+    let lane = lanes.findIndex((spans) => spans[spans.length - 1].end <= copy.begin);
+    if (lane < 0) lane = Math.min(lanes.length, COPY_LANES - 1);
+    (lanes[lane] = lanes[lane] || []).push(copy);
+  }
+  return lanes.map(indexSpans);
 }
 
-/* view: {first, last} events shown. Returns a function from an event to its x. */
-function timelineScale(view, width) {
-  const span = Math.max(1, view.last - view.first);
-  return (n) => LABEL_WIDTH + ((Math.min(n, view.last + span) - view.first) / span) * (width - LABEL_WIDTH);
+/* [[warpgroup, spans], ...] */
+function wgmmaLanes(model) {
+  const lanes = new Map();
+  for (const wgmma of model.wgmmas) listOf(lanes, warpgroupOf(model, wgmma.warp)).push(wgmma);
+  for (const spans of lanes.values()) indexSpans(spans);
+  return [...lanes].sort((a, b) => a[0] - b[0]);
 }
 
-function drawTimeline(canvas, model, lanes, view, n, selection, colors) {
+/* view: {first, last} events shown, {axis}: "event" gives each event the same width, "time" each
+ * instruction of the cluster. Returns a function from an event to its x. */
+function timelineScale(model, view, width) {
+  const last = model.events.length - 1;
+  const value = view.axis === "time" ? (n) => model.events[Math.max(0, Math.min(last, n))][1] : (n) => n;
+  const first = value(view.first);
+  const span = Math.max(1, value(view.last) - first);
+  return (n) => LABEL_WIDTH + (Math.max(-span, Math.min(value(n) - first, 2 * span)) / span) * (width - LABEL_WIDTH);
+}
+
+/* The event at an x of the canvas. */
+function timelineEventAt(model, view, width, x) {
+  const share = Math.max(0, Math.min(1, (x - LABEL_WIDTH) / (width - LABEL_WIDTH)));
+  if (view.axis !== "time") return Math.round(view.first + share * (view.last - view.first));
+  const scale = timelineScale(model, view, width);
+  let [low, high] = [view.first, view.last];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (scale(middle) < x) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* The lanes change less often than the moment, so they are drawn beside the page and kept. */
+const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
+
+function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   const width = canvas.clientWidth;
   const height = lanes.length * LANE_HEIGHT + 4;
+  const key = [model.cluster.number, model.cluster.launch, width, window.devicePixelRatio, view.first, view.last, view.axis, selected,
+    colors.text, lanes.length, lanes[0].key].join();
+  if (key !== lanesPicture.key) drawLanes(lanesPicture.canvas, model, lanes, view, { width, height }, selected, colors);
+  lanesPicture.key = key;
   const context = sizeCanvas(canvas, width, height);
-  const x = timelineScale(view, width);
+  context.drawImage(lanesPicture.canvas, 0, 0, width, height);
+  const at = timelineScale(model, view, width)(n);
+  context.strokeStyle = colors.cursor;
+  context.lineWidth = 2;
+  context.beginPath();
+  context.moveTo(at, 0);
+  context.lineTo(at, height);
+  context.stroke();
+}
+
+function drawLanes(canvas, model, lanes, view, { width, height }, selected, colors) {
+  const context = sizeCanvas(canvas, width, height);
+  const x = timelineScale(model, view, width);
+  const shades = { ...colors, hatch: hatchPattern(context, colors) };
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
   lanes.forEach((lane, i) => {
     const y = i * LANE_HEIGHT + 2;
-    if (selection.lane === i) {
+    if (selected === i) {
       context.fillStyle = colors.selected;
       context.fillRect(0, y, width, LANE_HEIGHT);
     }
@@ -58,18 +108,12 @@ function drawTimeline(canvas, model, lanes, view, n, selection, colors) {
     context.beginPath();
     context.rect(LABEL_WIDTH, y, width - LABEL_WIDTH, LANE_HEIGHT);
     context.clip();
-    DRAW_LANE[lane.kind](context, model, lane.key, view, x, y + 3, LANE_HEIGHT - 6, colors);
+    DRAW_LANE[lane.kind](context, model, lane, view, x, y + 3, LANE_HEIGHT - 6, shades);
     context.restore();
     context.fillStyle = colors.text;
     context.fillText(lane.name, 4, y + LANE_HEIGHT / 2, LABEL_WIDTH - 8);
   });
   drawFindings(context, model, view, x, height, colors);
-  context.strokeStyle = colors.cursor;
-  context.lineWidth = 2;
-  context.beginPath();
-  context.moveTo(x(n), 0);
-  context.lineTo(x(n), height);
-  context.stroke();
 }
 
 function drawFindings(context, model, view, x, height, colors) {
@@ -95,37 +139,30 @@ function drawBars(context, bars, x, y, height, pattern) {
     if (right <= drawn) continue;
     context.fillStyle = bar.color;
     context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
-    if (bar.hatched) hatch(context, Math.max(left, drawn), y, right - Math.max(left, drawn), height, pattern);
+    if (bar.hatched) {
+      context.fillStyle = pattern;
+      context.fillRect(Math.max(left, drawn), y, right - Math.max(left, drawn), height);
+    }
     drawn = right;
   }
 }
 
-function hatch(context, left, top, width, height, color) {
-  context.save();
-  context.beginPath();
-  context.rect(left, top, width, height);
-  context.clip();
-  context.strokeStyle = color;
-  context.lineWidth = 1;
-  context.beginPath();
-  for (let at = left - height; at < left + width; at += 5) {
-    context.moveTo(at, top + height);
-    context.lineTo(at + height, top);
-  }
-  context.stroke();
-  context.restore();
+/* The spans of a lane as bars. */
+function drawSpans(context, model, spans, view, x, y, height, { color, hatched, pattern }) {
+  const bars = spansBetween(spans, view.first, view.last)
+    .map((span) => ({ begin: span.begin, end: Math.min(span.end, model.events.length), color: color(span), hatched }));
+  drawBars(context, bars, x, y, height, pattern);
 }
 
 const DRAW_LANE = {
-  warp(context, model, number, view, x, y, height, colors) {
-    const warp = model.warps[number];
+  warp(context, model, lane, view, x, y, height, colors) {
+    const warp = model.warps[lane.key];
     const first = warp.events.length ? warp.events[0] : Infinity;
     const last = warp.exits.length ? warp.exits[warp.exits.length - 1] : model.events.length;
-    if (first === Infinity) return;
+    if (first > view.last) return;
     drawBars(context, [{ begin: first, end: last, color: colors.running }], x, y, height);
-    const waits = warp.waits.filter((wait) => wait.end >= view.first && wait.begin <= view.last)
-      .map((wait) => ({ begin: wait.begin, end: Math.min(wait.end, last), color: colors.waiting, hatched: true }));
-    drawBars(context, waits, x, y, height, colors.hatch);
+    drawSpans(context, model, warp.waits, view, x, y, height,
+      { color: () => colors.waiting, hatched: true, pattern: colors.hatch });
     const begin = countUpTo(warp.events, view.first - 1);
     const end = countUpTo(warp.events, view.last);
     context.fillStyle = colors.tick;
@@ -138,36 +175,43 @@ const DRAW_LANE = {
     }
   },
   copy(context, model, lane, view, x, y, height, colors) {
-    const bars = model.copies.filter((copy) => model.copyLane[copy.number] === lane && copy.landed >= view.first && copy.issued <= view.last)
-      .map((copy) => ({ begin: copy.issued, end: Math.min(copy.landed, model.events.length), color: authorColor("c" + copy.number, model, colors), hatched: true }));
-    drawBars(context, bars, x, y, height, colors.hatch);
+    drawSpans(context, model, lane.spans, view, x, y, height,
+      { color: (copy) => authorColor("c" + copy.number, model, colors), hatched: true, pattern: colors.hatch });
   },
-  tensor(context, model, group, view, x, y, height, colors) {
-    const bars = model.wgmmas.filter((wgmma) => warpgroupOf(model, wgmma.warp) === group && wgmma.done >= view.first && wgmma.issued <= view.last)
-      .map((wgmma) => ({ begin: wgmma.issued, end: Math.min(wgmma.done, model.events.length), color: colors.tensor }));
-    drawBars(context, bars, x, y, height);
+  tensor(context, model, lane, view, x, y, height, colors) {
+    drawSpans(context, model, lane.spans, view, x, y, height, { color: () => colors.tensor });
   },
-  barrier(context, model, address, view, x, y, height, colors) {
-    const changes = model.barriers.get(address).changes;
-    const bars = [];
-    for (let i = Math.max(0, countUpTo(changes, view.first) - 1); i < changes.length && changes[i] <= view.last; i++) {
-      const event = model.events[changes[i]];
-      const end = i + 1 < changes.length ? changes[i + 1] : model.events.length;
-      if (event[3] !== "inval")
-        bars.push({ begin: changes[i], end, color: event[4] & 1 ? colors.parity1 : colors.parity0, phase: event[4] });
-    }
-    drawBars(context, bars, x, y, height);
+  /* An odd phase is lower than an even one, for those who do not see the colours. */
+  barrier(context, model, lane, view, x, y, height, colors) {
+    const phases = barrierPhases(model, model.barriers.get(lane.key), view);
+    for (const odd of [0, 1])
+      drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
+        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 4 * odd, height - 4 * odd);
     context.fillStyle = colors.onColor;
     let labelled = -Infinity;
-    let phase = -1;
-    for (const bar of bars) {
-      if (bar.phase === phase || x(bar.begin) < labelled + 24) continue;
-      phase = bar.phase;
-      labelled = x(bar.begin);
-      context.fillText(String(phase), Math.max(labelled, LABEL_WIDTH) + 3, y + height / 2);
+    for (const bar of phases) {
+      const left = Math.max(x(bar.begin), LABEL_WIDTH);
+      if (left < labelled + 24 || x(bar.end) - left < 10) continue;
+      labelled = left;
+      context.fillText(String(bar.phase), left + 3, y + height / 2 + 1);
     }
   },
 };
+
+/* The phases of a barrier between two events: [{begin, end, phase}]. */
+function barrierPhases(model, barrier, view) {
+  const { changes } = barrier;
+  const phases = [];
+  for (let i = Math.max(0, countUpTo(changes, view.first) - 1); i < changes.length && changes[i] <= view.last; i++) {
+    const event = model.events[changes[i]];
+    const end = i + 1 < changes.length ? changes[i + 1] : model.events.length;
+    const last = phases[phases.length - 1];
+    if (event[3] === "inval") continue;
+    if (last && last.phase === event[4] && last.end === changes[i]) last.end = end;
+    else phases.push({ begin: changes[i], end, phase: event[4] });
+  }
+  return phases;
+}
 
 /* Sizes the canvas for the screen's pixels and clears it. */
 function sizeCanvas(canvas, width, height) {

@@ -13,7 +13,7 @@ typedef struct Recorder Recorder;
 
 /* ---- Launches and clusters ---- */
 /* The number of the launch in the recording; -1: this run is not recorded. */
-int record_launch_begin(const Launch *launch, const char *kernel, uint32_t static_shared_bytes);
+int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes);
 /* All clusters have ended: writes what they recorded. */
 void record_launch_end(int launch_number);
 /* Gives the cluster its recorder if it is among the chosen ones. `initial`: every byte of its

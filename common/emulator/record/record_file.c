@@ -222,14 +222,12 @@ static void define_index(RecordText *out, const char *name, Index3 index) {
   text_add(out, "]");
 }
 
-int record_launch_begin(const Launch *launch, const char *kernel, uint32_t static_shared_bytes) {
+int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes) {
+  char kernel[256];
+  report_kernel_name(symbol, kernel, sizeof kernel);
   pthread_mutex_lock(&recording.lock);
   int number = -1;
-  if (settings()->count) {
-    char name[256];
-    report_kernel_name(kernel, name, sizeof name);
-    count_launch(name);
-  }
+  if (settings()->count) count_launch(kernel);
   if (open_file()) {
     number = recording.launches++;
     RecordText *out = &recording.definitions;
@@ -237,6 +235,8 @@ int record_launch_begin(const Launch *launch, const char *kernel, uint32_t stati
     text_number(out, number);
     text_add(out, ", \"kernel\": ");
     text_string(out, kernel);
+    text_add(out, ", \"symbol\": ");
+    text_string(out, symbol);
     define_index(out, "grid", launch->grid);
     define_index(out, "block", launch->block);
     define_index(out, "cluster", launch->cluster);

@@ -1,0 +1,107 @@
+/* panels.js: barriers, answers, findings and the list of events. */
+
+/* A card for each barrier of the block shown. */
+function showBarriers() {
+  const { model, view } = app;
+  const box = byId("barriers");
+  const barriers = [...model.barriers.values()].filter((barrier) => rankOf(barrier.address) === view.block)
+    .sort((a, b) => a.address - b.address);
+  while (box.children.length > barriers.length) box.lastChild.remove();
+  while (box.children.length < barriers.length) {
+    const card = document.createElement("button");
+    card.className = "card";
+    card.type = "button";
+    box.append(card);
+  }
+  barriers.forEach((barrier, i) => showBarrier(box.children[i], barrier));
+  byId("no-barriers").hidden = barriers.length > 0;
+}
+
+function showBarrier(card, { address, name }) {
+  const { model, view } = app;
+  const state = barrierState(model, address, view.event);
+  const text = !state ? "not initialised" : !state.alive ? "invalidated"
+    : `phase ${state.phase}, parity ${state.parity}\n${state.pending} of ${plural(state.expected, "arrival")} pending\n` +
+      `${plural(state.bytes, "byte")} pending`;
+  const content = `${name}\n${text}`;
+  if (card.textContent !== content) card.textContent = content;
+  card.title = `at ${addressName(model, address)}`;
+  card.classList.toggle("odd", Boolean(state && state.parity));
+  card.classList.toggle("changed", Boolean(state && state.event === view.event));
+  card.setAttribute("aria-pressed", String(view.focus === `barrier:${address}`));
+  card.onclick = () => {
+    view.focus = `barrier:${address}`;
+    show();
+  };
+}
+
+/* ---- Answers ---- */
+
+function fill(element, parts) {
+  element.replaceChildren(...parts.map((part) => {
+    if (typeof part === "string") return document.createTextNode(part);
+    const link = document.createElement("a");
+    link.href = "#";
+    link.textContent = part.text;
+    link.onclick = (click) => {
+      click.preventDefault();
+      goTo(part.event);
+    };
+    return link;
+  }));
+}
+
+function showAnswers() {
+  const { model, view } = app;
+  const [kind, key] = view.focus.split(":");
+  const event = model.events[view.event];
+  const warp = kind === "warp" ? Number(key) : event ? Math.max(0, warpOf(model, event)) : 0;
+  fill(byId("why"), explainWait(model, warp, view.event));
+  fill(byId("who"), byteAnswer());
+  showReport();
+}
+
+/* The last finding so far, with what CHECKS.md says about its rule. */
+function showReport() {
+  const { model, view } = app;
+  const last = lastUpTo(model.findings, view.event);
+  const box = byId("report");
+  box.hidden = last < 0;
+  if (last < 0) return box.replaceChildren();
+  const [kind, , , , , name, text] = model.events[last];
+  const rule = app.recording.rules.get(name);
+  const paragraph = (words, className) => {
+    const element = document.createElement("p");
+    element.textContent = words;
+    element.className = className;
+    return element;
+  };
+  const parts = [paragraph(`${kind === "fault" ? "Fault" : "Finding"} ${name}` + (rule && rule.grade ? ` (${rule.grade})` : ""), "rule"),
+    paragraph(text, "words")];
+  if (rule) parts.push(paragraph(`The rule: ${rule.means}` + (rule.isa ? ` PTX ISA: ${rule.isa}.` : ""), "means"));
+  if (rule && rule.evidence) parts.push(paragraph(`On the hardware: ${rule.evidence}`, "means"));
+  box.replaceChildren(...parts);
+}
+
+const LISTED = 9;
+
+function showEvents() {
+  const { model, view } = app;
+  const first = Math.max(0, Math.min(view.event - (LISTED >> 1), model.events.length - LISTED));
+  const items = [];
+  for (let n = first; n < Math.min(first + LISTED, model.events.length); n++) {
+    const item = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = "#";
+    link.textContent = `${n}: ${describeEvent(model, n)}`;
+    link.onclick = (click) => {
+      click.preventDefault();
+      goTo(n);
+    };
+    if (n === view.event) item.setAttribute("aria-current", "step");
+    if (model.events[n][0] === "finding" || model.events[n][0] === "fault") item.className = "finding";
+    item.append(link);
+    items.push(item);
+  }
+  byId("events").replaceChildren(...items);
+}

@@ -1,0 +1,151 @@
+/* source.js: the source text, with the warps beside the lines where they stand. Instructions without a
+ * source line appear as a list of PTX. */
+
+/* The file of a place: its source, or PTX. */
+const PTX = -2;
+
+/* The place of the current event, or else of its warp. */
+function currentPlace() {
+  const { model, view } = app;
+  const event = model.events[view.event];
+  const place = event && placeOf(model, event);
+  if (place) return place;
+  const warp = event ? warpOf(model, event) : 0;
+  for (const group of warpPlaces(model, Math.max(0, warp), view.event)) return group.place;
+  const first = model.events.find((each) => each[0] === "step");
+  return first ? placeOf(model, first) : null;
+}
+
+/* [{text, number}]: the lines of a file. For PTX: the instructions that were executed, in their order. */
+function linesOf(file) {
+  if (file !== PTX) {
+    const source = app.recording.files[file];
+    if (!source) return [];
+    if (source.text === null)
+      return [{ text: `${source.path} could not be read when this was recorded`, number: 1 }];
+    return source.text.replace(/\n$/, "").split("\n").map((text, i) => ({ text, number: i + 1 }));
+  }
+  const lines = new Map();
+  for (const place of app.recording.places) if (place && place.file < 0) lines.set(place.ptx_line, place.text);
+  return [...lines].sort((a, b) => a[0] - b[0]).map(([number, text]) => ({ text, number }));
+}
+
+/* A list is made once for each file, and shown again when the reader comes back to it. */
+function openFile(file) {
+  if (!app.lists.has(file)) app.lists.set(file, listOfLines(linesOf(file)));
+  app.sourceFile = file;
+  byId("file").value = app.chosenFile === null ? -1 : file;
+  const { list, lineOf } = app.lists.get(file);
+  byId("source").replaceChildren(list);
+  app.lineOf = lineOf;
+}
+
+/* lineOf: number of the line -> {line, index}. */
+function listOfLines(lines) {
+  const list = document.createElement("ol");
+  const lineOf = new Map();
+  lines.forEach(({ text, number }, index) => {
+    const line = document.createElement("li");
+    const numbered = document.createElement("span");
+    numbered.className = "number";
+    numbered.textContent = number;
+    const code = document.createElement("code");
+    code.textContent = text || " ";
+    const warps = document.createElement("span");
+    warps.className = "warps";
+    line.append(warps, numbered, code);
+    list.append(line);
+    lineOf.set(number, { line, index });
+  });
+  return { list, lineOf };
+}
+
+/* Where a place is in a file: its line there, or 0. */
+function lineIn(place, file) {
+  if (file === PTX) return place.file < 0 ? place.ptx_line : 0;
+  return place.file === file ? place.line : 0;
+}
+
+/* The height of a line in style.css: asking the browser would make it lay out the page in every frame. */
+const SOURCE_LINE_HEIGHT = 18;
+
+function showSource() {
+  const place = currentPlace();
+  const own = !place ? -1 : place.file < 0 ? PTX : place.file;
+  const file = app.chosenFile === null ? own : app.chosenFile;
+  if (file !== app.sourceFile) openFile(file);
+  const marks = textsOfMarks(file);
+  const current = place ? lineIn(place, file) || (place.inner_file === file ? place.inner_line : 0) : 0;
+  for (const number of new Set([...app.marked, ...marks.keys(), current])) markLine(number, marks.get(number), number === current);
+  app.marked = [...marks.keys(), current];
+  byId("instruction").textContent = place ? place.text : "";
+  const found = app.lineOf.get(current);
+  if (found && current !== app.scrolledTo) scrollToLine(found.index);
+  app.scrolledTo = current;
+}
+
+function scrollToLine(index) {
+  const box = byId("source");
+  const top = index * SOURCE_LINE_HEIGHT;
+  if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 60) box.scrollTop = top - box.clientHeight / 2;
+}
+
+/* Which warps stand at which line: number of the line -> [{number, waits}]. */
+function warpsByLine(file) {
+  const { model, view } = app;
+  const byLine = new Map();
+  for (const warp of model.warps) {
+    const ended = exitedLanes(model, warp.number, view.event);
+    for (const group of warpPlaces(model, warp.number, view.event)) {
+      if (!(group.mask & ~ended)) continue;
+      const waits = warpWaits(model, warp.number, view.event).some((wait) => wait.mask & group.mask);
+      const mark = { number: warp.number, waits };
+      const outer = lineIn(group.place, file);
+      if (outer) listOf(byLine, outer).push(mark);
+      if (file >= 0 && group.place.inner_file === file && group.place.inner_line !== outer)
+        listOf(byLine, group.place.inner_line).push(mark);
+    }
+  }
+  return byLine;
+}
+
+/* Number of the line -> {text, title}: "w1 w0,2-3‖" for warp 1 of the block shown running, and 0, 2 and
+ * 3 waiting; "+4" counts the warps of other blocks. */
+function textsOfMarks(file) {
+  const perBlock = app.model.cluster.warps_per_block;
+  const marks = new Map();
+  for (const [number, warps] of warpsByLine(file)) {
+    const here = warps.filter((warp) => Math.floor(warp.number / perBlock) === app.view.block);
+    const [running, waiting] = [false, true].map((waits) =>
+      numberRuns([...new Set(here.filter((warp) => warp.waits === waits).map((warp) => warp.number % perBlock))]));
+    const others = new Set(warps.map((warp) => warp.number)).size - new Set(here.map((warp) => warp.number)).size;
+    marks.set(number, {
+      text: [running && `w${running}`, waiting && `w${waiting}‖`, others && `+${others}`].filter(Boolean).join(" "),
+      title: [running && `running: warps ${running}`, waiting && `waiting: warps ${waiting}`,
+        others && `${plural(others, "warp")} of other blocks`].filter(Boolean).join("; "),
+    });
+  }
+  return marks;
+}
+
+function markLine(number, mark, current) {
+  const found = app.lineOf.get(number);
+  if (!found) return;
+  const { line } = found;
+  const name = (mark ? "here" : "") + (current ? " current" : "");
+  if (line.className !== name) line.className = name;
+  const text = mark ? mark.text : "";
+  if (line.firstChild.textContent !== text) line.firstChild.textContent = text;
+  line.firstChild.title = mark ? mark.title : "";
+}
+
+/* "0-3,8" */
+function numberRuns(numbers) {
+  const runs = [];
+  for (const number of numbers) {
+    const last = runs[runs.length - 1];
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
+}

@@ -1,0 +1,93 @@
+/* view.js: which moment is shown, and what the reader follows. `app.view` is all that the address bar holds. */
+
+const byId = (id) => document.getElementById(id);
+
+const app = {
+  recording: null, model: null, lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
+  sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
+  view: { cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
+    every: null /* lanes of every block; null: if they are few */, zoom: null },
+};
+
+/* ---- The moment shown ---- */
+
+function clampEvent(n) {
+  return Math.max(-1, Math.min(app.model.events.length - 1, n));
+}
+
+function goTo(n) {
+  app.view.event = clampEvent(n);
+  show();
+}
+
+function openCluster(index) {
+  app.view.cluster = index;
+  app.model = buildModel(app.recording, app.recording.clusters[index]);
+  app.allLanes = timelineLanes(app.model);
+  app.view.block = Math.min(app.view.block, app.model.blocks - 1);
+  app.view.zoom = null;
+  if (!focusList()) app.view.focus = "warp:0";
+  app.view.event = clampEvent(app.view.event);
+  app.rowsOf = -1;
+}
+
+/* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */
+function focusList() {
+  const [kind, key] = app.view.focus.split(":");
+  if (kind === "warp") return app.model.warps[Number(key)]?.events;
+  if (kind === "barrier") return app.model.barriers.get(Number(key))?.changes;
+  if (kind === "finding") return app.model.findings;
+  if (app.view.pointer === null) return [];
+  return app.model.writes.get(app.view.pointer - (app.view.pointer % CELL_BYTES)) || [];
+}
+
+function focusName() {
+  const [kind, key] = app.view.focus.split(":");
+  if (kind === "warp") return warpName(app.model, Number(key));
+  if (kind === "barrier") return barrierName(app.model, Number(key));
+  return kind === "finding" ? "findings" : "the byte under the pointer";
+}
+
+function jump(direction) {
+  const list = focusList();
+  const n = direction > 0 ? firstAfter(list, app.view.event) : lastUpTo(list, app.view.event - 1);
+  if (n >= 0) goTo(n);
+}
+
+function jumpToFinding() {
+  const findings = app.model.findings;
+  if (!findings.length) return;
+  const next = firstAfter(findings, app.view.event);
+  goTo(next >= 0 ? next : findings[0]);
+}
+
+/* ---- The address bar ---- */
+
+/* Browsers refuse a page that changes its address too often: when the reader pauses is enough. */
+let addressTimer = 0;
+function noteAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(writeAddress, 200);
+}
+
+function writeAddress() {
+  const { cluster, event, block, focus, pointer, label, axis, every } = app.view;
+  const parts = [`c=${cluster}`, `e=${event}`, `b=${block}`, `f=${focus}`, `l=${label}`, `x=${axis}`];
+  if (every !== null) parts.push(`a=${Number(every)}`);
+  if (pointer !== null) parts.push(`p=${pointer}`);
+  history.replaceState(null, "", "#" + parts.join("&"));
+}
+
+function readAddress() {
+  const values = new URLSearchParams(location.hash.slice(1));
+  const number = (name, otherwise) => (/^-?\d+$/.test(values.get(name) || "") ? Number(values.get(name)) : otherwise);
+  const last = app.recording.clusters.length - 1;
+  app.view.cluster = Math.max(0, Math.min(last, number("c", 0)));
+  app.view.event = number("e", 0);
+  app.view.block = Math.max(0, number("b", 0));
+  app.view.pointer = number("p", null);
+  if (/^(warp|barrier|byte|finding):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
+  if (["author", "element", "bank"].includes(values.get("l"))) app.view.label = values.get("l");
+  app.view.axis = values.get("x") === "time" ? "time" : "event";
+  app.view.every = /^[01]$/.test(values.get("a") || "") ? values.get("a") === "1" : null;
+}
