@@ -131,3 +131,38 @@ counted() { # PROGRAM KERNEL
   [ "$status" -eq 2 ]
   [[ $output == *"nowhere/file cannot be written: No such file or directory"* ]]
 }
+
+@test "trace: warps, waits, copies, wgmma and barriers in the Chrome format, with every awk" {
+  EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=0-3 run common/emulator/emulate build/05_multicast/multicast
+  [ "$status" -eq 0 ]
+  for awk in awk mawk gawk "busybox awk"; do
+    command -v "${awk%% *}" >/dev/null || continue
+    $awk -f common/emulator/record/trace.awk "$recording" >"$BATS_TEST_TMPDIR/trace.json"
+    run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
+    [ "$status" -eq 0 ] || {
+      echo "$awk: $output"
+      return 1
+    }
+    [[ $output == *"counters, copy fence step wait: well-formed" ]]
+  done
+}
+
+@test "trace: of a GEMM, of a hang, beside a page and a recording" {
+  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/a.json" build/07_pipelined_gemm/serial
+  [ "$status" -eq 0 ]
+  run common/emulator/emulate --trace="$BATS_TEST_TMPDIR/b.json" --page "$BATS_TEST_TMPDIR/page.html" \
+    --record "$recording" build/02_tma_load/pitfalls/too_many_bytes
+  [ "$status" -ne 0 ]
+  [ -s "$recording" ]
+  [ -s "$BATS_TEST_TMPDIR/page.html" ]
+  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/a.json" "$BATS_TEST_TMPDIR/b.json"
+  [ "$status" -eq 0 ]
+  [[ ${lines[0]} == *", commit copy fence step wait wgmma: well-formed" ]]
+  [[ ${lines[1]} == *", copy fault fence step wait: well-formed" ]]
+}
+
+@test "trace: a file that cannot be written is refused before the program runs" {
+  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/nowhere/trace.json" build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [[ $output == *"nowhere/trace.json cannot be written"* ]]
+}
