@@ -63,7 +63,7 @@ typedef enum {
   KIND_BARRIER,
   KIND_ASYNC,
   KIND_TENSOR,
-  KINDS
+  INSTRUCTION_KINDS
 } InstructionKind;
 
 #endif

@@ -100,17 +100,17 @@ static void print_accesses(const char *memory, const AccessCount *counts, const 
 }
 
 static void print_counters(const KernelCount *kernel) {
-  static const char *const kinds[KINDS] = {"arithmetic", "memory", "control",
+  static const char *const kinds[INSTRUCTION_KINDS] = {"arithmetic", "memory", "control",
                                            "barriers",   "async",  "tensor cores"};
   const Counters *counters = &kernel->counters;
   uint64_t all = 0;
-  for (int i = 0; i < KINDS; i++) all += counters->instructions[i];
+  for (int i = 0; i < INSTRUCTION_KINDS; i++) all += counters->instructions[i];
   fprintf(stderr, "emulator: counted in kernel %s", kernel->kernel);
   print_part(", launches ", counters->launches, "");
   print_part(", clusters ", counters->clusters, "\n");
   print_part("  instructions of threads ", all, "");
   print_part(", at most ", counters->most_by_thread, " by one\n");
-  for (int i = 0; i < KINDS; i++) {
+  for (int i = 0; i < INSTRUCTION_KINDS; i++) {
     if (!counters->instructions[i]) continue;
     fprintf(stderr, "    %-13s", kinds[i]);
     print_part(" ", counters->instructions[i], "\n");
@@ -165,7 +165,7 @@ void count_launch(const char *name) {
 void count_keep(const char *name, const Counters *from) {
   pthread_mutex_lock(&lock);
   Counters *to = &find_kernel(name)->counters;
-  for (int i = 0; i < KINDS; i++) to->instructions[i] += from->instructions[i];
+  for (int i = 0; i < INSTRUCTION_KINDS; i++) to->instructions[i] += from->instructions[i];
   if (from->most_by_thread > to->most_by_thread) to->most_by_thread = from->most_by_thread;
   add_accesses(to->shared, from->shared);
   add_accesses(to->global, from->global);

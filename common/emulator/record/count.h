@@ -12,7 +12,7 @@ typedef struct {
 enum { COPY_KINDS = 16 };
 
 typedef struct {
-  uint64_t instructions[KINDS]; /* of threads */
+  uint64_t instructions[INSTRUCTION_KINDS]; /* of threads */
   uint64_t most_by_thread;
   AccessCount shared[3], global[3]; /* by Access */
   struct {
