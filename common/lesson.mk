@@ -52,7 +52,7 @@ export EMULATOR_CHECK ?= strict
 
 # ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
-COMPILING := $(filter-out help clean format hint hint-% take take-%,$(GOALS))
+COMPILING := $(filter-out help clean format lint-page hint hint-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
 quoted = '$(subst ','\'',$(1))'
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
@@ -168,7 +168,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator figures format clean help emulator tests pitfalls
-.PHONY: exercise hint watch rooms take
+.PHONY: exercise hint watch rooms take book check-page lint-page
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -191,7 +191,7 @@ bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_c
 	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
 
 figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
-	@python3 $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
+	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
 pitfalls: all ## run every mistake of the chapters and show what is reported
@@ -209,10 +209,19 @@ hint: ## one more hint for the exercise
 take: ## write what the chapters offer as self-contained headers: make take-02 TO=dir
 	@$(ROOT)/common/take $(if $(filter $(ROOT),$(CURDIR)),,$(firstword $(subst _, ,$(CHAPTERS))))
 
+book: all ## write the chapters and a page to step through every program to build/book/index.html
+	@python3 -B $(ROOT)/common/book/book.py $(BUILD)/book
+
 emulator: $(EMULATOR) ## build the emulator alone
 
 rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its README
 	@$(ROOT)/common/emulator/rooms draw
+
+check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
+	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats $(ROOT)/tests/long/page.bats
+
+lint-page: ## look over the script of the emulator's page with eslint
+	@$(ROOT)/common/emulator/page/lint
 
 format: ## lay out all C and CUDA sources with clang-format
 	@command -v clang-format >/dev/null || { echo "clang-format is not installed; on Debian: apt-get install clang-format" >&2; exit 2; }

@@ -2,33 +2,25 @@
 # The page that shows a recording, in a headless browser; skipped where there is none.
 
 load helpers
+load page_helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
   begin_test
-  browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-    skip "no Chromium to show the page in (on Debian: apt-get install chromium)"
-  export EMULATOR_THREADS=1
 }
 
-# The page of a program, with the test's script behind its own.
-page_passes() { # PROGRAM TRIES
-  local page=$BATS_TEST_TMPDIR/page.html tested=$BATS_TEST_TMPDIR/tested.html
-  run common/emulator/emulate --page "$page" "build/$1"
-  [ -s "$page" ]
-  sed '/^<\/body>/,$d' "$page" >"$tested"
-  { printf '<script data-tries="%s">\n' "$2"; cat tests/emulator/page_test.js; printf '</script>\n</body>\n</html>\n'; } >>"$tested"
-  "$browser" --headless --no-sandbox --disable-gpu --window-size=1400,900 --virtual-time-budget=100000 \
-    --user-data-dir="$BATS_TEST_TMPDIR/profile" --enable-logging=stderr --dump-dom "file://$tested" \
-    >"$BATS_TEST_TMPDIR/dom" 2>"$BATS_TEST_TMPDIR/log"
-  grep -o '<pre id="test-result"[^<]*' "$BATS_TEST_TMPDIR/dom"
-  grep -q '<pre id="test-result"[^>]*>PASS' "$BATS_TEST_TMPDIR/dom"
-  run grep CONSOLE "$BATS_TEST_TMPDIR/log"
-  [ "$output" = "" ]
+@test "page: its script is without faults that eslint sees, and its modules are short" {
+  run common/emulator/page/lint
+  [ "$status" -ne 77 ] || skip "$output"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for module in common/emulator/page/*.js; do
+    [ "$(wc -l <"$module")" -le 300 ]
+  done
 }
 
-@test "page: a load, forward and back at 200 moments, every key, the address, the final memory" {
-  page_passes 02_tma_load/tma_load 200
+@test "page: a load, forward and back at 60 moments, every key, the address, the final memory" {
+  page_passes 02_tma_load/tma_load 60
 }
 
 @test "page: a cluster with multicast" {
@@ -45,4 +37,18 @@ page_passes() { # PROGRAM TRIES
 
 @test "page: a hang" {
   page_passes 02_tma_load/pitfalls/too_many_bytes 40
+}
+
+@test "page: somebody else's GEMM" {
+  page_passes tests/emulator/foreign_gemm 10
+}
+
+@test "page: a program without line information shows its PTX" {
+  need_browser
+  nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+  "$nvcc" -std=c++14 -O3 -cudart shared -gencode arch=compute_90a,code=compute_90a -Icommon -o "$BATS_TEST_TMPDIR/no_lines" \
+    03_tma_store/pitfalls/missing_proxy_fence.cu build/common/libcommon.a
+  page_of_passes "$BATS_TEST_TMPDIR/no_lines" 20
+  [ "$(grep -c '"file": -1, ' "$BATS_TEST_TMPDIR/page.html")" -gt 20 ]
+  ! grep -q '"file": 0' "$BATS_TEST_TMPDIR/page.html"
 }

@@ -101,24 +101,7 @@ function warpSummary(number) {
   return warpName(model, number) + (waits.length ? " waits" : exitedLanes(model, number, view.event) ? " ended" : " runs") + where;
 }
 
-/* Everything that the page shows of a moment, in one string, for tests: the same moment must look the
- * same however it was reached. What was scrolled or zoomed is put back to one state first. */
-function shownState() {
-  const { model, view } = app;
-  view.zoom = null;
-  app.followed = -2;
-  byId("memory-scroll").scrollTop = 0;
-  showNow();
-  const text = (id) => byId(id).textContent;
-  const cells = app.rows.flatMap((offset) => Array.from({ length: CELLS_IN_ROW }, (_, k) => {
-    const cell = ((view.block << 24) | (offset + k * CELL_BYTES)) >>> 0;
-    return `${cellWriter(model, cell, view.event)}/${cellFlights(model, cell, view.event).join("+")}`;
-  }));
-  return [text("position"), text("now"), text("source"), text("barriers"), text("why"), text("who"), text("events"),
-    text("report"), text("instruction"), text("tensors"), byId("timeline").toDataURL(), byId("memory").toDataURL(), cells.join(" ")].join("\n");
-}
-
-function begin() {
+function beginPage() {
   try {
     app.recording = readRecording(byId("recording").textContent);
     if (!app.recording.clusters.length) throw new Error("the recording holds no cluster: the program launched no kernel");
@@ -143,4 +126,4 @@ function begin() {
   showNow();
 }
 
-begin();
+beginPage();

@@ -93,17 +93,6 @@ function byteAt(model, address, n) {
   return null;
 }
 
-/* The whole shared memory of a block, as bytes. */
-function memoryAt(model, rank, n) {
-  const memory = new Uint8Array(model.cluster.shared_bytes).fill(model.cluster.initial);
-  for (let i = 0; i <= n && i < model.events.length; i++) {
-    const event = model.events[i];
-    if (event[0] === "bytes" && rankOf(event[3]) === rank)
-      memory.set(decodeBase64(event[4]), offsetOf(event[3]));
-  }
-  return memory;
-}
-
 function variableAt(model, offset) {
   for (const variable of model.cluster.variables) {
     const end = variable.bytes ? variable.offset + variable.bytes : model.cluster.shared_bytes;

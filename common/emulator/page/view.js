@@ -34,8 +34,8 @@ function openCluster(index) {
 /* The events of what the reader follows: a warp, a barrier, or the byte under the pointer. */
 function focusList() {
   const [kind, key] = app.view.focus.split(":");
-  if (kind === "warp") return app.model.warps[Number(key)]?.events;
-  if (kind === "barrier") return app.model.barriers.get(Number(key))?.changes;
+  if (kind === "warp") return (app.model.warps[Number(key)] || {}).events;
+  if (kind === "barrier") return (app.model.barriers.get(Number(key)) || {}).changes;
   if (kind === "finding") return app.model.findings;
   if (app.view.pointer === null) return [];
   return app.model.writes.get(app.view.pointer - (app.view.pointer % CELL_BYTES)) || [];

@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# The book: every README as a page, every program to step through, and links between them.
+
+load helpers
+
+setup() {
+  begin_test
+}
+
+render() { python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import markdown
+print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")).render(sys.stdin.read()))'; }
+
+@test "book: every link leads somewhere, and nothing is loaded from a network" {
+  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book"
+  [ "$status" -eq 0 ]
+  [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
+  [[ $output != *"not built"* ]]
+  run python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for source in [0-9][0-9]_*/README.md 02_tma_load/tma_load.cu 02_tma_load/pitfalls/too_many_bytes.cu; do
+    page=$BATS_TEST_TMPDIR/book/${source%.cu}.html
+    [ -s "${page/README.md.html/index.html}" ]
+  done
+  grep -q 'href="pitfalls/too_many_bytes.html"' "$BATS_TEST_TMPDIR/book/02_tma_load/index.html"
+  grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
+}
+
+@test "book: a link that leads nowhere and a page from a network are found" {
+  mkdir "$BATS_TEST_TMPDIR/book"
+  printf '<a href="gone.html">x</a><a href="#none">y</a><img src="https://example.org/x.png" alt="x">' \
+    >"$BATS_TEST_TMPDIR/book/index.html"
+  run python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
+  [ "$status" -eq 1 ]
+  [[ $output == *"links to gone.html, which is not there"* ]]
+  [[ $output == *"links to #none, which has no such heading"* ]]
+  [[ $output == *"loads https://example.org/x.png"* ]]
+}
+
+@test "book: Markdown as the READMEs use it" {
+  run render <<'MARKDOWN'
+# A *b* `c`
+words **bold** and `a < b *c*` and [a `link`](README.md#x)
+on two lines
+<!-- begin: x -->
+![alt](p.svg)
+
+- one
+  more
+- two
+
+  ```
+  code in a list
+  ```
+1. first
+
+| a | b |
+|---|---|
+| `x|y` | \| 5 * 3 * 2 |
+| | **z** |
+```
+<&> *not* emphasis
+```
+> quoted
+## A b c
+MARKDOWN
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *'<h1 id="a-b-c">A <em>b</em> <code>c</code></h1>'* ]]
+  [[ $output == *'<strong>bold</strong> and <code>a &lt; b *c*</code> and <a href="index.html#x">a <code>link</code></a>'* ]]
+  [[ $output == *'<img src="p.svg" alt="alt">'* ]]
+  [[ $output == *$'<li>one\nmore</li>'* ]]
+  [[ $output == *'<pre tabindex="0"><code>code in a list</code></pre></li></ul>'* ]]
+  [[ $output == *'<ol><li>first</li></ol>'* ]]
+  [[ $output == *'<th>a</th><th>b</th>'* ]]
+  [[ $output == *'<td><code>x|y</code></td><td>| 5 * 3 * 2</td>'* ]]
+  [[ $output == *'<td></td><td><strong>z</strong></td>'* ]]
+  [[ $output == *'&lt;&amp;&gt; *not* emphasis'* ]]
+  [[ $output == *'<blockquote><p>quoted</p></blockquote>'* ]]
+  [[ $output == *'<h2 id="a-b-c-1">A b c</h2>'* ]]
+  [[ $output != *"begin: x"* ]]
+}
