@@ -10,7 +10,7 @@ setup() {
 }
 
 misuse() {
-  run timeout 60 common/emulator/emulate "$hostile" "$1"
+  EMULATOR_CHECK=on run timeout 60 common/emulator/emulate "$hostile" "$1"
   echo "$output"
 }
 

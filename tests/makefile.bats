@@ -358,7 +358,9 @@ END
 }
 
 @test "check-02 runs the chapter's pitfalls and builds their fixed programs" {
-  run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" check-02
+  run make -n check-02
+  [[ $output == *"tests/02_tma_load.bats"* ]]
+  run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" -C 02_tma_load check
   [[ $output == *"common/step 02_tma_load/fixed/read_without_wait "* ]]
   grep -q try_pitfalls tests/02_tma_load.bats
 }

@@ -47,8 +47,8 @@ typedef struct {
 } Place;
 
 typedef struct Answer {
-  uint32_t next; /* 0 before the first; then 1 + the number of phases that were over */
-  bool stale;    /* it told of no phase that the agent did not know to be over */
+  uint32_t next;              /* 0 before the first; then 1 + the number of phases that were over */
+  bool stale;                 /* it told of no phase that the agent did not know to be over */
   const Instruction *not_yet; /* which wait answered "not yet", and none has said yes since */
   const Instruction *in;
   int lane;

@@ -101,7 +101,7 @@ static void print_accesses(const char *memory, const AccessCount *counts, const 
 
 static void print_counters(const KernelCount *kernel) {
   static const char *const kinds[INSTRUCTION_KINDS] = {"arithmetic", "memory", "control",
-                                           "barriers",   "async",  "tensor cores"};
+                                                       "barriers",   "async",  "tensor cores"};
   const Counters *counters = &kernel->counters;
   uint64_t all = 0;
   for (int i = 0; i < INSTRUCTION_KINDS; i++) all += counters->instructions[i];

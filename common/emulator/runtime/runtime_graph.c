@@ -624,8 +624,8 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
 /* A launch keeps what attributes have said: new parameters do not undo it. */
 static cudaError_t replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
   if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
-  error = !node_known(node) || node->work.type != work->type ? cudaErrorInvalidValue
-                                                             : work_check(work);
+  error =
+      !node_known(node) || node->work.type != work->type ? cudaErrorInvalidValue : work_check(work);
   if (error != cudaSuccess) {
     work_free(work);
     return runtime_answer(error);
