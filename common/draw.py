@@ -133,32 +133,34 @@ def barrier_phases():
 def store_life():
     recording = record("03_tma_store/tma_store")
     cluster = recording.clusters[0]
-    picture = Picture("A TMA store: threads write, fence, one thread stores; its source is read, then the tile is in global memory")
+    picture = Picture("A TMA store over time: a warp writes the tile and fences, one thread issues the store and waits until the "
+                      "engine has read the tile; the data are in global memory later")
     copy = cluster.copies()[0]
-    warps = cluster.definition["warps_per_block"]
-    total = len(cluster.events)
-    left, width, lane = 130, 640, 24
-    x = lambda n: left + width * n / total
-    for warp in range(warps):
-        y = 34 + lane * warp
-        picture.text(8, y + 13, f"warp {warp}", "faint")
-        mine = [n for n, e in enumerate(cluster.events) if e[0] in ("step", "exit", "shared", "bar") and e[2] == warp]
-        picture.box(x(mine[0]), y, x(mine[-1]) - x(mine[0]), 16, "empty")
-        for n, event in enumerate(cluster.events):
-            if event[0] == "shared" and event[2] == warp:
-                picture.box(x(n), y, 3, 16, "c1" if event[5] == "write" else "c0")
-            elif event[0] == "fence" and event[2] == warp:
-                picture.box(x(n), y - 2, 3, 20, "c5")
-    y = 34 + lane * warps
-    picture.text(8, y + 13, "copy engine", "faint")
-    picture.box(x(copy["issued"]), y, x(copy["source"]) - x(copy["issued"]), 16, "c3")
-    picture.box(x(copy["source"]), y, max(3, x(copy["landed"]) - x(copy["source"])), 16, "c2")
-    picture.text(8, 18, "One tile is stored, seen over time", "title")
-    legend = [("c1", "writes to the tile"), ("c5", "fence.proxy.async"), ("c3", "issued, source not read"),
-              ("c2", "source read, on its way")]
+    events = [(n, e) for n, e in enumerate(cluster.events) if e[0] not in ("step", "bytes")]
+    # Only what the picture shows takes place: an event is as wide as any other.
+    moments = {n: i for i, (n, _) in enumerate(events)}
+    left, width, lane = 110, 560 / len(events), 26
+    x = lambda n: left + width * moments[n]
+    picture.text(8, 18, "One tile of 32 x 32 numbers is stored, seen over time (each recorded event is equally wide)", "title")
+    picture.text(8, 48, "warp 0", "faint")
+    picture.box(left, 34, 560, 18, "empty")
+    styles = {"shared": "c1", "fence": "c5", "bar": "c4", "commit": "c6"}
+    for n, event in events:
+        if event[0] in styles:
+            picture.box(x(n) + 1, 34, max(2, width - 2), 18, styles[event[0]])
+    waits = [n for n, event in events if event[0] == "wait"]
+    ends = [n for n, event in events if event[0] == "woke"]
+    for begin, end in zip(waits, ends):
+        picture.box(x(begin), 39, x(end) - x(begin), 8, "c0")
+    y = 34 + lane
+    picture.text(8, y + 14, "copy engine", "faint")
+    picture.box(x(copy["issued"]), y, x(copy["source"]) - x(copy["issued"]), 18, "c3")
+    picture.box(x(copy["source"]), y, x(copy["landed"]) - x(copy["source"]) + width, 18, "c2")
+    legend = [("c1", "the threads write"), ("c5", "fence.proxy.async"), ("c4", "__syncthreads"), ("c6", "commit_group"),
+              ("c0", "wait_group.read waits"), ("c3", "the engine reads the tile"), ("c2", "on its way to global memory")]
     for i, (style, words) in enumerate(legend):
-        picture.box(left + 175 * i, y + lane + 4, 12, 12, style)
-        picture.text(left + 175 * i + 16, y + lane + 14, words, "small")
+        picture.box(left + 190 * (i % 4), y + lane + 6 + 18 * (i // 4), 12, 12, style)
+        picture.text(left + 190 * (i % 4) + 17, y + lane + 16 + 18 * (i // 4), words, "small")
     return picture
 
 
@@ -180,15 +182,37 @@ def multicast_masks():
         for rank in range(2):
             left = x + 106 * rank
             picture.text(left, 60, f"CTA {rank}", "faint")
-            for row in range(16):
-                author = cluster.writer_of(rank << 24 | tile + row * 64)
+            for half in range(2):
+                author = cluster.writer_of(rank << 24 | tile + half * 8 * 64)
                 is_copy = author and author[0] == "c"
                 issuer = copies[int(author[1:])]["warp"] // cluster.definition["warps_per_block"] if is_copy else None
-                style = "cell empty" if issuer is None else f"cell c{issuer}"
-                picture.box(left, 66 + 11 * row, 96, 11, style)
-                if row % 8 == 4:
-                    words = "zeros" if issuer is None else f"from CTA {issuer}"
-                    picture.text(left + 48, 71 + 11 * row, words, "small", anchor="middle")
+                y = 66 + 74 * half
+                picture.box(left, y, 98, 72, "cell empty" if issuer is None else f"cell c{issuer}")
+                picture.text(left + 49, y + 33, f"rows {8 * half} to {8 * half + 7}", "small", anchor="middle")
+                words = "zeros" if issuer is None else f"load of CTA {issuer}"
+                picture.text(left + 49, y + 48, words, "small", anchor="middle")
+    return picture
+
+
+def masks():
+    recording = record("05_multicast/masks")
+    picture = Picture("Clusters of four CTAs: which sender's line reaches which receiver, for four choices of masks")
+    picture.text(8, 18, "Clusters of four: a column is a sender with its mask, a row is a receiver", "title")
+    clusters = [each for each in recording.clusters if len(each.definition["blocks"]) == 4]
+    for i, cluster in enumerate(clusters):
+        left = 60 + 236 * i
+        for copy in cluster.copies():
+            sender = copy["warp"] // cluster.definition["warps_per_block"]
+            x = left + 40 * sender
+            picture.text(x + 20, 42, f"CTA {sender}", "small", anchor="middle")
+            picture.text(x + 20, 56, f"{copy['ranks']:04b}", "small faint", anchor="middle")
+            for receiver in range(4):
+                arrives = any(address >> 24 == receiver for address, _ in copy["writes"])
+                picture.box(x, 62 + 24 * receiver, 40, 24, f"cell c{sender}" if arrives else "cell empty")
+                if arrives:
+                    picture.text(x + 20, 78 + 24 * receiver, sender, "small", anchor="middle")
+        for receiver in range(4):
+            picture.text(left - 6, 78 + 24 * receiver, f"CTA {receiver}", "small faint", anchor="end")
     return picture
 
 
@@ -233,11 +257,12 @@ def bank_passes():
         passes = max(event[7] for event in reads)
         row_bytes = tensor["box"][0] * tensor["element_bytes"]
         span = tensor["swizzle"]
-        layout = f"rows of {row_bytes:3} bytes, " + (f"{span}-byte swizzle" if span else "no swizzle")
-        picture.text(8, y + 12, f"{layout:<33} {reads[0][6]:>2}-byte reads", "small")
-        picture.box(330, y, 12 * passes, 14, "cell c5" if passes > 4 else "cell c2")
-        picture.text(336 + 12 * passes, y + 12, passes, "small")
-        y += 18
+        for x, words in ((8, f"rows of {row_bytes} bytes"), (130, f"{span}-byte swizzle" if span else "no swizzle"),
+                         (250, f"{reads[0][6]} bytes per thread")):
+            picture.text(x, y + 11, words, "small")
+        picture.box(390, y, 12 * passes, 14, "cell c5" if passes > 4 else "cell c2")
+        picture.text(396 + 12 * passes, y + 12, passes, "small")
+        y += 17
     return picture
 
 
@@ -301,7 +326,7 @@ def fragment_layout():
 FIGURES = {
     "02_tma_load": {"barrier_phases": barrier_phases},
     "03_tma_store": {"store_life": store_life},
-    "05_multicast": {"multicast_masks": multicast_masks},
+    "05_multicast": {"multicast_masks": multicast_masks, "masks": masks},
     "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},
     "07_pipelined_gemm": {"ring_of_stages": ring_of_stages, "fragment_layout": fragment_layout},
 }

@@ -11,7 +11,8 @@ NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `m
            GPU, driver and date and stand below the table; a CSV without them is not taken. With
            rows, columns and cell the table is turned: one line for each A and B, one column for
            each value of C, holding D.
-NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt.
+NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those
+           lines alone, and "..." where lines are left out.
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
@@ -219,12 +220,37 @@ def draw_timeline(chapter):
         print(f"  {chapter}/timeline.svg: drawn from build/{chapter}/trace.json")
 
 
-def output_text(chapter, name):
+def chosen_lines(lines, choice, name):
+    """The lines of "1-12,40", with "..." between stretches."""
+    shown, last = [], 0
+    for part in choice.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
+        first, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not last < first <= end <= len(lines):
+            sys.exit(f"figures: {name}: lines={choice}: {part!r} is not a range of its {len(lines)} lines that "
+                     "goes upwards, such as 1-12,40")
+        shown += left_out(lines[last:first - 1]) + lines[first - 1:end]
+        last = end
+    return shown + left_out(lines[last:])
+
+
+def left_out(lines):
+    """Empty lines go without a word."""
+    return ["..."] if any(line.strip() for line in lines) else []
+
+
+def output_text(chapter, name, options):
     path = os.path.join(ROOT, "tests", "recorded", chapter, name)
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:
-        return "```text\n" + file.read().rstrip("\n") + "\n```\n"
+        lines = file.read().rstrip("\n").split("\n")
+    choice = re.fullmatch(r"\s*(?:lines=(\S+))?\s*", options)
+    if choice is None:
+        sys.exit(f"figures: {name}: of an output, lines= alone can be chosen, not {options.strip()!r}")
+    if choice[1]:
+        lines = chosen_lines(lines, choice[1], name)
+    return "```text\n" + "\n".join(lines) + "\n```\n"
 
 
 def fill(readme, chapter):
@@ -242,7 +268,7 @@ def fill(readme, chapter):
         elif name == "pitfalls":
             text = pitfalls_text(folder)
         elif name.endswith(".txt"):
-            text = output_text(folder, name)
+            text = output_text(folder, name, options)
         else:
             text = table_text(folder, name, options)
         if text is None:

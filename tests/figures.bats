@@ -134,3 +134,17 @@ README
   done
   [ "$broken" -eq 0 ]
 }
+
+@test "some lines of an output, and dots where others are left out" {
+  printf '\none\ntwo\n\nthree\nfour\nfive\n' >"$root/tests/recorded/01_one/many.txt"
+  printf '<!-- begin: many.txt lines=2,5-6 -->\n<!-- end: many.txt -->\n' >"$root/01_one/README.md"
+  figures
+  printf '<!-- begin: many.txt lines=2,5-6 -->\n```text\none\n...\nthree\nfour\n...\n```\n<!-- end: many.txt -->\n' >"$root/wanted.md"
+  diff "$root/01_one/README.md" "$root/wanted.md"
+  for choice in 0-2 3-2 5,2 2-8 x; do
+    printf '<!-- begin: many.txt lines=%s -->\n<!-- end: many.txt -->\n' "$choice" >"$root/01_one/README.md"
+    run figures
+    [ "$status" -eq 1 ]
+    [[ $output == *"many.txt: lines=$choice: "*" is not a range of its 7 lines"* ]]
+  done
+}
