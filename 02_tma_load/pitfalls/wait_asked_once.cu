@@ -1,5 +1,5 @@
 // pitfall wait_asked_once: the barrier is asked whether the tile is there, and the answer is ignored
-//   H200: not run yet
+//   H200: wrong results
 //   report: wait-not-repeated
 //
 // mbarrier_try_wait_parity asks. The thread may sleep for a while first, and when its time is over

@@ -148,8 +148,8 @@ static void graph_nodes(void) {
   enum { COUNT = 64 };
   int *device, host[COUNT];
   CUDA_CHECK(cudaMalloc(&device, sizeof host));
-  cudaKernel_t kernel;
-  CUDA_CHECK(cudaGetKernel(&kernel, (const void *)count_up));
+  cudaFunction_t function;
+  CUDA_CHECK(cudaGetFuncBySymbol(&function, (const void *)count_up));
   CUDA_MEMSET_NODE_PARAMS fill = {};
   fill.dst = (CUdeviceptr)device;
   fill.value = 5;
@@ -159,7 +159,7 @@ static void graph_nodes(void) {
   int count = COUNT;
   void *arguments[] = {&device, &count};
   CUDA_KERNEL_NODE_PARAMS launch = {};
-  launch.func = (CUfunction)kernel;
+  launch.func = (CUfunction)function;
   launch.gridDimX = launch.gridDimY = launch.gridDimZ = 1;
   launch.blockDimX = COUNT;
   launch.blockDimY = launch.blockDimZ = 1;

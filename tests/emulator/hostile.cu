@@ -27,7 +27,7 @@ __global__ void use_after_free(long value) {
   long *block = (long *)malloc(64);
   free(block);
   block[0] = value; /* once the list of freed blocks stood here */
-  malloc(64);
+  kept = (char *)malloc(64);
   kept = (char *)malloc(64);
 }
 __global__ void free_twice(void) {

@@ -231,8 +231,6 @@ cudaError_t surface_create(uint64_t *object, const struct cudaResourceDesc *reso
     return cudaErrorInvalidValue;
   cudaArray_t array = resource->res.array.array;
   error = read_array(array, &surface);
-  if (error == cudaSuccess && !(array->flags & cudaArraySurfaceLoadStore))
-    error = cudaErrorInvalidValue;
   if (surface.shape == TEXTURE_CUBE || surface.shape == TEXTURE_CUBE_LAYERED)
     surface.shape = TEXTURE_2D_LAYERED; /* faces are layers */
   return error == cudaSuccess ? keep(&surface, resource, NULL, object) : error;
