@@ -3,10 +3,10 @@
 
 typedef struct {
   FamilyDecode *integer, *floating, *half;
-} Families;
+} FamilyDecoders;
 
 static bool decode_family(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                          Families families) {
+                          FamilyDecoders families) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   FamilyDecode *decode = NULL;
@@ -18,7 +18,7 @@ static bool decode_family(Decoder *decoder, const PtxStatement *statement, Instr
 
 #define FAMILY(name, ...)                                                                 \
   bool decode_##name(Decoder *decoder, const PtxStatement *statement, Instruction *out) { \
-    return decode_family(decoder, statement, out, (Families){__VA_ARGS__});               \
+    return decode_family(decoder, statement, out, (FamilyDecoders){__VA_ARGS__});         \
   }
 FAMILY(add, integer_add, float_add, half_add)
 FAMILY(sub, integer_sub, float_sub, half_sub)

@@ -14,16 +14,16 @@ typedef struct {
   int16_t most;      /* exponent of the largest */
   uint64_t infinity, nan, largest;
   uint8_t sign_bit;
-} Format;
+} FloatFormat;
 
-static const Format format_f16 = {11, -14, 15, 0x7c00, 0x7fff, 0x7bff, 15};
-static const Format format_bf16 = {8, -126, 127, 0x7f80, 0x7fff, 0x7f7f, 15};
-static const Format format_f32 = {24, -126, 127, 0x7f800000, 0x7fffffff, 0x7f7fffff, 31};
-static const Format format_f64 = {
+static const FloatFormat format_f16 = {11, -14, 15, 0x7c00, 0x7fff, 0x7bff, 15};
+static const FloatFormat format_bf16 = {8, -126, 127, 0x7f80, 0x7fff, 0x7f7f, 15};
+static const FloatFormat format_f32 = {24, -126, 127, 0x7f800000, 0x7fffffff, 0x7f7fffff, 31};
+static const FloatFormat format_f64 = {
     53, -1022, 1023, 0x7ff0000000000000, 0x7ff8000000000000, 0x7fefffffffffffff, 63};
-static const Format format_tf32 = {11, -126, 127, 0x3fc00, 0x3ffff, 0x3fbff, 18}; /* 19 bits */
-static const Format format_e4m3 = {4, -6, 8, 0x7f, 0x7f, 0x7e, 7};                /* no infinity */
-static const Format format_e5m2 = {3, -14, 15, 0x7c, 0x7f, 0x7b, 7};
+static const FloatFormat format_tf32 = {11, -126, 127, 0x3fc00, 0x3ffff, 0x3fbff, 18}; /* 19 bits */
+static const FloatFormat format_e4m3 = {4, -6, 8, 0x7f, 0x7f, 0x7e, 7}; /* no infinity */
+static const FloatFormat format_e5m2 = {3, -14, 15, 0x7c, 0x7f, 0x7b, 7};
 
 typedef enum { NUMBER_FINITE, NUMBER_INFINITE, NUMBER_NAN } NumberKind;
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
   int exponent; /* of the significand's last bit */
 } Number;
 
-static Number unpack(uint64_t bits, const Format *format) {
+static Number unpack(uint64_t bits, const FloatFormat *format) {
   int fraction_bits = format->precision - 1;
   uint64_t magnitude = bits & (((uint64_t)1 << format->sign_bit) - 1);
   uint64_t fraction = magnitude & (((uint64_t)1 << fraction_bits) - 1);
@@ -77,7 +77,7 @@ static uint64_t shift_rounded(uint64_t significand, int shift, bool negative, Ro
 }
 
 /* finite: what is too large becomes the largest number, not infinity. */
-static uint64_t pack(Number number, const Format *format, Rounding rounding, bool finite) {
+static uint64_t pack(Number number, const FloatFormat *format, Rounding rounding, bool finite) {
   uint64_t sign = (uint64_t)number.negative << format->sign_bit;
   if (number.kind == NUMBER_NAN) return format->nan;
   if (number.kind == NUMBER_INFINITE) return sign | (finite ? format->largest : format->infinity);
@@ -97,7 +97,7 @@ static uint64_t pack(Number number, const Format *format, Rounding rounding, boo
   return sign | bits;
 }
 
-static const Format *format_of(Type type) {
+static const FloatFormat *format_of(Type type) {
   switch (type) {
     case TYPE_F16:
       return &format_f16;
@@ -180,7 +180,7 @@ static bool tiny(Number number, Rounding rounding) {
 }
 
 static uint64_t finish_float(Number number, const Conversion *conversion) {
-  const Format *format = format_of(conversion->to);
+  const FloatFormat *format = format_of(conversion->to);
   if (conversion->to_integer_value) number = to_integer_value(number, conversion->rounding);
   uint64_t bits = pack(number, format, conversion->rounding, conversion->finite);
   bool negative = (bits >> format->sign_bit) & 1u;
@@ -199,7 +199,7 @@ static uint64_t finish_float(Number number, const Conversion *conversion) {
 /* Where f64 or bf16 takes part a NaN keeps its sign, and its payload if it becomes wider; only from
  * bf16 to f32 it is not made quiet. Any other NaN becomes the destination's own. */
 static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
-  const Format *from = format_of(conversion->from), *to = format_of(conversion->to);
+  const FloatFormat *from = format_of(conversion->from), *to = format_of(conversion->to);
   bool kept = conversion->from == TYPE_F64 || conversion->to == TYPE_F64 ||
               (conversion->from == TYPE_BF16 && conversion->to == TYPE_F32);
   if (!kept || conversion->saturate) return conversion->saturate ? 0 : to->nan;
@@ -314,14 +314,14 @@ static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask)
   return STEP_NEXT;
 }
 
-static uint32_t into_format(const Conversion *conversion, uint64_t bits, const Format *from,
-                            const Format *to) {
+static uint32_t into_format(const Conversion *conversion, uint64_t bits, const FloatFormat *from,
+                            const FloatFormat *to) {
   Number number = unpack(bits, from);
   uint32_t result = (uint32_t)pack(number, to, conversion->rounding, conversion->finite);
   bool negative = (result >> to->sign_bit) & 1u;
   return conversion->relu && negative && number.kind != NUMBER_NAN ? 0 : result;
 }
-static const Format *packed_format(Type type) {
+static const FloatFormat *packed_format(Type type) {
   switch (type) {
     case TYPE_F16X2:
       return &format_f16;
@@ -336,7 +336,7 @@ static const Format *packed_format(Type type) {
 /* d, a, b of f32: a goes to the upper half. */
 static StepResult convert_two(Warp *warp, const Instruction *in, LaneMask mask) {
   const Conversion *conversion = in->decoded;
-  const Format *to = packed_format(conversion->to);
+  const FloatFormat *to = packed_format(conversion->to);
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
   for (int lane = 0; lane < LANES; lane++)
@@ -348,7 +348,7 @@ static StepResult convert_two(Warp *warp, const Instruction *in, LaneMask mask) 
 /* Between pairs: f16x2 and the 8-bit types. */
 static StepResult convert_pair(Warp *warp, const Instruction *in, LaneMask mask) {
   const Conversion *conversion = in->decoded;
-  const Format *from = packed_format(conversion->from), *to = packed_format(conversion->to);
+  const FloatFormat *from = packed_format(conversion->from), *to = packed_format(conversion->to);
   int from_bits = from->sign_bit + 1, to_bits = to->sign_bit + 1;
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a);
@@ -437,7 +437,7 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   conversion->relu = form_take(&form, "relu");
   Type to = conversion->to, from = conversion->from;
   if (to == TYPE_NONE || from == TYPE_NONE) return form_fail(&form, "cvt names two types");
-  const Format *to_format = format_of(to), *from_format = format_of(from);
+  const FloatFormat *to_format = format_of(to), *from_format = format_of(from);
   if ((!type_integer(to) && !to_format) || (!type_integer(from) && !from_format))
     return packed_decode(&form, conversion);
 

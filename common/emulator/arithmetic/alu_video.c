@@ -21,7 +21,7 @@ enum { MOST_PARTS = 4, NO_SECOND = -1 };
 /* Bits of a register: where they begin, how many there are. */
 typedef struct {
   uint8_t in_b, shift, bits;
-} Place;
+} VideoField;
 
 typedef struct {
   uint8_t op, parts;
@@ -31,12 +31,12 @@ typedef struct {
   bool has_c;
   uint8_t scale;
   uint8_t wanted; /* of the parts: a bit each */
-  Place a[MOST_PARTS], b[MOST_PARTS], d[MOST_PARTS];
+  VideoField a[MOST_PARTS], b[MOST_PARTS], d[MOST_PARTS];
 } VideoForm;
 
 /* ---- Arithmetic ---- */
 
-static int64_t extract(const uint32_t *words, Place place, bool is_signed) {
+static int64_t extract(const uint32_t *words, VideoField place, bool is_signed) {
   const uint32_t up = words[place.in_b] << (32 - place.bits - place.shift);
   return is_signed ? (int64_t)((int32_t)up >> (32 - place.bits))
                    : (int64_t)(up >> (32 - place.bits));
@@ -117,7 +117,7 @@ static uint32_t video_word(const VideoForm *form, const uint32_t *words, uint32_
   uint32_t sum = c, merged = form->has_c ? c : 0;
   for (int part = 0; part < form->parts; part++) {
     if (!(form->wanted >> part & 1)) continue;
-    const Place place = form->d[part];
+    const VideoField place = form->d[part];
     int64_t one = video_result(form, extract(words, form->a[part], form->signed_a),
                                extract(words, form->b[part], form->signed_b));
     if (form->saturate) one = saturated(form, one, place.bits);
@@ -162,27 +162,27 @@ static StepResult run_video(Warp *warp, const Instruction *in, LaneMask mask) {
 /* ---- Decoding ---- */
 
 /* "b2" or "h1"; NULL: the whole register. */
-static bool read_place(Form *form, const char *part, bool in_b, Place *place) {
-  *place = (Place){in_b, 0, 32};
+static bool read_place(Form *form, const char *part, bool in_b, VideoField *place) {
+  *place = (VideoField){in_b, 0, 32};
   if (part == NULL) return true;
   const int index = part[1] - '0';
   const bool half = part[0] == 'h';
   if ((part[0] != 'b' && !half) || index < 0 || index > (half ? 1 : 3) || part[2] != '\0')
     return form_fail(form, "the parts of a register are .b0 to .b3, .h0 and .h1");
   const int bits = half ? 16 : 8;
-  *place = (Place){in_b, (uint8_t)(index * bits), (uint8_t)bits};
+  *place = (VideoField){in_b, (uint8_t)(index * bits), (uint8_t)bits};
   return true;
 }
 
 /* "h20", "b7531": for each part of the result, the highest first, its place in a and b together. */
-static bool read_places(Form *form, const char *selection, int parts, Place *places) {
+static bool read_places(Form *form, const char *selection, int parts, VideoField *places) {
   if (strlen(selection) != (size_t)parts + 1 || selection[0] != (parts == 2 ? 'h' : 'b'))
     return form_fail(form, "a selection names two halves (.h10) or four bytes (.b3210)");
   for (int i = 0; i < parts; i++) {
     const int index = selection[parts - i] - '0', bits = 32 / parts;
     if (index < 0 || index >= 2 * parts)
       return form_fail(form, "a selection names parts of a and of b that there are not");
-    places[i] = (Place){index >= parts, (uint8_t)(index % parts * bits), (uint8_t)bits};
+    places[i] = (VideoField){index >= parts, (uint8_t)(index % parts * bits), (uint8_t)bits};
   }
   return true;
 }
@@ -211,7 +211,7 @@ static bool read_parts(Form *form, VideoForm *made) {
            read_place(form, b, true, &made->b[0]);
   for (int i = 0; i < made->parts; i++) {
     const int bits = 32 / made->parts;
-    made->d[i] = (Place){false, (uint8_t)(i * bits), (uint8_t)bits};
+    made->d[i] = (VideoField){false, (uint8_t)(i * bits), (uint8_t)bits};
   }
   const bool halves = made->parts == 2;
   return (d == NULL || read_mask(form, d, made)) &&

@@ -312,7 +312,7 @@ void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer
   check_undefined_moved(warp, in, mask, places->at, registers, count, access);
 }
 
-static StepResult load(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
@@ -393,7 +393,7 @@ static bool tell_changes(const Warp *warp, const Before *before, LaneMask mask, 
   return changed;
 }
 
-static StepResult store(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
@@ -554,7 +554,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   if (form.failed) return false;
   form_elements(&form, transfer, is_load ? 0 : 1, is_load);
   transfer->address = address_operand(&form, is_load ? 1 : 0);
-  return form_end(&form, is_load ? load : store);
+  return form_end(&form, is_load ? load_lanes : store_lanes);
 }
 bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, true);

@@ -19,10 +19,10 @@ typedef enum {
   WINDOW_GENERIC, /* a generic address that must lead to shared memory */
   WINDOW_CTA,     /* .shared, .shared::cta: the executing CTA's own */
   WINDOW_CLUSTER  /* .shared::cluster: any CTA of the cluster */
-} Window;
+} SharedWindow;
 /* The shared address behind an operand; false after a fault. */
-bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
-                    uint32_t *address);
+bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
+                    SharedWindow window, uint32_t *address);
 
 typedef enum {
   REDUCE_NONE,

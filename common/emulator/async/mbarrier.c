@@ -47,68 +47,68 @@ static uint64_t barrier_pack(Barrier barrier) {
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
-enum { NOTES_FIRST = 64 };
+enum { FIRST_CAPACITY = 64 };
 typedef struct {
   uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
   uint32_t phases; /* that are over: the word knows only the last bit of it */
   uint64_t word;
   bool alive, ended;
-} Note;
+} PhaseRecord;
 typedef struct {
   uint32_t used, capacity;
-  Note *notes;
-} Notes;
+  PhaseRecord *records;
+} PhaseTable;
 
-static Note *note_find(const Notes *notes, uint32_t key) {
+static PhaseRecord *find_record(const PhaseTable *table, uint32_t key) {
   uint32_t at = (key * 2654435761u) >> 7;
   for (;; at++) {
-    Note *note = &notes->notes[at & (notes->capacity - 1)];
-    if (note->key == key || !note->key) return note;
+    PhaseRecord *record = &table->records[at & (table->capacity - 1)];
+    if (record->key == key || !record->key) return record;
   }
 }
 
-static Note *note_of(Cluster *cluster, uint32_t address) {
+static PhaseRecord *record_of(Cluster *cluster, uint32_t address) {
   void **place = async_barrier_notes(cluster);
-  Notes *notes = *place;
-  if (!notes) {
-    notes = async_allocate(sizeof *notes);
-    notes->capacity = NOTES_FIRST;
-    notes->notes = async_allocate(NOTES_FIRST * sizeof *notes->notes);
-    *place = notes;
+  PhaseTable *table = *place;
+  if (!table) {
+    table = async_allocate(sizeof *table);
+    table->capacity = FIRST_CAPACITY;
+    table->records = async_allocate(FIRST_CAPACITY * sizeof *table->records);
+    *place = table;
   }
   uint32_t key = address | 1;
-  Note *note = note_find(notes, key);
-  if (note->key) return note;
-  if (notes->used * 2 >= notes->capacity) {
-    Notes larger = {.capacity = notes->capacity * 2};
-    larger.notes = async_allocate(larger.capacity * sizeof *larger.notes);
-    for (uint32_t i = 0; i < notes->capacity; i++) {
-      if (!notes->notes[i].key) continue;
-      *note_find(&larger, notes->notes[i].key) = notes->notes[i];
+  PhaseRecord *record = find_record(table, key);
+  if (record->key) return record;
+  if (table->used * 2 >= table->capacity) {
+    PhaseTable larger = {.capacity = table->capacity * 2};
+    larger.records = async_allocate(larger.capacity * sizeof *larger.records);
+    for (uint32_t i = 0; i < table->capacity; i++) {
+      if (!table->records[i].key) continue;
+      *find_record(&larger, table->records[i].key) = table->records[i];
       larger.used++;
     }
-    free(notes->notes);
-    *notes = larger;
-    note = note_find(notes, key);
+    free(table->records);
+    *table = larger;
+    record = find_record(table, key);
   }
-  note->key = key;
-  notes->used++;
-  return note;
+  record->key = key;
+  table->used++;
+  return record;
 }
 
-void mbarrier_notes_free(void *notes) {
-  if (!notes) return;
-  free(((Notes *)notes)->notes);
-  free(notes);
+void mbarrier_notes_free(void *table) {
+  if (!table) return;
+  free(((PhaseTable *)table)->records);
+  free(table);
 }
 
-static Note *barrier_note(Cluster *cluster, uint32_t address) {
-  Note *note = note_of(cluster, address);
-  if (!note->alive) {
-    memcpy(&note->word, shared_pointer(cluster, address), 8);
-    note->alive = true;
+static PhaseRecord *barrier_note(Cluster *cluster, uint32_t address) {
+  PhaseRecord *record = record_of(cluster, address);
+  if (!record->alive) {
+    memcpy(&record->word, shared_pointer(cluster, address), 8);
+    record->alive = true;
   }
-  return note;
+  return record;
 }
 
 static Barrier barrier_read(Cluster *cluster, uint32_t address) {
@@ -126,11 +126,11 @@ typedef struct {
   Warp *warp;
   const Instruction *in;
   int lane;
-} Who;
+} MbarrierThread;
 
-static bool refuse(Who who, const char *rule, uint32_t address, const char *what, long long value,
-                   long long limit) {
-  fault(who.warp, who.in, 1u << who.lane, 719, rule,
+static bool refuse(MbarrierThread thread, const char *rule, uint32_t address, const char *what,
+                   long long value, long long limit) {
+  fault(thread.warp, thread.in, 1u << thread.lane, 719, rule,
         "the mbarrier at shared address 0x%08x: %s (%lld, but at most %lld); was it initialised, "
         "with the right count, and is every arrival and byte counted once a phase?",
         address, what, value, limit);
@@ -138,24 +138,25 @@ static bool refuse(Who who, const char *rule, uint32_t address, const char *what
 }
 
 /* copy: the asynchronous operation that changed it, NULL: an instruction did. */
-static void record_change(Who who, uint32_t address, const char *why, const AsyncOperation *copy) {
-  Cluster *cluster = who.warp->cta->cluster;
+static void record_change(MbarrierThread thread, uint32_t address, const char *why,
+                          const AsyncOperation *copy) {
+  Cluster *cluster = thread.warp->cta->cluster;
   if (!cluster->recorder) return;
   const Barrier barrier = barrier_read(cluster, address);
   const RecordBarrier state = {.why = why,
                                .address = address,
-                               .phase = note_of(cluster, address)->phases,
+                               .phase = record_of(cluster, address)->phases,
                                .pending = barrier.pending,
                                .expected = barrier.expected,
                                .bytes = barrier.tx};
-  record_mbarrier(who.warp, who.in, who.lane, &state, copy ? (int64_t)copy->recorded : -1);
+  record_mbarrier(thread.warp, thread.in, thread.lane, &state, copy ? (int64_t)copy->recorded : -1);
 }
 
 /* Stores the barrier, or ends its phase; false after a fault. */
-static bool settle(Who who, uint32_t address, Barrier barrier) {
-  Cluster *cluster = who.warp->cta->cluster;
+static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
+  Cluster *cluster = thread.warp->cta->cluster;
   if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
-    return refuse(who, "mbarrier-count", address,
+    return refuse(thread, "mbarrier-count", address,
                   barrier.tx > 0 ? "more bytes are expected than it can count"
                                  : "more bytes came unexpectedly than it can count",
                   barrier.tx > 0 ? barrier.tx : -barrier.tx, TX_LIMIT - 1);
@@ -166,39 +167,40 @@ static bool settle(Who who, uint32_t address, Barrier barrier) {
   }
   barrier_write(cluster, address, barrier);
   if (!over) return true;
-  uint32_t finished = note_of(cluster, address)->phases++;
+  uint32_t finished = record_of(cluster, address)->phases++;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
   cluster_changed(cluster);
   return true;
 }
 
-static bool take_arrivals(Who who, uint32_t address, Barrier *barrier, uint32_t count, bool drop) {
+static bool take_arrivals(MbarrierThread thread, uint32_t address, Barrier *barrier, uint32_t count,
+                          bool drop) {
   if (count > barrier->pending)
-    return refuse(who, "too-many-arrivals", address, "more arrivals than are pending in this phase",
-                  count, barrier->pending);
+    return refuse(thread, "too-many-arrivals", address,
+                  "more arrivals than are pending in this phase", count, barrier->pending);
   if (drop && count > barrier->expected)
-    return refuse(who, "too-many-arrivals", address, "more arrivals are dropped than are expected",
-                  count, barrier->expected);
+    return refuse(thread, "too-many-arrivals", address,
+                  "more arrivals are dropped than are expected", count, barrier->expected);
   barrier->pending -= count;
   if (drop) barrier->expected -= count;
   return true;
 }
 
 void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
-  Who who = {operation->warp, operation->in, operation->lane};
-  Barrier barrier = barrier_read(who.warp->cta->cluster, address);
+  MbarrierThread thread = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
-  if (settle(who, address, barrier)) record_change(who, address, "landed", operation);
+  if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
 }
 
 void mbarrier_async_arrive(AsyncOperation *operation) {
-  Who who = {operation->warp, operation->in, operation->lane};
-  Barrier barrier = barrier_read(who.warp->cta->cluster, operation->barrier);
-  if (!take_arrivals(who, operation->barrier, &barrier, 1, false)) return;
+  MbarrierThread thread = {operation->warp, operation->in, operation->lane};
+  Barrier barrier = barrier_read(thread.warp->cta->cluster, operation->barrier);
+  if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
-    check_mbarrier_arrive(who.warp, who.in, who.lane, operation->barrier, true, true);
-  if (settle(who, operation->barrier, barrier))
-    record_change(who, operation->barrier, "landed", operation);
+    check_mbarrier_arrive(thread.warp, thread.in, thread.lane, operation->barrier, true, true);
+  if (settle(thread, operation->barrier, barrier))
+    record_change(thread, operation->barrier, "landed", operation);
 }
 
 void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t address) {
@@ -206,11 +208,11 @@ void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t 
   Barrier barrier = barrier_read(cluster, address);
   barrier.pending = (barrier.pending + 1) & COUNT_MASK;
   barrier_write(cluster, address, barrier);
-  record_change((Who){warp, in, lane}, address, "pending", NULL);
+  record_change((MbarrierThread){warp, in, lane}, address, "pending", NULL);
 }
 
-bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value, Window window,
-                    uint32_t *address) {
+bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
+                    SharedWindow window, uint32_t *address) {
   if (window == WINDOW_GENERIC) {
     if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
       fault(warp, in, 1u << lane, 715, "address-space",
@@ -297,13 +299,13 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
               count, COUNT_MASK);
     /* The chip's own arithmetic, which a count out of range carries over into other fields. */
     uint32_t negated = (1u << 20) - count;
-    Note *note = note_of(cluster, address);
-    note->word = (uint64_t)(negated << 11) << 32 | negated << 1;
-    note->alive = true;
-    note->phases = 0;
-    if (polling_is_on(cluster)) polling_changed(cluster, address, note->word);
+    PhaseRecord *record = record_of(cluster, address);
+    record->word = (uint64_t)(negated << 11) << 32 | negated << 1;
+    record->alive = true;
+    record->phases = 0;
+    if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
-    record_change((Who){warp, in, lane}, address, "init", NULL);
+    record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
   }
   cluster_changed(cluster);
   return STEP_NEXT;
@@ -314,11 +316,11 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t address;
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
-    record_change((Who){warp, in, lane}, address, "inval", NULL);
-    Note *note = barrier_note(warp->cta->cluster, address);
-    memcpy(shared_pointer(warp->cta->cluster, address), &note->word, 8);
-    note->alive = false;
-    note->ended = true;
+    record_change((MbarrierThread){warp, in, lane}, address, "inval", NULL);
+    PhaseRecord *record = barrier_note(warp->cta->cluster, address);
+    memcpy(shared_pointer(warp->cta->cluster, address), &record->word, 8);
+    record->alive = false;
+    record->ended = true;
     if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
     if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
@@ -339,9 +341,9 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     Barrier barrier = barrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
-    const Who who = {warp, in, lane};
-    if (!settle(who, address, barrier)) return STEP_FAULT;
-    record_change(who, address, form->complete ? "complete_tx" : "expect", NULL);
+    const MbarrierThread thread = {warp, in, lane};
+    if (!settle(thread, address, barrier)) return STEP_FAULT;
+    record_change(thread, address, form->complete ? "complete_tx" : "expect", NULL);
   }
   return STEP_NEXT;
 }
@@ -366,13 +368,13 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       barrier.tx += (int32_t)bytes;
       if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
     }
-    Who who = {warp, in, lane};
-    if (!take_arrivals(who, address, &barrier, count, form->drop)) return STEP_FAULT;
+    MbarrierThread thread = {warp, in, lane};
+    if (!take_arrivals(thread, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, form->release, false);
-    if (!settle(who, address, barrier)) return STEP_FAULT;
-    record_change(who, address, form->drop ? "drop" : "arrive", NULL);
+    if (!settle(thread, address, barrier)) return STEP_FAULT;
+    record_change(thread, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
   }
   return STEP_NEXT;
@@ -383,12 +385,12 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
 static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
                           const uint32_t *addresses) {
   const MbarrierForm *form = in->decoded;
-  uint32_t told = UINT32_MAX;
+  uint32_t reported = UINT32_MAX;
   FOR_LANES(lanes, lane) {
-    if (addresses[lane] == told) continue;
-    told = addresses[lane];
-    const Note *note = note_of(warp->cta->cluster, told);
-    check_mbarrier_observed(warp, in, lane, told, note->phases - 1, form->acquire);
+    if (addresses[lane] == reported) continue;
+    reported = addresses[lane];
+    const PhaseRecord *record = record_of(warp->cta->cluster, reported);
+    check_mbarrier_observed(warp, in, lane, reported, record->phases - 1, form->acquire);
   }
 }
 
@@ -426,8 +428,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
     /* Not initialised yet: wait and see who does it, for the report to tell a missing order from a
      * missing init. */
-    const Note *note = note_of(cluster, addresses[lane]);
-    if (!note->alive && !note->ended && form->potentially_blocking && !cluster->waits_expire)
+    const PhaseRecord *record = record_of(cluster, addresses[lane]);
+    if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire)
       return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The running phase has another parity than the one asked for: that one is over. */
@@ -601,10 +603,10 @@ typedef struct {
   uint32_t count;
   uint32_t *seen; /* by which wait's search, plus 1 */
   uint32_t *todo;
-} Search;
+} CodeSearch;
 
 /* Can the wait come to itself again with nothing done in between? */
-static bool is_repeated(Search *search, uint32_t wait) {
+static bool is_repeated(CodeSearch *search, uint32_t wait) {
   uint32_t left = 0;
   search->todo[left++] = wait + 1;
   while (left) {
@@ -621,7 +623,7 @@ static bool is_repeated(Search *search, uint32_t wait) {
 }
 
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count) {
-  Search search = {.code = code, .count = count};
+  CodeSearch search = {.code = code, .count = count};
   for (uint32_t i = 0; i < count; i++) {
     if (code[i].execute != run_wait) continue;
     if (!search.seen) { /* each place puts two on the list, once */
@@ -640,9 +642,9 @@ typedef struct {
   uint64_t coming; /* bytes */
   uint32_t copies;
   int64_t rest; /* bytes that stay pending (or, negative, surplus) when all copies have come */
-} Wait;
+} BlockedWait;
 
-static bool wait_of(Warp *warp, const Instruction *in, int lane, Wait *wait) {
+static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wait) {
   if (in->execute != run_wait) return false;
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -652,7 +654,7 @@ static bool wait_of(Warp *warp, const Instruction *in, int lane, Wait *wait) {
   uint64_t state = lane_value(warp, &in->operand[form->count], lane);
   wait->asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
   wait->barrier = barrier_read(cluster, wait->address);
-  wait->phases = note_of(cluster, wait->address)->phases;
+  wait->phases = record_of(cluster, wait->address)->phases;
   async_in_flight(cluster, wait->address, &wait->coming, &wait->copies);
   wait->rest = wait->barrier.tx - (int64_t)wait->coming;
   return true;
@@ -660,16 +662,16 @@ static bool wait_of(Warp *warp, const Instruction *in, int lane, Wait *wait) {
 
 /* Is there a barrier with just as many bytes too many as are too few here? */
 static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
-  const Notes *notes = *async_barrier_notes(cluster);
-  for (uint32_t i = 0; notes && i < notes->capacity; i++) {
-    const Note *note = &notes->notes[i];
-    if (note->key && note->alive && barrier_unpack(note->word).tx == -bytes) return true;
+  const PhaseTable *table = *async_barrier_notes(cluster);
+  for (uint32_t i = 0; table && i < table->capacity; i++) {
+    const PhaseRecord *record = &table->records[i];
+    if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return true;
   }
   return false;
 }
 
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
-  Wait wait;
+  BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return "hang";
   if (wait.rest > 0)
     return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
@@ -683,7 +685,7 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
 }
 
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
-  Wait wait;
+  BlockedWait wait;
   return wait_of(warp, in, lane, &wait) && wait.barrier.pending > 0 &&
          wait.barrier.pending < wait.barrier.expected;
 }
@@ -715,7 +717,7 @@ static const char *cause_of(const char *rule) {
 }
 
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
-  Wait wait;
+  BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return;
   fprintf(out,
           "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CLASSES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
+enum { CHUNK_SIZES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
 static const size_t MOST_BYTES = (size_t)16 << 30; /* numbers of grains fit into 32 bits */
 
 typedef enum { NO_BLOCK, BLOCK_USED, BLOCK_FREE } BlockState;
@@ -23,20 +23,20 @@ typedef struct {
   uint64_t chunk_bytes; /* the block and the gap behind it: a power of two */
   uint64_t next;        /* of the freed chunks of this size, the oldest first; 0: none */
   uint8_t state;
-} Block;
+} HeapBlock;
 
 typedef struct {
   uint64_t first, end;
-} Region;
+} FreeRegion;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t heap_bytes = (size_t)8 << 20;
 static uint64_t heap_first, heap_end;
-static Block *blocks; /* by the grain in which a block begins */
+static HeapBlock *blocks; /* by the grain in which a block begins */
 static uint32_t
     *block_begins; /* for each grain of a block: where that begins, plus 1; 0: nowhere */
-static uint64_t oldest[CLASSES], newest[CLASSES]; /* freed chunks */
-static Region *regions;                           /* memory that is in no chunk */
+static uint64_t oldest[CHUNK_SIZES], newest[CHUNK_SIZES]; /* freed chunks */
+static FreeRegion *regions;                               /* memory that is in no chunk */
 static size_t region_count;
 
 static size_t grain_of(uint64_t address) { return (size_t)(address - heap_first) / GRAIN_BYTES; }
@@ -66,7 +66,7 @@ bool device_heap_prepare(void) {
     block_begins = large_table(grains * sizeof *block_begins);
     if (first && regions && blocks && block_begins) {
       memory_set_kind(first, MEMORY_OF_HEAP);
-      regions[0] = (Region){first + GAP_BYTES, first + bytes};
+      regions[0] = (FreeRegion){first + GAP_BYTES, first + bytes};
       region_count = 1;
       heap_end = first + bytes;
       heap_first = first;
@@ -93,23 +93,23 @@ static uint64_t take_oldest(int class) {
 }
 
 static int by_address(const void *a, const void *b) {
-  const Region *left = a, *right = b;
+  const FreeRegion *left = a, *right = b;
   return left->first < right->first ? -1 : left->first > right->first;
 }
 
 /* Joins freed chunks that lie side by side: the last resort, for they are forgotten by it. */
 static void join_freed(void) {
   size_t count = region_count;
-  for (int class = 0; class < CLASSES; class ++)
+  for (int class = 0; class < CHUNK_SIZES; class ++)
     for (uint64_t chunk = oldest[class]; chunk; chunk = blocks[grain_of(chunk)].next) count++;
-  Region *all = malloc((count + 1) * sizeof *all);
+  FreeRegion *all = malloc((count + 1) * sizeof *all);
   if (!all) return;
   memcpy(all, regions, region_count * sizeof *all);
   count = region_count;
-  for (int class = 0; class < CLASSES; class ++)
+  for (int class = 0; class < CHUNK_SIZES; class ++)
     for (uint64_t chunk; (chunk = take_oldest(class)) != 0;) {
-      Block *block = &blocks[grain_of(chunk)];
-      all[count++] = (Region){chunk, chunk + block->chunk_bytes};
+      HeapBlock *block = &blocks[grain_of(chunk)];
+      all[count++] = (FreeRegion){chunk, chunk + block->chunk_bytes};
       block->state = NO_BLOCK;
     }
   qsort(all, count, sizeof *all, by_address);
@@ -139,8 +139,8 @@ static uint64_t allocate(uint64_t bytes) {
   }
   if (!chunk) return 0;
   size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
-  blocks[first] = (Block){.place = {chunk, chunk + bytes, false, false, MEMORY_OF_HEAP},
-                          .chunk_bytes = chunk_bytes};
+  blocks[first] = (HeapBlock){.place = {chunk, chunk + bytes, false, false, MEMORY_OF_HEAP},
+                              .chunk_bytes = chunk_bytes};
   memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
   for (size_t i = 0; i < grains; i++)
     __atomic_store_n(&block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);
@@ -150,7 +150,7 @@ static uint64_t allocate(uint64_t bytes) {
 
 static HeapFree release(uint64_t address) {
   if (!device_heap_holds(address) || (address - heap_first) % GRAIN_BYTES) return HEAP_NO_BLOCK;
-  Block *block = &blocks[grain_of(address)];
+  HeapBlock *block = &blocks[grain_of(address)];
   if (block->state == NO_BLOCK || block->place.first != address) return HEAP_NO_BLOCK;
   if (block->state == BLOCK_FREE) return HEAP_FREED_BEFORE;
   __atomic_store_n(&block->state, BLOCK_FREE, __ATOMIC_RELEASE);
@@ -180,20 +180,20 @@ HeapFree device_heap_free(uint64_t address) {
 
 bool device_heap_holds(uint64_t address) { return address >= heap_first && address < heap_end; }
 
-static const Block *block_at(uint64_t address) {
+static const HeapBlock *block_at(uint64_t address) {
   if (!device_heap_holds(address)) return NULL;
   uint32_t begin = __atomic_load_n(&block_begins[grain_of(address)], __ATOMIC_RELAXED);
   return begin ? &blocks[begin - 1] : NULL;
 }
 
 const Allocation *device_heap_find(uint64_t address) {
-  const Block *block = block_at(address);
+  const HeapBlock *block = block_at(address);
   if (!block || __atomic_load_n(&block->state, __ATOMIC_ACQUIRE) != BLOCK_USED) return NULL;
   return address < block->place.end ? &block->place : NULL;
 }
 
 const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes) {
-  const Block *block = block_at(address);
+  const HeapBlock *block = block_at(address);
   if (!block || block->state == NO_BLOCK) {
     snprintf(
         text, text_bytes, "address 0x%" PRIx64 " is in the heap of the kernels' malloc, %s",

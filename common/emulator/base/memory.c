@@ -26,10 +26,10 @@ typedef struct {
   Allocation place;
   bool ours; /* by memory_allocate, not memory_register */
   bool of_graph;
-} Entry;
+} MemoryEntry;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static Entry *entries; /* by address */
+static MemoryEntry *entries; /* by address */
 static size_t entry_count, entry_capacity;
 static Allocation freed[FREED_KEPT]; /* a ring, for explanations */
 static size_t freed_count;
@@ -53,7 +53,7 @@ static size_t upper_bound(uint64_t address) {
 static bool insert(Allocation place, bool ours) {
   if (entry_count == entry_capacity) {
     size_t capacity = entry_capacity ? entry_capacity * 2 : 64;
-    Entry *grown = realloc(entries, capacity * sizeof *grown);
+    MemoryEntry *grown = realloc(entries, capacity * sizeof *grown);
     if (!grown) return false;
     entries = grown;
     entry_capacity = capacity;
@@ -62,7 +62,7 @@ static bool insert(Allocation place, bool ours) {
   if (at > 0 && entries[at - 1].place.end > place.first) return false; /* they would overlap */
   if (at < entry_count && entries[at].place.first < place.end) return false;
   memmove(&entries[at + 1], &entries[at], (entry_count - at) * sizeof *entries);
-  entries[at] = (Entry){place, ours, false};
+  entries[at] = (MemoryEntry){place, ours, false};
   entry_count++;
   memory_generation++;
   return true;
@@ -131,14 +131,14 @@ uint64_t memory_allocate(size_t bytes) {
   return first;
 }
 
-static Entry *entry_at(uint64_t first) {
+static MemoryEntry *entry_at(uint64_t first) {
   size_t at = upper_bound(first);
   return at > 0 && entries[at - 1].place.first == first ? &entries[at - 1] : NULL;
 }
 
 void memory_give_to_graph(uint64_t address) {
   pthread_mutex_lock(&lock);
-  Entry *entry = entry_at(address);
+  MemoryEntry *entry = entry_at(address);
   if (entry) entry->of_graph = entry->place.absent = true;
   memory_generation++;
   pthread_mutex_unlock(&lock);
@@ -146,7 +146,7 @@ void memory_give_to_graph(uint64_t address) {
 
 bool memory_make_present(uint64_t address, bool present) {
   pthread_mutex_lock(&lock);
-  Entry *entry = entry_at(address);
+  MemoryEntry *entry = entry_at(address);
   bool changes = entry && entry->of_graph && entry->place.absent == present;
   if (changes) {
     size_t bytes = entry->place.end - entry->place.first;
@@ -178,7 +178,7 @@ void memory_launch_ends(void) { __atomic_sub_fetch(&launches, 1, __ATOMIC_SEQ_CS
 bool memory_free(uint64_t address) {
   Allocation place;
   pthread_mutex_lock(&lock);
-  Entry *entry = entry_at(address);
+  MemoryEntry *entry = entry_at(address);
   if (entry && entry->of_graph) {
     pthread_mutex_unlock(&lock);
     return memory_make_present(address, false);

@@ -19,8 +19,8 @@ enum { SLOT_BITS = 20, SLOTS = 1 << SLOT_BITS };
 typedef struct {
   uint64_t handle; /* 0: free */
   Texture texture;
-} Slot;
-static Slot *slots[SLOTS];
+} TextureSlot;
+static TextureSlot *slots[SLOTS];
 static uint64_t generation;
 static uint32_t first_unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,28 +29,28 @@ uint64_t texture_add(const Texture *texture) {
   pthread_mutex_lock(&lock);
   uint32_t at = 0;
   while (at < first_unused && slots[at]->handle) at++;
-  if (at == first_unused && at < SLOTS && (slots[at] = calloc(1, sizeof(Slot))) != NULL)
+  if (at == first_unused && at < SLOTS && (slots[at] = calloc(1, sizeof(TextureSlot))) != NULL)
     first_unused++;
   uint64_t handle = 0;
   if (at < first_unused) {
     handle = HANDLE_MARK | (++generation << SLOT_BITS) | at;
-    *slots[at] = (Slot){handle, *texture};
+    *slots[at] = (TextureSlot){handle, *texture};
   }
   pthread_mutex_unlock(&lock);
   return handle;
 }
 
-static Slot *find(uint64_t handle) {
+static TextureSlot *find(uint64_t handle) {
   uint32_t at = (uint32_t)handle % SLOTS;
   return at < first_unused && handle && slots[at]->handle == handle ? slots[at] : NULL;
 }
 const Texture *texture_find(uint64_t handle) {
-  const Slot *slot = find(handle);
+  const TextureSlot *slot = find(handle);
   return slot ? &slot->texture : NULL;
 }
 bool texture_remove(uint64_t handle) {
   pthread_mutex_lock(&lock);
-  Slot *slot = find(handle);
+  TextureSlot *slot = find(handle);
   if (slot) slot->handle = 0;
   pthread_mutex_unlock(&lock);
   return slot != NULL;

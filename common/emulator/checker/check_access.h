@@ -9,7 +9,7 @@ typedef struct {
   uint32_t state; /* STATE_SPLIT: nothing that would hold for another word */
   uint32_t next, rank;
   uint8_t mask;
-} Step;
+} LastTransition;
 
 typedef struct {
   ClusterCheck *check;
@@ -25,7 +25,7 @@ typedef struct {
   bool strong;
   bool by_lane; /* the answer depended on which lane had written the word: it holds for no other */
   bool reads_seen; /* all reads of others, of any word, are ordered before this */
-  Step last;
+  LastTransition last;
   AsyncCheck *operation;
   const SharedPiece *copies; /* cp.async: a piece of each of its lanes; NULL: something else */
 } AccessNow;
@@ -69,14 +69,15 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
 
 /* check_plain.c: false: nothing has been done, look at each word. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
-bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes);
+bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
+                           uint32_t bytes);
 void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);
 
 /* check_shadow.c: checks the access against a word in this state and returns the next one. */
 uint32_t shadow_next(AccessNow *now, uint32_t number);
 
 /* check_past.c: false: they may not follow, and that has been said. */
-bool past_allows(AccessNow *now, const Entry *entry);
+bool past_allows(AccessNow *now, const AccessRecord *entry);
 void past_report_exited(const AccessNow *now);
 /* It reads bytes that nothing had written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);
@@ -94,8 +95,8 @@ bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const
  * that has been said. */
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
 /* The agent's own table, made when it first reads there. */
-Reads *reads_make(const AccessNow *now, struct CtaCheck *notes);
-static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, Reads *reads,
+ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes);
+static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, ReadClocks *reads,
                                     uint32_t first, uint32_t last) {
   uint16_t own = (uint16_t)(now->agent + 1), *readers = notes->readers;
   uint32_t clock = clock_of(now->check, now->agent), *lines = reads->lines;
@@ -104,9 +105,9 @@ static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes
     readers[line] = readers[line] == 0 || readers[line] == own ? own : MANY_READERS;
 }
 /* It is going to read some of the words from `word` to `end`: notes it for all lines there. */
-static inline Reads *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
-                                 uint32_t end) {
-  Reads *reads = notes->reads[now->agent];
+static inline ReadClocks *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
+                                      uint32_t end) {
+  ReadClocks *reads = notes->reads[now->agent];
   if (!reads) reads = reads_make(now, notes);
   reads_note_lines(now, notes, reads, word / LINE_WORDS, (end - 1) / LINE_WORDS);
   return reads;
@@ -119,7 +120,7 @@ static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_
   return now->time << 1 | again;
 }
 /* Less than a word: these bytes of it. */
-void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since);
 /* The agents that have read any of these words since then, a bit each, by their number modulo 64.
  */

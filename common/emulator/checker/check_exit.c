@@ -55,7 +55,7 @@ static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lan
       what, cta->rank);
 }
 
-static void look_at_entry(Cta *cta, const Entry *entry) {
+static void look_at_entry(Cta *cta, const AccessRecord *entry) {
   const ClusterCheck *check = cta->cluster->check;
   uint32_t rank = cta->rank;
   bool asynchronous = entry->kind == ENTRY_ASYNC_WRITE || entry->kind == ENTRY_ASYNC_READ;
@@ -82,7 +82,7 @@ static void look_at_entry(Cta *cta, const Entry *entry) {
 static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
   const ClusterCheck *check = cta->cluster->check;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const Reads *reads = notes->reads[agent];
+    const ReadClocks *reads = notes->reads[agent];
     if (!reads || agent / check->warps_per_cta == cta->rank) continue;
     uint32_t last = 0;
     for (uint32_t word = 0; word < notes->words; word++) {
@@ -93,10 +93,10 @@ static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
       }
       if (time > since && time > last) last = time;
     }
-    Entry entry = {.kind = ENTRY_READ,
-                   .agent = agent & AGENT_MOST,
-                   .clock = last,
-                   .in = order_place(check, last).in};
+    AccessRecord entry = {.kind = ENTRY_READ,
+                          .agent = agent & AGENT_MOST,
+                          .clock = last,
+                          .in = order_site(check, last).in};
     if (last > check->start) look_at_entry(cta, &entry);
   }
 }
@@ -131,15 +131,15 @@ void exit_check(Cta *cta) {
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);
     if (number >= PLAIN) {
-      Entry entry = {.kind = ENTRY_WRITE,
-                     .agent = notes->writers[word] / LANES,
-                     .clock = time_of_plain(number),
-                     .in = order_place(check, time_of_plain(number)).in};
+      AccessRecord entry = {.kind = ENTRY_WRITE,
+                            .agent = notes->writers[word] / LANES,
+                            .clock = time_of_plain(number),
+                            .in = order_site(check, time_of_plain(number)).in};
       look_at_entry(cta, &entry);
     }
     if (number < FIRST_STATE || number >= PLAIN || looked[number]) continue;
     looked[number] = 1;
-    const State *state = state_at(check, number);
+    const WordState *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) look_at_entry(cta, &state->entries[i]);
   }
   free(looked);

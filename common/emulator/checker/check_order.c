@@ -81,12 +81,12 @@ uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *
   return time;
 }
 
-Place order_place(const ClusterCheck *check, uint32_t time) {
+AccessSite order_site(const ClusterCheck *check, uint32_t time) {
   static const Instruction FORGOTTEN = {.text = ""};
   uint64_t place = check->places[time % PLACES], address = place >> TAG_BITS;
   if ((place & ((1u << TAG_BITS) - 1)) != time / PLACES || address == 0)
-    return (Place){&FORGOTTEN, .strong = true}; /* rather that than a false accusation */
-  return (Place){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
+    return (AccessSite){&FORGOTTEN, .strong = true}; /* rather that than a false accusation */
+  return (AccessSite){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
 }
 
 static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {
@@ -212,11 +212,12 @@ static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t
     *piece_at(own, at) = all;
   }
 }
-static void tell_all(const uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+static void share_with_all(const uint32_t *own, uint32_t *const *others, int count,
+                           uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece told = *const_piece_at(own, at);
+    Piece shared = *const_piece_at(own, at);
     for (int i = 0; i < count; i++)
-      *piece_at(others[i], at) = larger(*piece_at(others[i], at), told);
+      *piece_at(others[i], at) = larger(*piece_at(others[i], at), shared);
   }
 }
 
@@ -233,9 +234,9 @@ static inline void add_clock(Clocks *clocks, const Clock *clock) {
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire) {
   const Clock *own = &check->clocks[agent];
-  Clocks news, told;
+  Clocks news, shared;
   uint32_t last = UINT32_MAX;
-  news.count = told.count = 0;
+  news.count = shared.count = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)];
     if (address == last) continue; /* lanes often use one place */
@@ -245,7 +246,7 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
     if (!release) continue;
     if (place->teller == 0) place->clock = order_new_clock(check);
     place->teller = by_others ? MANY_TELLERS : agent + 1;
-    add_clock(&told, &place->clock);
+    add_clock(&shared, &place->clock);
   }
   if (news.count > 0) {
     join_all(own->seen, news.seen, news.count, check->width);
@@ -254,8 +255,8 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
   }
   if (!release) return;
   own->seen[agent] = check->own[agent];
-  tell_all(own->seen, told.seen, told.count, check->width);
-  tell_all(own->fenced, told.fenced, told.count, check->width);
+  share_with_all(own->seen, shared.seen, shared.count, check->width);
+  share_with_all(own->fenced, shared.fenced, shared.count, check->width);
   own->seen[agent] = UINT32_MAX;
   begin_epoch_released(check, agent);
 }
@@ -552,7 +553,7 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier || !bytes || !(in->traits & ARRIVES)) return;
   uint32_t agent = agent_of(warp);
-  const Answer *answer = &barrier->answers[agent];
+  const WaitAnswer *answer = &barrier->answers[agent];
   uint64_t knowing = 0;
   for (uint32_t i = 0; i < check->width; i++) {
     if (i != agent) knowing += check->clocks[agent].seen[i];
@@ -597,7 +598,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier) return;
   uint32_t agent = agent_of(warp);
-  Answer *answer = &barrier->answers[agent];
+  WaitAnswer *answer = &barrier->answers[agent];
   bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
   if (!same_wait) { /* as the lane before, which had the news first */
     uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];

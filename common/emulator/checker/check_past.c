@@ -227,7 +227,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
                                         "bytes, in this thread or before a barrier that orders it.");
 }
 
-static bool check_after_operation(AccessNow *now, const Entry *entry) {
+static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   const AsyncCheck *past = entry->operation;
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
@@ -268,7 +268,8 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
 }
 
 /* What to do when nothing orders this access behind that of another agent. */
-static const char *advise_order(const AccessNow *now, const Entry *entry, char *text, size_t room) {
+static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
+                                size_t room) {
   const ClusterCheck *check = now->check;
   uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
   if (entry->agent / warps != now->agent / warps)
@@ -289,12 +290,12 @@ static const char *advise_order(const AccessNow *now, const Entry *entry, char *
 }
 
 /* The rule that two ordinary accesses break which nothing orders. */
-static const char *race_rule(const AccessNow *now, const Entry *entry) {
+static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
   return order_exited_before(now->check, now->agent, entry->agent) ? "exited-before-barrier"
                                                                    : "shared-race";
 }
 
-static bool check_after_write(const AccessNow *now, const Entry *entry) {
+static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->strong && entry->strong) return true;
   bool asynchronous = now->kind == ENTRY_ASYNC_READ || now->kind == ENTRY_ASYNC_WRITE;
@@ -335,14 +336,14 @@ void past_report_exited(const AccessNow *now) {
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
  * is issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait
  * for. */
-static bool read_again_unasked(const AccessNow *now, const Entry *entry) {
+static bool read_again_unasked(const AccessNow *now, const AccessRecord *entry) {
   uint32_t next;
   const MbarrierCheck *barrier = past_barrier_of(now->check, now->operation, now->rank);
   return entry->again && barrier &&
          order_answered_stale(barrier, entry->agent, barrier->phase, &next);
 }
 
-static bool check_after_read(const AccessNow *now, const Entry *entry) {
+static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (now->strong && entry->strong) return true;
@@ -375,7 +376,7 @@ static bool check_after_read(const AccessNow *now, const Entry *entry) {
   return false;
 }
 
-static bool check_after_barrier(const AccessNow *now, const Entry *entry) {
+static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry) {
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (!entry->barrier->valid) return true;
   char place[TEXT];
@@ -388,7 +389,7 @@ static bool check_after_barrier(const AccessNow *now, const Entry *entry) {
   return false;
 }
 
-bool past_allows(AccessNow *now, const Entry *entry) {
+bool past_allows(AccessNow *now, const AccessRecord *entry) {
   switch (entry->kind) {
     case ENTRY_WRITE:
       return check_after_write(now, entry);
@@ -417,9 +418,9 @@ void past_confirm_unwritten(Cta *cta) {
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);
     if (number < FIRST_STATE || number >= PLAIN) continue;
-    const State *state = state_at(check, number);
+    const WordState *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) {
-      const Entry *entry = &state->entries[i];
+      const AccessRecord *entry = &state->entries[i];
       if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
       uint32_t per_cta = check->warps_per_cta;
       Cta *reader = &cta->cluster->ctas[entry->agent / per_cta];

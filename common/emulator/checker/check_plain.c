@@ -16,16 +16,16 @@ enum {
 
 /* What is known of the words of an access so far. */
 typedef struct {
-  uint32_t safe;    /* what any thread has written until then, this warp knows */
-  uint32_t allowed; /* a state that allows it; UINT32_MAX: none yet */
-  bool all_plain;   /* so far all words were written by threads, or are unknown */
-  uint32_t same;    /* the state of all words, if it is known to be one; else STATE_SPLIT */
+  uint32_t known_until; /* what any thread has written until then, this warp knows */
+  uint32_t allowed;     /* a state that allows it; UINT32_MAX: none yet */
+  bool all_plain;       /* so far all words were written by threads, or are unknown */
+  uint32_t same;        /* the state of all words, if it is known to be one; else STATE_SPLIT */
   bool parts; /* only parts of the words are accessed: what is wrong with a word may not matter */
   /* Whose word it is, for a report: in a run, `bytes` of each lane from `first` on; or that lane's
    * of `words`. */
   uint32_t first, bytes;
   const uint32_t *words;
-} Sweep;
+} CheckedWords;
 
 /* Of each agent: has it written nothing that this warp does not know, up to which time? If the warp
  * knows of its last release, or of the one before, then up to its first write since. */
@@ -41,7 +41,7 @@ static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32
   return until | all;
 }
 
-__attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
+__attribute__((noinline)) static uint32_t find_known_until(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   const uint32_t *seen = check->clocks[now->agent].seen;
   Piece longest = {0}; /* to the end of time */
@@ -49,26 +49,27 @@ __attribute__((noinline)) static uint32_t find_safe(const AccessNow *now) {
   for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
     longest = larger(longest, ~known_until(check, seen, at));
   for (int i = 0; i < AT_ONCE; i++) rest = longest[i] > rest ? longest[i] : rest;
-  check->safe[now->agent] = ~rest;
+  check->known_until[now->agent] = ~rest;
   check->safe_found[now->agent] = check->epoch[now->agent];
   return ~rest;
 }
 
-static inline Sweep sweep_begin(const AccessNow *now) {
+static inline CheckedWords begin_checked_words(const AccessNow *now) {
   const ClusterCheck *check = now->check;
   bool found = check->safe_found[now->agent] == check->epoch[now->agent];
-  Sweep sweep = {.safe = found ? check->safe[now->agent] : find_safe(now),
-                 .allowed = UINT32_MAX,
-                 .all_plain = true,
-                 .same = STATE_SPLIT};
-  return sweep;
+  CheckedWords checked = {
+      .known_until = found ? check->known_until[now->agent] : find_known_until(now),
+      .allowed = UINT32_MAX,
+      .all_plain = true,
+      .same = STATE_SPLIT};
+  return checked;
 }
 
 /* ---- Many words at once ---- */
 
 /* Are they all written by threads, and so long ago that this warp knows it? */
-static inline bool all_safe(const uint32_t *states, uint32_t safe) {
-  return !any_above(states, PLAIN_STRONG, PLAIN, safe);
+static inline bool all_known(const uint32_t *states, uint32_t known_until) {
+  return !any_above(states, PLAIN_STRONG, PLAIN, known_until);
 }
 
 /* Are they all written by threads, and does this warp know of each? */
@@ -86,18 +87,18 @@ __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint3
 }
 
 static bool line_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t line,
-                        const Sweep *sweep) {
+                        const CheckedWords *checked) {
   _Static_assert((int)LINE_WORDS == (int)LANES, "a line is looked at like the words of a warp");
   uint32_t state = notes->lines[line], word = line * LINE_WORDS;
-  if (state == STATE_SPLIT) return all_safe(notes->states + word, sweep->safe);
+  if (state == STATE_SPLIT) return all_known(notes->states + word, checked->known_until);
   return state >= PLAIN &&
-         (time_of_plain(state) <= sweep->safe || plain_allows(now, notes, word, state));
+         (time_of_plain(state) <= checked->known_until || plain_allows(now, notes, word, state));
 }
 
 static bool lines_allow(const AccessNow *now, const struct CtaCheck *notes, uint32_t first,
-                        uint32_t last, const Sweep *sweep) {
+                        uint32_t last, const CheckedWords *checked) {
   for (uint32_t line = first; line <= last; line++)
-    if (!line_allows(now, notes, line, sweep)) return false;
+    if (!line_allows(now, notes, line, checked)) return false;
   return true;
 }
 
@@ -111,10 +112,10 @@ static bool knows_clean(const AccessNow *now, uint32_t number) {
 
 /* Parts of a word, each written by a thread, all of which this warp knows. */
 static bool knows_writes(const AccessNow *now, uint32_t number) {
-  const State *state = state_at(now->check, number);
+  const WordState *state = state_at(now->check, number);
   const uint32_t *seen = now->check->clocks[now->agent].seen;
   for (unsigned i = 0; i < state->count; i++) {
-    const Entry *entry = &state->entries[i];
+    const AccessRecord *entry = &state->entries[i];
     if (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock) return false;
   }
   return state->written == FULL_WORD;
@@ -123,36 +124,36 @@ static bool knows_writes(const AccessNow *now, uint32_t number) {
 static void note_clean(const AccessNow *now, uint32_t number) {
   bool noted = now->kind == ENTRY_READ && !now->strong && now->agent < 64;
   if (!noted || number < FIRST_STATE) return;
-  State *state = state_at(now->check, number);
+  WordState *state = state_at(now->check, number);
   if (state->written == FULL_WORD) state->read_by |= 1ull << now->agent;
 }
 
-static int lane_of_word(const Sweep *sweep, uint32_t word) {
-  if (!sweep->words) return (int)((word - sweep->first) * WORD_BYTES / sweep->bytes);
+static int lane_of_word(const CheckedWords *checked, uint32_t word) {
+  if (!checked->words) return (int)((word - checked->first) * WORD_BYTES / checked->bytes);
   for (int lane = 0; lane < LANES; lane++) {
-    if (word - sweep->words[lane] < sweep->bytes / WORD_BYTES) return lane;
+    if (word - checked->words[lane] < checked->bytes / WORD_BYTES) return lane;
   }
   return 0;
 }
 
 /* May the access go to a word in this state, and leave it as plain accesses do? */
-static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
-                         uint32_t number, Sweep *sweep) {
-  if (number == sweep->allowed) return true;
+static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
+                                uint32_t number, CheckedWords *checked) {
+  if (number == checked->allowed) return true;
   if (number >= PLAIN) return plain_allows(now, notes, word, number);
   if (number != STATE_UNKNOWN) {
-    sweep->all_plain = false;
+    checked->all_plain = false;
     if (number < FIRST_STATE || !(knows_clean(now, number) || knows_writes(now, number))) {
-      if (sweep->parts) return false;
+      if (checked->parts) return false;
       now->word = word;
-      now->lane = lane_of_word(sweep, word);
+      now->lane = lane_of_word(checked, word);
       now->by_lane = false;
       uint32_t next = shadow_next(now, number);
       if (now->by_lane || next != (now->kind == ENTRY_READ ? number : plain_of(now))) return false;
       note_clean(now, number);
     }
   }
-  sweep->allowed = number;
+  checked->allowed = number;
   return true;
 }
 
@@ -160,39 +161,39 @@ static bool sweep_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t 
 
 /* A warp's worth of words: where one of its lines has states of its own, so gets the other. */
 static inline bool chunk_allows(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
-                                const Sweep *sweep) {
+                                const CheckedWords *checked) {
   uint32_t line = first / LINE_WORDS, other = (first + LANES - 1) / LINE_WORDS;
   bool split = notes->lines[line] == STATE_SPLIT, other_split = notes->lines[other] == STATE_SPLIT;
   if (!split && !other_split)
-    return line_allows(now, notes, line, sweep) &&
-           (line == other || line_allows(now, notes, other, sweep));
+    return line_allows(now, notes, line, checked) &&
+           (line == other || line_allows(now, notes, other, checked));
   if (!split) states_split(notes, line);
   if (!other_split) states_split(notes, other);
   const uint32_t *states = notes->states + first;
-  return all_safe(states, sweep->safe) || all_seen(now, states, notes->writers + first);
+  return all_known(states, checked->known_until) || all_seen(now, states, notes->writers + first);
 }
 
 static bool chunks_allow(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
-                         uint32_t count, const Sweep *sweep) {
+                         uint32_t count, const CheckedWords *checked) {
   if (count % LANES != 0)
-    return lines_allow(now, notes, first / LINE_WORDS, (first + count - 1) / LINE_WORDS, sweep);
+    return lines_allow(now, notes, first / LINE_WORDS, (first + count - 1) / LINE_WORDS, checked);
   for (uint32_t end = first + count; first < end; first += LANES)
-    if (!chunk_allows(now, notes, first, sweep)) return false;
+    if (!chunk_allows(now, notes, first, checked)) return false;
   return true;
 }
 
 static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t first, uint32_t count,
-                       Sweep *sweep) {
+                       CheckedWords *checked) {
   for (uint32_t word = first, end = first + count; word < end;) {
     uint32_t line = word / LINE_WORDS, line_end = (line + 1) * LINE_WORDS;
     uint32_t state = notes->lines[line];
     if (line_end > end) line_end = end;
     if (state != STATE_SPLIT) {
       /* Words in one state may have been written by several lanes, but by one warp. */
-      if (!sweep_allows(now, notes, word, state, sweep)) return false;
+      if (!checked_words_allow(now, notes, word, state, checked)) return false;
     } else {
       for (uint32_t i = word; i < line_end; i++)
-        if (!sweep_allows(now, notes, i, notes->states[i], sweep)) return false;
+        if (!checked_words_allow(now, notes, i, notes->states[i], checked)) return false;
     }
     word = line_end;
   }
@@ -200,10 +201,10 @@ static bool run_allows(AccessNow *now, const struct CtaCheck *notes, uint32_t fi
 }
 
 static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
-                          uint32_t count, const Sweep *sweep) {
+                          uint32_t count, const CheckedWords *checked) {
   uint32_t *words = reads_begin(now, notes, first, first + count)->words + first;
   uint32_t value = now->time << 1;
-  if (!sweep->all_plain) {
+  if (!checked->all_plain) {
     uint32_t last = STATE_UNKNOWN, since = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
       uint32_t state = states_of(notes, first + i);
@@ -255,15 +256,15 @@ static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint3
 static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes,
                       const uint32_t *words) {
   uint32_t count = LANES * bytes / WORD_BYTES;
-  Sweep sweep = sweep_begin(now);
-  sweep.first = first;
-  sweep.bytes = bytes;
-  sweep.words = words;
-  if (!chunks_allow(now, notes, first, count, &sweep) &&
-      !run_allows(now, notes, first, count, &sweep))
+  CheckedWords checked = begin_checked_words(now);
+  checked.first = first;
+  checked.bytes = bytes;
+  checked.words = words;
+  if (!chunks_allow(now, notes, first, count, &checked) &&
+      !run_allows(now, notes, first, count, &checked))
     return false;
   if (now->kind == ENTRY_READ) {
-    note_run_read(now, notes, first, count, &sweep);
+    note_run_read(now, notes, first, count, &checked);
   } else {
     if (!reads_all_seen(now, notes, first, count)) return false;
     note_run_written(now, notes, first, count, bytes);
@@ -287,7 +288,7 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
 typedef struct {
   LANE_ARRAY uint32_t word[LANES];
   uint32_t words, least, most;
-} Spread;
+} ScatteredWords;
 
 /* The states of the words that stand k behind these. */
 static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words, uint32_t k,
@@ -301,42 +302,42 @@ static inline void states_gather(const struct CtaCheck *notes, const uint32_t *w
 }
 
 /* One word of each lane. */
-static bool words_allow(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
-                        uint32_t k, Sweep *sweep) {
+static bool words_allow(AccessNow *now, const struct CtaCheck *notes,
+                        const ScatteredWords *scattered, uint32_t k, CheckedWords *checked) {
   LANE_ARRAY uint32_t states[LANES], writers[LANES];
-  const uint32_t *words = spread->word;
+  const uint32_t *words = scattered->word;
   states_gather(notes, words, k, states);
-  if (all_safe(states, sweep->safe)) return true;
+  if (all_known(states, checked->known_until)) return true;
   if (!any_above(states, PLAIN_STRONG, PLAIN, TIME_MOST)) {
     gather(writers, notes->writers + k, words);
     if (all_seen(now, states, writers)) return true;
   }
   uint32_t differing = 0;
   for (int lane = 0; lane < LANES; lane++) differing |= states[lane] ^ states[0];
-  if (!differing && spread->words == 1) sweep->same = states[0];
+  if (!differing && scattered->words == 1) checked->same = states[0];
   for (int lane = 0; lane < (differing ? LANES : 1); lane++) {
-    if (states[lane] == sweep->allowed) continue;
-    if (!sweep_allows(now, notes, words[lane] + k, states[lane], sweep)) return false;
+    if (states[lane] == checked->allowed) continue;
+    if (!checked_words_allow(now, notes, words[lane] + k, states[lane], checked)) return false;
   }
   return true;
 }
 
-static bool spread_allows(AccessNow *now, const struct CtaCheck *notes, const Spread *spread,
-                          Sweep *sweep) {
-  uint32_t first = spread->least / LINE_WORDS;
-  uint32_t last = (spread->most + spread->words - 1) / LINE_WORDS;
-  if (last - first < NEAR_LINES * spread->words && lines_allow(now, notes, first, last, sweep))
+static bool scattered_allow(AccessNow *now, const struct CtaCheck *notes,
+                            const ScatteredWords *scattered, CheckedWords *checked) {
+  uint32_t first = scattered->least / LINE_WORDS;
+  uint32_t last = (scattered->most + scattered->words - 1) / LINE_WORDS;
+  if (last - first < NEAR_LINES * scattered->words && lines_allow(now, notes, first, last, checked))
     return true;
-  for (uint32_t k = 0; k < spread->words; k++)
-    if (!words_allow(now, notes, spread, k, sweep)) return false;
+  for (uint32_t k = 0; k < scattered->words; k++)
+    if (!words_allow(now, notes, scattered, k, checked)) return false;
   return true;
 }
 
 /* When were these words last written? */
 static void find_since(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
-                       uint32_t k, const Sweep *sweep, uint32_t *since) {
+                       uint32_t k, const CheckedWords *checked, uint32_t *since) {
   LANE_ARRAY uint32_t states[LANES];
-  uint32_t last = sweep->same, last_since = UINT32_MAX;
+  uint32_t last = checked->same, last_since = UINT32_MAX;
   if (last != STATE_SPLIT) {
     last_since = access_since(now->check, last);
     for (int lane = 0; lane < LANES; lane++) since[lane] = last_since;
@@ -349,24 +350,25 @@ static void find_since(const AccessNow *now, const struct CtaCheck *notes, const
   }
 }
 
-static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
-                             const Sweep *sweep) {
-  uint32_t first = spread->least, last = spread->most + spread->words, value = now->time << 1;
-  const uint32_t *words = spread->word;
+static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
+                                const ScatteredWords *scattered, const CheckedWords *checked) {
+  uint32_t first = scattered->least, last = scattered->most + scattered->words,
+           value = now->time << 1;
+  const uint32_t *words = scattered->word;
   bool wide = last - first > WIDE_LINES * LINE_WORDS;
-  Reads *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
+  ReadClocks *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
   for (int lane = 0; lane < LANES && wide; lane++) {
     uint32_t line = words[lane] / LINE_WORDS;
     reads_note_lines(now, notes, reads, line, line);
   }
-  for (uint32_t k = 0; k < spread->words; k++) {
+  for (uint32_t k = 0; k < scattered->words; k++) {
     uint32_t *table = reads->words + k;
-    if (sweep->all_plain) {
+    if (checked->all_plain) {
       for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
       continue;
     }
     LANE_ARRAY uint32_t noted[LANES], since[LANES]; /* some were written by operations */
-    find_since(now, notes, words, k, sweep, since);
+    find_since(now, notes, words, k, checked, since);
     gather(noted, table, words);
     for (int lane = 0; lane < LANES; lane++)
       noted[lane] = reads_value(now, noted[lane], since[lane]);
@@ -375,38 +377,39 @@ static void note_spread_read(const AccessNow *now, struct CtaCheck *notes, const
 }
 
 /* Each lane has read less than a word. */
-static void note_parts_read(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
-                            LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
-  Reads *reads = reads_begin(now, notes, spread->least, spread->most + 1);
+static void note_partial_read(const AccessNow *now, struct CtaCheck *notes,
+                              const ScatteredWords *scattered, LaneMask mask,
+                              const uint32_t *addresses, uint32_t bytes) {
+  ReadClocks *reads = reads_begin(now, notes, scattered->least, scattered->most + 1);
   for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t address = addresses[first_lane(left)], word = spread->word[first_lane(left)];
+    uint32_t address = addresses[first_lane(left)], word = scattered->word[first_lane(left)];
     uint32_t since = access_since(now->check, states_of(notes, word));
     reads_note_bytes(now, notes, reads, word, ((1u << bytes) - 1) << (address & 3), since);
   }
 }
 
-static void note_spread_written(const AccessNow *now, struct CtaCheck *notes, const Spread *spread,
-                                LaneMask mask) {
-  uint32_t next = plain_of(now), lane_0 = now->agent * LANES, words = spread->words;
+static void note_scattered_written(const AccessNow *now, struct CtaCheck *notes,
+                                   const ScatteredWords *scattered, LaneMask mask) {
+  uint32_t next = plain_of(now), lane_0 = now->agent * LANES, words = scattered->words;
   uint32_t *states = notes->states, *writers = notes->writers, unsplit = 0;
   LANE_ARRAY uint32_t lines[LANES];
-  for (int lane = 0; lane < LANES; lane++) lines[lane] = spread->word[lane] / LINE_WORDS;
+  for (int lane = 0; lane < LANES; lane++) lines[lane] = scattered->word[lane] / LINE_WORDS;
   if (notes->any_layout)
     for (int lane = 0; lane < LANES; lane++) notes->layouts[lines[lane]] = 0;
   gather(lines, notes->lines, lines);
   for (int lane = 0; lane < LANES; lane++) unsplit |= lines[lane] ^ STATE_SPLIT;
   for (int lane = 0; lane < LANES && unsplit; lane++) {
-    uint32_t line = spread->word[lane] / LINE_WORDS;
+    uint32_t line = scattered->word[lane] / LINE_WORDS;
     if (notes->lines[line] != STATE_SPLIT) states_split(notes, line);
   }
   if (mask == UINT32_MAX && words == 1) {
-    for (uint32_t lane = 0; lane < LANES; lane++) states[spread->word[lane]] = next;
-    for (uint32_t lane = 0; lane < LANES; lane++) writers[spread->word[lane]] = lane_0 + lane;
+    for (uint32_t lane = 0; lane < LANES; lane++) states[scattered->word[lane]] = next;
+    for (uint32_t lane = 0; lane < LANES; lane++) writers[scattered->word[lane]] = lane_0 + lane;
     return;
   }
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    for (uint32_t word = spread->word[lane], end = word + words; word < end; word++) {
+    for (uint32_t word = scattered->word[lane], end = word + words; word < end; word++) {
       states[word] = next;
       writers[word] = lane_0 + (uint32_t)lane;
     }
@@ -414,61 +417,65 @@ static void note_spread_written(const AccessNow *now, struct CtaCheck *notes, co
 }
 
 /* Are they, a word of each lane, all of 32 words in some order? */
-static bool is_permuted_run(const Spread *spread) {
+static bool is_permuted_run(const ScatteredWords *scattered) {
   uint32_t covered = 0;
-  if (spread->most - spread->least != LANES - 1) return false;
-  for (int lane = 0; lane < LANES; lane++) covered |= 1u << (spread->word[lane] - spread->least);
+  if (scattered->most - scattered->least != LANES - 1) return false;
+  for (int lane = 0; lane < LANES; lane++)
+    covered |= 1u << (scattered->word[lane] - scattered->least);
   return covered == UINT32_MAX;
 }
 
-static void note_writers(const AccessNow *now, struct CtaCheck *notes, const Spread *spread) {
+static void note_writers(const AccessNow *now, struct CtaCheck *notes,
+                         const ScatteredWords *scattered) {
   LANE_ARRAY uint32_t lanes[LANES];
-  for (uint32_t lane = 0; lane < LANES; lane++) lanes[spread->word[lane] - spread->least] = lane;
-  uint32_t *writers = notes->writers + spread->least;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    lanes[scattered->word[lane] - scattered->least] = lane;
+  uint32_t *writers = notes->writers + scattered->least;
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
 /* The next usual one: anywhere in one CTA's memory. Who reads less than a word is held to all of
  * it here. */
-bool plain_touch_spread(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
+bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
+                           uint32_t bytes) {
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
   uint32_t least = UINT32_MAX, most = 0;
-  Spread spread;
+  ScatteredWords scattered;
   for (int lane = 0; lane < LANES; lane++)
-    spread.word[lane] = mask >> lane & 1 ? addresses[lane] : first;
+    scattered.word[lane] = mask >> lane & 1 ? addresses[lane] : first;
   for (int lane = 0; lane < LANES; lane++) {
-    uint32_t word = SHARED_OFFSET(spread.word[lane]) / WORD_BYTES;
-    differing |= spread.word[lane] ^ first;
-    spread.word[lane] = word;
+    uint32_t word = SHARED_OFFSET(scattered.word[lane]) / WORD_BYTES;
+    differing |= scattered.word[lane] ^ first;
+    scattered.word[lane] = word;
     least = word < least ? word : least;
     most = word > most ? word : most;
   }
-  spread.words = bytes < WORD_BYTES ? 1 : bytes / WORD_BYTES;
-  spread.least = least;
-  spread.most = most;
+  scattered.words = bytes < WORD_BYTES ? 1 : bytes / WORD_BYTES;
+  scattered.least = least;
+  scattered.most = most;
   if (SHARED_RANK(differing) || rank >= now->check->cta_count ||
       ((differing | first) & (bytes - 1)))
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
-  if (most + spread.words > notes->words || notes->exited) return false;
+  if (most + scattered.words > notes->words || notes->exited) return false;
   now->rank = rank;
-  if (bytes == WORD_BYTES && mask == UINT32_MAX && is_permuted_run(&spread) &&
-      touch_run(now, notes, least, bytes, spread.word)) {
-    if (now->kind == ENTRY_WRITE) note_writers(now, notes, &spread);
+  if (bytes == WORD_BYTES && mask == UINT32_MAX && is_permuted_run(&scattered) &&
+      touch_run(now, notes, least, bytes, scattered.word)) {
+    if (now->kind == ENTRY_WRITE) note_writers(now, notes, &scattered);
     return true;
   }
-  Sweep sweep = sweep_begin(now);
-  sweep.parts = bytes < WORD_BYTES;
-  sweep.words = spread.word;
-  sweep.bytes = spread.words * WORD_BYTES;
-  if (!spread_allows(now, notes, &spread, &sweep)) return false;
+  CheckedWords checked = begin_checked_words(now);
+  checked.parts = bytes < WORD_BYTES;
+  checked.words = scattered.word;
+  checked.bytes = scattered.words * WORD_BYTES;
+  if (!scattered_allow(now, notes, &scattered, &checked)) return false;
   if (bytes < WORD_BYTES) {
-    note_parts_read(now, notes, &spread, mask, addresses, bytes);
+    note_partial_read(now, notes, &scattered, mask, addresses, bytes);
   } else if (now->kind == ENTRY_READ) {
-    note_spread_read(now, notes, &spread, &sweep);
+    note_scattered_read(now, notes, &scattered, &checked);
   } else {
-    if (!reads_all_seen_at(now, notes, spread.word, spread.words, least, most)) return false;
-    note_spread_written(now, notes, &spread, mask);
+    if (!reads_all_seen_at(now, notes, scattered.word, scattered.words, least, most)) return false;
+    note_scattered_written(now, notes, &scattered, mask);
   }
   return true;
 }

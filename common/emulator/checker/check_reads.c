@@ -12,9 +12,9 @@
 
 enum { NEAR_WORDS = 64 /* words of a warp that are looked at as one run first */ };
 
-Reads *reads_make(const AccessNow *now, struct CtaCheck *notes) {
+ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes) {
   size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
-  Reads *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
+  ReadClocks *reads = calloc(1, sizeof *reads + (words + lines) * sizeof *reads->words);
   if (!reads) out_of_memory();
   reads->lines = reads->words + words;
   notes->reads[now->agent] = reads;
@@ -32,7 +32,7 @@ void reads_forget_all(ClusterCheck *check) {
   }
 }
 
-void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads *reads,
+void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since) {
   if (!reads->bytes) {
     size_t words = (notes->words / LINE_WORDS + 1) * LINE_WORDS;
@@ -45,8 +45,8 @@ void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, Reads 
 }
 
 /* The table of an agent that has read here lately; NULL: this access knows all its reads. */
-static const Reads *unseen_reads(const AccessNow *now, const struct CtaCheck *notes,
-                                 uint32_t agent) {
+static const ReadClocks *unseen_reads(const AccessNow *now, const struct CtaCheck *notes,
+                                      uint32_t agent) {
   const ClusterCheck *check = now->check;
   bool seen = check->clocks[now->agent].seen[agent] >= check->last_read[agent];
   return seen ? NULL : notes->reads[agent];
@@ -59,7 +59,7 @@ static uint32_t newest_of(const uint32_t *noted, uint32_t count) {
 }
 
 /* Has an agent read any of these words after that time? */
-static bool read_after(const Reads *reads, uint32_t word, uint32_t end, uint32_t time) {
+static bool read_after(const ReadClocks *reads, uint32_t word, uint32_t end, uint32_t time) {
   while (word < end) {
     uint32_t line_end = (word / LINE_WORDS + 1) * LINE_WORDS;
     if (line_end > end) line_end = end;
@@ -98,7 +98,7 @@ bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t
   const ClusterCheck *check = now->check;
   if (reads_of_all_seen(now) || reads_alone(now, notes, word, word + count)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const Reads *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent];
     if (reads && read_after(reads, word, word + count, seen)) return false;
   }
@@ -111,7 +111,7 @@ bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const
   uint32_t end = most + each;
   if (reads_of_all_seen(now) || reads_alone(now, notes, least, end)) return true;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const Reads *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
     uint32_t seen = check->clocks[now->agent].seen[agent];
     if (!reads || (end - least <= NEAR_WORDS && !read_after(reads, least, end, seen))) continue;
     for (uint32_t k = 0; k < each; k++) {
@@ -129,7 +129,7 @@ bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const
 
 static void forget_word(const ClusterCheck *check, struct CtaCheck *notes, uint32_t word) {
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    Reads *reads = notes->reads[agent];
+    ReadClocks *reads = notes->reads[agent];
     if (!reads) continue;
     reads->words[word] = 0;
     if (reads->bytes)
@@ -142,14 +142,14 @@ static bool read_allows(AccessNow *now, uint32_t agent, uint32_t read, uint8_t m
   const ClusterCheck *check = now->check;
   uint32_t time = read >> 1;
   if (time <= since || time <= check->clocks[now->agent].seen[agent]) return true;
-  Place place = order_place(check, time);
-  Entry entry = {.kind = ENTRY_READ,
-                 .mask = mask & FULL_WORD,
-                 .strong = place.strong,
-                 .again = read & 1,
-                 .agent = agent & AGENT_MOST,
-                 .clock = time,
-                 .in = place.in};
+  AccessSite place = order_site(check, time);
+  AccessRecord entry = {.kind = ENTRY_READ,
+                        .mask = mask & FULL_WORD,
+                        .strong = place.strong,
+                        .again = read & 1,
+                        .agent = agent & AGENT_MOST,
+                        .clock = time,
+                        .in = place.in};
   return past_allows(now, &entry);
 }
 
@@ -157,7 +157,7 @@ bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
   const ClusterCheck *check = now->check;
   bool allowed = true;
   for (uint32_t agent = 0; agent < check->agents && allowed; agent++) {
-    const Reads *reads = unseen_reads(now, notes, agent);
+    const ReadClocks *reads = unseen_reads(now, notes, agent);
     if (!reads) continue;
     allowed = read_allows(now, agent, reads->words[now->word], FULL_WORD, since);
     for (uint32_t i = 0; i < WORD_BYTES && reads->bytes && allowed; i++) {
@@ -175,7 +175,7 @@ uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, ui
                      uint32_t count, uint32_t since) {
   uint64_t readers = 0;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    const Reads *reads = notes->reads[agent];
+    const ReadClocks *reads = notes->reads[agent];
     if (reads && check->last_read[agent] > since && read_after(reads, word, word + count, since))
       readers |= 1ull << (agent & 63);
   }

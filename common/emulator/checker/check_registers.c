@@ -18,7 +18,7 @@ struct WarpCheck {
   uint32_t most;              /* no bit is set from here on */
   bool fenced;                /* a wgmma.fence since the last touch */
   const Instruction *touched; /* what touched them last, without a fence since */
-  struct Flight {
+  struct RegistersInFlight {
     uint64_t group;
     const uint16_t *slots;
     int count;
@@ -67,7 +67,8 @@ void registers_fence(Warp *warp) {
 }
 
 /* The wgmmas of a batch have the same accumulators. */
-static bool same_slots(const struct Flight *first, const struct Flight *second) {
+static bool same_slots(const struct RegistersInFlight *first,
+                       const struct RegistersInFlight *second) {
   return first->count == second->count &&
          !memcmp(first->slots, second->slots, (size_t)first->count * sizeof *first->slots);
 }
@@ -98,8 +99,8 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
     notes->flights = realloc(notes->flights, (size_t)notes->flight_room * sizeof *notes->flights);
     if (!notes->flights) out_of_memory();
   }
-  struct Flight *flight = &notes->flights[notes->flight_count++];
-  *flight = (struct Flight){group, slots, count, in};
+  struct RegistersInFlight *flight = &notes->flights[notes->flight_count++];
+  *flight = (struct RegistersInFlight){group, slots, count, in};
   warp->watched |= WATCH_REGISTERS;
   if (flight > notes->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
@@ -116,7 +117,7 @@ void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
   memset(notes->busy, 0, (notes->most / 64 + 1) * sizeof *notes->busy);
   int kept = 0;
   for (int i = 0; i < notes->flight_count; i++) {
-    struct Flight *flight = &notes->flights[i];
+    struct RegistersInFlight *flight = &notes->flights[i];
     if (flight->group + pending < open) continue;
     if (kept == 0 || !same_slots(flight, &notes->flights[kept - 1]))
       for (int k = 0; k < flight->count; k++) set_bit(notes->busy, flight->slots[k]);
@@ -125,7 +126,7 @@ void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
   notes->flight_count = kept;
 }
 
-static const struct Flight *flight_of(const struct WarpCheck *notes, uint32_t slot) {
+static const struct RegistersInFlight *flight_of(const struct WarpCheck *notes, uint32_t slot) {
   for (int i = notes->flight_count; i-- > 0;) {
     for (int k = 0; k < notes->flights[i].count; k++) {
       if (notes->flights[i].slots[k] == slot) return &notes->flights[i];
@@ -144,7 +145,7 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   if (!is_register || operand->constant || operand->slot >= notes->most) return;
   if (!bit(notes->used, operand->slot)) return;
   if (bit(notes->busy, operand->slot)) {
-    const struct Flight *flight = flight_of(notes, operand->slot);
+    const struct RegistersInFlight *flight = flight_of(notes, operand->slot);
     finding(warp, in, mask, "wgmma-registers-in-flight",
             "touches a register of the wgmma issued at line %u of the source, which is still in "
             "flight.\n"

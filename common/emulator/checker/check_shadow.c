@@ -9,7 +9,7 @@ enum { ENTRIES_MOST = 40 /* of a state; older ones are forgotten beyond it */ };
 
 /* ---- The next state of a word ---- */
 
-static bool same_actor(const Entry *entry, const AccessNow *now) {
+static bool same_actor(const AccessRecord *entry, const AccessNow *now) {
   if (entry->kind != now->kind || entry->mask != now->mask) return false;
   if (entry->kind == ENTRY_READ) return entry->agent == now->agent;
   /* Operations of one warp on the tensor cores are over in order: the newest stands for all. */
@@ -17,7 +17,7 @@ static bool same_actor(const Entry *entry, const AccessNow *now) {
          entry->operation->kind == ASYNC_WGMMA && now->operation->kind == ASYNC_WGMMA;
 }
 
-static void note_replaced(const AccessNow *now, const Entry *entry) {
+static void note_replaced(const AccessNow *now, const AccessRecord *entry) {
   AsyncCheck *load = now->operation;
   if (entry->kind == ENTRY_READ) {
     load->replaced_readers |= 1ull << (entry->agent & 63);
@@ -35,27 +35,27 @@ static bool is_plain_write(const AccessNow *now) {
 
 /* What stands in a word of this state. */
 typedef struct {
-  const Entry *entries;
+  const AccessRecord *entries;
   unsigned count;
   uint8_t written;
-  Entry plain;
-} Past;
+  AccessRecord plain;
+} PastAccesses;
 
-static void look_at_past(const AccessNow *now, uint32_t number, Past *past) {
-  *past = (Past){.written = number == STATE_UNKNOWN ? FULL_WORD : 0};
+static void collect_past_accesses(const AccessNow *now, uint32_t number, PastAccesses *past) {
+  *past = (PastAccesses){.written = number == STATE_UNKNOWN ? FULL_WORD : 0};
   if (number >= PLAIN) {
     uint32_t time = time_of_plain(number);
-    past->plain = (Entry){.kind = ENTRY_WRITE,
-                          .mask = FULL_WORD,
-                          .strong = (number & PLAIN_STRONG) != 0,
-                          .agent = now->check->ctas[now->rank].writers[now->word] / LANES,
-                          .clock = time,
-                          .in = order_place(now->check, time).in};
+    past->plain = (AccessRecord){.kind = ENTRY_WRITE,
+                                 .mask = FULL_WORD,
+                                 .strong = (number & PLAIN_STRONG) != 0,
+                                 .agent = now->check->ctas[now->rank].writers[now->word] / LANES,
+                                 .clock = time,
+                                 .in = order_site(now->check, time).in};
     past->entries = &past->plain;
     past->count = 1;
     past->written = FULL_WORD;
   } else if (number >= FIRST_STATE) {
-    const State *state = state_at(now->check, number);
+    const WordState *state = state_at(now->check, number);
     past->entries = state->entries;
     past->count = state->count;
     past->written = state->written;
@@ -63,10 +63,10 @@ static void look_at_past(const AccessNow *now, uint32_t number, Past *past) {
 }
 
 /* cp.async: of two lanes that copy to one place the first has been there when the second comes. */
-static void find_lane_of_copy(AccessNow *now, const Past *past) {
+static void find_lane_of_copy(AccessNow *now, const PastAccesses *past) {
   bool twice = false;
   for (unsigned i = 0; i < past->count; i++) {
-    const Entry *entry = &past->entries[i];
+    const AccessRecord *entry = &past->entries[i];
     twice |= entry->kind == ENTRY_ASYNC_WRITE && entry->operation == now->operation;
   }
   now->lane = access_lane_of_copy(now, twice);
@@ -76,18 +76,18 @@ static void find_lane_of_copy(AccessNow *now, const Past *past) {
  * was nothing to report. */
 static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   ClusterCheck *check = now->check;
-  Past past;
+  PastAccesses past;
   *clean = true;
   if (number == STATE_UNKNOWN && now->kind == ENTRY_READ) return number;
-  look_at_past(now, number, &past);
+  collect_past_accesses(now, number, &past);
   if (now->copies) find_lane_of_copy(now, &past);
   bool unwritten = past_unwritten(now, past.written);
   bool writing = access_writes(now);
-  Entry entries[ENTRIES_MOST + 1];
+  AccessRecord entries[ENTRIES_MOST + 1];
   unsigned count = 0;
   bool noted = false;
   for (unsigned i = 0; i < past.count; i++) {
-    const Entry *entry = &past.entries[i];
+    const AccessRecord *entry = &past.entries[i];
     bool overlaps = entry->mask & now->mask;
     if (overlaps && *clean && !past_allows(now, entry)) *clean = false;
     if (overlaps && now->kind == ENTRY_ASYNC_WRITE && !now->copies) note_replaced(now, entry);
@@ -106,12 +106,12 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
-  Entry *own = &entries[count++];
-  *own = (Entry){.kind = now->kind,
-                 .mask = now->mask,
-                 .strong = now->strong,
-                 .unwritten = unwritten,
-                 .agent = now->agent & AGENT_MOST};
+  AccessRecord *own = &entries[count++];
+  *own = (AccessRecord){.kind = now->kind,
+                        .mask = now->mask,
+                        .strong = now->strong,
+                        .unwritten = unwritten,
+                        .agent = now->agent & AGENT_MOST};
   if (now->operation) {
     own->operation = now->operation;
   } else {
@@ -133,7 +133,7 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   uint64_t mixed = ((uint64_t)number * 0x9e3779b1u) ^ ((uintptr_t)what >> 4) ^ how * 0x85ebca6bu ^
                    ((uint64_t)time << 7) ^ ((uint64_t)now->agent << 17);
   mixed ^= mixed >> 29;
-  Memo *memo = &check->memos[(mixed ^ mixed >> 13) & (MEMOS - 1)];
+  CachedTransition *memo = &check->memos[(mixed ^ mixed >> 13) & (MEMOS - 1)];
   if (memo->what == what && memo->state == number && memo->time == time &&
       memo->agent == now->agent && memo->how == how) {
     return memo->next == PLAIN ? plain_of(now) : memo->next;
@@ -145,19 +145,19 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
    * nothing has written, the state holds the time.) */
   if (clean && !now->by_lane && !(reads && next != number)) {
     uint32_t kept = plain && next == plain_of(now) ? PLAIN : next;
-    *memo = (Memo){number, kept, now->agent, time, what, how};
+    *memo = (CachedTransition){number, kept, now->agent, time, what, how};
   }
   return next;
 }
 
 /* The same, which is often the same as for the word before. */
 static inline uint32_t next_as_before(AccessNow *now, uint32_t number) {
-  Step *last = &now->last;
+  LastTransition *last = &now->last;
   if (last->state == number && last->mask == now->mask && last->rank == now->rank)
     return last->next;
   now->by_lane = false;
   uint32_t next = shadow_next(now, number);
-  *last = (Step){now->by_lane ? STATE_SPLIT : number, next, now->rank, now->mask};
+  *last = (LastTransition){now->by_lane ? STATE_SPLIT : number, next, now->rank, now->mask};
   return next;
 }
 
@@ -174,7 +174,7 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
     undefined_read(now->check, now->warp, now->in, now->lane, now->rank, word,
                    now->mask & ~states_written(now->check, number));
   if (now->kind == ENTRY_READ) {
-    Reads *reads = reads_begin(now, notes, word, word + 1);
+    ReadClocks *reads = reads_begin(now, notes, word, word + 1);
     if (now->mask == FULL_WORD)
       reads->words[word] = reads_value(now, reads->words[word], since);
     else
@@ -266,7 +266,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   AccessNow now;
   access_begin(&now, warp, in, kind);
   bool plain = bytes >= WORD_BYTES || !writes;
-  if (!plain || !plain_touch_spread(&now, mask, addresses, bytes))
+  if (!plain || !plain_touch_scattered(&now, mask, addresses, bytes))
     touch_lanes(&now, mask, addresses, bytes);
   note_last(&now);
 }
@@ -300,7 +300,7 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;
   if (rank >= check->cta_count || word + 2 > check->ctas[rank].words) return;
   undefined_written(check, address, 2 * WORD_BYTES);
-  Entry entry;
+  AccessRecord entry;
   memset(&entry, 0, sizeof entry);
   entry.kind = ENTRY_BARRIER;
   entry.mask = FULL_WORD;
@@ -354,7 +354,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
                   (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : FULL_WORD);
       touch_word(now, notes, word++);
     }
-    const Step *last = &now->last;
+    const LastTransition *last = &now->last;
     bool as_before = now->kind == ENTRY_ASYNC_READ && whole_end - word == TWO_CHUNKS &&
                      last->rank == rank && last->mask == FULL_WORD &&
                      states_move_two_chunks(notes, word, last->state, last->next);

@@ -44,15 +44,15 @@ typedef struct {
 typedef struct {
   const Instruction *in;
   bool strong;
-} Place;
+} AccessSite;
 
-typedef struct Answer {
+typedef struct WaitAnswer {
   uint32_t next;              /* 0 before the first; then 1 + the number of phases that were over */
   bool stale;                 /* it told of no phase that the agent did not know to be over */
   const Instruction *not_yet; /* which wait answered "not yet", and none has said yes since */
   const Instruction *in;
   int lane;
-} Answer;
+} WaitAnswer;
 
 /* The last arrival of an agent of another CTA. */
 typedef struct {
@@ -91,8 +91,8 @@ typedef struct MbarrierCheck {
   uint32_t armed, armed_agent;
   uint64_t armed_knowing;
   int armed_lane;
-  struct Answer *answers; /* of each agent, to its last wait */
-  RemoteArrive *remote;   /* of each agent; NULL: only its own CTA has arrived so far */
+  struct WaitAnswer *answers; /* of each agent, to its last wait */
+  RemoteArrive *remote;       /* of each agent; NULL: only its own CTA has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
 
@@ -150,16 +150,16 @@ typedef struct {
     AsyncCheck *operation;
     MbarrierCheck *barrier;
   };
-} Entry;
+} AccessRecord;
 enum { AGENT_MOST = (1 << 21) - 1 };
-typedef struct State {
+typedef struct WordState {
   uint32_t hash;
   uint16_t count;
   uint8_t written;  /* bytes that something has written at some time */
   uint32_t since;   /* when the whole word was written last: reads before that are over */
   uint64_t read_by; /* agents (of the first 64) that may read it all, a bit each, as found so far */
-  Entry entries[];
-} State;
+  AccessRecord entries[];
+} WordState;
 enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
 #define PLAIN 0x80000000u
 #define PLAIN_STRONG 0x40000000u /* with PLAIN: the write was strong */
@@ -177,15 +177,15 @@ typedef struct {
   uint32_t *lines; /* of each line: the agent's clock when it last read near there */
   uint32_t *bytes; /* the same as words, of reads of less than a word; NULL: none yet */
   uint32_t words[];
-} Reads;
+} ReadClocks;
 
 struct CtaCheck {
-  uint32_t *lines;   /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
-  uint32_t *states;  /* of each word of a split line */
-  uint32_t *writers; /* agent * LANES + lane that wrote it last, through the generic proxy */
-  uint8_t *layouts;  /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
-  Reads **reads;     /* of each agent; NULL: it has read nothing here */
-  uint16_t *readers; /* of each line: 0, 1 + the one agent that has read there, or MANY_READERS */
+  uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
+  uint32_t *states;   /* of each word of a split line */
+  uint32_t *writers;  /* agent * LANES + lane that wrote it last, through the generic proxy */
+  uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  ReadClocks **reads; /* of each agent; NULL: it has read nothing here */
+  uint16_t *readers;  /* of each line: 0, 1 + the one agent that has read there, or MANY_READERS */
   uint32_t words;
   bool any_layout; /* some of them is not 0 */
   bool exited;
@@ -207,7 +207,7 @@ typedef struct {
   uint32_t state, next, agent, time;
   const void *what;
   uint32_t how;
-} Memo;
+} CachedTransition;
 enum { MEMOS = 4096 };
 
 struct ClusterCheck {
@@ -222,7 +222,7 @@ struct ClusterCheck {
   uint32_t now, start;       /* the time; when this cluster began */
   uint32_t *own;             /* clock of each agent */
   uint32_t *epoch;           /* of each agent: when it began */
-  uint32_t *safe;            /* of each agent: in this epoch it knows all written until then */
+  uint32_t *known_until;     /* of each agent: in this epoch it knows all written until then */
   uint32_t *safe_found;      /* the epoch in which that was found out */
   const Instruction **exits; /* of each agent: where its last threads exited; NULL: not yet */
   /* Of each agent: warps of its CTA, a bit each, that had exited when a barrier was complete which
@@ -248,7 +248,7 @@ struct ClusterCheck {
   uint32_t state_limit; /* then states_collect throws away those that no word is in */
   StateSlot *table;     /* hash table */
   uint32_t table_size;
-  Memo *memos;
+  CachedTransition *memos;
   AsyncCheck *operations; /* all of them */
   AsyncCheck **of_warp;   /* of each agent: not yet waited for, newest first */
   uint32_t
@@ -328,7 +328,7 @@ static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Ins
              : order_new_time(check, agent, in, strong);
 }
 /* The access of that time; of one long ago the instruction is one without a line. */
-Place order_place(const ClusterCheck *check, uint32_t time);
+AccessSite order_site(const ClusterCheck *check, uint32_t time);
 Clock order_new_clock(ClusterCheck *check);
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
@@ -365,11 +365,12 @@ void exit_check(Cta *cta);
 void reads_forget_all(ClusterCheck *check);
 
 /* check_states.c */
-static inline State *state_at(const ClusterCheck *check, uint32_t number) {
-  return (State *)(void *)(check->states + check->state_places[number]);
+static inline WordState *state_at(const ClusterCheck *check, uint32_t number) {
+  return (WordState *)(void *)(check->states + check->state_places[number]);
 }
 /* The number of the state with these entries; moves what state_at has returned. */
-uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written);
+uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned count,
+                     uint8_t written);
 /* Which bytes of a word in this state something has written. */
 static inline uint32_t states_written(const ClusterCheck *check, uint32_t number) {
   if (number == STATE_NEVER_WRITTEN) return 0;

@@ -18,8 +18,8 @@ static uint32_t line_count(const struct CtaCheck *notes) { return notes->words /
 
 /* ---- States ---- */
 
-static uint32_t hash_entries(const Entry *entries, unsigned count) {
-  _Static_assert(sizeof(Entry) == 16, "no padding");
+static uint32_t hash_entries(const AccessRecord *entries, unsigned count) {
+  _Static_assert(sizeof(AccessRecord) == 16, "no padding");
   uint64_t hash = count;
   for (unsigned i = 0; i < count; i++) {
     uint32_t first; /* read as it was just written: the host stalls on anything wider */
@@ -32,10 +32,10 @@ static uint32_t hash_entries(const Entry *entries, unsigned count) {
 }
 
 /* When the last of the entries that write the whole word did so. */
-static uint32_t since(const Entry *entries, unsigned count) {
+static uint32_t since(const AccessRecord *entries, unsigned count) {
   uint32_t time = 0;
   for (unsigned i = 0; i < count; i++) {
-    const Entry *entry = &entries[i];
+    const AccessRecord *entry = &entries[i];
     bool generic = entry->kind == ENTRY_WRITE;
     if (entry->mask != FULL_WORD || !(generic || entry->kind == ENTRY_ASYNC_WRITE)) continue;
     uint32_t then = generic ? entry->clock : entry->operation->issue_time;
@@ -62,31 +62,32 @@ static void fill_table(ClusterCheck *check) {
   }
 }
 
-static State *new_state(ClusterCheck *check, unsigned count) {
+static WordState *new_state(ClusterCheck *check, unsigned count) {
   if (check->state_count == check->state_room) {
     check->state_room *= 2;
     check->state_places =
         realloc(check->state_places, check->state_room * sizeof *check->state_places);
     if (!check->state_places) out_of_memory();
   }
-  size_t used = (sizeof(State) + count * sizeof(Entry)) / sizeof *check->states;
+  size_t used = (sizeof(WordState) + count * sizeof(AccessRecord)) / sizeof *check->states;
   if (check->states_used + used > check->states_room) {
     check->states_room = (check->states_room + used) * 2;
     check->states = realloc(check->states, check->states_room * sizeof *check->states);
     if (!check->states) out_of_memory();
   }
-  State *state = (State *)(void *)(check->states + check->states_used);
+  WordState *state = (WordState *)(void *)(check->states + check->states_used);
   check->state_places[check->state_count++] = (uint32_t)check->states_used;
   check->states_used += used;
   return state;
 }
 
-uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, uint8_t written) {
+uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned count,
+                     uint8_t written) {
   uint32_t hash = hash_entries(entries, count) ^ written;
   uint32_t at = hash & (check->table_size - 1);
   for (; check->table[at].number; at = (at + 1) & (check->table_size - 1)) {
     if (check->table[at].hash != hash) continue;
-    const State *state = state_at(check, check->table[at].number);
+    const WordState *state = state_at(check, check->table[at].number);
     if (state->count == count && state->written == written &&
         !memcmp(state->entries, entries, count * sizeof *entries)) {
       return check->table[at].number;
@@ -94,7 +95,7 @@ uint32_t states_find(ClusterCheck *check, const Entry *entries, unsigned count, 
   }
   uint32_t number = check->state_count;
   check->table[at] = (StateSlot){number, hash};
-  State *state = new_state(check, count);
+  WordState *state = new_state(check, count);
   state->hash = hash;
   state->count = (uint16_t)count;
   state->written = written;
@@ -133,9 +134,9 @@ static void keep_states(ClusterCheck *check, uint32_t *moved) {
   size_t used = 0;
   for (uint32_t i = FIRST_STATE; i < check->state_count; i++) {
     if (!moved[i]) continue;
-    const State *state = state_at(check, i);
+    const WordState *state = state_at(check, i);
     for (unsigned k = 0; k < state->count; k++) {
-      const Entry *entry = &state->entries[k];
+      const AccessRecord *entry = &state->entries[k];
       if (entry->kind == ENTRY_ASYNC_READ || entry->kind == ENTRY_ASYNC_WRITE) {
         entry->operation->marked = true;
       }
@@ -302,7 +303,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   check->epoch = calloc(agents, sizeof *check->epoch);
   check->exits = calloc(agents, sizeof *check->exits);
   check->exited_before = calloc(agents, sizeof *check->exited_before);
-  check->safe = calloc(agents, sizeof *check->safe);
+  check->known_until = calloc(agents, sizeof *check->known_until);
   check->safe_found = calloc(agents, sizeof *check->safe_found);
   check->last_read = new_pieces(agents);
   check->last_write = new_pieces(agents);
@@ -312,9 +313,9 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   }
   check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
   check->places = calloc(PLACES, sizeof *check->places);
-  if (!check->exits || !check->exited_before || !check->own || !check->epoch || !check->safe ||
-      !check->safe_found || !check->last_read || !check->last_write || !check->times ||
-      !check->places) {
+  if (!check->exits || !check->exited_before || !check->own || !check->epoch ||
+      !check->known_until || !check->safe_found || !check->last_read || !check->last_write ||
+      !check->times || !check->places) {
     out_of_memory();
   }
   if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
@@ -328,7 +329,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     notes->lines = calloc(line_count(notes), sizeof *notes->lines);
     notes->states = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->states);
     notes->writers = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->writers);
-    notes->reads = calloc(agents, sizeof(Reads *));
+    notes->reads = calloc(agents, sizeof(ReadClocks *));
     notes->readers = calloc(line_count(notes), sizeof *notes->readers);
     notes->layouts = calloc(line_count(notes), 1);
     if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->readers ||

@@ -110,7 +110,7 @@ typedef struct {
   LaneMask mask;
   const Operand *sources[SOURCES], *destinations[DESTINATIONS];
   int source_count, destination_count;
-} Passage;
+} FlowStep;
 
 static void add_operand(const Operand *operand, const Operand **list, int *count, int most) {
   if (operand->kind == OPERAND_VECTOR) {
@@ -128,31 +128,32 @@ static bool is_pair(const Instruction *in) {
   return (in->traits & FLOW) == FLOW_COMPARE;
 }
 
-static Passage passage_of(Warp *warp, const Instruction *in, LaneMask mask) {
-  Passage passage = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
+static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
+  FlowStep flow_step = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
   int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
   for (int i = 0; i < in->operand_count; i++) {
     if (i < written)
-      add_operand(&in->operand[i], passage.destinations, &passage.destination_count, DESTINATIONS);
+      add_operand(&in->operand[i], flow_step.destinations, &flow_step.destination_count,
+                  DESTINATIONS);
     else
-      add_operand(&in->operand[i], passage.sources, &passage.source_count, SOURCES);
+      add_operand(&in->operand[i], flow_step.sources, &flow_step.source_count, SOURCES);
   }
-  return passage;
+  return flow_step;
 }
 
-static LaneMask undefined_sources(const Passage *passage, int first, int end) {
+static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end) {
   LaneMask lanes = 0;
-  for (int i = first; i < end && i < passage->source_count; i++)
-    lanes |= undefined_lanes(passage->notes, passage->sources[i]);
+  for (int i = first; i < end && i < flow_step->source_count; i++)
+    lanes |= undefined_lanes(flow_step->notes, flow_step->sources[i]);
   return lanes;
 }
 
 /* Of the first source that is undefined in this lane. */
-static OriginNumber origin_for(const Passage *passage, int lane) {
-  for (int i = 0; i < passage->source_count; i++) {
-    const Operand *source = passage->sources[i];
-    LaneMask lanes = undefined_lanes(passage->notes, source) & passage->mask;
-    if (lanes >> lane & 1) return origin_of(passage->notes, source, lane);
+static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
+  for (int i = 0; i < flow_step->source_count; i++) {
+    const Operand *source = flow_step->sources[i];
+    LaneMask lanes = undefined_lanes(flow_step->notes, source) & flow_step->mask;
+    if (lanes >> lane & 1) return origin_of(flow_step->notes, source, lane);
   }
   return 0;
 }
@@ -162,21 +163,21 @@ static OriginNumber origin_for(const Passage *passage, int lane) {
 typedef struct {
   uint8_t columns[SOURCES + DESTINATIONS][COLUMN_BYTES];
   LaneMask predicates[SOURCES + DESTINATIONS];
-} Saved;
+} SavedColumns;
 
 static uint8_t *column_at(const Warp *warp, const Operand *operand) {
   return warp->registers + (size_t)operand->slot * SLOT_BYTES;
 }
 
-static const Operand *operand_at(const Passage *passage, int i) {
-  return i < passage->source_count ? passage->sources[i]
-                                   : passage->destinations[i - passage->source_count];
+static const Operand *operand_at(const FlowStep *flow_step, int i) {
+  return i < flow_step->source_count ? flow_step->sources[i]
+                                     : flow_step->destinations[i - flow_step->source_count];
 }
 
-static void save(const Passage *passage, Saved *saved, bool restore) {
-  Warp *warp = passage->warp;
-  for (int i = 0; i < passage->source_count + passage->destination_count; i++) {
-    const Operand *operand = operand_at(passage, i);
+static void save(const FlowStep *flow_step, SavedColumns *saved, bool restore) {
+  Warp *warp = flow_step->warp;
+  for (int i = 0; i < flow_step->source_count + flow_step->destination_count; i++) {
+    const Operand *operand = operand_at(flow_step, i);
     if (operand->kind == OPERAND_PREDICATE) {
       if (restore)
         warp->predicates[operand->slot] = saved->predicates[i];
@@ -193,33 +194,33 @@ static void save(const Passage *passage, Saved *saved, bool restore) {
   }
 }
 
-static void flip(const Passage *passage, const Operand *source) {
-  Warp *warp = passage->warp;
+static void flip(const FlowStep *flow_step, const Operand *source) {
+  Warp *warp = flow_step->warp;
   if (source->kind == OPERAND_PREDICATE) {
-    warp->predicates[source->slot] ^= passage->notes->predicate_lanes[source->slot];
+    warp->predicates[source->slot] ^= flow_step->notes->predicate_lanes[source->slot];
   } else if (is_register(source)) {
     uint8_t *column = column_at(warp, source);
-    const uint8_t *bits = passage->notes->bits + (size_t)source->slot * SLOT_BYTES;
+    const uint8_t *bits = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
     for (uint32_t i = 0; i < column_bytes(source) * LANES; i++) column[i] ^= bits[i];
   }
 }
 
 /* The results of several executions: the first, and what has differed from it since. */
 typedef struct {
-  Saved first, differing;
+  SavedColumns first, differing;
   bool any;
-} Results;
+} TrialResults;
 
-static void run_once(const Passage *passage, Results *results) {
-  passage->in->execute(passage->warp, passage->in, passage->mask);
-  for (int i = 0; i < passage->destination_count; i++) {
-    const Operand *destination = passage->destinations[i];
+static void run_once(const FlowStep *flow_step, TrialResults *results) {
+  flow_step->in->execute(flow_step->warp, flow_step->in, flow_step->mask);
+  for (int i = 0; i < flow_step->destination_count; i++) {
+    const Operand *destination = flow_step->destinations[i];
     if (destination->kind == OPERAND_PREDICATE) {
-      LaneMask now = passage->warp->predicates[destination->slot];
+      LaneMask now = flow_step->warp->predicates[destination->slot];
       if (!results->any) results->first.predicates[i] = now;
       results->differing.predicates[i] |= now ^ results->first.predicates[i];
     } else if (is_register(destination)) {
-      const uint8_t *now = column_at(passage->warp, destination);
+      const uint8_t *now = column_at(flow_step->warp, destination);
       uint8_t *first = results->first.columns[i], *differing = results->differing.columns[i];
       size_t bytes = column_bytes(destination) * (size_t)LANES;
       if (!results->any) memcpy(first, now, bytes);
@@ -229,19 +230,20 @@ static void run_once(const Passage *passage, Results *results) {
   results->any = true;
 }
 
-static void mark_results(const Passage *passage, const Results *results, OriginNumber computed) {
-  for (LaneMask left = passage->mask; left; left &= left - 1) {
+static void mark_results(const FlowStep *flow_step, const TrialResults *results,
+                         OriginNumber computed) {
+  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    OriginNumber origin = origin_for(passage, lane);
+    OriginNumber origin = origin_for(flow_step, lane);
     if (origin) origin |= computed;
-    for (int i = 0; i < passage->destination_count; i++) {
-      const Operand *to = passage->destinations[i];
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
       uint32_t bytes = column_bytes(to);
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(passage->notes, to->slot, lane, results->differing.predicates[i] >> lane & 1,
-                      origin);
+        set_predicate(flow_step->notes, to->slot, lane,
+                      results->differing.predicates[i] >> lane & 1, origin);
       else if (is_register(to))
-        undefined_set(passage->notes, to->slot, bytes, lane,
+        undefined_set(flow_step->notes, to->slot, bytes, lane,
                       results->differing.columns[i] + (size_t)lane * bytes, origin);
     }
   }
@@ -249,89 +251,89 @@ static void mark_results(const Passage *passage, const Results *results, OriginN
 
 /* Flips the undefined bits of the first `data` sources: of all together, or of each choice of
  * them. */
-static void pass_by_flipping(const Passage *passage, int data, bool each_choice) {
-  Saved saved;
-  Results *results = calloc(1, sizeof *results);
+static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choice) {
+  SavedColumns saved;
+  TrialResults *results = calloc(1, sizeof *results);
   if (!results) abort();
-  if (data > passage->source_count) data = passage->source_count;
+  if (data > flow_step->source_count) data = flow_step->source_count;
   unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
-  save(passage, &saved, false);
+  save(flow_step, &saved, false);
   for (unsigned choice = 0; choice < choices; choice += step) {
     for (int i = 0; i < data; i++) {
       bool twice = false; /* one register as two sources is flipped once */
       for (int k = 0; k < i; k++)
-        twice |= (choice >> k & 1) && passage->sources[k]->slot == passage->sources[i]->slot &&
-                 passage->sources[k]->kind == passage->sources[i]->kind;
-      if ((choice >> i & 1) && !twice) flip(passage, passage->sources[i]);
+        twice |= (choice >> k & 1) && flow_step->sources[k]->slot == flow_step->sources[i]->slot &&
+                 flow_step->sources[k]->kind == flow_step->sources[i]->kind;
+      if ((choice >> i & 1) && !twice) flip(flow_step, flow_step->sources[i]);
     }
-    run_once(passage, results);
-    save(passage, &saved, true);
+    run_once(flow_step, results);
+    save(flow_step, &saved, true);
   }
-  mark_results(passage, results, 0);
+  mark_results(flow_step, results, 0);
   free(results);
 }
 
 /* A comparison: of each undefined source values that compare differently with nearly all. */
-static void vary(const Passage *passage, const Operand *source, const Operand *other,
+static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
                  unsigned pattern) {
   static const uint32_t PATTERNS[] = {0, 0x3f803f80u, 0x7fffffffu, 0xff7fffffu};
-  const struct WarpUndefined *notes = passage->notes;
+  const struct WarpUndefined *notes = flow_step->notes;
   LaneMask lanes = undefined_lanes(notes, source);
   uint32_t bytes = column_bytes(source);
   for (LaneMask left = lanes; left; left &= left - 1) {
     size_t at = (size_t)first_lane(left) * bytes;
-    uint8_t *value = column_at(passage->warp, source) + at;
+    uint8_t *value = column_at(flow_step->warp, source) + at;
     const uint8_t *bits = notes->bits + (size_t)source->slot * SLOT_BYTES + at;
     uint8_t chosen[16] = {0};
     for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[pattern < 4 ? pattern : 0], 4);
     if (pattern == 4 && other->constant)
       memcpy(chosen, &other->constant_value, sizeof other->constant_value);
     else if (pattern == 4 && is_register(other))
-      memcpy(chosen, column_at(passage->warp, other) + at, bytes);
+      memcpy(chosen, column_at(flow_step->warp, other) + at, bytes);
     for (uint32_t i = 0; i < bytes && i < sizeof chosen; i++)
       value[i] = (uint8_t)((value[i] & ~bits[i]) | (chosen[i] & bits[i]));
   }
 }
 
-static void pass_by_varying(const Passage *passage) {
+static void pass_by_varying(const FlowStep *flow_step) {
   enum { PATTERN_COUNT = 5 };
-  if (passage->source_count < 2) return;
-  const Operand *a = passage->sources[0], *b = passage->sources[1];
-  const Operand *with = passage->source_count > 2 ? passage->sources[2] : NULL;
-  unsigned of_a = undefined_lanes(passage->notes, a) ? PATTERN_COUNT : 1;
-  unsigned of_b = undefined_lanes(passage->notes, b) ? PATTERN_COUNT : 1;
-  unsigned of_with = with && undefined_lanes(passage->notes, with) ? 2 : 1;
-  Saved saved;
-  Results *results = calloc(1, sizeof *results);
+  if (flow_step->source_count < 2) return;
+  const Operand *a = flow_step->sources[0], *b = flow_step->sources[1];
+  const Operand *with = flow_step->source_count > 2 ? flow_step->sources[2] : NULL;
+  unsigned of_a = undefined_lanes(flow_step->notes, a) ? PATTERN_COUNT : 1;
+  unsigned of_b = undefined_lanes(flow_step->notes, b) ? PATTERN_COUNT : 1;
+  unsigned of_with = with && undefined_lanes(flow_step->notes, with) ? 2 : 1;
+  SavedColumns saved;
+  TrialResults *results = calloc(1, sizeof *results);
   if (!results) abort();
-  save(passage, &saved, false);
+  save(flow_step, &saved, false);
   for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
-    if (of_a > 1) vary(passage, a, b, i % of_a);
-    if (of_b > 1) vary(passage, b, a, i / of_a % of_b);
-    if (i >= of_a * of_b) flip(passage, with);
-    run_once(passage, results);
-    save(passage, &saved, true);
+    if (of_a > 1) vary(flow_step, a, b, i % of_a);
+    if (of_b > 1) vary(flow_step, b, a, i / of_a % of_b);
+    if (i >= of_a * of_b) flip(flow_step, with);
+    run_once(flow_step, results);
+    save(flow_step, &saved, true);
   }
-  mark_results(passage, results, ORIGIN_COMPUTED);
+  mark_results(flow_step, results, ORIGIN_COMPUTED);
   free(results);
 }
 
 /* ---- Without execution ---- */
 
-static uint64_t bits_of(const Passage *passage, const Operand *source, int lane) {
+static uint64_t bits_of(const FlowStep *flow_step, const Operand *source, int lane) {
   uint64_t bits = 0;
   if (source->kind == OPERAND_PREDICATE)
-    return passage->notes->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
-  if (!is_register(source) || !(passage->notes->lanes[source->slot] >> lane & 1)) return 0;
+    return flow_step->notes->predicate_lanes[source->slot] >> lane & 1 ? UINT64_MAX : 0;
+  if (!is_register(source) || !(flow_step->notes->lanes[source->slot] >> lane & 1)) return 0;
   uint32_t bytes = column_bytes(source);
-  const uint8_t *from = passage->notes->bits + (size_t)source->slot * SLOT_BYTES;
+  const uint8_t *from = flow_step->notes->bits + (size_t)source->slot * SLOT_BYTES;
   memcpy(&bits, from + (size_t)lane * bytes, bytes < 8 ? bytes : 8);
   return bytes == 16 ? UINT64_MAX : bits;
 }
 
-typedef enum { SPREAD_ALL, SPREAD_HALVES, SPREAD_UPWARD } Spread;
+typedef enum { SPREAD_ALL, SPREAD_HALVES, SPREAD_UPWARD } SpreadBits;
 
-static uint64_t spread_bits(uint64_t bits, Spread spread) {
+static uint64_t spread_bits(uint64_t bits, SpreadBits spread) {
   if (bits == 0) return 0;
   if (spread == SPREAD_UPWARD) return bits | (0 - bits);
   if (spread == SPREAD_HALVES)
@@ -339,35 +341,35 @@ static uint64_t spread_bits(uint64_t bits, Spread spread) {
   return UINT64_MAX;
 }
 
-static void pass_by_rule(const Passage *passage, Spread spread) {
-  for (LaneMask left = passage->mask; left; left &= left - 1) {
+static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
+  for (LaneMask left = flow_step->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t bits = 0;
-    for (int i = 0; i < passage->source_count; i++)
-      bits |= bits_of(passage, passage->sources[i], lane);
-    OriginNumber origin = bits ? origin_for(passage, lane) | ORIGIN_COMPUTED : 0;
+    for (int i = 0; i < flow_step->source_count; i++)
+      bits |= bits_of(flow_step, flow_step->sources[i], lane);
+    OriginNumber origin = bits ? origin_for(flow_step, lane) | ORIGIN_COMPUTED : 0;
     bits = spread_bits(bits, spread);
-    for (int i = 0; i < passage->destination_count; i++) {
-      const Operand *to = passage->destinations[i];
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
       uint64_t own[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(passage->notes, to->slot, lane, bits != 0, origin);
+        set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
       else if (is_register(to))
-        undefined_set(passage->notes, to->slot, column_bytes(to), lane, (uint8_t *)own, origin);
+        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)own, origin);
     }
   }
 }
 
-static void make_defined(const Passage *passage) {
+static void make_defined(const FlowStep *flow_step) {
   static const uint8_t NONE[16];
-  for (LaneMask left = passage->mask; left; left &= left - 1)
-    for (int i = 0; i < passage->destination_count; i++) {
-      const Operand *to = passage->destinations[i];
+  for (LaneMask left = flow_step->mask; left; left &= left - 1)
+    for (int i = 0; i < flow_step->destination_count; i++) {
+      const Operand *to = flow_step->destinations[i];
       int lane = first_lane(left);
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(passage->notes, to->slot, lane, false, 0);
+        set_predicate(flow_step->notes, to->slot, lane, false, 0);
       else if (is_register(to))
-        undefined_set(passage->notes, to->slot, column_bytes(to), lane, NONE, 0);
+        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, NONE, 0);
     }
 }
 
@@ -392,24 +394,24 @@ static bool packs_halves(const Instruction *in) {
   return length > 2 && length < 64 && in->text[length - 1] == '2' && in->text[length - 2] == 'x';
 }
 
-static void pass(const Passage *passage) {
-  const Instruction *in = passage->in;
-  int count = passage->source_count;
-  LaneMask undefined = undefined_sources(passage, 0, count) & passage->mask;
+static void pass(const FlowStep *flow_step) {
+  const Instruction *in = flow_step->in;
+  int count = flow_step->source_count;
+  LaneMask undefined = undefined_sources(flow_step, 0, count) & flow_step->mask;
   uint32_t flow = in->traits & FLOW;
-  Spread spread = packs_halves(in) ? SPREAD_HALVES : SPREAD_ALL;
+  SpreadBits spread = packs_halves(in) ? SPREAD_HALVES : SPREAD_ALL;
   int data = flow == FLOW_SHIFT_TWO ? 2 : flow == FLOW_SHIFT_ONE ? 1 : count;
   bool may_flip = flow == FLOW_BITWISE || flow == FLOW_SHIFT_ONE || flow == FLOW_SHIFT_TWO ||
                   (flow == FLOW_COPY && !mixes_bits(in)) ||
                   (flow == FLOW_COPY && (in->traits & MOVES));
   if (!undefined || flow == FLOW_DEFINED || flow == FLOW_MEMORY)
-    make_defined(passage);
+    make_defined(flow_step);
   else if (flow == FLOW_COMPARE)
-    pass_by_varying(passage);
-  else if (may_flip && !(undefined_sources(passage, data, count) & passage->mask))
-    pass_by_flipping(passage, data, flow == FLOW_BITWISE);
+    pass_by_varying(flow_step);
+  else if (may_flip && !(undefined_sources(flow_step, data, count) & flow_step->mask))
+    pass_by_flipping(flow_step, data, flow == FLOW_BITWISE);
   else
-    pass_by_rule(passage, flow == FLOW_UPWARD && !mixes_bits(in) ? SPREAD_UPWARD : spread);
+    pass_by_rule(flow_step, flow == FLOW_UPWARD && !mixes_bits(in) ? SPREAD_UPWARD : spread);
 }
 
 static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -444,14 +446,14 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   look_at_addresses(warp, in, mask);
   if (in->traits & WARP_WIDE) return; /* flow_warp.c: once the lanes have met */
-  Passage passage = passage_of(warp, in, mask);
+  FlowStep flow_step = flow_step_of(warp, in, mask);
   if (in->traits & JUMPS_BY_LIST) {
-    LaneMask lanes = undefined_sources(&passage, 0, 1) & mask;
+    LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;
     if (lanes)
-      undefined_matters(warp, in, first_lane(lanes), origin_for(&passage, first_lane(lanes)),
+      undefined_matters(warp, in, first_lane(lanes), origin_for(&flow_step, first_lane(lanes)),
                         "decides a branch");
   }
-  if (passage.destination_count) pass(&passage);
+  if (flow_step.destination_count) pass(&flow_step);
 }
 
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
@@ -460,10 +462,10 @@ uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneM
   if (!notes || warp->tensor || !operand) return 0;
   LaneMask undefined = undefined_lanes(notes, operand) & lanes;
   if (!undefined) return 0;
-  const Passage passage = {.notes = warp->undefined};
+  const FlowStep flow_step = {.notes = warp->undefined};
   if (operand->kind == OPERAND_PREDICATE) *yes |= undefined;
   for (LaneMask left = undefined; left && operand->kind != OPERAND_PREDICATE; left &= left - 1)
-    bits[first_lane(left)] = bits_of(&passage, operand, first_lane(left));
+    bits[first_lane(left)] = bits_of(&flow_step, operand, first_lane(left));
   return origin_of(notes, operand, first_lane(undefined));
 }
 

@@ -136,17 +136,17 @@ void undefined_forget_shared(ClusterCheck *check) {
 typedef struct {
   uint8_t *bits;
   OriginNumber *origin;
-} Marks;
+} UndefinedBits;
 
-static bool find_marks(Warp *warp, const uint8_t *at, Marks *marks) {
+static bool find_marks(Warp *warp, const uint8_t *at, UndefinedBits *marks) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpUndefined *notes = warp->undefined;
   size_t local_bytes = (size_t)warp->local_bytes * LANES;
-  *marks = (Marks){NULL, NULL};
+  *marks = (UndefinedBits){NULL, NULL};
   if (warp->local && at >= warp->local && at < warp->local + local_bytes) {
     if (notes && notes->local) {
       size_t place = (size_t)(at - warp->local);
-      *marks = (Marks){notes->local + place, notes->local_origins + place};
+      *marks = (UndefinedBits){notes->local + place, notes->local_origins + place};
     }
     return true;
   }
@@ -156,7 +156,8 @@ static bool find_marks(Warp *warp, const uint8_t *at, Marks *marks) {
     struct CtaCheck *shared = &cluster->check->ctas[rank];
     size_t place = (size_t)(at - cta->shared);
     if (shared->undefined && place / WORD_BYTES < shared->words)
-      *marks = (Marks){shared->undefined + place, shared->undefined_origins + place / WORD_BYTES};
+      *marks = (UndefinedBits){shared->undefined + place,
+                               shared->undefined_origins + place / WORD_BYTES};
     return true;
   }
   return false; /* global memory, constants, parameters */
@@ -164,7 +165,7 @@ static bool find_marks(Warp *warp, const uint8_t *at, Marks *marks) {
 
 static void load_marks(Warp *warp, const uint8_t *at, const MovedRegister *to, int lane) {
   uint8_t bits[16] = {0};
-  Marks marks;
+  UndefinedBits marks;
   find_marks(warp, at, &marks);
   if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
@@ -185,7 +186,7 @@ static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const Moved
                       int count) {
   for (LaneMask left = mask; left; left &= left - 1)
     for (int i = 0; i < count; i++) {
-      Marks marks;
+      UndefinedBits marks;
       find_marks(warp, at[first_lane(left)] + registers[i].offset, &marks);
       for (int k = 0; k < registers[i].memory_bytes && marks.bits; k++)
         if (marks.bits[k]) return true;
@@ -251,7 +252,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
     bool local = warp->local && host >= warp->local &&
                  host < warp->local + (size_t)warp->local_bytes * LANES;
     if (local && any) make_local(warp);
-    Marks marks;
+    UndefinedBits marks;
     if (!find_marks(warp, host, &marks)) {
       bool computed = (origin & ORIGIN_COMPUTED) || access == ACCESS_ATOMIC ||
                       (any && any_half_undefined(bits, from->memory_bytes));

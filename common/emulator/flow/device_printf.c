@@ -14,12 +14,12 @@
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
                      size_t *count) {
   const Launch *launch = warp->cta->cluster->launch;
-  uint64_t own = address & ~GENERIC_TAG_MASK, end = 0;
+  uint64_t offset = address & ~GENERIC_TAG_MASK, end = 0;
   const uint8_t *base = NULL;
   switch (address & GENERIC_TAG_MASK) {
     case GENERIC_SHARED: {
-      const Cta *cta = own >> 32 ? NULL : shared_address_cta(warp, (uint32_t)own);
-      own = SHARED_OFFSET(own);
+      const Cta *cta = offset >> 32 ? NULL : shared_address_cta(warp, (uint32_t)offset);
+      offset = SHARED_OFFSET(offset);
       if (cta) base = cta->shared, end = cta->shared_bytes;
       break;
     }
@@ -35,13 +35,13 @@ bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **
       const Allocation *allocation = memory_find(address);
       if (!allocation) return false;
       base = (const uint8_t *)(uintptr_t)allocation->first;
-      own = address - allocation->first;
+      offset = address - allocation->first;
       end = allocation->end - allocation->first;
     }
   }
-  if (!base || own >= end) return false;
-  *bytes = (const char *)base + own;
-  *count = (size_t)(end - own);
+  if (!base || offset >= end) return false;
+  *bytes = (const char *)base + offset;
+  *count = (size_t)(end - offset);
   return true;
 }
 
@@ -83,8 +83,8 @@ static void put_formatted(DeviceText *out, const char *format, ...) {
 /* ---- Formats and arguments ---- */
 typedef struct {
   const char *at, *end;
-} Format;
-static char peek(const Format *format, size_t ahead) {
+} FormatText;
+static char peek(const FormatText *format, size_t ahead) {
   return (size_t)(format->end - format->at) > ahead ? format->at[ahead] : '\0';
 }
 
@@ -120,7 +120,8 @@ static int bounded(int64_t value, DeviceText *out) {
 }
 
 /* Digits, or the argument that "*" stands for; 0 when there is neither. */
-static int64_t read_number(Format *format, size_t *length, Arguments *arguments, DeviceText *out) {
+static int64_t read_number(FormatText *format, size_t *length, Arguments *arguments,
+                           DeviceText *out) {
   int64_t number = 0;
   if (peek(format, *length) == '*') {
     ++*length;
@@ -138,7 +139,7 @@ static void add_flag(Directive *directive, char flag) {
 }
 
 /* Reads what follows a '%'. False: it is no directive; nothing is read then. */
-static bool read_directive(Format *format, Arguments *arguments, Directive *directive,
+static bool read_directive(FormatText *format, Arguments *arguments, Directive *directive,
                            DeviceText *out) {
   size_t length = 1;
   DeviceText before = *out;
@@ -216,7 +217,7 @@ static void put_directive(const Warp *warp, int lane, DeviceText *out, const Dir
 DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
                          const char *arguments, size_t argument_bytes) {
   DeviceText out = {.text = NULL};
-  Format rest = {format, format + strnlen(format, format_bytes)};
+  FormatText rest = {format, format + strnlen(format, format_bytes)};
   Arguments given = {arguments, argument_bytes, 0};
   while (rest.at < rest.end) {
     if (*rest.at != '%') {

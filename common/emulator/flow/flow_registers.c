@@ -51,15 +51,15 @@ static void compare_with_others(Warp *warp, const Instruction *in, LaneMask mask
   for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
     const struct WarpFlow *other = cta->warps[i].flow;
     if (other->register_changes <= number || other->register_changes - number > KEPT) continue;
-    const int theirs = other->register_limits[number % KEPT];
-    if (theirs == limit) continue;
+    const int other_changes = other->register_limits[number % KEPT];
+    if (other_changes == limit) continue;
     finding(warp, in, mask, "setmaxnreg-disagrees",
             "warp %u executes setmaxnreg.%s %d where warp %u of the same warpgroup executed "
             "setmaxnreg.%s %d; all four warps (%u to %u) must execute the same one: branch on the "
             "warpgroup, threadIdx.x / 128, and not on the warp",
             warp->index, limit < 0 ? "dec" : "inc", limit < 0 ? -limit : limit, i,
-            theirs < 0 ? "dec" : "inc", theirs < 0 ? -theirs : theirs, warp->index & ~3u,
-            warp->index | 3u);
+            other_changes < 0 ? "dec" : "inc", other_changes < 0 ? -other_changes : other_changes,
+            warp->index & ~3u, warp->index | 3u);
     return;
   }
 }
@@ -69,14 +69,15 @@ void registers_warp_exit(Warp *warp) {
   if (!settings()->check) return;
   for (uint32_t i = warp->index & ~3u; i < cta->warp_count && i <= (warp->index | 3u); i++) {
     Warp *other = &cta->warps[i];
-    uint32_t own = warp->flow->register_changes, theirs = other->flow->register_changes;
-    if (other->flow->count || own == theirs) continue;
-    Warp *more = own > theirs ? warp : other;
+    uint32_t own_changes = warp->flow->register_changes,
+             other_changes = other->flow->register_changes;
+    if (other->flow->count || own_changes == other_changes) continue;
+    Warp *more = own_changes > other_changes ? warp : other;
     finding(more, more->flow->register_change, more->lanes, "setmaxnreg-disagrees",
             "warp %u has executed %u setmaxnreg until its end, and warp %u of the same warpgroup "
             "%u; all four warps (%u to %u) must execute the same ones: branch on the warpgroup, "
             "threadIdx.x / 128, and not on the warp or thread",
-            warp->index, own, i, theirs, warp->index & ~3u, warp->index | 3u);
+            warp->index, own_changes, i, other_changes, warp->index & ~3u, warp->index | 3u);
     return;
   }
 }

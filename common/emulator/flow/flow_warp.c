@@ -26,7 +26,7 @@ typedef struct {
   void (*act)(Exchange *exchange, uint8_t kind, bool is_signed);
   uint8_t kind;
   bool is_signed, wide;
-} Together;
+} WarpWideForm;
 
 /* Lanes with the same member mask may stand at several instructions of one kind: `if (...) x =
  * __shfl_sync(m, a, 0); else y = __shfl_sync(m, b, 0);` is one exchange. */
@@ -34,12 +34,12 @@ typedef struct {
   const Instruction *in;
   LaneMask lanes;
   uint32_t group; /* of the warp's groups; the running one's part comes first */
-} Part;
+} WaitingLanes;
 typedef struct {
-  Part parts[LANES];
+  WaitingLanes parts[LANES];
   uint32_t count;
   LaneMask lanes;
-} Meeting;
+} Rendezvous;
 
 static uint32_t value_u32(const Warp *warp, const Operand *operand, int lane) {
   return (uint32_t)lane_value(warp, operand, lane);
@@ -71,20 +71,20 @@ static void gather_u32(const Warp *warp, const Operand *operand, LaneMask lanes,
     values[lane] = lanes >> lane & 1 ? (uint32_t)wide[lane] : values[lane];
 }
 
-static void gather(const Warp *warp, const Together *together, LaneMask lanes, Exchange *exchange) {
-  if (together->a && together->a->kind == OPERAND_PREDICATE)
-    exchange->yes |= predicate_of(warp, together->a) & lanes;
-  else if (together->a)
-    gather_values(warp, together->a, lanes, exchange->a);
-  if (together->a && !together->wide) /* a literal has 64 bits whatever the instruction takes */
+static void gather(const Warp *warp, const WarpWideForm *form, LaneMask lanes, Exchange *exchange) {
+  if (form->a && form->a->kind == OPERAND_PREDICATE)
+    exchange->yes |= predicate_of(warp, form->a) & lanes;
+  else if (form->a)
+    gather_values(warp, form->a, lanes, exchange->a);
+  if (form->a && !form->wide) /* a literal has 64 bits whatever the instruction takes */
     for (int lane = 0; lane < LANES; lane++) exchange->a[lane] = (uint32_t)exchange->a[lane];
-  if (together->b) gather_u32(warp, together->b, lanes, exchange->b);
-  if (together->c) gather_u32(warp, together->c, lanes, exchange->c);
+  if (form->b) gather_u32(warp, form->b, lanes, exchange->b);
+  if (form->c) gather_u32(warp, form->c, lanes, exchange->c);
 }
 
-static void hand_out(Warp *warp, const Together *together, LaneMask lanes,
+static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
                      const Exchange *exchange) {
-  const Operand *d = together->d;
+  const Operand *d = form->d;
   if (d && d->kind == OPERAND_REGISTER) {
     if (d->bytes == 8) {
       FOR_EACH_LANE(lanes, lane) set_lane_value(warp, d, lane, exchange->value[lane]);
@@ -94,25 +94,25 @@ static void hand_out(Warp *warp, const Together *together, LaneMask lanes,
         column[lane] = lanes >> lane & 1 ? exchange->value[lane] : column[lane];
     }
   }
-  if (together->p && together->p->kind == OPERAND_PREDICATE) {
-    LaneMask *predicate = &warp->predicates[together->p->slot];
+  if (form->p && form->p->kind == OPERAND_PREDICATE) {
+    LaneMask *predicate = &warp->predicates[form->p->slot];
     *predicate = (*predicate & ~lanes) | (exchange->predicates & lanes);
   }
 }
 
 /* Undefined bits go where a second exchange differs, whose values have those bits flipped. */
-static void pass_undefined(Warp *warp, const Meeting *meeting, const Exchange *exchange) {
-  const Together *first = meeting->parts[0].in->decoded;
+static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Exchange *exchange) {
+  const WarpWideForm *first = rendezvous->parts[0].in->decoded;
   Exchange flipped = *exchange;
   uint64_t bits[LANES] = {0}, control[LANES] = {0};
   LaneMask yes = 0;
   uint16_t origin = 0;
-  for (uint32_t i = 0; i < meeting->count; i++) {
-    const Together *together = meeting->parts[i].in->decoded;
-    LaneMask lanes = meeting->parts[i].lanes;
-    uint16_t found = check_undefined_sources(warp, together->a, lanes, bits, &yes);
+  for (uint32_t i = 0; i < rendezvous->count; i++) {
+    const WarpWideForm *form = rendezvous->parts[i].in->decoded;
+    LaneMask lanes = rendezvous->parts[i].lanes;
+    uint16_t found = check_undefined_sources(warp, form->a, lanes, bits, &yes);
     origin = found ? found : origin;
-    found = check_undefined_sources(warp, together->b, lanes, control, &yes);
+    found = check_undefined_sources(warp, form->b, lanes, control, &yes);
     origin = found ? found : origin;
   }
   flipped.yes ^= yes;
@@ -120,29 +120,30 @@ static void pass_undefined(Warp *warp, const Meeting *meeting, const Exchange *e
   first->act(&flipped, first->kind, first->is_signed);
   for (int lane = 0; lane < LANES; lane++)
     bits[lane] = control[lane] ? UINT32_MAX : flipped.value[lane] ^ exchange->value[lane];
-  for (uint32_t i = 0; i < meeting->count; i++) {
-    const Together *together = meeting->parts[i].in->decoded;
-    check_undefined_results(warp, together->d, together->p, meeting->parts[i].lanes, bits,
+  for (uint32_t i = 0; i < rendezvous->count; i++) {
+    const WarpWideForm *form = rendezvous->parts[i].in->decoded;
+    check_undefined_results(warp, form->d, form->p, rendezvous->parts[i].lanes, bits,
                             flipped.predicates ^ exchange->predicates, origin);
   }
 }
 
-static void act_together(Warp *warp, const Meeting *meeting) {
-  const Together *first = meeting->parts[0].in->decoded;
+static void act_together(Warp *warp, const Rendezvous *rendezvous) {
+  const WarpWideForm *first = rendezvous->parts[0].in->decoded;
   if (!first->act) return; /* bar.warp.sync: the checker takes a warp's lanes as one agent */
-  Exchange exchange = {.lanes = meeting->lanes};
-  for (uint32_t i = 0; i < meeting->count; i++)
-    gather(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
+  Exchange exchange = {.lanes = rendezvous->lanes};
+  for (uint32_t i = 0; i < rendezvous->count; i++)
+    gather(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
   first->act(&exchange, first->kind, first->is_signed);
-  if (warp->watched & WATCH_UNDEFINED) pass_undefined(warp, meeting, &exchange);
-  for (uint32_t i = 0; i < meeting->count; i++)
-    hand_out(warp, meeting->parts[i].in->decoded, meeting->parts[i].lanes, &exchange);
+  if (warp->watched & WATCH_UNDEFINED) pass_undefined(warp, rendezvous, &exchange);
+  for (uint32_t i = 0; i < rendezvous->count; i++)
+    hand_out(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
 }
 
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask);
 
 /* Groups that wait for these members at an instruction of the same kind join the meeting. */
-static void find_others(Warp *warp, const Together *together, LaneMask members, Meeting *meeting) {
+static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
+                        Rendezvous *rendezvous) {
   const struct WarpFlow *flow = warp->flow;
   LaneMask live = live_lanes(warp);
   for (uint32_t i = 0; i < flow->count; i++) {
@@ -150,25 +151,25 @@ static void find_others(Warp *warp, const Together *together, LaneMask members, 
     if (i == flow->current || group->state != GROUP_BLOCKED) continue;
     const Instruction *in = &group->function->code[group->place];
     if (in->execute != run_together) continue;
-    const Together *other = in->decoded;
-    if (other->act != together->act || other->kind != together->kind ||
-        other->is_signed != together->is_signed || other->wide != together->wide)
+    const WarpWideForm *other = in->decoded;
+    if (other->act != form->act || other->kind != form->kind ||
+        other->is_signed != form->is_signed || other->wide != form->wide)
       continue;
     LaneMask lanes = 0;
     FOR_EACH_LANE(group->mask, lane)
     if (((value_u32(warp, other->members, lane) ^ members) & live) == 0) lanes |= 1u << lane;
     if (!lanes) continue;
-    meeting->parts[meeting->count++] = (Part){in, lanes, i};
-    meeting->lanes |= lanes;
+    rendezvous->parts[rendezvous->count++] = (WaitingLanes){in, lanes, i};
+    rendezvous->lanes |= lanes;
   }
 }
 
 /* The lanes that waited elsewhere go on behind their own instruction. */
-static void release_others(struct WarpFlow *flow, const Meeting *meeting) {
-  for (uint32_t i = 1; i < meeting->count; i++) {
-    Group *group = &flow->groups[meeting->parts[i].group];
-    if (group->mask != meeting->parts[i].lanes)
-      group = split_group_at(flow, meeting->parts[i].group, meeting->parts[i].lanes);
+static void release_others(struct WarpFlow *flow, const Rendezvous *rendezvous) {
+  for (uint32_t i = 1; i < rendezvous->count; i++) {
+    Group *group = &flow->groups[rendezvous->parts[i].group];
+    if (group->mask != rendezvous->parts[i].lanes)
+      group = split_group_at(flow, rendezvous->parts[i].group, rendezvous->parts[i].lanes);
     group->place++;
     group->state = GROUP_READY;
   }
@@ -182,25 +183,25 @@ static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask memb
             "a thread executes this with the member mask 0x%08x, which does not name it: name all "
             "threads that execute it together, and no others",
             members);
-  Meeting meeting = {.count = 1, .lanes = same};
-  meeting.parts[0] = (Part){in, same, warp->flow->current};
+  Rendezvous rendezvous = {.count = 1, .lanes = same};
+  rendezvous.parts[0] = (WaitingLanes){in, same, warp->flow->current};
   LaneMask wanted = (members | same) & live;
   if (wanted != same) {
-    find_others(warp, in->decoded, members, &meeting);
-    if (wanted & ~meeting.lanes) return false;
+    find_others(warp, in->decoded, members, &rendezvous);
+    if (wanted & ~rendezvous.lanes) return false;
   }
-  act_together(warp, &meeting);
-  release_others(warp->flow, &meeting);
+  act_together(warp, &rendezvous);
+  release_others(warp->flow, &rendezvous);
   return true;
 }
 
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask) {
-  const Together *together = in->decoded;
+  const WarpWideForm *form = in->decoded;
   LaneMask live = live_lanes(warp), done = 0;
   for (LaneMask left = mask; left;) {
-    LaneMask members = value_u32(warp, together->members, first_lane(left)), same = left;
-    if (!together->members->constant) FOR_EACH_LANE(left, lane)
-    if ((value_u32(warp, together->members, lane) ^ members) & live) same &= ~(1u << lane);
+    LaneMask members = value_u32(warp, form->members, first_lane(left)), same = left;
+    if (!form->members->constant) FOR_EACH_LANE(left, lane)
+    if ((value_u32(warp, form->members, lane) ^ members) & live) same &= ~(1u << lane);
     left &= ~same;
     if (meet(warp, in, same, members)) done |= same;
   }
@@ -217,22 +218,22 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
   return STEP_JUMPED;
 }
 
-static Together *new_together(Decoder *decoder, const PtxStatement *statement, Instruction *out,
-                              void (*act)(Exchange *, uint8_t, bool)) {
-  Together *together = decoder_allocate(decoder, sizeof *together);
-  together->act = act;
-  out->decoded = together;
+static WarpWideForm *new_together(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                                  void (*act)(Exchange *, uint8_t, bool)) {
+  WarpWideForm *form = decoder_allocate(decoder, sizeof *form);
+  form->act = act;
+  out->decoded = form;
   out->execute = run_together;
   if (out->operand_count == 0) {
     decoder_error(decoder, statement, "operands are missing");
     return NULL;
   }
-  together->members = &out->operand[out->operand_count - 1];
-  if (together->members->kind != OPERAND_REGISTER) {
+  form->members = &out->operand[out->operand_count - 1];
+  if (form->members->kind != OPERAND_REGISTER) {
     decoder_error(decoder, statement, "the last operand must be the member mask");
     return NULL;
   }
-  return together;
+  return form;
 }
 
 static bool wants(Decoder *decoder, const PtxStatement *statement, bool fine, const char *form) {
@@ -265,7 +266,7 @@ static void act_vote(Exchange *exchange, uint8_t kind, bool is_signed) {
 
 bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const kinds[] = {"all", "any", "uni", "ballot"};
-  Together *vote = new_together(decoder, statement, out, act_vote);
+  WarpWideForm *vote = new_together(decoder, statement, out, act_vote);
   if (!vote) return false;
   int kind = -1;
   for (int i = 0; i < 4; i++)
@@ -324,7 +325,7 @@ static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
 
 bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const kinds[] = {"up", "down", "bfly", "idx"};
-  Together *shuffle = new_together(decoder, statement, out, act_shuffle);
+  WarpWideForm *shuffle = new_together(decoder, statement, out, act_shuffle);
   if (!shuffle) return false;
   int kind = -1;
   for (int i = 0; i < 4; i++)
@@ -370,7 +371,7 @@ static void act_match(Exchange *exchange, uint8_t all, bool is_signed) {
 }
 
 bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Together *match = new_together(decoder, statement, out, act_match);
+  WarpWideForm *match = new_together(decoder, statement, out, act_match);
   if (!match) return false;
   bool all = has_modifier(statement, "all"), any = has_modifier(statement, "any");
   match->wide = has_modifier(statement, "b64");
@@ -422,7 +423,7 @@ static void act_redux(Exchange *exchange, uint8_t kind, bool is_signed) {
 
 bool decode_redux(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const kinds[] = {"add", "min", "max", "and", "or", "xor"};
-  Together *redux = new_together(decoder, statement, out, act_redux);
+  WarpWideForm *redux = new_together(decoder, statement, out, act_redux);
   if (!redux) return false;
   int kind = -1;
   for (int i = 0; i < 6; i++)
@@ -449,7 +450,7 @@ static void act_elect(Exchange *exchange, uint8_t kind, bool is_signed) {
 }
 
 bool decode_elect(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Together *elect = new_together(decoder, statement, out, act_elect);
+  WarpWideForm *elect = new_together(decoder, statement, out, act_elect);
   if (!elect) return false;
   bool fine = statement->modifier_count == 2 && has_modifier(statement, "sync") &&
               out->operand_count == 3 && is_result(&out->operand[0]) &&

@@ -9,7 +9,7 @@
 #include "ptx/program.h"
 
 /* Everything that may fail by parse_fail; apart, because it returns twice. */
-static bool load(Decoder *decoder, const ModuleText *texts, size_t count, const char *name) {
+static bool load_texts(Decoder *decoder, const ModuleText *texts, size_t count, const char *name) {
   if (setjmp(decoder->failed)) return false;
   Module *module = decoder->module;
   module->name = copy_text(decoder, name, strlen(name));
@@ -48,7 +48,7 @@ Module *module_load_linked(const ModuleText *texts, size_t count, const char *na
     decoder->module = module;
     decoder->error = error;
     decoder->error_bytes = error_bytes;
-    loaded = load(decoder, texts, count, name);
+    loaded = load_texts(decoder, texts, count, name);
   } else {
     snprintf(error, error_bytes, "out of memory");
   }

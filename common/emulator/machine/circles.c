@@ -5,11 +5,11 @@
 #include "state/polling.h"
 
 enum {
-  LOOK_SLICE_STEPS = 1024,     /* of one warp */
-  LOOK_STEPS = 1 << 16,        /* of one look, at least, */
-  LOOK_STEPS_OF_WARP = 1 << 9, /* so many for each warp, */
-  LOOK_SHARE = 16,             /* and this part of all steps so far, for long ways round */
-  MOST_EVENTS = 4000,          /* after which it is no polling */
+  SLICE_STEPS = 1024,           /* of one warp */
+  CHECK_STEPS = 1 << 16,        /* of one look, at least, */
+  CHECK_STEPS_OF_WARP = 1 << 9, /* so many for each warp, */
+  CHECK_SHARE = 16,             /* and this part of all steps so far, for long ways round */
+  MOST_EVENTS = 4000,           /* after which it is no polling */
   STANDSTILL_STEPS = 256,
   STANDSTILL_SLICES = 64
 };
@@ -25,9 +25,9 @@ static uint32_t count_lanes(const Context *context) {
 }
 
 static uint64_t steps_of_a_look(const Context *context) {
-  uint64_t steps = LOOK_STEPS + (uint64_t)context->warp_count * LOOK_STEPS_OF_WARP;
-  uint64_t share = context->flow.steps / LOOK_SHARE;
-  return share > steps && share < steps * LOOK_SHARE ? share : steps;
+  uint64_t steps = CHECK_STEPS + (uint64_t)context->warp_count * CHECK_STEPS_OF_WARP;
+  uint64_t share = context->flow.steps / CHECK_SHARE;
+  return share > steps && share < steps * CHECK_SHARE ? share : steps;
 }
 
 /* All go round, and some of them by the clock: the next rounds take place later. */
@@ -42,47 +42,47 @@ static bool hurry(Context *context) {
 
 /* Waits are first left alone, for those who bound their attempts must not be told "not yet" as long
  * as anybody works. */
-static Look judge(Context *context) {
+static Progress judge(Context *context) {
   Circle circle = polling_circle(&context->cluster);
-  if (circle == CIRCLE_NONE) return LOOK_MOVES;
+  if (circle == CIRCLE_NONE) return PROGRESS_POSSIBLE;
   if (async_land_next(&context->cluster)) {
     polling_event(&context->cluster);
-    return LOOK_MOVES;
+    return PROGRESS_POSSIBLE;
   }
   if (!context->flow.all_waits_expire) {
     context->flow.all_waits_expire = context->cluster.waits_expire = true;
     polling_event(&context->cluster);
-    return LOOK_MOVES;
+    return PROGRESS_POSSIBLE;
   }
   if (polling_reads_global(&context->cluster)) {
     context->flow.circles = (uint8_t)circle;
-    return LOOK_OTHERS;
+    return PROGRESS_BY_OTHERS;
   }
-  return circle == CIRCLE_BY_CLOCK && hurry(context) ? LOOK_MOVES : LOOK_HANGS;
+  return circle == CIRCLE_BY_CLOCK && hurry(context) ? PROGRESS_POSSIBLE : PROGRESS_NEVER;
 }
 
-Look look_for_circles(Context *context) {
+Progress check_progress(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
-  if (!polling_begin(cluster)) return LOOK_MOVES;
+  if (!polling_begin(cluster)) return PROGRESS_POSSIBLE;
   uint64_t end = flow->steps + steps_of_a_look(context);
   uint32_t lanes = count_lanes(context), first_event = polling_events(cluster);
-  Look look = LOOK_MOVES;
+  Progress look = PROGRESS_POSSIBLE;
   bool over = false;
   while (!over) {
     uint64_t before = flow->steps;
-    Round round = {0};
+    RoundResult round = {0};
     for (uint32_t i = 0; i < context->warp_count && !round.fault; i++)
       if (context->warps[i].flow->count)
-        run_one(context, &context->warps[i], LOOK_SLICE_STEPS, false, &round);
+        run_one(context, &context->warps[i], SLICE_STEPS, false, &round);
     if (round.fault || cluster->launch->error)
-      look = LOOK_FAULT;
+      look = PROGRESS_FAULT;
     else if (flow->running_warps && count_lanes(context) == lanes &&
              (!flow->wants_turn || flow->has_turn))
       look = judge(context);
     else
       over = true; /* somebody has left, or must wait for others: it moves */
-    if (look != LOOK_MOVES || flow->steps == before || flow->steps > end ||
+    if (look != PROGRESS_POSSIBLE || flow->steps == before || flow->steps > end ||
         polling_events(cluster) - first_event > MOST_EVENTS)
       over = true;
   }
@@ -98,11 +98,11 @@ void stand_still(Context *context) {
   context->flow.has_turn = true;
   for (uint32_t i = 0; i < context->warp_count; i++) {
     Warp *warp = &context->warps[i];
-    Round round = {.worked = true};
+    RoundResult round = {.worked = true};
     for (int slice = 0; warp->flow->count && polling_waits(warp) && slice < STANDSTILL_SLICES;
          slice++)
       if (!round.fault && (round.worked || round.yielded)) {
-        round = (Round){0};
+        round = (RoundResult){0};
         run_one(context, warp, STANDSTILL_STEPS, false, &round);
       }
   }

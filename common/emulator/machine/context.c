@@ -302,8 +302,8 @@ void context_begin(Context *context, uint32_t number) {
   size_t output_size = context->flow.output_size;
   context->flow = (struct ClusterFlow){.output = output,
                                        .output_size = output_size,
-                                       .next_look = FIRST_LOOK_STEPS,
-                                       .next_idle_look = FIRST_LOOK_ROUNDS};
+                                       .next_progress_check = FIRST_LOOK_STEPS,
+                                       .next_idle_check = FIRST_LOOK_ROUNDS};
   context->flow.live_threads = threads * cluster->cta_count;
   context->flow.running_warps = context->warp_count;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {

@@ -131,34 +131,34 @@ typedef struct {
   Group group;
   uint32_t more;
   const Warp *last;
-} Told;
+} WaitEntry;
 
 typedef struct {
-  Told told[LISTED];
+  WaitEntry entry[LISTED];
   uint32_t count, left_out;
-} Story;
+} WaitList;
 
-static void tell_group(Story *story, Warp *warp, const Group *group) {
+static void tell_group(WaitList *list, Warp *warp, const Group *group) {
   char *wait = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&wait, &bytes);
   if (!out) return;
   describe_wait(out, warp, group);
   fclose(out);
-  for (uint32_t i = 0; i < story->count; i++) {
-    Told *told = &story->told[i];
-    if (told->in != where(group) || !wait || strcmp(told->wait, wait) != 0) continue;
-    told->more++;
-    told->last = warp;
+  for (uint32_t i = 0; i < list->count; i++) {
+    WaitEntry *entry = &list->entry[i];
+    if (entry->in != where(group) || !wait || strcmp(entry->wait, wait) != 0) continue;
+    entry->more++;
+    entry->last = warp;
     free(wait);
     return;
   }
-  if (story->count == LISTED || !wait) {
-    story->left_out++;
+  if (list->count == LISTED || !wait) {
+    list->left_out++;
     free(wait);
     return;
   }
-  story->told[story->count++] = (Told){where(group), wait, warp, *group, 0, warp};
+  list->entry[list->count++] = (WaitEntry){where(group), wait, warp, *group, 0, warp};
 }
 
 static int by_number(const void *a, const void *b) {
@@ -166,21 +166,21 @@ static int by_number(const void *a, const void *b) {
   return left->cluster.number < right->cluster.number ? -1 : 1;
 }
 
-static void tell_story(FILE *out, const Story *story) {
-  for (uint32_t i = 0; i < story->count; i++) {
-    const Told *told = &story->told[i];
-    describe_place(out, told->warp, &told->group);
-    if (told->more) {
-      const Cta *cta = told->last->cta;
+static void tell_story(FILE *out, const WaitList *list) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const WaitEntry *entry = &list->entry[i];
+    describe_place(out, entry->warp, &entry->group);
+    if (entry->more) {
+      const Cta *cta = entry->last->cta;
       fprintf(out, "    and %u more group%s of threads, up to warp %u of block (%u,%u,%u)\n",
-              told->more, told->more > 1 ? "s" : "", told->last->index, cta->index.x, cta->index.y,
-              cta->index.z);
+              entry->more, entry->more > 1 ? "s" : "", entry->last->index, cta->index.x,
+              cta->index.y, cta->index.z);
     }
-    fputs(told->wait, out);
-    free(told->wait);
+    fputs(entry->wait, out);
+    free(entry->wait);
   }
-  if (story->left_out)
-    fprintf(out, "  ... and %u more groups of threads that wait\n", story->left_out);
+  if (list->left_out)
+    fprintf(out, "  ... and %u more groups of threads that wait\n", list->left_out);
 }
 
 /* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
@@ -233,22 +233,22 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
   if (!out) return;
   fprintf(out, "the kernel hangs: %s\n", why);
   qsort(contexts, count, sizeof *contexts, by_number);
-  Story story = {.count = 0};
+  WaitList list = {.count = 0};
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
       for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
-        tell_group(&story, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+        tell_group(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
   Warp *warp = NULL;
   Group group = {0};
   int rule = RULE_COUNT;
-  for (uint32_t i = 0; i < story.count; i++) {
-    int own = rule_of(story.told[i].warp, &story.told[i].group);
+  for (uint32_t i = 0; i < list.count; i++) {
+    int own = rule_of(list.entry[i].warp, &list.entry[i].group);
     if (own >= rule) continue;
     rule = own;
-    warp = story.told[i].warp;
-    group = story.told[i].group;
+    warp = list.entry[i].warp;
+    group = list.entry[i].group;
   }
-  tell_story(out, &story);
+  tell_story(out, &list);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
   fclose(out);
   if (warp) fault(warp, where(&group), group.mask, 702, RULES[rule], "%s", text ? text : why);

@@ -184,7 +184,7 @@ static bool warp_can_run(const Warp *warp, const Cluster *cluster) {
   return false;
 }
 
-void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, Round *round) {
+void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round) {
   struct ClusterFlow *flow = &context->flow;
   uint64_t before = flow->steps, changes = context->cluster.changes;
   SliceEnd end = warp_run(warp, steps, expire);
@@ -211,7 +211,7 @@ void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, Round *r
     round->worked = true;
 }
 
-static void run_round(Context *context, Round *round) {
+static void run_round(Context *context, RoundResult *round) {
   Cluster *cluster = &context->cluster;
   bool random = settings()->schedule == SCHEDULE_RANDOM;
   uint32_t start = random ? (uint32_t)(cluster_random(cluster) % context->warp_count) : 0;
@@ -232,7 +232,7 @@ static void run_round(Context *context, Round *round) {
 
 /* When nothing can run and nothing is in flight: each blocked wait answers "not yet" once, for
  * programs that bound their waits. False: that moves nobody, as at barriers that never answer. */
-static bool expire_waits(Context *context, Round *round) {
+static bool expire_waits(Context *context, RoundResult *round) {
   struct ClusterFlow *flow = &context->flow;
   flow->extra_time += EXPIRED_WAIT_CLOCKS;
   uint32_t groups = 1; /* of one warp, at most: each is tried before it counts as hopeless */
@@ -266,32 +266,32 @@ static ClusterEnd hang(Context *context, const char *why) {
 }
 
 /* Is it time to look whether the cluster still gets anywhere? */
-static bool look_is_due(Context *context) {
+static bool progress_check_is_due(Context *context) {
   struct ClusterFlow *flow = &context->flow;
-  bool idle = flow->idle_rounds >= flow->next_idle_look;
-  if (!idle && flow->steps < flow->next_look) return false;
-  if (idle) flow->next_idle_look = flow->idle_rounds * 2;
-  flow->next_look = flow->steps * 2;
+  bool idle = flow->idle_rounds >= flow->next_idle_check;
+  if (!idle && flow->steps < flow->next_progress_check) return false;
+  if (idle) flow->next_idle_check = flow->idle_rounds * 2;
+  flow->next_progress_check = flow->steps * 2;
   return !flow->wants_turn || flow->has_turn;
 }
 
 typedef enum { GO_ON, STOP } Next;
 
 /* Looks, and says in *end how to stop if it must. */
-static Next look_around(Context *context, ClusterEnd *end) {
+static Next act_on_progress(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
-  switch (look_for_circles(context)) {
-    case LOOK_MOVES:
+  switch (check_progress(context)) {
+    case PROGRESS_POSSIBLE:
       return GO_ON;
-    case LOOK_FAULT:
+    case PROGRESS_FAULT:
       *end = CLUSTER_FAULT;
       return STOP;
-    case LOOK_OTHERS:
-      flow->next_idle_look = 0; /* when it has its turn again, look at once */
+    case PROGRESS_BY_OTHERS:
+      flow->next_idle_check = 0; /* when it has its turn again, look at once */
       *end = flow->has_turn ? CLUSTER_POLLS : CLUSTER_WAITS;
       flow->has_turn = false;
       return STOP;
-    case LOOK_HANGS:
+    case PROGRESS_NEVER:
       break;
   }
   stand_still(context);
@@ -312,7 +312,7 @@ static Next settle_idle(Context *context, ClusterEnd *end) {
   }
   if (async_land_next(cluster)) return GO_ON;
   flow->idle_rounds++;
-  Round last = {0};
+  RoundResult last = {0};
   if (expire_waits(context, &last)) return GO_ON;
   *end = last.fault || cluster->launch->error
              ? CLUSTER_FAULT
@@ -325,7 +325,7 @@ static Next settle_polls(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   if (async_land_next(&context->cluster)) return GO_ON;
   flow->idle_rounds++;
-  if (look_is_due(context)) return look_around(context, end);
+  if (progress_check_is_due(context)) return act_on_progress(context, end);
   *end = flow->has_turn ? CLUSTER_POLLS : CLUSTER_WAITS;
   flow->has_turn = false;
   return STOP;
@@ -346,7 +346,7 @@ ClusterEnd cluster_run(Context *context) {
   flow->wants_turn = false;
   flow->circles = CIRCLE_NONE;
   for (;;) {
-    Round round = {0};
+    RoundResult round = {0};
     run_round(context, &round);
     if (round.fault || cluster->launch->error) return CLUSTER_FAULT;
     if (flow->running_warps == 0) break;
@@ -355,11 +355,11 @@ ClusterEnd cluster_run(Context *context) {
                   "it has run EMULATOR_STEPS instructions without any barrier, exit or "
                   "asynchronous operation making progress: it spins (if it only takes long, set "
                   "EMULATOR_STEPS higher)");
-    if (look_is_due(context)) {
-      if (look_around(context, &end) == STOP) return end;
+    if (progress_check_is_due(context)) {
+      if (act_on_progress(context, &end) == STOP) return end;
     } else if (round.worked) {
       polls = 0;
-      if (flow->next_idle_look) flow->idle_rounds = 0;
+      if (flow->next_idle_check) flow->idle_rounds = 0;
     } else if (round.yielded) {
       if (++polls < POLL_ROUNDS) continue;
       polls = 0;

@@ -41,19 +41,19 @@ typedef enum {
 ClusterEnd cluster_run(Context *context);
 typedef struct {
   bool ran, worked, yielded, fault;
-} Round;
-void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, Round *round);
+} RoundResult;
+void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round);
 
 /* circles.c: whether the warps only go round in circles. It is looked at rarely: first after so
  * many steps, or rounds in which nobody could do anything but wait; then after twice as many. */
 enum { FIRST_LOOK_STEPS = 1 << 22, FIRST_LOOK_ROUNDS = 16 };
 typedef enum {
-  LOOK_MOVES,  /* something happens, or may yet */
-  LOOK_HANGS,  /* nothing ever will */
-  LOOK_OTHERS, /* nothing will unless other clusters or the host change global memory */
-  LOOK_FAULT
-} Look;
-Look look_for_circles(Context *context);
+  PROGRESS_POSSIBLE,  /* something happens, or may yet */
+  PROGRESS_NEVER,     /* nothing ever will */
+  PROGRESS_BY_OTHERS, /* nothing will unless other clusters or the host change global memory */
+  PROGRESS_FAULT
+} Progress;
+Progress check_progress(Context *context);
 void stand_still(Context *context); /* warps that poll go to what they wait for, for the report */
 /* hang.c: ends the launch with a report of who waits for what */
 void report_hang(Context **contexts, uint32_t count, const char *why);

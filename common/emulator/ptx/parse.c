@@ -236,7 +236,7 @@ uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
 }
 
 static void parse_variable(Decoder *decoder, const char *space, bool external, bool weak,
-                           bool own) {
+                           bool file_local) {
   Module *module = decoder->module;
   bool in_function = decoder->function != NULL;
   DeclaredType type = parse_type(decoder);
@@ -272,7 +272,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         parse_fail(decoder, "%s is declared twice", own_name);
       } else {
         symbol = new_symbol(decoder, own_name, kind);
-        symbol->own = own;
+        symbol->file_local = file_local;
         declare(decoder, symbol, in_function);
         if (kind == SYMBOL_SHARED) {
           module->shared = grow(decoder, module->shared, module->shared_count,
@@ -285,7 +285,8 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
           module->globals[module->global_count++] = symbol;
         }
       }
-      uint64_t room = symbol->memory ? symbol->bytes : UINT64_MAX; /* weak, and here once more */
+      uint64_t most_bytes =
+          symbol->memory ? symbol->bytes : UINT64_MAX; /* weak, and here once more */
       symbol->bytes = bytes;
       symbol->alignment = type.alignment;
       symbol->unit = module->unit;
@@ -305,7 +306,8 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         if (state.offset > bytes) parse_fail(decoder, "%s has too many initial values", own_name);
       }
       if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* the dynamic part */
-      if (symbol->bytes > room) parse_fail(decoder, "%s is declared twice and grows", own_name);
+      if (symbol->bytes > most_bytes)
+        parse_fail(decoder, "%s is declared twice and grows", own_name);
       if (kind == SYMBOL_VARIABLE && !external) allocate_variable(decoder, symbol);
     }
   } while (accept_char(decoder, ','));
@@ -700,13 +702,13 @@ static void finish_function(Decoder *decoder) {
       operand->slot = 0;
     }
     if (draft->targets) { /* a list may serve several branches: its own copy, resolved, for each */
-      Symbol *own = need(decoder, arena_allocate(&decoder->module->arena, sizeof *own));
-      *own = *draft->targets;
-      own->labels = need(
-          decoder, arena_allocate(&decoder->module->arena, own->label_count * sizeof *own->labels));
-      for (uint32_t k = 0; k < own->label_count; k++)
-        own->labels[k] = places[draft->targets->labels[k]];
-      draft->targets = own;
+      Symbol *copy = need(decoder, arena_allocate(&decoder->module->arena, sizeof *copy));
+      *copy = *draft->targets;
+      copy->labels = need(decoder, arena_allocate(&decoder->module->arena,
+                                                  copy->label_count * sizeof *copy->labels));
+      for (uint32_t k = 0; k < copy->label_count; k++)
+        copy->labels[k] = places[draft->targets->labels[k]];
+      draft->targets = copy;
     }
   }
 }
@@ -763,7 +765,7 @@ static void parse_body_or_refuse(Decoder *decoder) {
   finish_function(decoder);
 }
 
-static void parse_function(Decoder *decoder, bool entry, bool weak, bool own) {
+static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_local) {
   Module *module = decoder->module;
   decoder->frame_cursor = 0;
   decoder->scope_count = decoder->scope = 0;
@@ -815,7 +817,7 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool own) {
   } else {
     symbol = new_symbol(decoder, name, SYMBOL_FUNCTION);
     symbol->function = function;
-    symbol->own = own;
+    symbol->file_local = file_local;
     declare(decoder, symbol, false);
   }
   if (!body) {
@@ -864,12 +866,12 @@ void parse_module(Decoder *decoder) {
     if (*decoder->at == '\0') break;
     const char *name = accept_directive(decoder);
     if (!name) parse_fail(decoder, "expected a directive such as .visible or .entry");
-    bool external = false, weak = false, own = true;
+    bool external = false, weak = false, file_local = true;
     while (strcmp(name, "visible") == 0 || strcmp(name, "extern") == 0 ||
            strcmp(name, "weak") == 0 || strcmp(name, "common") == 0) {
       if (name[0] == 'e') external = true;
       if (name[0] == 'w' || name[0] == 'c') weak = true;
-      own = false;
+      file_local = false;
       name = accept_directive(decoder);
       if (!name) parse_fail(decoder, "expected a directive behind the linkage");
     }
@@ -898,10 +900,10 @@ void parse_module(Decoder *decoder) {
     } else if (strcmp(name, "alias") == 0) {
       parse_alias(decoder);
     } else if (strcmp(name, "entry") == 0 || strcmp(name, "func") == 0) {
-      parse_function(decoder, name[0] == 'e', weak, own);
+      parse_function(decoder, name[0] == 'e', weak, file_local);
     } else if (strcmp(name, "global") == 0 || strcmp(name, "const") == 0 ||
                strcmp(name, "shared") == 0) {
-      parse_variable(decoder, name, external, weak, own);
+      parse_variable(decoder, name, external, weak, file_local);
     } else {
       parse_fail(decoder, "unknown directive .%s", name);
     }

@@ -129,8 +129,8 @@ struct Symbol {
   uint8_t element_bytes;
   uint8_t class;
   bool constant_space, external, weak, parameter;
-  bool own;      /* neither .visible nor .extern nor .weak: nothing to the other texts */
-  uint32_t unit; /* which text declared it */
+  bool file_local; /* neither .visible nor .extern nor .weak: nothing to the other texts */
+  uint32_t unit;   /* which text declared it */
   uint32_t alignment;
   uint64_t bytes;  /* 0 for "extern .shared x[]" */
   uint64_t offset; /* LOCAL, ENTRY_PARAMETER */

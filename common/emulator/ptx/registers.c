@@ -13,11 +13,11 @@ typedef struct {
   uint32_t first, last;   /* instructions */
   uint32_t successors[2]; /* blocks; NO_REGISTER: none */
   const Symbol *targets;  /* brx.idx */
-} Block;
+} BasicBlock;
 
 typedef struct {
   Function *function;
-  Block *blocks;
+  BasicBlock *blocks;
   uint32_t *block_of; /* of each instruction */
   uint32_t block_count;
   size_t words;
@@ -93,11 +93,11 @@ static void find_blocks(Decoder *decoder, Liveness *live) {
     live->block_of[i] = live->block_count - 1;
     fresh = ends_block(&function->drafts[i]);
   }
-  live->blocks = need(decoder, arena_allocate(arena, live->block_count * sizeof(Block)));
+  live->blocks = need(decoder, arena_allocate(arena, live->block_count * sizeof(BasicBlock)));
   for (uint32_t i = function->draft_count; i-- > 0;) live->blocks[live->block_of[i]].first = i;
   for (uint32_t i = 0; i < function->draft_count; i++) live->blocks[live->block_of[i]].last = i;
   for (uint32_t b = 0; b < live->block_count; b++) {
-    Block *block = &live->blocks[b];
+    BasicBlock *block = &live->blocks[b];
     const Draft *last = &function->drafts[block->last];
     bool falls = !ends_block(last) || last->guard != NO_REGISTER;
     block->successors[0] = falls && b + 1 < live->block_count ? b + 1 : NO_REGISTER;
@@ -118,7 +118,7 @@ static void solve(Liveness *live) {
   for (bool changed = true; changed;) {
     changed = false;
     for (uint32_t b = live->block_count; b-- > 0;) {
-      const Block *block = &live->blocks[b];
+      const BasicBlock *block = &live->blocks[b];
       uint64_t *out = live->live_out + b * live->words, *in = live->live_in + b * live->words;
       merge_out(live, out, block->successors[0]);
       merge_out(live, out, block->successors[1]);

@@ -14,7 +14,7 @@ Symbol *find_symbol(const Module *module, const char *name) {
   uint32_t hash = hash_text(name);
   for (Symbol *symbol = *bucket_of(module, hash); symbol; symbol = symbol->next) {
     if (symbol->hash != hash || strcmp(symbol->name, name) != 0) continue;
-    if (!symbol->own || !module->unit || symbol->unit == module->unit) return symbol;
+    if (!symbol->file_local || !module->unit || symbol->unit == module->unit) return symbol;
   }
   return NULL;
 }

@@ -20,25 +20,25 @@ enum { LARGEST_SOURCE = 4 << 20 };
 typedef struct {
   const Instruction *in;
   uint32_t number;
-} Place;
+} InstructionNumber;
 
 typedef struct {
   int launch;
   uint32_t cluster;
   RecordText text;
-} Kept;
+} FinishedCluster;
 
 static struct {
   pthread_mutex_t lock;
   FILE *file;
   pid_t process; /* that opened it: a forked child does not write */
   int launches;
-  Place *places; /* an open-addressing table */
+  InstructionNumber *places; /* an open-addressing table */
   uint32_t place_count, place_capacity;
   char **files;
   uint32_t file_count;
   RecordText definitions; /* of files and places, not yet written */
-  Kept *kept;
+  FinishedCluster *kept;
   uint32_t kept_count, kept_capacity;
   uint64_t bytes_taken;
   bool full;
@@ -114,17 +114,18 @@ static void define_place(const Instruction *in, uint32_t number) {
   text_add(out, "}\n");
 }
 
-static Place *find_place(Place *places, uint32_t capacity, const Instruction *in) {
+static InstructionNumber *find_place(InstructionNumber *places, uint32_t capacity,
+                                     const Instruction *in) {
   uint32_t at = (uint32_t)((uintptr_t)in * 0x9e3779b97f4a7c15ull >> 32);
   for (;; at++) {
-    Place *place = &places[at & (capacity - 1)];
+    InstructionNumber *place = &places[at & (capacity - 1)];
     if (!place->in || place->in == in) return place;
   }
 }
 
 static void grow_places(void) {
   uint32_t capacity = recording.place_capacity ? recording.place_capacity * 2 : 1024;
-  Place *larger = calloc(capacity, sizeof *larger);
+  InstructionNumber *larger = calloc(capacity, sizeof *larger);
   if (!larger) out_of_memory();
   for (uint32_t i = 0; i < recording.place_capacity; i++)
     if (recording.places[i].in)
@@ -137,9 +138,9 @@ static void grow_places(void) {
 uint32_t record_place(const Instruction *in) {
   pthread_mutex_lock(&recording.lock);
   if (recording.place_count * 2 >= recording.place_capacity) grow_places();
-  Place *place = find_place(recording.places, recording.place_capacity, in);
+  InstructionNumber *place = find_place(recording.places, recording.place_capacity, in);
   if (!place->in) {
-    *place = (Place){in, recording.place_count++};
+    *place = (InstructionNumber){in, recording.place_count++};
     define_place(in, place->number);
   }
   uint32_t number = place->number;
@@ -254,18 +255,18 @@ void record_keep(int launch_number, uint32_t cluster_number, RecordText *text) {
   pthread_mutex_lock(&recording.lock);
   if (recording.kept_count == recording.kept_capacity) {
     uint32_t capacity = recording.kept_capacity * 2 + 16;
-    Kept *larger = realloc(recording.kept, capacity * sizeof *larger);
+    FinishedCluster *larger = realloc(recording.kept, capacity * sizeof *larger);
     if (!larger) out_of_memory();
     recording.kept = larger;
     recording.kept_capacity = capacity;
   }
-  recording.kept[recording.kept_count++] = (Kept){launch_number, cluster_number, *text};
+  recording.kept[recording.kept_count++] = (FinishedCluster){launch_number, cluster_number, *text};
   *text = (RecordText){.text = NULL};
   pthread_mutex_unlock(&recording.lock);
 }
 
 static int by_cluster(const void *a, const void *b) {
-  const Kept *first = a, *second = b;
+  const FinishedCluster *first = a, *second = b;
   return (first->cluster > second->cluster) - (first->cluster < second->cluster);
 }
 

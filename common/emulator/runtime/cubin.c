@@ -14,33 +14,33 @@ enum { FORMAT_SIZED = 4, ATTRIBUTE_REGISTERS = 0x2f };
 typedef struct {
   const unsigned char *bytes;
   size_t count;
-} Bytes;
+} ByteSpan;
 
 /* A part of the file; of no bytes when it does not lie within. */
-static Bytes part_of(Bytes file, uint64_t offset, uint64_t count) {
-  if (offset > file.count || count > file.count - offset) return (Bytes){NULL, 0};
-  return (Bytes){file.bytes + offset, (size_t)count};
+static ByteSpan part_of(ByteSpan file, uint64_t offset, uint64_t count) {
+  if (offset > file.count || count > file.count - offset) return (ByteSpan){NULL, 0};
+  return (ByteSpan){file.bytes + offset, (size_t)count};
 }
 
-static bool text_is(Bytes strings, uint32_t offset, const char *text) {
+static bool text_is(ByteSpan strings, uint32_t offset, const char *text) {
   size_t bytes = strlen(text) + 1;
   return offset < strings.count && bytes <= strings.count - offset &&
          memcmp(strings.bytes + offset, text, bytes) == 0;
 }
 
 typedef struct {
-  Bytes file, names;
+  ByteSpan file, names;
   Elf64_Ehdr header;
 } Elf;
 
 static bool section_at(const Elf *elf, uint32_t index, Elf64_Shdr *section) {
-  Bytes found = part_of(elf->file, elf->header.e_shoff + (uint64_t)index * sizeof *section,
-                        index < elf->header.e_shnum ? sizeof *section : 0);
+  ByteSpan found = part_of(elf->file, elf->header.e_shoff + (uint64_t)index * sizeof *section,
+                           index < elf->header.e_shnum ? sizeof *section : 0);
   if (found.count) memcpy(section, found.bytes, sizeof *section);
   return found.count != 0;
 }
 
-static bool open_elf(Bytes file, Elf *elf) {
+static bool open_elf(ByteSpan file, Elf *elf) {
   *elf = (Elf){.file = file};
   if (file.count < sizeof elf->header) return false;
   memcpy(&elf->header, file.bytes, sizeof elf->header);
@@ -58,8 +58,8 @@ static bool symbol_is(const Elf *elf, uint32_t number, const char *name) {
   Elf64_Shdr table, strings;
   for (uint32_t i = 0; section_at(elf, i, &table); i++) {
     if (table.sh_type != SHT_SYMTAB || !section_at(elf, table.sh_link, &strings)) continue;
-    Bytes symbols = part_of(elf->file, table.sh_offset, table.sh_size);
-    Bytes found = part_of(symbols, (uint64_t)number * sizeof(Elf64_Sym), sizeof(Elf64_Sym));
+    ByteSpan symbols = part_of(elf->file, table.sh_offset, table.sh_size);
+    ByteSpan found = part_of(symbols, (uint64_t)number * sizeof(Elf64_Sym), sizeof(Elf64_Sym));
     if (!found.count) return false;
     Elf64_Sym symbol;
     memcpy(&symbol, found.bytes, sizeof symbol);
@@ -68,7 +68,7 @@ static bool symbol_is(const Elf *elf, uint32_t number, const char *name) {
   return false;
 }
 
-static uint32_t registers_in(const Elf *elf, Bytes info, const char *kernel) {
+static uint32_t registers_in(const Elf *elf, ByteSpan info, const char *kernel) {
   size_t at = 0;
   while (info.count - at >= 4) {
     const unsigned char *entry = info.bytes + at;
@@ -88,7 +88,7 @@ static uint32_t registers_in(const Elf *elf, Bytes info, const char *kernel) {
 uint32_t cubin_registers(const unsigned char *cubin, size_t bytes, const char *kernel) {
   Elf elf;
   Elf64_Shdr section;
-  if (!open_elf((Bytes){cubin, bytes}, &elf)) return 0;
+  if (!open_elf((ByteSpan){cubin, bytes}, &elf)) return 0;
   for (uint32_t i = 0; section_at(&elf, i, &section); i++)
     if (text_is(elf.names, section.sh_name, ".nv.info"))
       return registers_in(&elf, part_of(elf.file, section.sh_offset, section.sh_size), kernel);

@@ -39,7 +39,7 @@ static Image *load_linked_texts(const LinkedTexts *linked) {
   return image;
 }
 
-static Image *load(const void *data) {
+static Image *load_image(const void *data) {
   const void *container;
   size_t bytes;
   uint32_t magic;
@@ -102,7 +102,7 @@ bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) 
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
-  *module = (CUmodule)load(data);
+  *module = (CUmodule)load_image(data);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,

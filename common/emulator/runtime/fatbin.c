@@ -28,7 +28,7 @@ typedef struct {
   uint32_t magic, version;
   const void *container;
   const void *const *linked; /* version 2: the containers of the files that nvlink has linked */
-} Wrapper;
+} FatbinWrapper;
 
 /* The part of an entry's header that we need; offsets as laid out by nvcc 12 and 13. */
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
   uint32_t architecture;
   uint64_t flags;
   uint64_t plain_bytes;
-} Entry;
+} FatbinEntry;
 
 static uint64_t read_number(const unsigned char *at, size_t bytes) {
   uint64_t number = 0;
@@ -47,8 +47,8 @@ static uint64_t read_number(const unsigned char *at, size_t bytes) {
   return number;
 }
 
-static Entry read_entry(const unsigned char *at) {
-  return (Entry){
+static FatbinEntry read_entry(const unsigned char *at) {
+  return (FatbinEntry){
       .kind = (uint16_t)read_number(at, 2),
       .header_bytes = (uint32_t)read_number(at + 4, 4),
       .payload_bytes = read_number(at + 8, 8),
@@ -60,7 +60,7 @@ static Entry read_entry(const unsigned char *at) {
 }
 
 const void *const *fatbin_linked(const void *wrapper) {
-  const Wrapper *fields = wrapper;
+  const FatbinWrapper *fields = wrapper;
   bool linked = fields && fields->magic == WRAPPER_MAGIC && fields->version == WRAPPER_LINKED;
   return linked ? fields->linked : NULL;
 }
@@ -73,7 +73,7 @@ bool fatbin_size(const void *container, size_t *bytes) {
 }
 
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes) {
-  const Wrapper *fields = wrapper;
+  const FatbinWrapper *fields = wrapper;
   if (!fields || fields->magic != WRAPPER_MAGIC || !fields->container) return false;
   *container = fields->container;
   return fatbin_size(fields->container, bytes);
@@ -134,8 +134,8 @@ static bool zstd_decompress(const unsigned char *input, size_t input_bytes, unsi
   return false;
 }
 
-static bool extract(const unsigned char *payload, const Entry *entry, char **text, size_t *bytes,
-                    char *error, size_t error_bytes) {
+static bool extract(const unsigned char *payload, const FatbinEntry *entry, char **text,
+                    size_t *bytes, char *error, size_t error_bytes) {
   bool compressed = entry->compressed_bytes != 0;
   size_t plain_bytes = compressed ? entry->plain_bytes : entry->payload_bytes;
   if (plain_bytes > PTX_MOST_BYTES || entry->compressed_bytes > entry->payload_bytes) {
@@ -184,10 +184,10 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
   uint64_t body = read_number(start + 8, 8);
   size_t end = body > limit - at || at > limit ? limit : at + body;
   const unsigned char *best_payload = NULL;
-  Entry best = {0};
+  FatbinEntry best = {0};
   bool machine_code_seen = false, other_ptx_seen = false;
   while (at < end && end - at >= ENTRY_LEAST_BYTES) {
-    Entry entry = read_entry(start + at);
+    FatbinEntry entry = read_entry(start + at);
     if (entry.header_bytes < ENTRY_LEAST_BYTES || entry.header_bytes > end - at ||
         entry.payload_bytes > end - at - entry.header_bytes) {
       snprintf(error, error_bytes, "its fat binary is damaged: an entry at offset %zu overruns it",
@@ -234,7 +234,7 @@ bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t
   uint64_t body = read_number(start + 8, 8);
   size_t end = body > limit - at || at > limit ? limit : at + body;
   while (at < end && end - at >= ENTRY_LEAST_BYTES) {
-    Entry entry = read_entry(start + at);
+    FatbinEntry entry = read_entry(start + at);
     if (entry.header_bytes < ENTRY_LEAST_BYTES || entry.header_bytes > end - at ||
         entry.payload_bytes > end - at - entry.header_bytes)
       return false;

@@ -9,10 +9,10 @@
 typedef struct {
   const void *handle; /* NULL: never used */
   HandleKind kind;    /* 0: removed */
-} Slot;
+} HandleSlot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static Slot *slots;
+static HandleSlot *slots;
 static size_t slot_count, used; /* a power of two; removed ones count as used */
 
 static size_t first_slot(const void *handle) {
@@ -20,14 +20,14 @@ static size_t first_slot(const void *handle) {
 }
 
 /* The handle's slot, or the empty one where it would be. */
-static Slot *slot_of(const void *handle) {
+static HandleSlot *slot_of(const void *handle) {
   size_t i = first_slot(handle);
   while (slots[i].handle && slots[i].handle != handle) i = (i + 1) & (slot_count - 1);
   return &slots[i];
 }
 
 static void grow(void) {
-  Slot *old = slots;
+  HandleSlot *old = slots;
   size_t old_count = slot_count;
   slot_count = old_count ? old_count * 2 : 256;
   slots = calloc(slot_count, sizeof *slots);
@@ -44,9 +44,9 @@ static void grow(void) {
 void handle_add(const void *handle, HandleKind kind) {
   pthread_mutex_lock(&lock);
   if (2 * used >= slot_count) grow();
-  Slot *slot = slot_of(handle);
+  HandleSlot *slot = slot_of(handle);
   if (!slot->handle) used++;
-  *slot = (Slot){handle, kind};
+  *slot = (HandleSlot){handle, kind};
   pthread_mutex_unlock(&lock);
 }
 

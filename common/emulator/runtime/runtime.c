@@ -243,20 +243,20 @@ void __cudaRegisterFunction(void **handle, const char *host_function, char *devi
   runtime_add_kernel((Image *)handle, host_function, device_name);
 }
 
-typedef struct Symbol {
-  struct Symbol *next;
+typedef struct DeviceSymbol {
+  struct DeviceSymbol *next;
   Image *image;
   const void *host_variable;
   const char *device_name;
   void **managed; /* where the host reads the address of a __managed__ variable */
-} Symbol;
-static Symbol *symbols;
+} DeviceSymbol;
+static DeviceSymbol *symbols;
 
-static Symbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
-  Symbol *symbol = calloc(1, sizeof *symbol);
+static DeviceSymbol *add_symbol(void **handle, const void *host_variable, const char *device_name) {
+  DeviceSymbol *symbol = calloc(1, sizeof *symbol);
   if (!symbol) out_of_memory();
   pthread_mutex_lock(&runtime_lock);
-  *symbol = (Symbol){symbols, (Image *)handle, host_variable, device_name, NULL};
+  *symbol = (DeviceSymbol){symbols, (Image *)handle, host_variable, device_name, NULL};
   symbols = symbol;
   pthread_mutex_unlock(&runtime_lock);
   return symbol;
@@ -277,7 +277,7 @@ void __cudaRegisterManagedVar(void **handle, void **host_variable, char *device_
 
 char __cudaInitModule(void **handle) {
   pthread_mutex_lock(&runtime_lock);
-  for (Symbol *symbol = symbols; symbol; symbol = symbol->next) {
+  for (DeviceSymbol *symbol = symbols; symbol; symbol = symbol->next) {
     uint64_t address;
     size_t bytes;
     if (symbol->managed && symbol->image == (Image *)handle &&
@@ -289,10 +289,10 @@ char __cudaInitModule(void **handle) {
   return 1;
 }
 
-static cudaError_t find_symbol(const void *host_variable, uint64_t *address, size_t *bytes) {
+static cudaError_t find_device_symbol(const void *host_variable, uint64_t *address, size_t *bytes) {
   bool found = false;
   pthread_mutex_lock(&runtime_lock);
-  for (Symbol *symbol = symbols; symbol; symbol = symbol->next) {
+  for (DeviceSymbol *symbol = symbols; symbol; symbol = symbol->next) {
     bool managed = symbol->managed && *symbol->managed == host_variable;
     if (symbol->host_variable != host_variable && !managed) continue;
     found = module_variable(runtime_module(symbol->image), symbol->device_name, address, bytes);
@@ -306,20 +306,20 @@ cudaError_t cudaGetSymbolAddress(void **address, const void *symbol) {
   if (!address) return runtime_answer(cudaErrorInvalidValue);
   uint64_t found = 0;
   size_t bytes;
-  cudaError_t error = find_symbol(symbol, &found, &bytes);
+  cudaError_t error = find_device_symbol(symbol, &found, &bytes);
   if (error == cudaSuccess) *address = (void *)(uintptr_t)found;
   return runtime_answer(error);
 }
 cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol) {
   if (!size) return runtime_answer(cudaErrorInvalidValue);
   uint64_t address;
-  return runtime_answer(find_symbol(symbol, &address, size));
+  return runtime_answer(find_device_symbol(symbol, &address, size));
 }
 
 cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part) {
   uint64_t address = 0;
   size_t bytes = 0;
-  cudaError_t error = find_symbol(symbol, &address, &bytes);
+  cudaError_t error = find_device_symbol(symbol, &address, &bytes);
   if (error == cudaSuccess && (offset > bytes || count > bytes - offset)) {
     error = cudaErrorInvalidValue;
   }

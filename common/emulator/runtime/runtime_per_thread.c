@@ -2,7 +2,9 @@
  * same calls with another meaning of stream 0. */
 #include "runtime/runtime.h"
 
-static cudaStream_t own(cudaStream_t stream) { return stream ? stream : cudaStreamPerThread; }
+static cudaStream_t stream_or_per_thread(cudaStream_t stream) {
+  return stream ? stream : cudaStreamPerThread;
+}
 
 #define FORWARD(call, suffix, parameters, arguments) \
   cudaError_t call##suffix parameters;               \
@@ -15,20 +17,20 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 ON_STREAM(__cudaLaunchKernel,
           (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
            cudaStream_t stream),
-          (kernel, grid, block, arguments, shared, own(stream)))
+          (kernel, grid, block, arguments, shared, stream_or_per_thread(stream)))
 ON_STREAM(cudaLaunchKernel,
           (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
            cudaStream_t stream),
-          (function, grid, block, arguments, shared, own(stream)))
+          (function, grid, block, arguments, shared, stream_or_per_thread(stream)))
 ON_STREAM(cudaLaunchCooperativeKernel,
           (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared,
            cudaStream_t stream),
-          (function, grid, block, arguments, shared, own(stream)))
+          (function, grid, block, arguments, shared, stream_or_per_thread(stream)))
 ON_STREAM(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data),
-          (own(stream), function, data))
+          (stream_or_per_thread(stream), function, data))
 ON_STREAM(cudaStreamAddCallback,
           (cudaStream_t stream, cudaStreamCallback_t function, void *data, unsigned flags),
-          (own(stream), function, data, flags))
+          (stream_or_per_thread(stream), function, data, flags))
 
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const void *function,
                                      void **arguments);
@@ -36,44 +38,45 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t *config, const voi
                                      void **arguments) {
   if (!config) return runtime_answer(cudaErrorInvalidValue);
   cudaLaunchConfig_t same = *config;
-  same.stream = own(config->stream);
+  same.stream = stream_or_per_thread(config->stream);
   return cudaLaunchKernelExC(&same, function, arguments);
 }
 
 /* ---- Memory ---- */
 ON_STREAM(cudaMemcpyAsync,
           (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream),
-          (to, from, bytes, kind, own(stream)))
+          (to, from, bytes, kind, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemcpy2DAsync,
           (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
            size_t height, enum cudaMemcpyKind kind, cudaStream_t stream),
-          (to, to_pitch, from, from_pitch, width, height, kind, own(stream)))
+          (to, to_pitch, from, from_pitch, width, height, kind, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemcpy3DAsync, (const struct cudaMemcpy3DParms *copy, cudaStream_t stream),
-          (copy, own(stream)))
+          (copy, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemcpyToSymbolAsync,
           (const void *symbol, const void *from, size_t count, size_t offset,
            enum cudaMemcpyKind kind, cudaStream_t stream),
-          (symbol, from, count, offset, kind, own(stream)))
+          (symbol, from, count, offset, kind, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemcpyFromSymbolAsync,
           (void *to, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
            cudaStream_t stream),
-          (to, symbol, count, offset, kind, own(stream)))
+          (to, symbol, count, offset, kind, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemsetAsync, (void *address, int value, size_t bytes, cudaStream_t stream),
-          (address, value, bytes, own(stream)))
+          (address, value, bytes, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemset2DAsync,
           (void *address, size_t pitch, int value, size_t width, size_t height,
            cudaStream_t stream),
-          (address, pitch, value, width, height, own(stream)))
+          (address, pitch, value, width, height, stream_or_per_thread(stream)))
 ON_STREAM(cudaMallocAsync, (void **address, size_t bytes, cudaStream_t stream),
-          (address, bytes, own(stream)))
-ON_STREAM(cudaFreeAsync, (void *address, cudaStream_t stream), (address, own(stream)))
+          (address, bytes, stream_or_per_thread(stream)))
+ON_STREAM(cudaFreeAsync, (void *address, cudaStream_t stream),
+          (address, stream_or_per_thread(stream)))
 ON_STREAM(cudaMallocFromPoolAsync,
           (void **address, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
-          (address, bytes, pool, own(stream)))
+          (address, bytes, pool, stream_or_per_thread(stream)))
 ON_STREAM(cudaMemPrefetchAsync,
           (const void *address, size_t bytes, struct cudaMemLocation location, unsigned flags,
            cudaStream_t stream),
-          (address, bytes, location, flags, own(stream)))
+          (address, bytes, location, flags, stream_or_per_thread(stream)))
 FORWARD(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
         (to, from, bytes, kind))
 FORWARD(cudaMemcpy2D, _ptds,
@@ -93,29 +96,37 @@ FORWARD(cudaMemset2D, _ptds, (void *address, size_t pitch, int value, size_t wid
         (address, pitch, value, width, height))
 
 /* ---- Streams, events, graphs ---- */
-ON_STREAM(cudaStreamSynchronize, (cudaStream_t stream), (own(stream)))
-ON_STREAM(cudaStreamQuery, (cudaStream_t stream), (own(stream)))
+ON_STREAM(cudaStreamSynchronize, (cudaStream_t stream), (stream_or_per_thread(stream)))
+ON_STREAM(cudaStreamQuery, (cudaStream_t stream), (stream_or_per_thread(stream)))
 ON_STREAM(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
-          (own(stream), event, flags))
-ON_STREAM(cudaStreamGetFlags, (cudaStream_t stream, unsigned *flags), (own(stream), flags))
-ON_STREAM(cudaStreamGetPriority, (cudaStream_t stream, int *priority), (own(stream), priority))
-ON_STREAM(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), (own(stream), id))
-ON_STREAM(cudaStreamGetDevice, (cudaStream_t stream, int *device), (own(stream), device))
-ON_STREAM(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, own(stream)))
+          (stream_or_per_thread(stream), event, flags))
+ON_STREAM(cudaStreamGetFlags, (cudaStream_t stream, unsigned *flags),
+          (stream_or_per_thread(stream), flags))
+ON_STREAM(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+          (stream_or_per_thread(stream), priority))
+ON_STREAM(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id),
+          (stream_or_per_thread(stream), id))
+ON_STREAM(cudaStreamGetDevice, (cudaStream_t stream, int *device),
+          (stream_or_per_thread(stream), device))
+ON_STREAM(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
+          (event, stream_or_per_thread(stream)))
 ON_STREAM(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned flags),
-          (event, own(stream), flags))
+          (event, stream_or_per_thread(stream), flags))
 ON_STREAM(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-          (own(stream), mode))
-ON_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), (own(stream), graph))
+          (stream_or_per_thread(stream), mode))
+ON_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph),
+          (stream_or_per_thread(stream), graph))
 ON_STREAM(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
-          (own(stream), status))
+          (stream_or_per_thread(stream), status))
 ON_STREAM(cudaStreamGetCaptureInfo,
           (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
            cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
            const cudaGraphEdgeData **edges, size_t *count),
-          (own(stream), status, id, graph, dependencies, edges, count))
-ON_STREAM(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, own(stream)))
-ON_STREAM(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream), (exec, own(stream)))
+          (stream_or_per_thread(stream), status, id, graph, dependencies, edges, count))
+ON_STREAM(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
+          (exec, stream_or_per_thread(stream)))
+ON_STREAM(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream),
+          (exec, stream_or_per_thread(stream)))
 ON_STREAM(cudaGraphInstantiateWithParams,
           (cudaGraphExec_t * exec, cudaGraph_t graph, cudaGraphInstantiateParams *params),
           (exec, graph, params))

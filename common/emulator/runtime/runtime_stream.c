@@ -24,12 +24,12 @@ typedef struct Capture {
   bool invalid;
 } Capture;
 
-typedef struct Waiting {
-  struct Waiting *next;
+typedef struct QueuedWork {
+  struct QueuedWork *next;
   unsigned long long order; /* in which the program gave it to its stream */
   Work work;
   Launch *launch; /* a kernel that has begun */
-} Waiting;
+} QueuedWork;
 
 struct CUstream_st {
   struct CUstream_st *next;
@@ -37,8 +37,8 @@ struct CUstream_st {
   int priority;
   unsigned long long id;
   Capture *capture;
-  NodeList last;  /* the nodes that what comes next depends on */
-  Waiting *queue; /* the first may have begun */
+  NodeList last;     /* the nodes that what comes next depends on */
+  QueuedWork *queue; /* the first may have begun */
 };
 
 struct CUevent_st {
@@ -118,10 +118,10 @@ cudaError_t stream_unsafe_allowed(void) {
   if (error != cudaSuccess) return error;
   if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   for (Capture *capture = captures; capture; capture = capture->next) {
-    bool own = pthread_equal(capture->thread, pthread_self());
+    bool by_this_thread = pthread_equal(capture->thread, pthread_self());
     bool concerned = capture->mode == cudaStreamCaptureModeGlobal
-                         ? own || thread_mode == cudaStreamCaptureModeGlobal
-                         : capture->mode == cudaStreamCaptureModeThreadLocal && own;
+                         ? by_this_thread || thread_mode == cudaStreamCaptureModeGlobal
+                         : capture->mode == cudaStreamCaptureModeThreadLocal && by_this_thread;
     if (!concerned) continue;
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
@@ -155,19 +155,19 @@ static bool may_run(cudaStream_t stream, const Work *work, unsigned long long or
 
 static cudaError_t enqueue(cudaStream_t stream, const Work *work, Launch *launch,
                            unsigned long long order) {
-  Waiting *waiting = calloc(1, sizeof *waiting);
+  QueuedWork *waiting = calloc(1, sizeof *waiting);
   if (!waiting) return cudaErrorMemoryAllocation;
-  *waiting = (Waiting){.order = order, .work = *work, .launch = launch};
+  *waiting = (QueuedWork){.order = order, .work = *work, .launch = launch};
   if (work->type == cudaGraphNodeTypeEventRecord) work->event->waiting++;
   if (stream != &legacy) enlist(stream);
-  Waiting **end = &stream->queue;
+  QueuedWork **end = &stream->queue;
   while (*end) end = &(*end)->next;
   *end = waiting;
   return cudaSuccess;
 }
 
 static void dequeue(cudaStream_t stream) {
-  Waiting *first = stream->queue;
+  QueuedWork *first = stream->queue;
   stream->queue = first->next;
   if (first->work.type == cudaGraphNodeTypeEventRecord) first->work.event->waiting--;
   work_free(&first->work);
@@ -177,7 +177,7 @@ static void dequeue(cudaStream_t stream) {
 /* Does what can be done of the queue now. True: something has happened. */
 static bool advance(cudaStream_t stream) {
   bool moved = false;
-  for (Waiting *first; (first = stream->queue) != NULL; moved = true) {
+  for (QueuedWork *first; (first = stream->queue) != NULL; moved = true) {
     if (first->launch) {
       uint32_t before = launch_finished_clusters(first->launch);
       if (!runtime_resume_launch(first->launch, true))
@@ -215,15 +215,15 @@ void streams_drop_all(void) {
 }
 
 /* Nobody moves any more: the kernel that waits goes on until it moves or counts as hanging. */
-static bool insist(cudaStream_t stream) {
+static bool force_progress(cudaStream_t stream) {
   if (!stream->queue || !stream->queue->launch) return false;
   runtime_resume_launch(stream->queue->launch, false);
   dequeue(stream);
   return true;
 }
-static bool insist_on_any(void) {
-  bool any = insist(&legacy);
-  for (cudaStream_t each = streams; !any && each; each = each->next) any = insist(each);
+static bool force_progress_on_any(void) {
+  bool any = force_progress(&legacy);
+  for (cudaStream_t each = streams; !any && each; each = each->next) any = force_progress(each);
   return any;
 }
 
@@ -248,7 +248,7 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
       streams_drop_all();
       break;
     }
-    if (!advance_all() && !insist_on_any()) break; /* an event that nobody will record */
+    if (!advance_all() && !force_progress_on_any()) break; /* an event that nobody will record */
   }
   pthread_mutex_unlock(&runtime_lock);
 }

@@ -7,24 +7,24 @@
 #include "runtime/texture.h"
 
 /* What the program may ask for again. */
-typedef struct Object {
-  struct Object *next;
+typedef struct TextureObject {
+  struct TextureObject *next;
   uint64_t handle;
   bool surface;
   struct cudaResourceDesc resource;
   struct cudaTextureDesc how;
-} Object;
-static Object *objects;
+} TextureObject;
+static TextureObject *objects;
 
-static const Object *find_object(uint64_t handle, bool surface) {
-  const Object *object = objects;
+static const TextureObject *find_object(uint64_t handle, bool surface) {
+  const TextureObject *object = objects;
   while (object && (object->handle != handle || object->surface != surface)) object = object->next;
   return object;
 }
 
 static cudaError_t keep(const Texture *texture, const struct cudaResourceDesc *resource,
                         const struct cudaTextureDesc *how, uint64_t *handle) {
-  Object *object = calloc(1, sizeof *object);
+  TextureObject *object = calloc(1, sizeof *object);
   if (!object) return cudaErrorMemoryAllocation;
   pthread_mutex_lock(&runtime_lock);
   object->next = objects;
@@ -45,9 +45,9 @@ static cudaError_t keep(const Texture *texture, const struct cudaResourceDesc *r
 
 static cudaError_t destroy(uint64_t handle, bool surface) {
   pthread_mutex_lock(&runtime_lock);
-  Object **link = &objects;
+  TextureObject **link = &objects;
   while (*link && ((*link)->handle != handle || (*link)->surface != surface)) link = &(*link)->next;
-  Object *object = *link;
+  TextureObject *object = *link;
   if (object) {
     *link = object->next;
     texture_remove(handle);
@@ -190,14 +190,14 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object) {
 }
 cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource,
                                              cudaTextureObject_t handle) {
-  const Object *object = find_object(handle, false);
+  const TextureObject *object = find_object(handle, false);
   if (!object || !resource) return runtime_answer(cudaErrorInvalidValue);
   *resource = object->resource;
   return cudaSuccess;
 }
 cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *how,
                                             cudaTextureObject_t handle) {
-  const Object *object = find_object(handle, false);
+  const TextureObject *object = find_object(handle, false);
   if (!object || !how) return runtime_answer(cudaErrorInvalidValue);
   *how = object->how;
   return cudaSuccess;
@@ -247,7 +247,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t object) {
 }
 cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
                                              cudaSurfaceObject_t handle) {
-  const Object *object = find_object(handle, true);
+  const TextureObject *object = find_object(handle, true);
   if (!object || !resource) return runtime_answer(cudaErrorInvalidValue);
   *resource = object->resource;
   return cudaSuccess;

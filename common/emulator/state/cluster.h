@@ -10,9 +10,10 @@ struct ClusterFlow {
   uint64_t extra_time;  /* of nanosleep and expired waits, in clocks */
   uint64_t quiet_steps; /* since changes last moved */
   uint64_t seen_changes;
-  uint64_t next_look;      /* at so many steps it is looked whether the warps go round in circles */
+  uint64_t
+      next_progress_check; /* at so many steps it is looked whether the warps go round in circles */
   uint32_t idle_rounds;    /* in which nobody could do anything but wait or poll */
-  uint32_t next_idle_look; /* the same, in idle rounds */
+  uint32_t next_idle_check; /* the same, in idle rounds */
   uint64_t hurry;        /* by how much time was last pushed on, for waits that end by the clock */
   uint64_t launch_time;  /* how far the launch's time is that all clusters were pushed on by */
   bool all_waits_expire; /* each wait that is not over answers "not yet", at any time */

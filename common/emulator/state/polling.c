@@ -31,10 +31,10 @@ typedef struct {
   uint32_t place;
   LaneMask lanes;
   uint8_t kind;
-} Step;
+} TraceStep;
 
 typedef struct {
-  Step *steps;
+  TraceStep *steps;
   uint32_t count, capacity, budget;
   bool saved;
   uint8_t *registers; /* at the anchor */
@@ -274,7 +274,7 @@ static void set_need(struct Polling *polling, const Operand *operand, LaneMask l
 }
 
 /* From what mattered after the step to what matters before it. */
-static void step_back(struct Polling *polling, const Step *step) {
+static void step_back(struct Polling *polling, const TraceStep *step) {
   const Draft *draft = &step->function->drafts[step->place];
   if (step->kind == STEP_IGNORED) return;
   if (step->kind == STEP_CLOCK) {
@@ -397,10 +397,11 @@ static void compare(Warp *warp, Trace *trace) {
   trace->circle = polling->by_clock ? CIRCLE_BY_CLOCK : CIRCLE;
 }
 
-static void append(Trace *trace, Step step) {
+static void append(Trace *trace, TraceStep step) {
   if (trace->count == trace->capacity) {
     uint32_t capacity = trace->capacity ? trace->capacity * 2 : FIRST_BUDGET;
-    Step *steps = capacity <= MOST_STEPS ? realloc(trace->steps, capacity * sizeof *steps) : NULL;
+    TraceStep *steps =
+        capacity <= MOST_STEPS ? realloc(trace->steps, capacity * sizeof *steps) : NULL;
     if (!steps) {
       forget(trace);
       if (!trace->capacity) return;
@@ -440,6 +441,6 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
   trace->moved |= mask;
   trace->waits |=
       has_modifier(&draft->statement, "try_wait") || has_modifier(&draft->statement, "test_wait");
-  append(trace, (Step){group->function, (uint32_t)(in - group->function->code), mask,
-                       (uint8_t)kind_of(draft, cluster)});
+  append(trace, (TraceStep){group->function, (uint32_t)(in - group->function->code), mask,
+                            (uint8_t)kind_of(draft, cluster)});
 }

@@ -224,7 +224,7 @@ typedef int64_t Longs __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
 enum { WIDTH = VECTOR_BYTES / 4 };
 
-static inline Ints load(const void *from) {
+static inline Ints load_operand(const void *from) {
   Ints value;
   memcpy(&value, from, sizeof value);
   return value;
@@ -327,13 +327,14 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(
   enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can leave f32's range */
   Shorts largest = (Shorts)all((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
-    largest = larger_shorts(largest, (Shorts)load(b[k].exponents) + (Shorts)all(a[k].exponent));
+    largest =
+        larger_shorts(largest, (Shorts)load_operand(b[k].exponents) + (Shorts)all(a[k].exponent));
   unsigned left_out = 0;
   for (int w = 0; w < width; w++) {
     HalfOfShorts part;
     memcpy(&part, (const char *)&largest + w * (int)sizeof part, sizeof part);
     const Ints of_products = __builtin_convertvector(part, Ints);
-    const Ints c = load(results + WIDTH * w);
+    const Ints c = load_operand(results + WIDTH * w);
     const Ints top = larger(of_products, accumulator_exponents(half, c));
     const Ints far = (top - LEAST) | (MOST - top);
     if (any_negative(far)) {
@@ -348,7 +349,7 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(
     const Floats scale = (Floats)((127 - exponents) << 23);
     Unsigneds first = {0}, second = (Unsigneds)cut(accumulator_values(half, c) * scale);
     for (int k = 0; k < step; k++) {
-      const Floats right = (Floats)load(b[k].values + WIDTH * w);
+      const Floats right = (Floats)load_operand(b[k].values + WIDTH * w);
       const Unsigneds product = (Unsigneds)cut(right * a[k].value * scale);
       if (k < step / 2)
         first += product;

@@ -34,10 +34,10 @@ typedef struct {
   bool scale_d;
   uint64_t group;    /* the commit that took it; UINT64_MAX: none yet */
   uint32_t recorded; /* its number in the recording, if there is one */
-} Flight;
+} PendingWgmma;
 
 struct WarpTensorCore {
-  Flight *flights; /* in order of issue */
+  PendingWgmma *flights; /* in order of issue */
   uint32_t count, capacity;
   uint64_t committed; /* groups */
   /* Counted since the warp began: a wgmma is one operation of four warps. */
@@ -93,8 +93,8 @@ static bool peers_have_issued(const Warp *warp, uint64_t number) {
 
 /* ---- Landing ---- */
 
-static StepResult outside_of_shared(Warp *warp, const Flight *flight, const WgmmaOperands *operands,
-                                    uint32_t outside) {
+static StepResult outside_of_shared(Warp *warp, const PendingWgmma *flight,
+                                    const WgmmaOperands *operands, uint32_t outside) {
   const MatrixDescriptor *a = &operands->a, *b = &operands->b;
   return fault(
       warp, flight->in, warp->lanes, 700, "shared-out-of-bounds",
@@ -120,7 +120,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   uint32_t *d[MAX_D];
   const Wgmma *taken = NULL; /* whose accumulators `results` holds */
   for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
-    const Flight *flight = &core->flights[i];
+    const PendingWgmma *flight = &core->flights[i];
     const Wgmma *wgmma = flight->in->decoded;
     WgmmaOperands operands = {.shared = warp->cta->shared,
                               .shared_bytes = warp->cta->shared_bytes,
@@ -178,20 +178,20 @@ typedef struct {
   uint64_t descriptor;
   int32_t first, outers, first_chunk, chunks;
   uint32_t rank, mn_major;
-} ListName;
+} ListKey;
 enum { MAX_PIECES = 1024, KEPT_SETS = 16, KEPT_IN_SET = 4 };
 typedef struct {
-  ListName name;
+  ListKey name;
   uint32_t least, end;
   int count;
   SharedPiece pieces[MAX_PIECES];
-} PieceList;
+} WgmmaPieces;
 typedef struct {
   unsigned next; /* to be replaced */
-  PieceList lists[KEPT_IN_SET];
+  WgmmaPieces lists[KEPT_IN_SET];
 } KeptSet;
 
-static void add_piece(PieceList *list, uint32_t address) {
+static void add_piece(WgmmaPieces *list, uint32_t address) {
   enum { BYTES = 16 };
   if (list->count > 0) {
     SharedPiece *last = &list->pieces[list->count - 1];
@@ -210,7 +210,7 @@ static void add_piece(PieceList *list, uint32_t address) {
 
 /* The chunks [first, first + outers) x [first_chunk, first_chunk + chunks), in the order in which
  * they join. */
-static void list_pieces(const ListName *name, PieceList *list) {
+static void list_pieces(const ListKey *name, WgmmaPieces *list) {
   const MatrixDescriptor matrix = matrix_descriptor(name->descriptor);
   const bool by_chunk = matrix.span == 16;
   const int outermost = by_chunk ? name->chunks : name->outers;
@@ -231,7 +231,7 @@ static void list_pieces(const ListName *name, PieceList *list) {
   }
 }
 
-static const PieceList *pieces_of(const ListName *name) {
+static const WgmmaPieces *pieces_of(const ListKey *name) {
   const uint64_t mixed = (name->descriptor ^ (uint64_t)(name->first + name->first_chunk) << 20) *
                          0x9e3779b97f4a7c15ull;
   KeptSet *sets = wgmma_thread_memory(MEMORY_LISTS, KEPT_SETS * sizeof *sets);
@@ -239,13 +239,13 @@ static const PieceList *pieces_of(const ListName *name) {
   for (int i = 0; i < KEPT_IN_SET; i++)
     if (set->lists[i].count > 0 && memcmp(&set->lists[i].name, name, sizeof *name) == 0)
       return &set->lists[i];
-  PieceList *list = &set->lists[set->next++ % KEPT_IN_SET];
+  WgmmaPieces *list = &set->lists[set->next++ % KEPT_IN_SET];
   list_pieces(name, list);
   return list;
 }
 
-static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListName name) {
-  const PieceList *list = pieces_of(&name);
+static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
+  const WgmmaPieces *list = pieces_of(&name);
   const uint32_t span = matrix_descriptor(name.descriptor).span;
   check_wgmma_reads(warp, operation, list->pieces, list->count);
   check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
@@ -253,36 +253,35 @@ static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
 }
 
 /* What this warp's share reads of shared memory: A's part, if it is there, and B. */
-static int operands_read(const Warp *warp, const Flight *flight, ListName names[2]) {
+static int operands_read(const Warp *warp, const PendingWgmma *flight, ListKey names[2]) {
   const WgmmaForm *form = &((const Wgmma *)flight->in->decoded)->form;
   const int quarter = (int)(warp->index % 4);
   const uint32_t rank = warp->cta->rank;
   const ChunkCount a = wgmma_chunks(form, SIDE_A), b = wgmma_chunks(form, SIDE_B);
   int count = 0;
   if (!form->a_in_registers && form->a_mn_major)
-    names[count++] = (ListName){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true};
+    names[count++] = (ListKey){flight->descriptor_a, 0, a.outer, quarter * 2, 2, rank, true};
   else if (!form->a_in_registers)
-    names[count++] = (ListName){
+    names[count++] = (ListKey){
         flight->descriptor_a, quarter * ROWS_OF_WARP, ROWS_OF_WARP, 0, a.chunks, rank, false};
-  names[count++] =
-      (ListName){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major};
+  names[count++] = (ListKey){flight->descriptor_b, 0, b.outer, 0, b.chunks, rank, form->b_mn_major};
   return count;
 }
 
-static void tell_checker(Warp *warp, const Instruction *in, const Flight *flight) {
+static void tell_checker(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
   const Wgmma *wgmma = in->decoded;
   AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
-  ListName names[2];
+  ListKey names[2];
   const int count = operands_read(warp, flight, names);
   for (int i = 0; i < count; i++) tell_reads(warp, in, operation, names[i]);
 }
 
-static void record_issue(Warp *warp, const Instruction *in, Flight *flight) {
-  ListName names[2];
+static void record_issue(Warp *warp, const Instruction *in, PendingWgmma *flight) {
+  ListKey names[2];
   RecordRange reads[2];
   const int count = operands_read(warp, flight, names);
   for (int i = 0; i < count; i++) {
-    const PieceList *list = pieces_of(&names[i]);
+    const WgmmaPieces *list = pieces_of(&names[i]);
     const uint32_t span = matrix_descriptor(names[i].descriptor).span;
     reads[i] = (RecordRange){list->least, list->end - list->least, span == 16 ? 0 : span};
   }
@@ -326,13 +325,13 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!all_have_come(warp, core)) return STEP_BLOCKED;
   if (core->count == core->capacity) {
     const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
-    Flight *grown = realloc(core->flights, capacity * sizeof *grown);
+    PendingWgmma *grown = realloc(core->flights, capacity * sizeof *grown);
     if (grown == NULL) out_of_memory();
     core->flights = grown;
     core->capacity = capacity;
   }
   cluster_changed(warp->cta->cluster);
-  Flight *flight = &core->flights[core->count++];
+  PendingWgmma *flight = &core->flights[core->count++];
   flight->in = in;
   flight->group = UINT64_MAX;
   flight->descriptor_a = form->a_in_registers ? 0 : column_u64(warp, wgmma->descriptor_a)[0];
@@ -486,9 +485,9 @@ typedef struct {
   bool all;          /* a return: another function may get the registers */
   int touched_count;
   uint16_t touched[MAX_TOUCHED];
-} Watched;
+} WatchedInstruction;
 
-static bool flight_touches(const Flight *flight, const Watched *watched) {
+static bool flight_touches(const PendingWgmma *flight, const WatchedInstruction *watched) {
   const Wgmma *wgmma = flight->in->decoded;
   for (int i = 0; i < watched->touched_count; i++)
     for (int k = 0; k < wgmma->form.d_registers; k++)
@@ -497,7 +496,7 @@ static bool flight_touches(const Flight *flight, const Watched *watched) {
 }
 
 static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) {
-  const Watched *watched = in->decoded;
+  const WatchedInstruction *watched = in->decoded;
   const struct WarpTensorCore *core = warp->tensor;
   if (core != NULL && core->count > 0) {
     uint32_t count = core->count;
@@ -510,7 +509,8 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
 }
 
 /* False: more registers than fit, so land everything. */
-static bool note_touched(const Operand *operand, const uint64_t *accumulators, Watched *watched) {
+static bool note_touched(const Operand *operand, const uint64_t *accumulators,
+                         WatchedInstruction *watched) {
   if (operand->kind == OPERAND_VECTOR) {
     for (uint32_t i = 0; i < operand->count; i++)
       if (!note_touched(&operand->elements[i], accumulators, watched)) return false;
@@ -544,11 +544,11 @@ void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count
       ((Wgmma *)(uintptr_t)in->decoded)->watched = true;
       continue;
     }
-    Watched note = {.all = in->traits & RETURNS};
+    WatchedInstruction note = {.all = in->traits & RETURNS};
     for (int k = 0; k < in->operand_count && !note.all; k++)
       if (!note_touched(&in->operand[k], accumulators, &note)) note.all = true;
     if (!note.all && note.touched_count == 0) continue;
-    Watched *watched = decoder_allocate(decoder, sizeof *watched);
+    WatchedInstruction *watched = decoder_allocate(decoder, sizeof *watched);
     *watched = note;
     watched->inner = *in;
     in->decoded = watched;

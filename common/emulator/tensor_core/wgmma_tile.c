@@ -180,9 +180,9 @@ enum { KEPT = 8, MAX_BYTES = MAX_COLUMNS * 64 };
 typedef struct {
   MatrixDescriptor matrix;
   int32_t columns, depth, format, mn_major, negate, fast;
-} TileName;
+} TileKey;
 typedef struct {
-  TileName name;
+  TileKey name;
   uint64_t moment; /* when it was last seen to be so */
   uint8_t bytes[MAX_BYTES];
   Tile tile;
@@ -213,8 +213,8 @@ static void numbers_of_row(const WgmmaForm *form, const uint8_t *bytes, int k, u
 }
 
 static Tile *tile_b(const WgmmaForm *form, const WgmmaOperands *operands, uint32_t *outside) {
-  const TileName name = {operands->b,      form->columns,  form->depth,   (int32_t)form->b,
-                         form->b_mn_major, form->negate_b, operands->fast};
+  const TileKey name = {operands->b,      form->columns,  form->depth,   (int32_t)form->b,
+                        form->b_mn_major, form->negate_b, operands->fast};
   KeptTile *tiles = wgmma_thread_memory(MEMORY_TILES, KEPT * sizeof *tiles);
   KeptTile *kept = &tiles[(operands->b.start >> 5 ^ operands->b.start >> 10) % KEPT];
   const bool known = memcmp(&kept->name, &name, sizeof name) == 0;

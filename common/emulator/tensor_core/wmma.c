@@ -137,10 +137,10 @@ static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t
 /* Read before the first register is written: it may be one of these. */
 typedef struct {
   uint64_t base[LANES], pitch[LANES];
-} Origin;
+} MatrixOrigin;
 
 static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
-                               const Origin *origin) {
+                               const MatrixOrigin *origin) {
   const FragmentMove *move = in->decoded;
   const Fragment *fragment = &move->fragment;
   const bool narrow = fragment->bits < 8;
@@ -196,7 +196,7 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
   const int bits = move->fragment.bits;
   const int each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
   const int count = move->store ? move->fragment.distinct : move->fragment.registers;
-  Origin origin;
+  MatrixOrigin origin;
   for (int lane = 0; lane < LANES; lane++) {
     origin.base[lane] = lane_address(warp, move->address, lane);
     origin.pitch[lane] = move->stride         ? (uint32_t)lane_value(warp, move->stride, lane)
