@@ -1,4 +1,4 @@
-/* alu.c: which family an instruction of several types belongs to. */
+/* alu.c: chooses the decoder family of instructions that exist for several types. */
 #include "arithmetic/alu.h"
 
 typedef struct {

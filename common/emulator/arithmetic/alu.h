@@ -1,8 +1,8 @@
-/* alu.h: how the rooms of arithmetic are written: columns in, a column out.
+/* alu.h: how arithmetic handlers are written: columns in, a column out.
  *
- * A handler computes all 32 lanes into an array of its own, then stores those of the mask: the
- * loops have no branch and no alias, so the compiler turns them into vector code, and it does not
- * matter that the destination may share slots with a source. */
+ * A handler computes all 32 lanes into a local array, then stores those of the mask: the loops have
+ * no branch and no alias, so the compiler turns them into vector code, and the destination may
+ * share slots with a source. */
 #ifndef EMULATOR_ALU_H
 #define EMULATOR_ALU_H
 
@@ -65,8 +65,9 @@ static inline uint64_t bits_of_double(double value) {
   return bits;
 }
 
-/* HANDLER(name, bits of d, sources, expression): the expression sees each source's lane as an
- * unsigned value of its width, named a, b, c; a 16-bit result must be cut to 16 bits by it. */
+/* HANDLER(name, bits of d, sources, expression): in the expression, a, b and c are the sources'
+ * lane values as unsigned integers of their width. The expression itself must cut 16-bit results to
+ * 16 bits. */
 #define HANDLER_BEGIN(name) \
   static StepResult name(Warp *warp, const Instruction *in, LaneMask mask) {
 #define HANDLER_END(width)                   \

@@ -82,7 +82,8 @@ typedef struct {
   uint16_t a, b, c;
 } Lop3;
 
-/* The table's bit number is a, b, c as binary digits: eight masked minterms, chosen once a warp. */
+/* a, b and c are the binary digits of the table's bit number: eight masked minterms, chosen once
+ * per warp. */
 static StepResult lop3_32(Warp *warp, const Instruction *in, LaneMask mask) {
   const Lop3 *lop3 = in->decoded;
   LANE_ARRAY uint32_t result[LANES];
@@ -236,8 +237,8 @@ bool decode_prmt(Decoder *decoder, const PtxStatement *statement, Instruction *o
 static inline uint64_t low_bits(uint32_t count) {
   return count >= 64 ? ~0ull : (1ull << count) - 1;
 }
-/* Position and length count modulo 256 in the 32-bit forms; the 64-bit ones are code on the chip,
- * and take them whole. */
+/* Position and length count modulo 256 in the 32-bit forms; the 64-bit forms are emulated by code
+ * on the GPU and use the full values. */
 static inline uint32_t amount(uint32_t value, uint32_t width) {
   if (width == 32) return value & 0xffu;
   return value < 0x1000u ? value : 0x1000u;

@@ -20,7 +20,7 @@ static StepResult move_u64(Warp *warp, const Instruction *in, LaneMask mask) {
   store_u64(warp, in->d, mask, copy);
   return STEP_NEXT;
 }
-/* The address of a .local symbol: the frame's, plus where the symbol stands in it. */
+/* The address of a .local symbol: the frame's address plus the symbol's offset. */
 HANDLER1(move_sum_u32, 32, 32, a + (uint32_t)in->operand[1].offset)
 HANDLER1(move_sum_u64, 64, 64, a + (uint64_t)in->operand[1].offset)
 static StepResult move_predicate(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -28,7 +28,7 @@ static StepResult move_predicate(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-/* Any mixture of registers, vectors and literals, by way of the 16 bytes of each lane. */
+/* Any mixture of registers, vectors and literals, through a 16-byte buffer for each lane. */
 typedef struct {
   uint16_t slot;
   uint8_t bytes, offset;

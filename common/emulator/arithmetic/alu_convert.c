@@ -1,9 +1,9 @@
 /* alu_convert.c: cvt and cvt.pack.
  *
- * A value on its way is an integer of 64 bits, or a number: sign, 64 bits of significand and an
- * exponent, which holds every value of every type exactly. One routine rounds a number into any
- * floating format; so a conversion rounds once. The conversions that programs use most have loops
- * of their own. */
+ * An intermediate value is a 64-bit integer, or a number with a sign, a 64-bit significand and an
+ * exponent, which represents every value of every type exactly. One routine rounds a number to any
+ * floating format, so a conversion rounds only once. The most common conversions have dedicated
+ * loops. */
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 
@@ -50,7 +50,7 @@ static Number unpack(uint64_t bits, const FloatFormat *format) {
   return number;
 }
 
-/* Drops `shift` bits of the significand, as the rounding says. */
+/* Drops `shift` bits of the significand, using the given rounding. */
 static uint64_t shift_rounded(uint64_t significand, int shift, bool negative, Rounding rounding) {
   if (shift <= 0) return significand << -shift;
   uint64_t kept = shift < 64 ? significand >> shift : 0;
@@ -86,7 +86,7 @@ static uint64_t pack(Number number, const FloatFormat *format, Rounding rounding
   int last = (top > format->least ? top : format->least) - (format->precision - 1);
   uint64_t kept =
       shift_rounded(number.significand, last - number.exponent, number.negative, rounding);
-  /* A carry out of the significand moves into the exponent by itself. */
+  /* A carry out of the significand correctly increments the exponent. */
   uint64_t exponent = (uint64_t)(last + format->precision - 1 - format->least);
   uint64_t bits = (exponent << (format->precision - 1)) + kept;
   if (bits > format->largest) {
@@ -116,7 +116,7 @@ static const FloatFormat *format_of(Type type) {
 typedef struct {
   Type to, from;
   Rounding rounding;
-  bool to_integer_value; /* .rni and its kin: round to an integer value */
+  bool to_integer_value; /* .rni and similar: round to an integer value */
   bool flush, saturate, finite, relu;
   uint8_t from_column, to_column; /* 4 or 8 bytes */
   uint8_t to_register;            /* declared bytes of the destination */
@@ -148,7 +148,7 @@ static uint64_t clamp_integer(uint64_t magnitude, bool negative, Type type) {
 
 static uint64_t number_to_integer(Number number, const Conversion *conversion) {
   if (number.kind == NUMBER_NAN) {
-    /* From f64 and to 64 bits the top bit, otherwise 0. */
+    /* NaN: the top bit when converting from f64 or to 64 bits, otherwise 0. */
     uint32_t bytes = type_bytes(conversion->to);
     return conversion->from == TYPE_F64 || bytes == 8 ? (uint64_t)1 << (8 * bytes - 1) : 0;
   }
@@ -170,7 +170,7 @@ static Number to_integer_value(Number number, Rounding rounding) {
   return number;
 }
 
-/* Would it be subnormal in f32 if, to round it, the exponent had no bound? */
+/* Would it be subnormal in f32 after rounding with an unbounded exponent? */
 static bool tiny(Number number, Rounding rounding) {
   if (number.kind != NUMBER_FINITE || number.significand == 0) return false;
   int top = 63 - __builtin_clzll(number.significand) + number.exponent, last = top - 23;
@@ -196,8 +196,9 @@ static uint64_t finish_float(Number number, const Conversion *conversion) {
   return bits;
 }
 
-/* Where f64 or bf16 takes part a NaN keeps its sign, and its payload if it becomes wider; only from
- * bf16 to f32 it is not made quiet. Any other NaN becomes the destination's own. */
+/* In conversions that involve f64 or bf16, a NaN keeps its sign, and keeps its payload if the
+ * destination is wider. It is made quiet except from bf16 to f32. Any other NaN becomes the
+ * canonical NaN of the destination. */
 static uint64_t convert_nan(const Conversion *conversion, uint64_t value) {
   const FloatFormat *from = format_of(conversion->from), *to = format_of(conversion->to);
   bool kept = conversion->from == TYPE_F64 || conversion->to == TYPE_F64 ||
@@ -238,7 +239,7 @@ static StepResult convert_any(Warp *warp, const Instruction *in, LaneMask mask) 
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t value = convert(conversion, read_column(warp, in->a, conversion->from_column, lane));
-    /* A wider register gets the value extended. */
+    /* The value is extended to a wider register. */
     value = type_signed(conversion->to) ? sign_extended(value, bytes) : cut(value, bytes);
     value = cut(value, conversion->to_register);
     if (conversion->to_column == 8)
@@ -300,8 +301,8 @@ static inline uint32_t round_tf32(uint32_t bits, Rounding rounding, bool finite,
   Number number = unpack(bits, &format_f32);
   uint32_t result = (uint32_t)pack(number, &format_tf32, rounding, finite) << 13;
   if (number.kind == NUMBER_NAN && rounding != ROUND_RNA) return 0x7fffe000u;
-  if (number.kind == NUMBER_NAN) /* .rna cuts it off, .satfinite goes to the pattern before that */
-    return (bits & 0xffffe000u) - (finite ? 0x2000u : 0u);
+  /* .rna truncates the payload, .satfinite uses the preceding bit pattern */
+  if (number.kind == NUMBER_NAN) return (bits & 0xffffe000u) - (finite ? 0x2000u : 0u);
   return relu && (result >> 31) ? 0 : result;
 }
 static StepResult convert_tf32(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -479,8 +480,8 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 
 /* ---- cvt.pack ---- */
 
-/* cvt.pack.sat.convertType.abType d, a, b {, c}: a and b, clamped, side by side, a higher; c's low
- * bits (with the 8-bit types) go above them. */
+/* cvt.pack.sat.convertType.abType d, a, b {, c}: a and b, clamped, side by side with a in the upper
+ * half; with 8-bit types, c's low bits go above them. */
 typedef struct {
   Type to;
   bool with_c;

@@ -1,8 +1,8 @@
 /* alu_float.c: f32 and f64 arithmetic: add sub mul fma mad div abs neg min max testp copysign.
  *
- * To nearest even the host does the work; a NaN becomes the chip's own. The directed roundings are
- * rare: they switch the host's mode for one instruction, the operands volatile so that nothing is
- * moved across the switch. */
+ * The host does rounding to nearest even, and a NaN is replaced by the GPU's NaN. The directed
+ * roundings are rare. They switch the host's rounding mode for one instruction, with volatile
+ * operands so that the compiler moves nothing across the switch. */
 #include "arithmetic/alu_float.h"
 
 #include <fenv.h>
@@ -39,7 +39,7 @@
            WITH_FLOATS3(flushed, flush_result(float_saturated(expression), exact)))             \
   static const Execute name##_f32_table[4] = {name##_f32, name##_f32_ftz, name##_f32_sat,       \
                                               name##_f32_ftz_sat};
-FLOAT2(add, x + y, x + y) /* sums are exact down there */
+FLOAT2(add, x + y, x + y) /* subnormal sums are exact */
 FLOAT2(sub, x - y, x - y)
 FLOAT2(mul, x *y, (double)x *(double)y)
 FLOAT2(div, x / y, (double)x / (double)y)
@@ -83,7 +83,7 @@ static float compute_float(FloatOperation operation, volatile float *x, volatile
       return __builtin_sqrtf(*x);
   }
 }
-/* Before the rounding to f32, as far as .ftz has to know it. */
+/* The result before rounding to f32, precise enough for .ftz. */
 static double compute_exactly(FloatOperation operation, volatile float *x, volatile float *y,
                               volatile float *z) {
   switch (operation) {
@@ -150,7 +150,7 @@ StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++) {
     x = double_of(a[lane]), y = double_of(b[lane]), z = double_of(c[lane]);
     answer = compute_double(directed->operation, &x, &y, &z);
-    uint64_t first = a[lane], second = b[lane]; /* of two NaNs the second wins; in div the first */
+    uint64_t first = a[lane], second = b[lane]; /* of two NaNs the second wins, in div the first */
     if (directed->operation == FLOAT_DIV) first = b[lane], second = a[lane];
     result[lane] = directed->operation == FLOAT_FMA ? double_result3(answer, first, second, c[lane])
                                                     : double_result2(answer, first, second);
@@ -258,7 +258,7 @@ static inline uint32_t extreme_f32(uint32_t a, uint32_t b, bool larger, bool kee
   chosen = nan_b ? a : chosen;
   return (nan_a & nan_b) | (keep_nan & (nan_a | nan_b)) ? CANONICAL_NAN : chosen;
 }
-/* .xorsign.abs: of the magnitudes, with the product's sign. */
+/* .xorsign.abs: min or max of the magnitudes, with the sign of the product. */
 static inline uint32_t extreme_xorsign(uint32_t a, uint32_t b, bool larger, bool keep_nan) {
   uint32_t chosen = extreme_f32(a & 0x7fffffffu, b & 0x7fffffffu, larger, keep_nan);
   return chosen == CANONICAL_NAN ? chosen : chosen | ((a ^ b) & 0x80000000u);

@@ -1,11 +1,11 @@
-/* alu_float.h: what the rooms of floating-point instructions share. */
+/* alu_float.h: shared by the floating-point instructions. */
 #ifndef EMULATOR_ALU_FLOAT_H
 #define EMULATOR_ALU_FLOAT_H
 
 #include "arithmetic/alu.h"
 
-/* Every NaN that arithmetic of f32 makes is this one. That of f64 hands a NaN on, made quiet, and
- * makes the other one of its own. */
+/* f32 arithmetic always returns this NaN. f64 arithmetic returns its NaN operand, made quiet, and
+ * for new NaNs the second constant. */
 #define CANONICAL_NAN 0x7fffffffu
 #define DEFAULT_NAN_F64 0xfff8000000000000ull
 #define QUIET_BIT_F64 0x0008000000000000ull
@@ -32,13 +32,13 @@ static inline uint64_t double_result3(double value, uint64_t a, uint64_t b, uint
   uint64_t nan = nan_f64(c) ? c | QUIET_BIT_F64 : double_result2(value, a, b);
   return value != value ? nan : bits_of_double(value);
 }
-/* .ftz of a result: what would be subnormal if the exponent had no bound. `exact` is the result
- * before it was rounded to f32; the host's rounding mode is that of the instruction. */
+/* .ftz of a result flushes what would be subnormal with an unbounded exponent. `exact` is the
+ * result before rounding to f32. The host's rounding mode is the instruction's. */
 static inline uint32_t flush_result(uint32_t rounded, double exact) {
   bool tiny = __builtin_fabsf((float)(exact * 0x1p64)) < 0x1p-62f;
   return tiny || (rounded & 0x7f800000u) == 0 ? rounded & 0x80000000u : rounded;
 }
-/* .sat: to 0 to 1; NaN and -0 become +0. */
+/* .sat: clamps to [0, 1]. NaN and -0 become +0. */
 static inline uint32_t float_saturated(float value) {
   float low = value > 0.0f ? value : 0.0f;
   return bits_of_float(low < 1.0f ? low : 1.0f);

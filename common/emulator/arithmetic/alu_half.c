@@ -1,8 +1,8 @@
 /* alu_half.c: f16, bf16 and their pairs: add sub mul fma abs neg min max.
  *
- * Sums and products are formed in a wider type and rounded once: a float holds the sum of two
- * halves so well that rounding it again is harmless, and the exact product; fma goes through
- * double, with what the double loses kept as a sticky last bit. */
+ * Sums and products are formed in a wider type and rounded once: a float holds the exact product of
+ * two halves, and their sum accurately enough that rounding again is harmless. fma uses double, and
+ * keeps what the double loses as a sticky last bit. */
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 
@@ -20,7 +20,8 @@ typedef struct {
   HalfOperation operation;
   bool bfloat, packed, flush, saturate, relu, keep_nan, xorsign, oob;
 } Half;
-enum { HALVES = 2 * LANES, OOB_NAN = 0x7ff7 }; /* the one NaN, of both types, that .oob knows */
+/* the only NaN, for both types, that .oob recognises */
+enum { HALVES = 2 * LANES, OOB_NAN = 0x7ff7 };
 
 static inline uint32_t half_flush(uint32_t half) {
   return (half & 0x7c00u) == 0 ? half & 0x8000u : half;
@@ -107,7 +108,7 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
     for (int i = 0; i < HALVES; i++) x[i] = float_of(float_saturated(x[i]));
   if (half->relu)
     for (int i = 0; i < HALVES; i++) x[i] = x[i] > 0 || x[i] != x[i] ? x[i] : 0.0f;
-  if (half->flush) /* what would be subnormal, rounded as if the exponent had no bound */
+  if (half->flush) /* flush what would be subnormal after rounding with an unbounded exponent */
     for (int i = 0; i < HALVES; i++) {
       bool small = __builtin_fabsf(x[i]) < 0x1p-10f;
       float rounded = float_of_half(half_of_float(small ? x[i] * 0x1p8f : 1.0f));
@@ -115,7 +116,7 @@ static StepResult half_arithmetic(Warp *warp, const Instruction *in, LaneMask ma
     }
   LANE_ARRAY uint16_t result[HALVES];
   narrow(x, half->bfloat, result);
-  if (half->oob) /* the NaN that fills what is out of bounds turns the result into zero */
+  if (half->oob) /* the NaN that marks out-of-bounds elements makes the result zero */
     for (int i = 0; i < HALVES; i++)
       if ((a[i] & 0x7fffu) == OOB_NAN || (b[i] & 0x7fffu) == OOB_NAN) result[i] = 0;
   store_halves(warp, in, mask, half, result);

@@ -24,7 +24,7 @@ static int integer_index(Type type) {
   }
 }
 
-/* The sign does not matter to the low bits: one handler for both. */
+/* The low bits do not depend on the sign, so one handler serves both. */
 #define SAME_FOR_SIGNS(table, name)                                             \
   static const Execute table[INTEGER_TYPES] = {name##_16, name##_16, name##_32, \
                                                name##_32, name##_64, name##_64};
@@ -52,7 +52,8 @@ SAME_FOR_SIGNS(add_table, add)
 SAME_FOR_SIGNS(sub_table, sub)
 HANDLER2(add_16x2, 32, 32, 32, ((a + b) & 0xffffu) | ((a & 0xffff0000u) + (b & 0xffff0000u)))
 
-/* Overflow is where both inputs differ in sign from the sum; the answer is then the far end. */
+/* Overflow is where both inputs differ in sign from the sum; the result is then the largest or
+ * smallest value. */
 static inline uint32_t add_saturated(uint32_t a, uint32_t b) {
   uint32_t sum = a + b, overflow = (a ^ sum) & (b ^ sum);
   return (int32_t)overflow < 0 ? 0x80000000u - ((a >> 31) ^ 1u) : sum;
@@ -67,7 +68,7 @@ HANDLER2(sub_saturating, 32, 32, 32, sub_saturated(a, b))
 /* ---- The carry: add.cc addc sub.cc subc mad.cc madc -----
  *
  * Warp.carry holds the condition code of each lane as the chip does: the carry of an addition; a
- * subtraction adds the complement, so after it a set carry means that nothing was borrowed. */
+ * subtraction adds the complement, so after a subtraction, a set carry means no borrow. */
 #define HANDLER_CARRY(name, width, sources, expression, out)                            \
   HANDLER_BEGIN(name)                                                                   \
   LANE_ARRAY uint##width##_t result[LANES];                                             \
@@ -111,7 +112,8 @@ HANDLER_CARRY(madc_lo_64, 64, 3, a *b + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_u64, 64, 3, HIGH_U64(a, b) + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_s64, 64, 3, HIGH_S64(a, b) + c + carry, carry ? d <= c : d < c)
 
-/* decoded: not NULL when the carry is written, as all forms but addc, subc and madc do. */
+/* decoded is not NULL if the carry is written: by all forms except addc, subc and madc without
+ * .cc. */
 static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool writes) {
   static const bool yes = true;
   int index = integer_index(type);

@@ -1,12 +1,12 @@
 /* alu_special.c: rcp sqrt rsqrt sin cos lg2 ex2 tanh, and the approximate divisions.
  *
- * The rounded forms are exact. The .approx forms come from tables of the chip that nobody
- * published; here they are the right answer, rounded, with what is known of the chip's way: special
- * values, flushes, the argument of ex2 cut to 23 fraction bits, that of sin and cos turned into
- * turns, the halves of ex2 and tanh cut off instead of rounded. Against an H200 (all significands
- * tried, f32): rcp, sqrt, ex2 and lg2 (arguments from 2 to 4) differ by at most 1 unit in the last
- * place and mostly not at all, rsqrt by at most 2, tanh by at most 114, sin and cos by 3.3e-7 in
- * the value, lg2 near 1 by about 1e-7 in the value. */
+ * The rounded forms are exact. The .approx forms use unpublished tables in the GPU. Here they
+ * return the exact result, rounded, and follow the GPU where its method is known: special values,
+ * flushes, the argument of ex2 truncated to 23 fraction bits, the argument of sin and cos converted
+ * to turns, and the half-precision results of ex2 and tanh truncated instead of rounded. Against an
+ * H200 (all significands tried, f32): rcp, sqrt, ex2 and lg2 (arguments from 2 to 4) differ by at
+ * most 1 unit in the last place and mostly not at all, rsqrt by at most 2, tanh by at most 114, sin
+ * and cos by 3.3e-7 in the value, lg2 near 1 by about 1e-7 in the value. */
 #include <math.h>
 
 #include "arithmetic/alu_float.h"
@@ -19,7 +19,8 @@ static float approximate_rsqrt(float x) {
   if (x == 0) return copysignf(HUGE_VALF, x);
   return x < 0 ? NAN : (float)(1.0 / sqrt((double)x));
 }
-/* The chip multiplies by 1/(2 pi), cut toward zero, and looks the sine of so many turns up. */
+/* The GPU multiplies by 1/(2 pi), rounded toward zero, and looks up the sine of that number of
+ * turns. */
 static double turns(float x) {
   double product = (double)x * (double)0x1.45f306p-3f;
   float turned = (float)product;
@@ -33,7 +34,7 @@ static float approximate_sin(float x) {
 }
 static float approximate_cos(float x) { return (float)cos(turns(x) * 6.283185307179586477); }
 static float approximate_lg2(float x) { return x < 0 ? NAN : (float)log2((double)x); }
-/* The argument is cut to 23 bits behind the point. */
+/* The argument is truncated to 23 fraction bits. */
 static float approximate_ex2(float x) {
   double fixed = fabsf(x) < 1.0f ? trunc((double)x * 0x1p23) * 0x1p-23 : (double)x;
   return (float)exp2(fixed);
@@ -52,7 +53,7 @@ SPECIAL(lg2)
 SPECIAL(ex2)
 HANDLER1(tanh_f32, 32, 32, float_result(approximate_tanh(float_of(a))))
 
-/* a / b as a times the reciprocal of b, which is 0 where it would be subnormal. */
+/* a / b as a times the reciprocal of b, where a subnormal reciprocal is flushed to 0. */
 uint32_t divide_approximately(uint32_t a, uint32_t b, bool flush_inputs) {
   float x = flush_inputs ? flushed(a) : float_of(a), y = flush_inputs ? flushed(b) : float_of(b);
   if (!flush_inputs && fabsf(y) < 0x1p-126f) x *= 0x1p24f, y *= 0x1p24f;
@@ -159,7 +160,7 @@ bool decode_lg2(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 }
 
 /* ---- ex2 and tanh of halves ---- */
-/* These cut the f32 answer off, toward zero. */
+/* These truncate the f32 result. */
 static inline uint32_t half_cut(float value) {
   uint32_t half = half_of_float(value);
   bool overflow = fabsf(value) >= 65536.0f;

@@ -1,5 +1,5 @@
 /* alu_video.c: the video instructions: integer arithmetic on parts of registers (a word, a half or
- * a byte; of vadd2 and its kin two halves at once, of vadd4 four bytes), which may saturate, apply
+ * a byte; for vadd2 and similar two halves at once, of vadd4 four bytes), which may saturate, apply
  * a second operation to the result and c, or put the result into a part of c. */
 #include "arithmetic/alu.h"
 
@@ -18,7 +18,7 @@ typedef enum {
 typedef enum { SECOND_ADD, SECOND_MIN, SECOND_MAX } SecondOp;
 enum { MOST_PARTS = 4, NO_SECOND = -1 };
 
-/* Bits of a register: where they begin, how many there are. */
+/* A bit field of a register: its first bit and its width. */
 typedef struct {
   uint8_t in_b, shift, bits;
 } VideoField;
@@ -30,7 +30,7 @@ typedef struct {
   bool signed_d, signed_a, signed_b, saturate, wrap, plus_one, negate_product, negate_c;
   bool has_c;
   uint8_t scale;
-  uint8_t wanted; /* of the parts: a bit each */
+  uint8_t wanted; /* one bit for each part */
   VideoField a[MOST_PARTS], b[MOST_PARTS], d[MOST_PARTS];
 } VideoForm;
 
@@ -69,11 +69,11 @@ static bool is_shift(const VideoForm *form) {
   return form->op == VIDEO_SHIFT_LEFT || form->op == VIDEO_SHIFT_RIGHT;
 }
 
-/* As the chip does it, which is not always as the PTX ISA says: there is no circuit for these
- * instructions, ptxas makes them of others. A sum of .u32 is cut at 0 but not at the upper end;
- * what goes into a half or a byte is compared as an unsigned number; shifts know 34 bits. */
+/* This follows the GPU, which differs from the PTX ISA in places: the GPU has no circuit for these
+ * instructions, so ptxas builds them from others. A .u32 sum is clamped at 0 but not at the upper
+ * end. A value for a half or a byte is compared as an unsigned number. Shifts work on 34 bits. */
 static int64_t saturated(const VideoForm *form, int64_t value, int bits) {
-  if (form->parts > 1) return clamped(value, form->signed_d, bits); /* these are as stated */
+  if (form->parts > 1) return clamped(value, form->signed_d, bits); /* these follow the PTX ISA */
   if (is_shift(form)) return clamped((int64_t)((uint64_t)value << 30) >> 30, form->signed_d, 32);
   if (bits == 32 && form->signed_d) return clamped(value, true, 32);
   if (bits == 32) return value < 0 ? 0 : value;
@@ -81,8 +81,8 @@ static int64_t saturated(const VideoForm *form, int64_t value, int bits) {
   return value < 0 || value > most ? most : value;
 }
 
-/* A second .min or .max compares 64 bits, of .u32 as an unsigned number; c has no sign then, but
- * the result still has one. */
+/* A second .min or .max compares 64 bits, with .u32 as an unsigned number. c is then unsigned, but
+ * the result is still signed. */
 static bool is_larger(const VideoForm *form, int64_t value, uint32_t c) {
   const bool is_sum = form->op == VIDEO_ADD || form->op == VIDEO_SUB;
   if (is_sum || (is_shift(form) && form->saturate)) value = (int32_t)value;
@@ -122,7 +122,7 @@ static uint32_t video_word(const VideoForm *form, const uint32_t *words, uint32_
                                extract(words, form->b[part], form->signed_b));
     if (form->saturate) one = saturated(form, one, place.bits);
     const uint32_t kept = (uint32_t)((1ull << place.bits) - 1u) << place.shift;
-    /* Into the upper half of c goes the upper half of the result: ptxas again. */
+    /* The upper half of c receives the upper half of the result, again because of ptxas. */
     const bool upper = form->parts == 1 && place.shift == 16 && place.bits == 16;
     merged = (merged & ~kept) | ((uint32_t)one << (upper ? 0 : place.shift) & kept);
     if (form->second == SECOND_ADD)
@@ -174,7 +174,8 @@ static bool read_place(Form *form, const char *part, bool in_b, VideoField *plac
   return true;
 }
 
-/* "h20", "b7531": for each part of the result, the highest first, its place in a and b together. */
+/* "h20", "b7531": for each part of the result, highest first, its position in the concatenation of
+ * a and b. */
 static bool read_places(Form *form, const char *selection, int parts, VideoField *places) {
   if (strlen(selection) != (size_t)parts + 1 || selection[0] != (parts == 2 ? 'h' : 'b'))
     return form_fail(form, "a selection names two halves (.h10) or four bytes (.b3210)");
@@ -187,7 +188,7 @@ static bool read_places(Form *form, const char *selection, int parts, VideoField
   return true;
 }
 
-/* "h1", "b320": which parts of the result are wanted. */
+/* "h1", "b320": which parts of the result are written. */
 static bool read_mask(Form *form, const char *mask, VideoForm *made) {
   int before = made->parts;
   made->wanted = 0;
@@ -250,7 +251,7 @@ static bool read_types(Form *form, VideoForm *made) {
   made->signed_d = is_signed[0];
   made->signed_a = is_signed[1];
   made->signed_b = is_signed[2];
-  if (made->op == VIDEO_SET) made->signed_d = made->signed_a; /* for a second operation */
+  if (made->op == VIDEO_SET) made->signed_d = made->signed_a; /* for the second operation */
   return !is_shift(made) || !made->signed_b || form_fail(form, "what is shifted by is .u32");
 }
 

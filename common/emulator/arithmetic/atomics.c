@@ -1,8 +1,9 @@
 /* atomics.c: atom and red.
  *
  * Shared memory belongs to one host thread at a time, so its atomics are plain. Global memory is
- * shared between host threads: words change by compare-and-swap, and whatever depends on the order
- * (a returned value, a sum of floats) waits for its turn (cluster_has_turn). */
+ * shared between host threads: words change by compare-and-swap, and an operation whose result
+ * depends on the order (a returned value, a sum of floats) waits for its turn
+ * (cluster_has_turn). */
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 #include "arithmetic/loadstore.h"
@@ -25,13 +26,13 @@ typedef enum {
 typedef struct {
   Transfer transfer; /* type, place, and the destination's registers (atom) */
   AtomicOperation operation;
-  bool returns;   /* atom whose result is wanted */
-  bool in_order;  /* the order of several such operations can be seen */
+  bool returns;   /* atom whose result is used */
+  bool in_order;  /* the order of several such operations is observable */
   Transfer value; /* b's registers */
   uint16_t swap;  /* c of cas */
 } Atomic;
 
-/* The chip's L2 adds f32 without subnormals; shared memory keeps them. */
+/* The GPU's L2 flushes f32 subnormals in additions. Shared memory keeps them. */
 static uint32_t add_float(uint32_t a, uint32_t b, bool global) {
   if (!global) return float_result(float_of(a) + float_of(b));
   uint32_t sum = float_result(flushed(a) + flushed(b));
@@ -55,7 +56,7 @@ static uint32_t combine_half(AtomicOperation operation, uint32_t a, uint32_t b, 
   return half_of_float(float_of_half((uint16_t)a) + float_of_half((uint16_t)b));
 }
 
-/* What memory holds afterwards. */
+/* The new value in memory. */
 static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t c, bool global) {
   Type type = atomic->transfer.type;
   bool wide = type_bytes(type) == 8;
@@ -83,7 +84,7 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
     case TYPE_F64: {
       double sum = double_of(old) + double_of(b);
       if (!global) return double_result2(sum, b, old);
-      if (nan_f64(b)) return b; /* the L2 hands a NaN on as it is */
+      if (nan_f64(b)) return b; /* the L2 returns a NaN unchanged */
       if (nan_f64(old)) return old;
       return sum != sum ? 0x7ff8000000000000ull : bits_of_double(sum);
     }
@@ -148,7 +149,7 @@ static uint64_t register_value(const Warp *warp, const Transfer *transfer, int e
   return transfer->element_bytes == 2 ? value & 0xffffu : value;
 }
 
-/* 16 bytes at once: in the turn, so nobody else is at it. */
+/* 16 bytes at once: this cluster has its turn, so no other thread accesses them. */
 static bool perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at) {
   uint8_t old[16];
   const uint8_t *b = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) + lane * 16;
@@ -269,7 +270,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   atomic->value = *transfer;
   if (returns) {
     if (out->operand[0].kind == OPERAND_SINK) {
-      returns = false; /* "_": nobody sees the old value */
+      returns = false; /* "_": the old value is discarded */
       form_elements(&form, &atomic->value, 2, false);
     } else {
       form_elements(&form, transfer, 0, true);

@@ -1,4 +1,4 @@
-/* loadstore.c: ld ldu st, and what there is about addresses: cvta isspacep mapa getctarank,
+/* loadstore.c: ld ldu st, and the instructions about addresses: cvta isspacep mapa getctarank,
  * prefetch discard applypriority createpolicy.
  *
  * A warp's access goes in two steps: find the host bytes of every lane (one check for the whole
@@ -22,7 +22,7 @@ static void compute_addresses(const Warp *warp, const Operand *operand, uint64_t
   }
 }
 
-/* The range of the mask's addresses, and whether they are aligned and one behind the other. */
+/* The range of the mask's addresses, and whether they are aligned and consecutive. */
 typedef struct {
   uint64_t least, most;
   bool aligned, run;
@@ -79,7 +79,7 @@ static bool all_in_global(const Range *range, uint32_t bytes, Access access) {
          !(last.read_only && access != ACCESS_READ);
 }
 
-/* One lane after the other; the first one that has no bytes ends the launch. */
+/* One lane after the other. The first lane with an invalid address ends the launch. */
 static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask,
                                 const Transfer *transfer, Access access, Places *places,
                                 LaneMask *shared_lanes, uint32_t *shared) {
@@ -103,8 +103,8 @@ static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask
   return true;
 }
 
-/* Addresses of shared memory are short: the host's vector instructions see to them. False: not all
- * lanes are aligned and inside one CTA's memory, or the address is in a long register. */
+/* Addresses of shared memory are short: the host's vector instructions check them. False: some lane
+ * is misaligned or outside one CTA's memory, or the address is in a 64-bit register. */
 static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                         Access access, Places *places) {
   if (transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
@@ -175,7 +175,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   }
   bool good = range.aligned;
   uint8_t *host = NULL;
-  size_t stride = 0; /* of .local: each lane has its own */
+  size_t stride = 0; /* .local: each lane has its own memory */
   uint64_t subtract = base;
   switch (good ? space : SPACE_GENERIC) {
     case SPACE_SHARED: {
@@ -248,7 +248,7 @@ void spread_run(Places *places, const Transfer *transfer) {
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
 
-/* One element of every lane from memory into its register; short ones are extended. */
+/* Loads one element of every lane into its register. Short values are extended. */
 static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, int index,
                          uint8_t *const *at) {
   uint32_t offset = (uint32_t)index * transfer->element_bytes;
@@ -286,7 +286,7 @@ static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, in
   }
 }
 
-/* For reports: what a warp that goes round in circles reads. */
+/* For reports: what a warp that spins without progress reads. */
 void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                const Places *places) {
   int lane = first_lane(mask);
@@ -351,7 +351,7 @@ static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, i
   }
 }
 
-/* The checker looks for tensor maps in what is overwritten. */
+/* The checker must know when a tensor map is overwritten. */
 static void tell_tensor_maps(Warp *warp, const Instruction *in, LaneMask mask,
                              const Transfer *transfer, const Places *places) {
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
@@ -374,8 +374,8 @@ bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes) {
   return true;
 }
 
-/* What each lane's bytes were before a store. Whether it changes them matters to those who wait for
- * changes, and to those who look for polls that never end. */
+/* Each lane's bytes before a store. Whether a store changes them matters to warps that wait for
+ * changes, and to the search for polls that never end. */
 typedef struct {
   uint8_t bytes[LANES][16];
 } Before;
@@ -471,7 +471,7 @@ void form_order(Form *form, Transfer *transfer) {
   transfer->acquire = form_take(form, "acquire");
   transfer->release = form_take(form, "release");
   if (form_take(form, "acq_rel")) transfer->acquire = transfer->release = true;
-  bool relaxed = form_take(form, "mmio"); /* written .mmio.relaxed.sys */
+  bool relaxed = form_take(form, "mmio"); /* written as .mmio.relaxed.sys */
   relaxed |= form_take(form, "relaxed");
   bool is_volatile = form_take(form, "volatile");
   transfer->strong = transfer->acquire || transfer->release || relaxed || is_volatile;
@@ -566,7 +566,7 @@ bool decode_st(Decoder *decoder, const PtxStatement *statement, Instruction *out
 /* ---- Addresses: cvta isspacep mapa getctarank ---- */
 HANDLER1(cvta_same, 64, 64, a)
 HANDLER1(cvta_shared, 64, 64, GENERIC_SHARED | (uint32_t)a)
-/* A .local symbol of a function: its frame's address, plus where the symbol stands in it. */
+/* The address of a function's .local symbol: the frame's address plus the symbol's offset. */
 HANDLER1(cvta_local, 64, 64, GENERIC_LOCAL | (a + (uint64_t)in->operand[1].offset))
 HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
 HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
@@ -655,7 +655,7 @@ bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instructio
   return form_fail(&form, "isspacep names a space");
 }
 
-/* The same place in another CTA of the cluster: the rank is the top byte of 32. */
+/* The same offset in another CTA of the cluster. The rank is the top byte of the 32 bits. */
 HANDLER2(mapa_shared_u32, 32, 32, 32, (a & 0xffffffu) | b << 24)
 HANDLER2(mapa_shared_u64, 64, 64, 32, (uint32_t)((a & 0xffffffu) | b << 24))
 HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xffu) << 24)
@@ -695,7 +695,7 @@ bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instructio
   return form_end(&form, no_effect);
 }
 
-/* discard leaves the 128 bytes with no particular value: here they become poison. */
+/* discard leaves the 128 bytes undefined: here they become poison. */
 static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
   FOR_LANES(mask) {
     int lane = first_lane(left);
@@ -720,8 +720,8 @@ bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, Instructi
   return form_end(&form, is_discard ? discard : no_effect);
 }
 
-/* A cache policy is opaque to programs and nothing here reads it. The fractional form's bits are
- * the chip's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
+/* A cache policy is opaque to programs and nothing here reads it. The bits of the fractional form
+ * are the GPU's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
 static uint64_t policy_bits(int primary, int secondary, const Operand *fraction) {
   double share = 1.0;
   uint32_t narrow_bits = fraction ? (uint32_t)fraction->constant_value : 0;
@@ -747,7 +747,7 @@ bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instru
   for (int i = 0; secondary >= 0 && i < statement->modifier_count; i++) {
     if (strcmp(statement->modifiers[i], priorities[primary]) == 0) break;
     if (strcmp(statement->modifiers[i], priorities[secondary]) != 0) continue;
-    int written_first = secondary; /* they are chosen in the order of the list, not of the text */
+    int written_first = secondary; /* form_choose follows the order of the list, not of the text */
     secondary = primary;
     primary = written_first;
     break;

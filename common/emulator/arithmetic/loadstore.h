@@ -1,4 +1,4 @@
-/* loadstore.h: what the two rooms of memory instructions share. */
+/* loadstore.h: shared by the two files of memory instructions. */
 #ifndef EMULATOR_LOADSTORE_H
 #define EMULATOR_LOADSTORE_H
 
@@ -6,7 +6,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 
-/* What a ld, st, atom or red makes of its modifiers. */
+/* The decoded modifiers of ld, st, atom or red. */
 typedef struct {
   Space space;
   Type type;
@@ -32,26 +32,26 @@ void form_order(Form *form, Transfer *transfer);
 /* Registers or a vector of them into transfer->element. */
 void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
 
-/* Where each lane's bytes are. `at` has an entry for each lane of the mask. When all 32 lanes lie
- * one behind the other in one run of bytes, `run` says so, and only the first lane has entries
- * until spread_run makes the others. `address` is of generic and global memory. */
+/* Where each lane's bytes are. `at` has an entry for each lane of the mask. If all 32 lanes are
+ * consecutive in memory, `run` is set and only the first lane has entries until spread_run fills in
+ * the others. `address` is set for generic and global memory. */
 typedef struct {
   uint8_t *at[LANES];
   uint64_t address[LANES];
   bool run;
-  bool in_order; /* some lane touches memory that other CTAs see: order may matter */
+  bool in_order; /* some lane accesses memory that other CTAs see: order may matter */
 } Places;
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
 void spread_run(Places *places, const Transfer *transfer);
-/* Tells the checker, which follows values that nothing has written, what goes between memory and
+/* Informs the checker, which tracks uninitialised values, of the data moved between memory and
  * these registers. */
 void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                 Places *places, Access access);
 
-/* Memory that has changed: whoever looks for polls that never end hears of it. Answers true. */
+/* Reports changed memory to the search for polls that never end. Returns true. */
 bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes);
-/* The same of what a warp reads. */
+/* The same for memory that a warp reads. */
 void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                const Places *places);
 

@@ -1,5 +1,5 @@
 /* texture.c: tex tld4 txq, suld sust suq: reads through texture objects, reads and writes through
- * surface objects. What a texture returns is in base/texture.c. */
+ * surface objects. base/texture.c computes what a texture returns. */
 #include "base/texture.h"
 
 #include <inttypes.h>
@@ -20,10 +20,10 @@ typedef enum { ASK_WIDTH, ASK_HEIGHT, ASK_DEPTH, ASK_LAYERS } Question;
 typedef struct {
   TextureShape shape;
   bool layered;
-  bool integers; /* the coordinates are */
+  bool integers; /* the coordinates are integers */
   uint8_t coordinate_count;
   uint16_t coordinate[MAX_COORDINATES]; /* the layer first, if there is one */
-  uint16_t value[TEXEL_CHANNELS];       /* results, or what is stored; NO_SLOT: not wanted */
+  uint16_t value[TEXEL_CHANNELS];       /* results, or stored values; NO_SLOT: discarded */
   uint8_t value_count;
   uint8_t bytes;   /* of one value of a surface */
   uint8_t channel; /* tld4: which one */
@@ -217,7 +217,7 @@ static StepResult store_surface(Warp *warp, const Instruction *in, LaneMask mask
 static const struct {
   const char *name;
   TextureShape shape;
-  uint8_t coordinates; /* that are written; of three the fourth is filling */
+  uint8_t coordinates; /* coordinates in the text; of three the fourth is padding */
   bool layered;
 } GEOMETRIES[] = {
     {"1d", TEXTURE_1D, 1, false},
@@ -295,7 +295,7 @@ static bool decode_fetch(Decoder *decoder, const PtxStatement *statement, Instru
   int channel = gather ? form_choose(&form, CHANNELS) : 0;
   if (channel < 0) return form_fail(&form, "tld4 names one of .r .g .b .a");
   access->channel = (uint8_t)channel;
-  /* There are no mipmaps: a level or gradients choose among one. */
+  /* There are no mipmaps, so a level or gradients always select the only one. */
   int extra = form_take(&form, "level") ? 1 : form_take(&form, "grad") ? 2 : 0;
   if (!take_geometry(&form, access)) return false;
   access->value_count = take_vector(&form);

@@ -1,7 +1,8 @@
 /* async.c: the queue of asynchronous operations of a cluster, and the bulk groups of each thread.
  *
- * What is in flight has happened nowhere yet: destinations hold poison, sources may still be
- * overwritten, until async_land_next takes the operation's next step. The machine decides when. */
+ * An operation in flight has had no effect yet: its destination holds poison, and its source may
+ * still be overwritten, until async_land_next performs the operation's next step. The machine
+ * decides when. */
 #include "async/async.h"
 #include "state/cluster.h"
 
@@ -63,7 +64,7 @@ static void release_if_done(AsyncOperation *operation) {
   if (!operation->landed || operation->listed) return;
   struct AsyncQueue *queue = operation->warp->cta->cluster->async;
   if (operation->check) check_async_release(operation->check);
-  free(operation->staging); /* of one that never landed */
+  free(operation->staging); /* NULL unless the operation never landed */
   operation->staging = NULL;
   operation->newer = queue->spare;
   queue->spare = operation;
@@ -79,7 +80,7 @@ void async_unlist(AsyncOperation *operation) {
   release_if_done(operation);
 }
 
-/* A NaN in every floating type, small negative numbers as integers, not the same everywhere. */
+/* A NaN in every floating type, a small negative integer, and not the same value everywhere. */
 static const uint8_t poison[64] = {
     0xf1, 0xff, 0xf3, 0xff, 0xf5, 0x7f, 0xf7, 0xff, 0xf9, 0xff, 0xfb, 0x7f, 0xfd, 0xff, 0xf2, 0xff,
     0xf4, 0x7f, 0xf6, 0xff, 0xf8, 0xff, 0xfa, 0x7f, 0xfc, 0xff, 0xfe, 0x7f, 0xf3, 0xff, 0xf6, 0xff,
@@ -133,10 +134,10 @@ static void thread_forget_oldest(BulkThread *thread) {
 }
 
 static void thread_append(BulkThread *thread, AsyncOperation *operation) {
-  /* A landed operation matters to the checker alone, who wants to know of a later wait. */
+  /* A landed operation matters only to the checker, which needs to know of a later wait. */
   uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
   while (thread->count > kept && thread->first->landed) {
-    /* Beyond that it is taken as waited for: better a miss than a false accusation. */
+    /* Beyond that it counts as waited for: better to miss a mistake than to report a false one. */
     if (settings()->check)
       check_async_waited(operation->warp, operation->in, operation->lane, thread->first->check,
                          false);
@@ -212,7 +213,7 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
     operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
                                          (AsyncKind)operation->kind, reads, read_count, writes,
                                          write_count, operation->barrier);
-  /* A reduce keeps what is at its destination. */
+  /* A reduce needs the data at its destination. */
   if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
@@ -223,7 +224,8 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
 }
 
 /* ---- Landing --------------------------------------------------------------------------------- */
-/* cp.async.mbarrier.arrive follows the thread's copies before it; nothing else has an order. */
+/* cp.async.mbarrier.arrive follows the thread's copies before it; all other operations are
+ * unordered. */
 static AsyncOperation *what_must_land_first(AsyncOperation *operation) {
   if (!operation->arrives) return operation;
   for (AsyncOperation *older = operation->older; older; older = older->older)
@@ -270,8 +272,8 @@ static void land_step(Cluster *cluster, AsyncOperation *operation) {
   release_if_done(operation);
 }
 
-/* The arrival of the next lane by the same instruction, when it can come at once; NULL: none. Lanes
- * that arrive one by one would wake all that wait each time. */
+/* The arrival of the next lane by the same instruction, if it can arrive now; NULL: none. If lanes
+ * arrived one by one, each arrival would wake all waiting warps. */
 static AsyncOperation *next_arrival(const AsyncOperation *operation) {
   AsyncOperation *next = operation->newer;
   if (!operation->arrives || settings()->schedule == SCHEDULE_RANDOM) return NULL;
@@ -302,7 +304,7 @@ static void free_operations(AsyncOperation *operation) {
 
 void async_cluster_end(Cluster *cluster) {
   if (!cluster->async) return;
-  /* Stores that nobody waited for take place all the same. */
+  /* Stores that no thread waited for still happen. */
   while (!cluster->launch->error && async_land_next(cluster)) continue;
   for (AsyncOperation *left = cluster->async->oldest; left; left = left->newer) {
     if (left->check) check_async_release(left->check);
@@ -350,7 +352,7 @@ static uint64_t groups_to_wait_for(uint64_t committed, uint32_t pending) {
   return committed > pending ? committed - pending : 0;
 }
 
-/* The first operation of the thread that is not as far as the wait asks for. */
+/* The thread's first operation that has not progressed as far as the wait requires. */
 static const AsyncOperation *not_done(BulkThread *thread, bool reads_only) {
   while (thread->reading && thread->reading->source_read)
     thread->reading = thread->reading->next_of_thread;

@@ -1,5 +1,6 @@
 /* async_copy.c: the asynchronous copies without a tensor map: cp.async with its groups, and
- * cp.async.bulk, cp.reduce.async.bulk between global memory, a CTA's memory and its peers'. */
+ * cp.async.bulk, cp.reduce.async.bulk between global memory, a CTA's memory and its peers'
+ * memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@
 /* ---- cp.async: 4, 8 or 16 bytes a thread ----------------------------------------------------- */
 typedef struct {
   uint8_t bytes;
-  int8_t source_bytes;  /* operand: how many bytes are read, the rest is zeros; -1 */
-  int8_t ignore_source; /* operand: a predicate that means zeros; -1 */
+  int8_t source_bytes;  /* operand: number of bytes to read, the rest is zeros; -1: none */
+  int8_t ignore_source; /* operand: a predicate that selects zeros; -1: none */
   uint8_t window;
 } CopyForm;
 
@@ -85,7 +86,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static void forget_oldest_copy(struct WarpAsync *async) {
   AsyncOperation *operation = async->copy_first;
-  /* From here on it is taken as waited for: better a miss than a false accusation. */
+  /* From here on it counts as waited for: better to miss a mistake than to report a false one. */
   LaneMask unwaited = operation->copy.lanes & ~operation->copy.waited;
   if (operation->check && unwaited)
     check_copies_waited(operation->warp, unwaited, operation->check);
@@ -96,7 +97,7 @@ static void forget_oldest_copy(struct WarpAsync *async) {
 }
 
 static void copy_list_prune(struct WarpAsync *async) {
-  /* A landed copy matters to the checker alone, who wants to know of each lane's wait. */
+  /* A landed copy matters only to the checker, which needs to know of each lane's wait. */
   uint32_t kept = settings()->check ? 256 : 0;
   for (AsyncOperation *first = async->copy_first; first && first->landed;
        first = async->copy_first) {
@@ -175,7 +176,7 @@ bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (!form_take(&form, "shared") && !form_take(&form, "shared::cta"))
     return form_fail(&form, "cp.async writes .shared");
   if (!form_take(&form, "global")) return form_fail(&form, "cp.async reads .global");
-  /* How much L2 fetches and what it keeps changes no bytes. */
+  /* L2 prefetch sizes and cache policies have no effect here. */
   policy = form_take(&form, "L2::cache_hint");
   if (!form_take(&form, "L2::64B") && !form_take(&form, "L2::128B")) form_take(&form, "L2::256B");
   int most = 3 + 1 + policy;
@@ -250,7 +251,7 @@ typedef struct {
   int8_t barrier, mask; /* operands; -1: none */
 } BulkForm;
 
-/* The engine moves whole 16 bytes; what is left over it leaves out, and says nothing. */
+/* The engine moves multiples of 16 bytes, and silently ignores the rest. */
 static uint32_t whole_bytes(Warp *warp, const Instruction *in, int lane, uint32_t bytes) {
   if (bytes % 16 && settings()->check)
     finding(warp, in, 1u << lane, "bulk-size",
@@ -396,7 +397,7 @@ static bool finish_bulk(Form *form, BulkForm *made, bool policy, bool multicast)
   return form_end(form, run_bulk);
 }
 
-/* Takes the two spaces and the completion, which must fit each other. */
+/* Takes the two spaces and the completion mechanism, which must match. */
 static bool take_ways(Form *form, BulkForm *made) {
   const char *destination =
       form->statement->modifier_count > 3 ? form->statement->modifiers[3] : "";
@@ -486,7 +487,7 @@ bool decode_bulk_reduce(Decoder *decoder, const PtxStatement *statement, Instruc
   return finish_bulk(&form, made, policy, false);
 }
 
-/* ---- cp.async.bulk.prefetch.L2: changes nothing, but its address must be good -----------------
+/* ---- cp.async.bulk.prefetch.L2: no effect, but its address must be valid ---------------------
  */
 static StepResult run_bulk_prefetch(Warp *warp, const Instruction *in, LaneMask mask) {
   for (LaneMask left = mask; left; left &= left - 1) {

@@ -1,4 +1,4 @@
-/* async_reduce.c: what cp.reduce.async.bulk and its tensor form do to each element in memory. */
+/* async_reduce.c: the element operations of cp.reduce.async.bulk and its tensor form. */
 #include <string.h>
 
 #include "async/async.h"
@@ -42,7 +42,7 @@ static float sum_f32(float a, float b, bool flushes) {
   return sum != sum ? half_float(0x7fffffffu) : sum;
 }
 
-/* A NaN stays as it is, the newcomer's first. */
+/* A NaN is kept unchanged; of two, the source's. */
 static double sum_f64(double old, double value) {
   if (value != value) return value;
   if (old != old) return old;
@@ -138,7 +138,8 @@ void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t
     case TENSOR_U64:
     case TENSOR_S64:
       EXCHANGE(uint64_t, reduce_u64(op, is_signed, old, value)) break;
-    /* Floats have their turn (reduce_needs_turn): nobody is beside them. */
+    /* Float reduces wait for their turn (reduce_needs_turn), so no other thread writes at the same
+     * time. */
     case TENSOR_F16:
       PLAINLY(uint16_t, reduce_16(op, false, old, value)) break;
     case TENSOR_BF16:

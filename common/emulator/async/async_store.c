@@ -1,6 +1,6 @@
-/* async_store.c: st.async and red.async: a thread's registers on their way to another CTA's shared
- * memory, whose mbarrier hears of their bytes. They belong to the generic proxy: to the checker
- * they are copies of cp.async that complete by a barrier. */
+/* async_store.c: st.async and red.async: store a thread's registers in another CTA's shared memory,
+ * and report the bytes to an mbarrier there. They belong to the generic proxy: the checker treats
+ * them as cp.async copies that complete through a barrier. */
 #include <string.h>
 
 #include "async/async.h"

@@ -1,7 +1,7 @@
 /* fence.c: fence.*, membar.*, the proxy fences, and the copy of a tensor map with its fence.
  *
- * The machine executes in order and memory is coherent, so a fence changes no bytes: what it
- * orders is the checker's business, and the text is checked here. */
+ * The machine executes in order and memory is coherent, so a fence has no effect on data. Its
+ * ordering matters only to the checker. This file checks the text. */
 #include <string.h>
 
 #include "async/async.h"
@@ -91,7 +91,7 @@ static bool decode_proxy_fence(Form *form) {
   if (kind < 0) return form_fail(form, "no such proxy fence on sm_90a");
   if (kind == 1) {
     /* fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster and its release:
-     * weaker than fence.proxy.async; it is taken for that. */
+     * weaker than fence.proxy.async, but treated the same. */
     bool acquire = form_take(form, "acquire");
     if (!acquire && !form_take(form, "release"))
       return form_fail(form, "fence.proxy.async::generic is .acquire or .release");

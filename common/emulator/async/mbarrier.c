@@ -5,9 +5,9 @@
  *   63      62 .. 43           42   41 .. 21     20 .. 1              0
  *   phase   -pending arrivals  0    -tx-count    -expected arrivals   0
  *
- * Counts are stored negated. A living barrier is not in shared memory: ordinary loads see what was
- * there before, and mbarrier.inval writes the state back. So it lives in a table here, and a word
- * that was never initialised is taken from memory when it is first used, right or wrong. */
+ * Counts are stored negated. The state of a live barrier is not in shared memory: ordinary loads
+ * see the old contents, and mbarrier.inval writes the state back. So the state is in a table here.
+ * A word that was never initialised is read from memory at its first use, whatever it contains. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 enum {
   COUNT_MASK = (1 << 20) - 1,
-  TX_LIMIT = 1 << 20, /* counts stay below, on both sides */
+  TX_LIMIT = 1 << 20, /* limit of the counts, in both directions */
   EXPECTED_AT = 1,
   TX_AT = 21,
   PENDING_AT = 43,
@@ -26,10 +26,10 @@ enum {
 #define ZERO_BITS (1ull << 42 | 1ull)
 
 typedef struct {
-  uint32_t phase;    /* parity of the running phase */
+  uint32_t phase;    /* parity of the current phase */
   uint32_t expected; /* arrivals of the next phase */
-  uint32_t pending;  /* arrivals that are missing in this one */
-  int32_t tx; /* bytes expected and not yet brought; negative: brought and not yet expected */
+  uint32_t pending;  /* arrivals still missing in this phase */
+  int32_t tx;        /* bytes expected but not arrived; negative: arrived but not yet expected */
 } Barrier;
 
 static Barrier barrier_unpack(uint64_t word) {
@@ -50,7 +50,7 @@ static uint64_t barrier_pack(Barrier barrier) {
 enum { FIRST_CAPACITY = 64 };
 typedef struct {
   uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
-  uint32_t phases; /* that are over: the word knows only the last bit of it */
+  uint32_t phases; /* completed phases: the word holds only the last bit of this number */
   uint64_t word;
   bool alive, ended;
 } PhaseRecord;
@@ -137,7 +137,7 @@ static bool refuse(MbarrierThread thread, const char *rule, uint32_t address, co
   return false;
 }
 
-/* copy: the asynchronous operation that changed it, NULL: an instruction did. */
+/* copy: the asynchronous operation that changed it; NULL: an instruction did. */
 static void record_change(MbarrierThread thread, uint32_t address, const char *why,
                           const AsyncOperation *copy) {
   Cluster *cluster = thread.warp->cta->cluster;
@@ -152,7 +152,7 @@ static void record_change(MbarrierThread thread, uint32_t address, const char *w
   record_mbarrier(thread.warp, thread.in, thread.lane, &state, copy ? (int64_t)copy->recorded : -1);
 }
 
-/* Stores the barrier, or ends its phase; false after a fault. */
+/* Stores the barrier, or completes its phase; false after a fault. */
 static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   Cluster *cluster = thread.warp->cta->cluster;
   if (barrier.tx >= TX_LIMIT || barrier.tx <= -TX_LIMIT)
@@ -246,7 +246,7 @@ static bool barrier_place(Warp *warp, const Instruction *in, int lane, uint32_t 
 }
 
 static bool barrier_usable(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* makes its own finding */
+  if (settings()->check) check_mbarrier_use(warp, in, lane, address); /* reports its own finding */
   uint64_t word = barrier_note(warp->cta->cluster, address)->word;
   if (!(word & ZERO_BITS)) return true;
   fault(warp, in, 1u << lane, 719, "mbarrier-unusable",
@@ -264,8 +264,8 @@ bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t
 typedef struct {
   uint8_t window;
   bool drop, no_complete, expect, release, acquire, parity, complete;
-  bool potentially_blocking, bounded; /* bounded: with a time of its own */
-  bool repeated;                      /* a wait in a loop that does nothing but ask */
+  bool potentially_blocking, bounded; /* bounded: with a time limit */
+  bool repeated;                      /* a wait in a loop that does nothing else */
   int8_t token, address, count;       /* operand numbers; -1: none */
 } MbarrierForm;
 
@@ -297,7 +297,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
               "mbarrier.init with a count of %u: it must be 1 to %u, the number of arrivals that "
               "complete a phase",
               count, COUNT_MASK);
-    /* The chip's own arithmetic, which a count out of range carries over into other fields. */
+    /* The GPU's arithmetic: an out-of-range count carries into other fields. */
     uint32_t negated = (1u << 20) - count;
     PhaseRecord *record = record_of(cluster, address);
     record->word = (uint64_t)(negated << 11) << 32 | negated << 1;
@@ -339,7 +339,7 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t bytes = operand_u32(warp, in, form->count, lane);
     if (settings()->check && !form->complete) check_mbarrier_expect(warp, in, lane, address, bytes);
     Barrier barrier = barrier_read(cluster, address);
-    if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too many in any case */
+    if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
     const MbarrierThread thread = {warp, in, lane};
     if (!settle(thread, address, barrier)) return STEP_FAULT;
@@ -356,7 +356,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = barrier_read(cluster, address);
-    /* The token is the upper half of the word; the lower one tells only how it was made. */
+    /* The token is the upper half of the word; the lower half only says how it was created. */
     uint64_t token = (barrier_pack(barrier) & ~0xffffffffull) | form->no_complete;
     uint32_t count = 1, bytes = 0;
     if (form->expect)
@@ -380,7 +380,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-/* To the checker: lanes next to each other that have waited for one barrier have learnt the same.
+/* Informs the checker. Neighbouring lanes that waited for the same barrier have learnt the same.
  */
 static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
                           const uint32_t *addresses) {
@@ -399,9 +399,9 @@ static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
   return STEP_BLOCKED;
 }
 
-/* A try_wait may answer "not yet" whenever it likes. One that the program does not repeat at once
- * does so whenever the phase is not over, so that a missing loop shows; one in a loop does so now
- * and then in the random order, and else waits. */
+/* A try_wait may return "not yet" at any time. If the program does not repeat it at once, it
+ * returns "not yet" whenever the phase has not completed, so that a missing loop shows up. In a
+ * loop it waits, except that it sometimes returns "not yet" in the random schedule. */
 static bool answers_not_yet(Cluster *cluster, const MbarrierForm *form) {
   enum { ONE_IN = 8 };
   if (form->bounded) return false;
@@ -420,19 +420,19 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     uint64_t state = lane_value(warp, &in->operand[form->count], lane);
     if (before >= 0 && lane_address(warp, address, lane) == lane_address(warp, address, before) &&
         state == lane_value(warp, &in->operand[form->count], before)) {
-      addresses[lane] = addresses[before]; /* all lanes of a warp wait alike, as a rule */
+      addresses[lane] = addresses[before]; /* usually all lanes of a warp wait for the same phase */
       complete |= (complete >> before & 1u) << lane;
       continue;
     }
     before = lane;
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
-    /* Not initialised yet: wait and see who does it, for the report to tell a missing order from a
-     * missing init. */
+    /* Not initialised yet: wait and see if some thread does it, so that the report can distinguish
+     * a missing synchronisation from a missing init. */
     const PhaseRecord *record = record_of(cluster, addresses[lane]);
     if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire)
       return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
-    /* The running phase has another parity than the one asked for: that one is over. */
+    /* The current phase has the other parity, so the requested phase is complete. */
     asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
@@ -468,7 +468,7 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
   *made = (MbarrierForm){.token = -1, .count = -1};
   int semantic = form_choose(form, semantics);
   made->acquire = made->release = semantic <= 0;
-  /* The scope is not held against anybody: CUTLASS waits with .cta for arrivals of other CTAs. */
+  /* The scope is not checked: CUTLASS waits with .cta for arrivals of other CTAs. */
   if (!form_take(form, "cluster")) form_take(form, "cta");
   if (form_take(form, "shared::cta") || form_take(form, "shared"))
     made->window = WINDOW_CTA;
@@ -574,7 +574,7 @@ bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instr
   need_address(&form, 1);
   need_value(&form, 2);
   made->bounded = out->operand_count == 4;
-  if (made->bounded) need_value(&form, 3); /* how long it may sleep: no clock here */
+  if (made->bounded) need_value(&form, 3); /* the suspend time, which is ignored */
   return finish(&form, made, run_wait);
 }
 
@@ -589,7 +589,7 @@ bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *stateme
 }
 
 /* ---- Waits in loops -------------------------------------------------------------------------- */
-/* Memory, barriers and copies: what a loop that only asks has not. */
+/* Does it use memory, barriers or copies? A loop that only polls does not. */
 static bool does_something(const Instruction *in) {
   if (in->traits & (ANY_BARRIER | COPY_ENGINE)) return true;
   if (in->traits & ASKS_MBARRIER) return false;
@@ -601,11 +601,11 @@ static bool does_something(const Instruction *in) {
 typedef struct {
   const Instruction *code;
   uint32_t count;
-  uint32_t *seen; /* by which wait's search, plus 1 */
+  uint32_t *seen; /* 1 + the number of the search that visited it */
   uint32_t *todo;
 } CodeSearch;
 
-/* Can the wait come to itself again with nothing done in between? */
+/* Can execution return to this wait with nothing done in between? */
 static bool is_repeated(CodeSearch *search, uint32_t wait) {
   uint32_t left = 0;
   search->todo[left++] = wait + 1;
@@ -626,7 +626,7 @@ void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32
   CodeSearch search = {.code = code, .count = count};
   for (uint32_t i = 0; i < count; i++) {
     if (code[i].execute != run_wait) continue;
-    if (!search.seen) { /* each place puts two on the list, once */
+    if (!search.seen) { /* each instruction adds at most two, once */
       search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
       search.todo = decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.todo);
     }
@@ -635,13 +635,13 @@ void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32
 }
 
 /* ---- In words -------------------------------------------------------------------------------- */
-/* What a blocked wait waits for. */
+/* Describes what a blocked wait waits for. */
 typedef struct {
-  uint32_t address, asked, phases; /* asked: a parity; phases: that are over */
+  uint32_t address, asked, phases; /* asked: a parity; phases: completed phases */
   Barrier barrier;
   uint64_t coming; /* bytes */
   uint32_t copies;
-  int64_t rest; /* bytes that stay pending (or, negative, surplus) when all copies have come */
+  int64_t rest; /* bytes still pending (or, if negative, surplus) after all copies have landed */
 } BlockedWait;
 
 static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wait) {
@@ -660,7 +660,7 @@ static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wa
   return true;
 }
 
-/* Is there a barrier with just as many bytes too many as are too few here? */
+/* Is there another barrier with exactly the surplus that is missing here? */
 static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
   const PhaseTable *table = *async_barrier_notes(cluster);
   for (uint32_t i = 0; table && i < table->capacity; i++) {
@@ -677,7 +677,7 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
     return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
                                                             : "hang-too-many-bytes-expected";
   if (wait.rest < 0) return "hang-too-few-bytes-expected";
-  /* It should ask for the phase after the last that it was told is over. */
+  /* It should wait for the phase after the last one that it saw complete. */
   uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
   if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
   if (wait.phases >= next + 2) return "phase-missed";

@@ -65,7 +65,7 @@ static void replace(uint64_t words[16], const ReplaceForm *form, uint64_t value)
       /* The instruction numbers f32.ftz 8, f64 9, bf16 10, tf32 11, tf32.ftz 12. */
       bool tf32 = value >= 11;
       set_bits(words, 1, 7, 4, tf32 ? value - 4 : value);
-      if (tf32) set_bits(words, 1, 16, 1, 1); /* no other type takes it away */
+      if (tf32) set_bits(words, 1, 16, 1, 1); /* other types do not clear it */
       break;
     }
     case FIELD_INTERLEAVE:

@@ -1,7 +1,7 @@
 /* tma.c: cp.async.bulk.tensor, its prefetch, and cp.reduce.async.bulk.tensor.
  *
- * At issue the map's 128 bytes and the coordinates are taken, every address is checked, and a fault
- * that the engine would report is explained. Landing walks the rows of the box (tma_map.h). */
+ * Issuing copies the map's 128 bytes and the coordinates, checks every address, and explains any
+ * fault that the engine would report. Landing walks the rows of the box (tma_map.h). */
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -23,7 +23,7 @@ enum {
   MAX_ROW_BYTES = 256 * 32, /* of the widest box, in slices of 32 bytes */
   INLINE_BYTES_MOST = 512,
   ROWS_AHEAD = 16,
-  STREAMED_BYTES = 4 << 20 /* tensors that no core's cache holds */
+  STREAMED_BYTES = 4 << 20 /* tensors larger than a core's cache */
 };
 
 /* ---- Landing --------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static void fill_row(const TmaMap *map, uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count; i++) bytes[i] = i % 2 ? 0x7f : 0xf7;
 }
 
-/* Whole 16 bytes: most rows are too short for a call to be worth it. */
+/* Multiples of 16 bytes: most rows are too short for a memcpy call. */
 static inline void copy_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
   if (bytes > INLINE_BYTES_MOST) {
     memcpy(to, from, bytes);
@@ -46,8 +46,8 @@ static inline void copy_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
   for (; bytes; to += 16, from += 16, bytes -= 16) memcpy(to, from, 16);
 }
 
-/* Between a row in order and its 16-byte chunks in shared memory. Within 128 bytes, where a swizzle
- * moves them, one pattern serves all chunks. */
+/* Copies between a linear row and its swizzled 16-byte chunks in shared memory. A swizzle moves
+ * chunks within 128 bytes, so one pattern serves all of them. */
 static inline void swizzle_row(uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
                                uint32_t bytes, bool put) {
   enum { LINE = 128, CHUNK = 16 };
@@ -72,7 +72,7 @@ static void put_rows(uint8_t *cta, uint32_t offset, uint32_t pitch, uint32_t spa
     return;
   }
   for (; count; count--, offset += pitch, from += step) {
-    /* Short rows far apart are what the host's caches cannot foresee. */
+    /* The host's prefetcher cannot predict short rows that are far apart. */
     if (count > ROWS_AHEAD && bytes <= INLINE_BYTES_MOST)
       for (uint32_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + ROWS_AHEAD * step + i);
     if (span)
@@ -136,9 +136,9 @@ static void read_tensor_source(AsyncOperation *operation) {
             walk.row_bytes);
 }
 
-/* The engine clips a row's end in whole 16 bytes: behind a dimension 0 that is no multiple of them
- * it overwrites up to 15 bytes. Not beyond the end of an allocation, which the chip's is only in
- * name. */
+/* The engine clips a row's end to multiples of 16 bytes, so after a dimension 0 that is not such a
+ * multiple it overwrites up to 15 bytes. We stop at the end of the allocation, because the GPU's
+ * allocations are larger than requested. */
 static uint32_t stored_bytes(const TmaRows *rows, uint64_t global, uint32_t row_bytes) {
   uint32_t bytes = (rows->bytes + 15) / 16 * 16;
   if (rows->left + bytes > row_bytes) bytes = row_bytes - rows->left;
@@ -148,8 +148,8 @@ static uint32_t stored_bytes(const TmaRows *rows, uint64_t global, uint32_t row_
   return bytes;
 }
 
-/* Past the host's caches: what is written to a large tensor is not read again soon, and the host
- * need not fetch what is overwritten whole. False where it cannot. */
+/* Stores that bypass the host's caches: a large tensor is not read again soon, and the host need
+ * not fetch lines that are overwritten completely. False if the host has no such stores. */
 static bool stream_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
 #ifdef __SSE2__
   if (((uintptr_t)to | bytes) % 64 != 0) return false;
@@ -186,7 +186,7 @@ static void land_store(AsyncOperation *operation) {
     }
   }
 #ifdef __SSE2__
-  if (streams) _mm_sfence(); /* before anything that tells of it */
+  if (streams) _mm_sfence(); /* before anything that signals completion */
 #endif
 }
 
@@ -306,7 +306,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
   return true;
 }
 
-/* All rows in memory that exists; false after a fault. */
+/* Checks that all rows are in allocated memory; false after a fault. */
 static bool check_global(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                          const TmaPlace *place, Access access) {
   TmaWalk walk;

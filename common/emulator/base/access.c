@@ -1,6 +1,7 @@
-/* access.c: the host bytes behind an address of the device, for every room (emulator.h).
+/* access.c: finds the host bytes behind a device address (emulator.h).
  *
- * Faults are the chip's: 716 for a misaligned address, 700 for one that is nobody's. */
+ * The error codes are the GPU's: 716 for a misaligned address, 700 for an address that belongs to
+ * no allocation. */
 #include <inttypes.h>
 
 #include "base/emulator.h"
@@ -117,7 +118,7 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
   switch (address & GENERIC_TAG_MASK) {
     case GENERIC_SHARED:
       which = SPACE_SHARED;
-      if (own >> 32) { /* an overrun out of the window of shared memory */
+      if (own >> 32) { /* an overrun past the end of the shared memory window */
         fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, "generic-out-of-bounds",
               "%s of %zu bytes at generic address 0x%" PRIx64 ", past all shared memory",
               access_name(access), bytes, address);

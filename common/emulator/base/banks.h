@@ -5,8 +5,8 @@
 #include "base/emulator.h"
 
 /* How many passes over the banks one access takes. A pass reads one word of each bank, and lanes
- * that want the same word share it. Accesses of 8 bytes go by halves of the warp and those of 16 by
- * quarters, so that a part never asks for more than 128 bytes. */
+ * that want the same word share it. The hardware splits 8-byte accesses into half warps and 16-byte
+ * accesses into quarter warps, so that one part never asks for more than 128 bytes. */
 static inline uint32_t bank_passes(LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
   uint32_t lanes_together = bytes <= 4 ? LANES : bytes == 8 ? LANES / 2 : LANES / 4;
   uint32_t words_each = bytes <= 4 ? 1 : bytes / 4, passes = 0;

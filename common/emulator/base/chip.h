@@ -1,4 +1,4 @@
-/* chip.h: what an H200 is, as far as programs can tell. Everything that depends on a number of the
+/* chip.h: what an H200 is, as far as programs can tell. All code that depends on a property of the
  * chip takes it from here. */
 #ifndef EMULATOR_CHIP_H
 #define EMULATOR_CHIP_H
@@ -10,21 +10,21 @@ enum {
   CHIP_MULTIPROCESSORS = 132,
   CHIP_WARP_THREADS = 32,
 
-  /* Of one multiprocessor */
+  /* Limits of one multiprocessor */
   CHIP_THREADS = 2048,
   CHIP_CTAS = 32,
   CHIP_REGISTERS = 65536,
   CHIP_PARTITIONS = 4,      /* a warp stays in one; each has a quarter of the registers */
-  CHIP_REGISTER_STEP = 256, /* registers are given out to a warp in steps of so many: 8 a thread */
+  CHIP_REGISTER_STEP = 256, /* a warp gets registers in multiples of this: 8 per thread */
   CHIP_SHARED_BYTES = 233472,
   CHIP_SHARED_STEP = 128,
 
-  /* Of one CTA */
+  /* Limits of one CTA */
   CTA_THREADS = 1024,
   CTA_THREADS_Z = 64,
   CTA_SHARED_BYTES = 232448,
   CTA_SHARED_BYTES_UNASKED = 49152, /* without cudaFuncSetAttribute */
-  CTA_SHARED_RESERVED = 1024,       /* in front of the CTA's own */
+  CTA_SHARED_RESERVED = 1024,       /* reserved bytes in front of the CTA's variables */
   THREAD_REGISTERS = 255,
 
   CLUSTER_CTAS_PORTABLE = 8,

@@ -1,9 +1,9 @@
-/* device_heap.c: malloc and free of the device, in one allocation of global memory.
+/* device_heap.c: device-side malloc and free, inside one allocation of global memory.
  *
- * Kernels reach every byte of that memory, so nothing that the emulator relies on stands there:
- * what is known of blocks is in tables of the host, one entry for each GRAIN_BYTES of the heap.
- * Behind every block lies a gap, and a freed block is used again as late as possible, so that an
- * overrun and a use after free meet no other block. */
+ * Kernels reach every byte of that memory, so the emulator keeps no data of its own in it. The
+ * block tables are in host memory, with one entry for each GRAIN_BYTES of the heap. A gap follows
+ * every block, and freed blocks are reused as late as possible, so that an overrun or a use after
+ * free does not hit another block. */
 #define _DEFAULT_SOURCE
 #include "base/device_heap.h"
 
@@ -15,13 +15,13 @@
 #include <sys/mman.h>
 
 enum { CHUNK_SIZES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
-static const size_t MOST_BYTES = (size_t)16 << 30; /* numbers of grains fit into 32 bits */
+static const size_t MOST_BYTES = (size_t)16 << 30; /* so that grain numbers fit into 32 bits */
 
 typedef enum { NO_BLOCK, BLOCK_USED, BLOCK_FREE } BlockState;
 typedef struct {
   Allocation place;
-  uint64_t chunk_bytes; /* the block and the gap behind it: a power of two */
-  uint64_t next;        /* of the freed chunks of this size, the oldest first; 0: none */
+  uint64_t chunk_bytes; /* the block and the gap after it: a power of two */
+  uint64_t next;        /* next freed chunk of this size, oldest first; 0: none */
   uint8_t state;
 } HeapBlock;
 
@@ -32,11 +32,11 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t heap_bytes = (size_t)8 << 20;
 static uint64_t heap_first, heap_end;
-static HeapBlock *blocks; /* by the grain in which a block begins */
+static HeapBlock *blocks; /* indexed by the grain in which a block begins */
 static uint32_t
-    *block_begins; /* for each grain of a block: where that begins, plus 1; 0: nowhere */
+    *block_begins; /* for each grain: 1 + the first grain of its block; 0: in no block */
 static uint64_t oldest[CHUNK_SIZES], newest[CHUNK_SIZES]; /* freed chunks */
-static FreeRegion *regions;                               /* memory that is in no chunk */
+static FreeRegion *regions;                               /* memory that belongs to no chunk */
 static size_t region_count;
 
 static size_t grain_of(uint64_t address) { return (size_t)(address - heap_first) / GRAIN_BYTES; }
@@ -48,7 +48,7 @@ bool device_heap_resize(size_t bytes) {
 }
 size_t device_heap_size(void) { return heap_bytes; }
 
-/* Pages of a table are the host's only once they are written to. */
+/* The host provides pages of a table only when they are first written. */
 static void *large_table(size_t bytes) {
   void *table =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -58,7 +58,7 @@ static void *large_table(size_t bytes) {
 bool device_heap_prepare(void) {
   pthread_mutex_lock(&lock);
   if (!heap_first) {
-    /* Twice the size: rounding up to powers of two must not use up what was promised. */
+    /* Twice the promised size, because rounding up to powers of two uses up to half of it. */
     size_t bytes = 2 * heap_bytes + 2 * GAP_BYTES, grains = bytes / GRAIN_BYTES + 1;
     uint64_t first = memory_allocate(bytes);
     regions = malloc(sizeof *regions);
@@ -97,7 +97,8 @@ static int by_address(const void *a, const void *b) {
   return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* Joins freed chunks that lie side by side: the last resort, for they are forgotten by it. */
+/* Joins neighbouring freed chunks. This is the last resort, because use after free is no longer
+ * detected in joined chunks. */
 static void join_freed(void) {
   size_t count = region_count;
   for (int class = 0; class < CHUNK_SIZES; class ++)

@@ -1,5 +1,5 @@
-/* device_heap.h: malloc and free of the device. The heap is made when the first kernel that uses it
- * is loaded; its size can be set before. */
+/* device_heap.h: device-side malloc and free. The heap is created when the first kernel that uses
+ * it is loaded. Its size can be set until then. */
 #ifndef EMULATOR_DEVICE_HEAP_H
 #define EMULATOR_DEVICE_HEAP_H
 
@@ -7,21 +7,24 @@
 
 typedef enum {
   HEAP_FREED,
-  HEAP_FREED_BEFORE, /* the block that begins there is free already */
-  HEAP_NO_BLOCK      /* no block of the heap begins there */
+  HEAP_FREED_BEFORE, /* the block at this address is already free */
+  HEAP_NO_BLOCK      /* no heap block begins at this address */
 } HeapFree;
 
-bool device_heap_resize(size_t bytes); /* false: it is in use already, or too large */
+/* false: the heap is already in use, or the size is too large */
+bool device_heap_resize(size_t bytes);
 size_t device_heap_size(void);
 bool device_heap_prepare(void);
-uint64_t device_heap_allocate(uint64_t bytes); /* 0: no space is left */
+uint64_t device_heap_allocate(uint64_t bytes); /* 0: the heap is full */
 HeapFree device_heap_free(uint64_t address);
 
 /* Is this address in the heap's memory, in a block or not? */
 bool device_heap_holds(uint64_t address);
-/* The block that holds this address, or NULL. Safe beside device_heap_allocate and _free. */
+/* The block that holds this address, or NULL. May run concurrently with device_heap_allocate and
+ * _free. */
 const Allocation *device_heap_find(uint64_t address);
-/* What there is at an address of the heap; returns the rule that an access to it breaks. */
+/* Describes what is at an address of the heap. Returns the name of the rule that an access to it
+ * breaks. */
 const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes);
 
 #endif

@@ -1,8 +1,9 @@
-/* findings.c: which findings are alike, how grave they are, and what is said of them at the end.
+/* findings.c: groups similar findings, grades them, and prints the summary at the end of the
+ * program.
  *
- * One mistake often shows in many places: in every copy of an unrolled loop, in every thread, block
- * and instance of a template. The first is printed in full when it happens. The others are counted,
- * and the end of the program says how many there were and where. */
+ * One mistake often shows up in many places: in every copy of an unrolled loop, in every thread and
+ * block, in every instance of a template. The first finding is printed in full when it happens. The
+ * others are counted, and the summary says how many there were and where. */
 #include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 enum {
   FINDINGS_KEPT = 256,
   INSTRUCTIONS_KEPT = 64, /* of each finding */
-  CAUSE_TEXT = 320,       /* characters of a cause that are compared */
+  CAUSE_TEXT = 320,       /* number of characters of a cause that are compared */
   PLACE_TEXT = 256,
   EXIT_FINDINGS = 3
 };
@@ -23,7 +24,7 @@ typedef struct {
   const char *rule;
   char place[PLACE_TEXT]; /* "saxpy.cu:12", or the kernel's name when the line is not known */
   bool line_known;
-  char other[PLACE_TEXT]; /* the line of the other access, where two collide */
+  char other[PLACE_TEXT]; /* the line of the other access, for findings about two accesses */
   char cause[CAUSE_TEXT];
   const Instruction *instructions[INSTRUCTIONS_KEPT]; /* their module may have been unloaded */
   uint32_t ptx_lines[INSTRUCTIONS_KEPT];
@@ -31,7 +32,7 @@ typedef struct {
   bool more_instructions, several_blocks;
   uint64_t block; /* the first one's number */
   long count;
-  uint32_t least, most; /* offsets in shared memory that the messages name; most 0: none */
+  uint32_t least, most; /* range of shared memory offsets in the messages; most 0: none */
 } Finding;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,7 +41,7 @@ static int finding_count;
 
 /* ---- Grades ---- */
 
-/* CHECKS.md says why. */
+/* CHECKS.md gives the reasons. */
 static const char *const STRICT_RULES[] = {
     "exit-before-store-read",    "exit-with-copy-in-flight", "exited-before-barrier",
     "matrix-descriptor-bits",    "mbarrier-after-inval",     "printf-width",
@@ -108,7 +109,7 @@ static Finding *find_like(const Finding *wanted, const Instruction *in) {
     Finding *each = &findings[i];
     if (strcmp(each->rule, wanted->rule) != 0) continue;
     if (has_instruction(each, in)) return each;
-    /* Of two that collide, now the one comes first and now the other. */
+    /* Two colliding accesses may be reported in either order. */
     if (each->line_known && wanted->line_known && *each->other &&
         !strcmp(each->place, wanted->other) && !strcmp(each->other, wanted->place))
       return each;
@@ -141,8 +142,8 @@ static void describe_repetitions(Report *report, const Finding *finding) {
   report_add(report, "\n");
 }
 
-/* A program that the checker has found an error in must not look right to whoever reads its exit
- * code: PASS with a missing fence is the very bug that waits for another day. */
+/* A program with an error that the checker found must not exit with code 0: a PASS despite a
+ * missing fence is exactly the kind of bug that shows up later. */
 static void end_with_findings(int status, void *unused) {
   (void)unused;
   int errors = 0;

@@ -1,8 +1,8 @@
-/* gather.h: two loops over the lanes that compilers do not do well.
+/* gather.h: two loops over the lanes that compilers do not vectorise well.
  *
- * Of the plain gather they make a load, a shift and an insertion for each lane (they spare
- * processors whose gathers are slow), which takes three times as long; of the plain comparison a
- * vector of ones that is then added up. */
+ * They turn the plain gather into a load, a shift and an insertion for each lane, because some
+ * processors have slow gathers. That takes three times as long. They turn the plain comparison into
+ * a vector of ones that they then add up. */
 #ifndef EMULATOR_GATHER_H
 #define EMULATOR_GATHER_H
 
@@ -29,7 +29,7 @@ static inline void gather(uint32_t *into, const uint32_t *table, const uint32_t 
 #endif
 }
 
-/* Is any of them more than `most`, once the bits `without` are cleared and `base` is taken away? */
+/* Is any of them more than `most`, after clearing the bits in `without` and subtracting `base`? */
 static inline bool any_above(const uint32_t *values, uint32_t without, uint32_t base,
                              uint32_t most) {
 #if defined(__AVX512F__)

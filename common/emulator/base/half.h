@@ -1,5 +1,5 @@
-/* half.h: the 16-bit floating types as floats and back, without the host's help, so that loops
- * over lanes vectorise with every compiler. */
+/* half.h: converts the 16-bit floating types to float and back in plain C, so that loops over lanes
+ * vectorise with every compiler. */
 #ifndef EMULATOR_HALF_H
 #define EMULATOR_HALF_H
 
@@ -20,13 +20,14 @@ static inline uint32_t half_bits(float value) {
 static inline float float_of_half(uint16_t half) {
   uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
   uint32_t rest = half & 0x7fffu;
-  /* Shifted into place the exponent is 112 too small: 2^112 puts it right, subnormals too. */
+  /* After the shift the exponent is 112 too small. Multiplying by 2^112 corrects it, for subnormals
+   * too. */
   uint32_t scaled = half_bits(half_float(rest << 13) * 0x1p112f);
   uint32_t value = rest >= 0x7c00u ? 0x7f800000u | (rest << 13) : scaled;
   return half_float(sign | value);
 }
 
-/* To nearest even. NaN becomes 0x7fff, as on the chip. */
+/* Rounds to nearest even. NaN becomes 0x7fff, as on the GPU. */
 static inline uint16_t half_of_float(float value) {
   uint32_t bits = half_bits(value);
   uint32_t sign = (bits >> 16) & 0x8000u;

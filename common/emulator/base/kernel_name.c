@@ -1,7 +1,7 @@
-/* kernel_name.c: kernels in reports appear under the names that their authors gave them.
+/* kernel_name.c: turns a kernel's symbol into the name that its author gave it, for reports.
  *
- * The demangler is the C++ library's own if the program has it or the machine can load it. Without
- * one, the name is read by hand as far as that is easy. */
+ * The demangler is that of the C++ library, if the program is linked with it or the machine can
+ * load it. Otherwise a simple parser here reads the easy cases. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void find_demangler(void) {
   memcpy(&demangle, &found, sizeof demangle);
 }
 
-/* nvcc renames what is static: __nv_static_27__14_saxpy_cpp1_ii_7126c51d_name, where 27 is the
+/* nvcc renames static symbols: __nv_static_27__14_saxpy_cpp1_ii_7126c51d_name, where 27 is the
  * length of the part between its underscore and the one before the name. */
 static const char *without_static_prefix(const char *symbol) {
   static const char prefix[] = "__nv_static_";
@@ -34,7 +34,8 @@ static const char *without_static_prefix(const char *symbol) {
   return name[0] == '_' && name[1] ? name + 1 : symbol;
 }
 
-/* The name within "void space::name<int, 4>(int*)": from behind the return type to the parameters.
+/* The name within "void space::name<int, 4>(int*)": the text between the return type and the
+ * parameters.
  */
 static void cut_to_name(const char *full, const char **first, size_t *length) {
   static const char unnamed[] = "(anonymous namespace)";
@@ -71,7 +72,8 @@ static bool write_demangled(const char *symbol, char *name, size_t bytes) {
   return length > 0;
 }
 
-/* By hand: of a name in namespaces its path, of a template its name without the arguments. */
+/* Without a demangler: gives the path of a name in namespaces, and the name of a template without
+ * its arguments. */
 static void write_plainly(const char *symbol, char *name, size_t bytes) {
   const char *at = symbol + 2, *separator = "";
   bool nested = !strncmp(symbol, "_ZN", 3);

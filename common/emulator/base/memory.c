@@ -1,11 +1,12 @@
 /* memory.c: the device's global memory (memory.h).
  *
- * One stretch of addresses is reserved once; allocations are cut from it in order, each followed by
- * a gap that nothing ever fills, so an overrun meets no neighbour. When the stretch is used up,
- * freed places are used again. Tables are sorted arrays: a lookup is a binary search.
+ * One range of addresses is reserved at the start. Allocations are cut from it in order, each
+ * followed by a gap that is never used, so an overrun never hits a neighbour. When the range is
+ * used up, freed addresses are reused. Tables are sorted arrays: a lookup is a binary search.
  *
- * Poison is 0xff: NaN in every floating type, -1 in every integer. It costs time, so of a bigger
- * allocation only the first POISON_BYTES get it; the rest reads as the host's zero pages do. */
+ * Poison is 0xff: NaN in every floating type, -1 in every integer. Filling memory costs time, so
+ * only the first POISON_BYTES of an allocation get it. The rest reads as zeros, as fresh host pages
+ * do. */
 #define _DEFAULT_SOURCE
 #include "base/memory.h"
 
@@ -24,14 +25,14 @@ static const size_t RESERVED_BYTES = (size_t)1 << 40, LEAST_RESERVED_BYTES = (si
 
 typedef struct {
   Allocation place;
-  bool ours; /* by memory_allocate, not memory_register */
+  bool ours; /* made by memory_allocate, not memory_register */
   bool of_graph;
 } MemoryEntry;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MemoryEntry *entries; /* by address */
 static size_t entry_count, entry_capacity;
-static Allocation freed[FREED_KEPT]; /* a ring, for explanations */
+static Allocation freed[FREED_KEPT]; /* a ring of recently freed allocations, for explanations */
 static size_t freed_count;
 static size_t in_use;
 static uint64_t reserve_first, reserve_end, reserve_next;
@@ -94,7 +95,7 @@ static bool reserve(void) {
 
 static uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-/* Room behind the last allocation, or, when there is none left, between two others. */
+/* A free range after the last allocation or, when there is none left, between two others. */
 static uint64_t find_room(size_t bytes) {
   if (reserve_end - reserve_next >= bytes + GAP_BYTES) {
     uint64_t found = reserve_next;
@@ -171,7 +172,7 @@ void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes)
   pthread_mutex_unlock(&lock);
 }
 
-static int launches; /* that have begun and not ended */
+static int launches; /* launches in progress */
 void memory_launch_begins(void) { __atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
 void memory_launch_ends(void) { __atomic_sub_fetch(&launches, 1, __ATOMIC_SEQ_CST); }
 
@@ -188,7 +189,7 @@ bool memory_free(uint64_t address) {
     in_use -= place.end - place.first;
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
     void *host = (void *)(uintptr_t)address;
-    madvise(host, pages, MADV_DONTNEED); /* the memory goes back to the host */
+    madvise(host, pages, MADV_DONTNEED); /* gives the pages back to the host */
     if (!__atomic_load_n(&launches, __ATOMIC_SEQ_CST)) mprotect(host, pages, PROT_NONE);
   }
   pthread_mutex_unlock(&lock);

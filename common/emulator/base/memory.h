@@ -10,18 +10,20 @@ typedef struct {
   uint64_t first; /* address of the first byte */
   uint64_t end;   /* one past the last byte that was asked for */
   bool read_only; /* constant memory */
-  bool absent;    /* of a graph, before its allocation node runs or behind its free */
-  uint8_t kind;   /* MemoryKind: for the program's questions, all of it works alike */
+  bool absent;    /* owned by a graph, before its allocation node runs or after its free node */
+  uint8_t kind;   /* MemoryKind: only for queries; all kinds behave the same */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
 
-/* 0: out of memory. Fresh memory is poison (no zeros by luck). Addresses are 256-byte aligned. */
+/* 0: out of memory. Fresh memory is filled with poison, so that no program finds zeros by luck.
+ * Addresses are 256-byte aligned. */
 uint64_t memory_allocate(size_t bytes);
-/* Between these two what is freed stays mapped: a launch that has been set aside may have copies in
- * flight to it. */
+/* Memory that is freed between these two calls stays mapped: a launch that has been set aside may
+ * have copies in flight to it. */
 void memory_launch_begins(void);
 void memory_launch_ends(void);
-bool memory_free(uint64_t address); /* false: not the start of an allocation, or the heap's */
+/* false: not the start of an allocation, or part of the device heap */
+bool memory_free(uint64_t address);
 /* Host memory that the device may use at its own address (pinned, managed, registered, variables).
  */
 bool memory_register(void *host, size_t bytes, bool read_only);
@@ -30,10 +32,11 @@ void memory_set_kind(uint64_t address, MemoryKind kind);
 /* An allocation of a graph keeps its address from launch to launch: freeing it makes it absent, and
  * the graph's allocation node makes it present again. Before that it is absent. */
 void memory_give_to_graph(uint64_t address);
-bool memory_make_present(uint64_t address, bool present); /* false: not a graph's, or as it is */
-/* As memory_find, but absent memory too: for calls about what a graph will do. */
+/* false: not owned by a graph, or already in this state */
+bool memory_make_present(uint64_t address, bool present);
+/* Like memory_find, but finds absent memory too, for calls about what a graph will do. */
 const Allocation *memory_find_planned(uint64_t address);
-/* Forgets memory of the host that the program has unmapped although it is registered. */
+/* Removes registered host memory that the program has unmapped. */
 void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes));
 size_t memory_in_use(void);
 
@@ -41,7 +44,8 @@ size_t memory_in_use(void);
  * lock-free: a launch never races with allocation, which the runtime refuses to do while a kernel
  * runs. */
 const Allocation *memory_find(uint64_t address);
-/* Goes up whenever the list changes: who keeps the answer of a lookup forgets it then. */
+/* Incremented whenever the list changes. Code that caches the result of a lookup must discard it
+ * then. */
 extern uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
  * Returns the name of the rule that an access to it breaks. */

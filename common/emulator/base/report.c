@@ -1,11 +1,11 @@
-/* report.c: faults and findings in words, on stderr.
+/* report.c: prints faults and findings on stderr.
  *
  *   emulator: missing-proxy-fence: error in kernel tile_copy, block (3,0,0), thread 0
  *     at tma_store.cu:57
  *     PTX line 112: cp.async.bulk.tensor.2d...
  *     <the message of the folder that found it>
  *
- * Host threads report at the same time, so a report is put together first and written at once. */
+ * Host threads report at the same time, so a report is assembled first and written in one piece. */
 #include "base/report.h"
 
 #include <pthread.h>
@@ -79,7 +79,7 @@ static void add_place(Report *report, Warp *warp, const Instruction *in, LaneMas
              cut ? " ..." : "");
 }
 
-/* The message, every line of it indented under the heading and broken between words. */
+/* The message, indented under the heading, with lines broken between words. */
 static void add_message(Report *report, const char *message) {
   const char *at = message;
   while (*at) {
@@ -87,7 +87,7 @@ static void add_message(Report *report, const char *message) {
     if (length > LINE_COLUMNS) {
       length = LINE_COLUMNS;
       while (length > 0 && at[length] != ' ') length--;
-      if (length == 0) length = LINE_COLUMNS; /* one word that fills the line */
+      if (length == 0) length = LINE_COLUMNS; /* a single word that fills the line */
     }
     report_add(report, "  %.*s\n", (int)length, at);
     at += length;
@@ -106,7 +106,7 @@ void report_write(const Report *report) {
 
 void (*report_listener)(const ReportNote *note);
 
-/* The words of a report without its heading, to whoever listens. */
+/* Passes the text of a report, without its heading, to the listener. */
 static void tell_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,
                           const char *rule, const char *message) {
   const ReportNote note = {warp, in, lanes, ends_launch, rule, message};

@@ -1,4 +1,4 @@
-/* settings.c: what the EMULATOR_... environment variables say, read once. */
+/* settings.c: reads the EMULATOR_... environment variables, once. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 __attribute__((noreturn)) static void refuse(const char *name, const char *value,
                                              const char *choices) {
   fprintf(stderr, "emulator: %s is '%s', but must be %s\n", name, value, choices);
-  _exit(2); /* no exit handlers: a half-started program must not print a verdict */
+  _exit(2); /* without exit handlers: a half-started program must not print a verdict */
 }
 
 static uint64_t read_number(const char *name, const char *text, const char *choices) {
@@ -50,7 +50,7 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
 static const char BLOCKS[] = "EMULATOR_RECORD_BLOCKS";
 static const char BLOCK_CHOICES[] = "first, all, or numbers and ranges of blocks such as 0,5,8-11";
 
-/* One number or range; returns what stands behind it, a comma or the end. */
+/* One number or range; returns a pointer to what follows it, a comma or the end. */
 static const char *read_block_range(const char *at, const char *text, BlockRange *range) {
   char *end;
   errno = 0;
@@ -113,7 +113,7 @@ enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* How many letters must be put in, left out or changed to make b of a. */
+/* The edit distance: how many letters must be inserted, deleted or changed to turn a into b. */
 static int letters_apart(const char *a, const char *b) {
   int row[LONGEST_NAME + 1], length = (int)strlen(b);
   for (int j = 0; j <= length; j++) row[j] = j;
@@ -129,7 +129,7 @@ static int letters_apart(const char *a, const char *b) {
   return row[length];
 }
 
-/* A setting with a typing error would do nothing, and nobody would notice. */
+/* A misspelled variable would have no effect, and nobody would notice. */
 static void refuse_unknown_names(void) {
   for (char **variable = environ; *variable; variable++) {
     int length = (int)strcspn(*variable, "=");
@@ -154,7 +154,7 @@ static void read_all(void) {
   text = getenv("EMULATOR_CHECK");
   if (text) read_check(text);
   values.fast_math = read_choice("EMULATOR_MATH", "fast", "exact", false, "exact or fast");
-  /* About a minute of a cluster that only spins. */
+  /* About one minute for a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
   if (text) values.steps = read_number("EMULATOR_STEPS", text, "a whole number of instructions");
@@ -170,7 +170,7 @@ static void read_all(void) {
   }
 }
 
-/* Asked for at every turn: once they are read, without the call. */
+/* Called very often, so after the first call this path is short. */
 const Settings *settings(void) {
   static bool known;
   if (__atomic_load_n(&known, __ATOMIC_ACQUIRE)) return &values;

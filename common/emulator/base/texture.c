@@ -1,6 +1,6 @@
-/* texture.c: the table of texture and surface objects; how coordinates become texels and texels a
- * value, as the CUDA Programming Guide describes it in "Texture Fetching" and, where it leaves
- * rounding open, as an H200 does it (tests/emulator/recorded/texture_cases.txt). */
+/* texture.c: the table of texture and surface objects; converts coordinates to texels and texels to
+ * a value, as the CUDA Programming Guide describes it in "Texture Fetching" and, where the guide
+ * leaves rounding open, as an H200 does it (tests/emulator/recorded/texture_cases.txt). */
 #include "base/texture.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@
 /* ---- The table: a handle is a slot and how often that slot has been given out ---- */
 
 enum { SLOT_BITS = 20, SLOTS = 1 << SLOT_BITS };
-#define HANDLE_MARK ((uint64_t)0x7e << 56) /* tells a handle from an address or a small number */
+#define HANDLE_MARK \
+  ((uint64_t)0x7e << 56) /* distinguishes a handle from an address or a small number */
 
 typedef struct {
   uint64_t handle; /* 0: free */
@@ -88,7 +89,7 @@ static float float_of_bits(uint32_t bits) {
   return value;
 }
 
-/* One channel as it stands in memory, extended to 32 bits. */
+/* One channel as stored in memory, extended to 32 bits. */
 static uint32_t stored_channel(const Texture *texture, uint64_t address, int channel) {
   const uint8_t *at = (const uint8_t *)(uintptr_t)address;
   bool sign = texture->format.kind == TEXEL_SIGNED;
@@ -118,7 +119,7 @@ static bool gives_floats(const Texture *texture) {
   return texture->format.kind == TEXEL_FLOAT || texture->as_float;
 }
 
-/* The largest number that so many bits hold. */
+/* The largest number that fits into this many bits. */
 static double most_of_bits(const Texture *texture, int bits) {
   return (1u << (bits - (texture->format.kind == TEXEL_SIGNED ? 1 : 0))) - 1;
 }
@@ -140,7 +141,7 @@ static bool inside(const Texture *texture, const int64_t *at) {
   return true;
 }
 
-/* Channels that a format lacks are 0. Outside stands the border's colour. */
+/* Missing channels are 0. Texels outside have the border colour. */
 static void read_texel(const Texture *texture, const int64_t *at, uint32_t layer,
                        uint32_t *channel) {
   bool here = inside(texture, at);
@@ -168,7 +169,7 @@ static AddressMode mode_of(const Texture *texture, int axis) {
   return periodic && !texture->normalised ? ADDRESS_CLAMP : mode;
 }
 
-/* Where texel number `index` is really read; outside when a border stands there. */
+/* The texel that is read for `index` after wrapping or clamping, or outside if it is the border. */
 static int64_t addressed(const Texture *texture, int axis, int64_t index) {
   int64_t size = texture->size[axis];
   switch (mode_of(texture, axis)) {
@@ -185,7 +186,7 @@ static int64_t addressed(const Texture *texture, int axis, int64_t index) {
   }
 }
 
-/* In texels; what is far outside comes near, for whole numbers have an end. */
+/* In texels. Coordinates far outside are clamped, so that they fit into an integer. */
 static double in_texels(const Texture *texture, int axis, float coordinate) {
   if (isnan(coordinate)) return 0;
   double size = texture->size[axis], at = coordinate;
@@ -248,11 +249,12 @@ static void find_face(const Texture *texture, TexturePoint *point) {
 
 /* ---- Reads ---- */
 
-/* A weight of two axes, from 0 to 256. The chip rounds each product to the same 8 bits. */
+/* The combined weight of two axes, from 0 to 256. The GPU rounds each product to the same 8
+ * bits. */
 static uint32_t product(uint32_t a, uint32_t b) { return (a * b + FRACTION / 2) / FRACTION; }
 
-/* The weights of four texels of a plane whose share is `whole`, when the second column has x of it,
- * the second row y and the last texel xy. */
+/* The weights of the four texels of a plane with total weight `whole`: the second column has x of
+ * it, the second row y, and the last texel xy. */
 static void weigh_plane(uint32_t whole, uint32_t x, uint32_t y, uint32_t xy, uint32_t *weight) {
   weight[0] = whole - x - y + xy;
   weight[1] = x - xy;
@@ -268,13 +270,13 @@ static void weigh(const uint32_t *part, uint32_t *weight) {
   weigh_plane(z, xz, yz, product(x, yz), weight + 4);
 }
 
-/* Integers are filtered as they are stored, and the sum becomes a whole number of 16 bits. */
+/* Integers are filtered as stored, and the sum is converted to a 16-bit integer. */
 static double as_filtered(const Texture *texture, uint32_t channel) {
   double value = float_of_bits(channel);
   return texture->as_float ? nearbyint(value * most_of_bits(texture, texture->format.bits)) : value;
 }
 
-/* Half precision stays half precision; a tie goes away from zero. */
+/* Half precision stays half precision. Ties round away from zero. */
 static float rounded(const Texture *texture, double sum) {
   if (texture->as_float) {
     double most = most_of_bits(texture, 16);
@@ -288,8 +290,8 @@ static float rounded(const Texture *texture, double sum) {
   return float_of_half(half_of_float(float_of_bits(bits)));
 }
 
-/* A line without layers is a plane of one row, read at its upper edge: with a border above, half of
- * it is border, as on the chip. */
+/* A 1D texture without layers is a plane with one row, read at its upper edge. With border
+ * addressing, half of the result is border colour, as on the GPU. */
 static bool filter(const Texture *texture, const TexturePoint *point, uint32_t *result) {
   int axes = texture->shape == TEXTURE_1D ? 2 : dimensions(texture->shape);
   int64_t first[3] = {0, 0, 0};

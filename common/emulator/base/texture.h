@@ -1,6 +1,6 @@
-/* texture.h: texture and surface objects as kernels see them: a handle leads to texels in device
- * memory and to the way they are read. The runtime makes them (texture_objects.c), the instructions
- * in arithmetic/texture.c read and write through them. */
+/* texture.h: texture and surface objects as kernels see them: a handle names texels in device
+ * memory and how to read them. The runtime creates the objects (texture_objects.c). The
+ * instructions in arithmetic/texture.c read and write through them. */
 #ifndef EMULATOR_TEXTURE_H
 #define EMULATOR_TEXTURE_H
 
@@ -39,7 +39,7 @@ typedef struct {
   TexelFormat format;
   uint64_t first; /* device address of the first texel */
   uint64_t row_bytes, slice_bytes;
-  uint32_t size[3]; /* texels; 1 where there is no such dimension */
+  uint32_t size[3]; /* texels; 1 for missing dimensions */
   uint32_t layers;  /* 6 for each cube */
   uint8_t address[3];
   bool linear_filter;
@@ -48,7 +48,7 @@ typedef struct {
   float border[TEXEL_CHANNELS];
 } Texture;
 
-/* 0: too many. The handle is never given out again. */
+/* Returns 0 when there are too many objects. A handle is never reused. */
 uint64_t texture_add(const Texture *texture);
 bool texture_remove(uint64_t handle);
 const Texture *texture_find(uint64_t handle); /* NULL: no object has this handle (any more) */
@@ -63,12 +63,12 @@ typedef struct {
   bool integers;
   uint32_t layer;
 } TexturePoint;
-/* False: what the filter would need here is documented nowhere (over the edge of a cube's face). */
+/* False: the filter would cross the edge of a cube's face, which is not documented. */
 bool texture_read(const Texture *texture, const TexturePoint *point, uint32_t *result);
 /* One channel of the four texels that a linear filter would use. */
 void texture_gather(const Texture *texture, const TexturePoint *point, int channel,
                     uint32_t *result);
-/* The address of a surface's bytes, or 0: outside. x counts bytes. */
+/* The address of a surface's bytes, or 0 outside of it. x counts bytes. */
 uint64_t surface_address(const Texture *surface, const int32_t *at, uint32_t layer, uint32_t bytes,
                          bool clamp);
 

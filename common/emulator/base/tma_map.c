@@ -87,15 +87,15 @@ bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem) {
 }
 
 /* Positions that a copy takes in a dimension: every n-th of the box. The engine ignores the stride
- * of dimension 0, unless that counts slices; and of interleaved slices of channels, the last but
- * one dimension, it takes one. */
+ * of dimension 0, unless that dimension counts slices. Of interleaved channel slices, the
+ * second-to-last dimension, it takes one. */
 static uint32_t positions(const TmaMap *map, int i) {
   if (i == 0 && map->interleave == INTERLEAVE_NONE) return map->box[0];
   if (i == map->rank - 2 && map->interleave != INTERLEAVE_NONE) return 1;
   return (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
 }
 
-/* What a copy occupies must fit shared memory: with more, no later sum could be trusted. */
+/* A copy must fit into shared memory. Otherwise later sums could overflow. */
 static const char *box_problem(const TmaMap *map) {
   uint64_t row = (uint64_t)map->box[0] * map->unit_bytes;
   if (row % 16) return "its rows in shared memory are no multiple of 16 bytes";
@@ -123,7 +123,7 @@ static void clip_row(const TmaWalk *walk, TmaRows *row, int64_t first) {
   row->global += (uint64_t)begin * walk->map->unit_bytes;
 }
 
-/* What dimensions 2 and up say stays the same for all rows of dimension 1. */
+/* The contribution of dimensions 2 and up is the same for all rows of dimension 1. */
 static void outer_begin(TmaWalk *walk) {
   const TmaMap *map = walk->map;
   walk->outer_inside = true;
@@ -138,7 +138,7 @@ static void outer_begin(TmaWalk *walk) {
 
 void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place) {
   *walk = (TmaWalk){.map = map, .place = place, .rows = 1};
-  /* A strided dimension 0 (interleaved maps only) makes a row of every slice. */
+  /* With a strided dimension 0 (interleaved maps only), every slice is a row. */
   bool strided = map->interleave && map->element_stride[0] > 1;
   walk->first_counted = strided ? 0 : 1;
   walk->row_units = strided ? 1 : map->box[0];

@@ -1,7 +1,7 @@
 /* tma_map.h: a tensor map as the copy engine reads it, and the rows that one copy moves.
  *
- * common/tensor_map.h speaks the language of the driver's encoder and knows what that accepts; the
- * engine reads bits, whoever put them there (the encoder, im2col's, tensormap.replace). */
+ * common/tensor_map.h describes the driver's encoder and what it accepts. The engine only reads the
+ * bits, whether they come from the encoder, the im2col encoder or tensormap.replace. */
 #ifndef EMULATOR_TMA_MAP_H
 #define EMULATOR_TMA_MAP_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The engine's own numbers for element types. */
+/* The engine's numbers for element types. */
 typedef enum {
   TENSOR_U8,
   TENSOR_U16,
@@ -41,14 +41,14 @@ typedef struct {
   uint8_t unit_bytes;   /* of one step in dimension 0: an element, or an interleaved slice */
   uint8_t swizzle_span; /* 0, 32, 64, 128 */
   bool fill_nan, tf32, im2col;
-  bool converts; /* what arrives is not what was read: tma_convert */
+  bool converts; /* the copy changes the values: tma_convert */
 } TmaMap;
 bool tma_map_read(const uint64_t words[16], TmaMap *map, const char **problem);
 
-/* Rounds elements on their way into shared memory, for the types that ask for it. */
+/* Rounds elements on their way into shared memory, for the types that require it. */
 void tma_convert(const TmaMap *map, uint8_t *elements, size_t bytes);
 
-/* One copy: where in the tensor, and im2col's offsets inside the filter. */
+/* The position of one copy in the tensor, and im2col's offsets inside the filter. */
 typedef struct {
   int32_t coordinate[5];
   uint16_t offset[3];
@@ -56,7 +56,8 @@ typedef struct {
 } TmaPlace;
 
 /* The rows of a copy, in the order of shared memory. A row is `left` bytes of fill, `bytes` bytes
- * at `global`, then fill to `row_bytes`. Rows that differ only in their places come together. */
+ * at `global`, then fill to `row_bytes`. Rows that differ only in their positions are returned
+ * together. */
 typedef struct {
   uint32_t offset; /* of the first from the start of the box in shared memory, before swizzling */
   uint32_t left, bytes;
@@ -80,9 +81,9 @@ void tma_walk_begin(TmaWalk *walk, const TmaMap *map, const TmaPlace *place);
 bool tma_walk_next(TmaWalk *walk, TmaRows *rows);
 /* The global addresses between which all rows lie; false when nothing is inside the tensor. */
 bool tma_range(const TmaMap *map, const TmaPlace *place, uint64_t *first, uint64_t *end);
-/* The bytes that a copy tells its barrier. */
+/* The number of bytes that a copy reports to its barrier. */
 uint32_t tma_copy_bytes(const TmaMap *map);
-/* Swizzling moves 16-byte chunks: the same function of an address there and back. */
+/* Swizzling moves 16-byte chunks: applying the function twice gives the original address. */
 static inline uint32_t tma_swizzle(uint32_t span, uint32_t address) {
   return address ^ ((address >> 3) & (span == 128 ? 0x70u : span == 64 ? 0x30u : span ? 0x10u : 0));
 }

@@ -1,7 +1,8 @@
-/* device_printf.c: formats what one thread prints.
+/* device_printf.c: formats the printf output of one thread.
  *
- * Format, arguments and strings are the kernel's and may hold anything, and other threads may write
- * to them meanwhile: every read has an end that does not depend on what is read. */
+ * Format, arguments and strings belong to the kernel. They may contain anything, and other threads
+ * may write to them at the same time. So the length of every read is bounded independently of the
+ * data. */
 #include "flow/device_printf.h"
 
 #include <limits.h>
@@ -119,7 +120,7 @@ static int bounded(int64_t value, DeviceText *out) {
   return PRINTF_MOST_WIDTH;
 }
 
-/* Digits, or the argument that "*" stands for; 0 when there is neither. */
+/* Digits, or the argument for "*"; 0 if there is neither. */
 static int64_t read_number(FormatText *format, size_t *length, Arguments *arguments,
                            DeviceText *out) {
   int64_t number = 0;
@@ -138,7 +139,7 @@ static void add_flag(Directive *directive, char flag) {
     directive->flags[used] = flag;
 }
 
-/* Reads what follows a '%'. False: it is no directive; nothing is read then. */
+/* Reads the directive after a '%'. False: it is not a directive, and nothing is consumed. */
 static bool read_directive(FormatText *format, Arguments *arguments, Directive *directive,
                            DeviceText *out) {
   size_t length = 1;
@@ -233,7 +234,7 @@ DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t 
       rest.at += 2;
     } else if (read_directive(&rest, &given, &directive, &out)) {
       put_directive(warp, lane, &out, &directive, &given);
-    } else { /* not a directive: printed as it stands */
+    } else { /* not a directive: printed unchanged */
       put(&out, rest.at++, 1);
     }
   }

@@ -1,4 +1,4 @@
-/* device_printf.h: formats what one thread prints. */
+/* device_printf.h: formats the printf output of one thread. */
 #ifndef EMULATOR_DEVICE_PRINTF_H
 #define EMULATOR_DEVICE_PRINTF_H
 
@@ -7,19 +7,19 @@
 enum { PRINTF_MOST_WIDTH = 65536 };
 
 typedef struct {
-  char *text; /* by malloc */
+  char *text; /* allocated by malloc */
   size_t bytes, capacity;
-  int arguments;  /* how many the format has taken: what printf returns on the device */
+  int arguments;  /* number of arguments used: what printf returns on the device */
   bool too_wide;  /* a width or precision was above PRINTF_MOST_WIDTH, which was used instead */
-  bool no_memory; /* the text is not all there */
+  bool no_memory; /* out of memory: the text is incomplete */
 } DeviceText;
 
 /* The bytes from a generic address of this lane to the end of the variable, block or space that it
- * lies in. false: it is nobody's. */
+ * lies in. false: the address is invalid. */
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
                      size_t *count);
 /* `format` ends with a zero or after `format_bytes`. Arguments lie in `arguments` as the device's C
- * ABI lays them out; behind the end of it zeros are read. Strings are generic addresses. */
+ * ABI lays them out; past their end, zeros are read. Strings are generic addresses. */
 DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
                          const char *arguments, size_t argument_bytes);
 

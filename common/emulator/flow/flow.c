@@ -1,4 +1,4 @@
-/* flow.c: branches, exits, and the table of everything that steers warps. */
+/* flow.c: branches, exits and the other control flow instructions. */
 #include <string.h>
 
 #include "checker/checker.h"
@@ -48,7 +48,7 @@ static StepResult run_indexed_branch(Warp *warp, const Instruction *in, LaneMask
                    "brx.idx with index %llu, but its list has %u targets",
                    (unsigned long long)index, targets->label_count);
     LaneMask rest = current_group(warp)->mask & ~together;
-    if (rest && mask != together) { /* more to come: the rest stays in front of this instruction */
+    if (rest && mask != together) { /* the remaining lanes stay at this instruction */
       Group *jumping = split_group(warp->flow, together);
       jumping->place = targets->labels[index];
     } else {
@@ -70,7 +70,7 @@ bool decode_indexed_branch(Decoder *decoder, const PtxStatement *statement, Inst
 }
 
 /* ---- Ends ---- */
-/* Compilers end a kernel in one place: the branch that leads there stands for the return. */
+/* Compilers put all returns of a kernel in one place: the branch to it counts as the return. */
 static const Instruction *where_returned(Warp *warp, const Instruction *in) {
   const Group *group = current_group(warp);
   return group->place == place_of(warp, in) ? &group->function->code[group->jumped_from] : in;
@@ -89,7 +89,8 @@ static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
     group->mask &= ~mask;
     group->place = place_of(warp, in) + 1;
   }
-  cluster_changed(warp->cta->cluster); /* lanes of this warp, or its registers, may be waited for */
+  /* others may be waiting for lanes of this warp, or for its registers */
+  cluster_changed(warp->cta->cluster);
   if (flow->count == 0) registers_warp_exit(warp);
   barriers_thread_exit(warp, mask);
   return STEP_JUMPED;
@@ -125,7 +126,7 @@ bool decode_return(Decoder *decoder, const PtxStatement *statement, Instruction 
   return decode_plain(decoder, statement, out, run_return);
 }
 
-/* ---- alloca: from the top of .local memory down; what a function took goes back at its end ----
+/* ---- alloca: from the top of .local memory down, released when the function returns ----
  */
 static StepResult run_alloca(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t alignment = in->operand_count > 2 ? (uint32_t)in->operand[2].constant_value : 8;
@@ -201,7 +202,7 @@ bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instructi
   return true;
 }
 
-/* Grids run one after the other: what an earlier one did is there. */
+/* Grids run one after the other, so the effects of earlier ones are already visible. */
 static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)warp, (void)in, (void)mask;
   return STEP_NEXT;

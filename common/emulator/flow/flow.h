@@ -1,4 +1,4 @@
-/* flow.h: what the files that steer warps share: barriers, calls, ends of threads. */
+/* flow.h: shared by the control flow files: barriers, calls, exits. */
 #ifndef EMULATOR_FLOW_H
 #define EMULATOR_FLOW_H
 
@@ -10,16 +10,17 @@
 enum { BARRIERS = 16 };
 typedef struct {
   uint32_t generation;   /* completed rounds */
-  uint32_t expected;     /* threads; 0: all that have not exited */
+  uint32_t expected;     /* expected threads; 0: all that have not exited */
   uint32_t arrived;      /* threads, warps with missing lanes counted whole when `expected` */
-  uint32_t live_arrived; /* threads as they are */
-  uint32_t count_of_true, result_count;     /* bar.red: of the running round, of the last one */
-  uint32_t contributed, result_contributed; /* threads that took part in it */
-  LaneMask warp_arrived[32];                /* in the running round, by warp */
+  uint32_t live_arrived; /* threads that really arrived */
+  /* bar.red: counts of the current round and of the last one */
+  uint32_t count_of_true, result_count;
+  uint32_t contributed, result_contributed; /* threads that took part in bar.red */
+  LaneMask warp_arrived[32];                /* lanes that arrived in the current round, by warp */
 } NamedBarrier;
 struct CtaBarriers {
   NamedBarrier barriers[BARRIERS];
-  uint32_t busy; /* bit n: somebody has arrived at barrier n */
+  uint32_t busy; /* bit n: a thread has arrived at barrier n */
   uint32_t live_threads;
 };
 
@@ -28,13 +29,13 @@ void frame_release(Frame *frame);
 StepResult return_lanes(Warp *warp, uint32_t place, LaneMask mask);
 /* flow_barrier.c: threads have left; barriers that waited for them may be complete */
 void barriers_thread_exit(Warp *warp, LaneMask exiting);
-/* flow_inserted.c: instructions that the decoder adds itself */
+/* flow_inserted.c: instructions that the decoder inserts */
 StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask);
 StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask);
 
-/* flow_registers.c: the warp has ended; what a setmaxnreg waits for (false: `in` is another
- * instruction). */
+/* flow_registers.c: the warp has ended; describes what a setmaxnreg waits for (false: `in` is
+ * another instruction). */
 void registers_warp_exit(Warp *warp);
 bool registers_describe_wait(const Warp *warp, const Instruction *in, FILE *out);
 

@@ -2,7 +2,7 @@
  *
  * Threads are counted, not warps: since Volta a barrier waits for every thread that has not exited.
  * A barrier with a thread count takes whole warps: lanes that do not exist or have exited count as
- * arrived with the others of their warp. */
+ * arrived when the other lanes of their warp arrive. */
 #include <string.h>
 
 #include "checker/checker.h"
@@ -121,7 +121,7 @@ static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneM
   return same;
 }
 
-/* Lanes may name barriers of their own: each group of equals takes part in its own barrier. */
+/* Lanes may name different barriers: the lanes that name the same one form a group. */
 static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
   LaneMask same = lanes_that_agree(warp, form->barrier, mask);
@@ -212,7 +212,7 @@ static bool cluster_complete_if_full(Cluster *cluster) {
   return true;
 }
 
-/* Lanes of this warp that have arrived in the running round by the other kind of instruction. */
+/* Lanes of this warp that have arrived in the current round with the other kind of instruction. */
 static LaneMask arrived_otherwise(const Warp *warp, LaneMask mask, bool relaxed) {
   const struct WarpFlow *flow = warp->flow;
   LaneMask others = flow->cluster_arrived & ~mask;

@@ -1,6 +1,6 @@
-/* flow_call.c: calls of device functions, direct and through pointers, and of those that the
- * runtime provides (vprintf, __assertfail). Arguments and results are bytes of the caller's and the
- * callee's .local frames; a call copies them. */
+/* flow_call.c: calls of device functions, direct and through pointers, and of the functions that
+ * the runtime provides (vprintf, __assertfail). Arguments and results are bytes of the caller's and
+ * the callee's .local frames; a call copies them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,7 +170,8 @@ static StepResult run_call(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask mask) {
-  /* lanes that call the same function go first, together; the others come back to this place */
+  /* lanes that call the same function go first, together; the others repeat this instruction
+   * later */
   int first = first_lane(mask);
   uint64_t address = lane_value(warp, &in->operand[0], first);
   LaneMask together = 0;
@@ -250,7 +251,7 @@ static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) 
   return result;
 }
 
-/* A copy of a string of the device, for the length that a message may have; free it. */
+/* A copy of a device string, cut to the length of a message. The caller frees it. */
 static char *string_of(const Warp *warp, const CallSite *call, uint32_t index, int lane) {
   enum { MOST = 1024 };
   const char *text;
@@ -275,7 +276,7 @@ static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mas
   return result;
 }
 
-/* Which address comes out depends on the order, so they wait for their turn. */
+/* The resulting address depends on the order, so these calls wait for their turn. */
 static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!cluster_has_turn(warp)) return STEP_BLOCKED;
   for (int lane = 0; lane < LANES; lane++)

@@ -1,15 +1,15 @@
-/* flow_inserted.c: instructions that no text holds and the decoder adds. */
+/* flow_inserted.c: instructions that are not in the text but inserted by the decoder. */
 #include "async/async.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
 
-/* Before an .aligned instruction: goes on when all lanes of the warp stand here. */
+/* Before an .aligned instruction: continues when all lanes of the warp have arrived here. */
 StepResult flow_converge(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)in;
   return mask == live_lanes(warp) ? STEP_NEXT : STEP_BLOCKED;
 }
 
-/* Behind asynchronous instructions, unless they land as late as they may. */
+/* After asynchronous instructions, unless they land as late as possible. */
 StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)in, (void)mask;
   Cluster *cluster = warp->cta->cluster;

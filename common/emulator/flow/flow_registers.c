@@ -1,9 +1,9 @@
-/* flow_registers.c: setmaxnreg, which moves registers from warps to warps of a block.
+/* flow_registers.c: setmaxnreg, which moves registers between the warps of a block.
  *
- * A block gets as many registers for each thread as its kernel was compiled for, and warps give some
- * back (.dec) or ask for more (.inc), which waits until there are enough. Only ptxas knows what the
- * kernel was compiled for: the most that its bounds (.maxnreg, .maxntid) allow is taken here, and a
- * kernel without bounds is not held to anything. */
+ * A block gets as many registers for each thread as its kernel was compiled for, and warps give
+ * some back (.dec) or ask for more (.inc), which waits until there are enough. Only ptxas knows the
+ * number that the kernel was compiled for. We assume the maximum that its bounds (.maxnreg,
+ * .maxntid) allow, and do not limit kernels without bounds. */
 #include "checker/checker.h"
 #include "flow/flow.h"
 #include "state/groups.h"
@@ -22,7 +22,7 @@ static uint32_t registers_of_a_thread(const Launch *launch) {
   return most;
 }
 
-/* What the warps of the block hold, but for this one; and what there is. */
+/* The registers held by the other warps of the block, and the total. */
 static uint32_t held_by_others(const Warp *warp, uint32_t at_start) {
   const Cta *cta = warp->cta;
   uint32_t held = 0;
@@ -42,8 +42,8 @@ static bool must_wait(const Warp *warp, uint32_t count) {
   return held_by_others(warp, at_start) + count * LANES > at_start * warp->cta->warp_count * LANES;
 }
 
-/* The four warps of a warpgroup must execute the same ones in the same order: each remembers its
- * last few, and compares with those of the others that have come as far. */
+/* The four warps of a warpgroup must execute the same ones in the same order: each warp remembers
+ * its last few and compares them with those of the other warps. */
 static void compare_with_others(Warp *warp, const Instruction *in, LaneMask mask) {
   const Cta *cta = warp->cta;
   const uint32_t number = warp->flow->register_changes - 1;

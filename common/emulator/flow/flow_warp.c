@@ -1,6 +1,6 @@
 /* flow_warp.c: instructions in which the lanes of a warp work together: votes, shuffles, matches,
- * reductions, elections, and the warp's own barrier. Each names its lanes in a mask; it happens
- * when all of those that have not exited stand at it. */
+ * reductions, elections, and the warp's own barrier. Each names its lanes in a mask, and executes
+ * when all of them that have not exited have arrived at it. */
 #include <string.h>
 
 #include "checker/checker.h"
@@ -11,16 +11,16 @@
   for (LaneMask left_##lane = (mask); left_##lane; left_##lane &= left_##lane - 1) \
     for (int lane = first_lane(left_##lane), once_##lane = 1; once_##lane; once_##lane = 0)
 
-/* What the lanes of one exchange bring along and take home, wherever each of them stands. */
+/* Inputs and results of the lanes of one exchange, whichever instruction each lane is at. */
 typedef struct {
-  LaneMask lanes, yes; /* yes: predicates that come in */
-  LaneMask predicates; /* and that go out */
+  LaneMask lanes, yes; /* yes: input predicates */
+  LaneMask predicates; /* result predicates */
   LANE_ARRAY uint64_t a[LANES];
   LANE_ARRAY uint32_t b[LANES], c[LANES], value[LANES];
 } Exchange;
 
 typedef struct {
-  const Operand *d, *p; /* results; NULL or a sink: not wanted */
+  const Operand *d, *p; /* results; NULL or a sink: discarded */
   const Operand *a, *b, *c;
   const Operand *members;
   void (*act)(Exchange *exchange, uint8_t kind, bool is_signed);
@@ -28,12 +28,12 @@ typedef struct {
   bool is_signed, wide;
 } WarpWideForm;
 
-/* Lanes with the same member mask may stand at several instructions of one kind: `if (...) x =
+/* Lanes with the same member mask may be at several instructions of one kind: `if (...) x =
  * __shfl_sync(m, a, 0); else y = __shfl_sync(m, b, 0);` is one exchange. */
 typedef struct {
   const Instruction *in;
   LaneMask lanes;
-  uint32_t group; /* of the warp's groups; the running one's part comes first */
+  uint32_t group; /* index of the warp's group; the running group comes first */
 } WaitingLanes;
 typedef struct {
   WaitingLanes parts[LANES];
@@ -76,7 +76,7 @@ static void gather(const Warp *warp, const WarpWideForm *form, LaneMask lanes, E
     exchange->yes |= predicate_of(warp, form->a) & lanes;
   else if (form->a)
     gather_values(warp, form->a, lanes, exchange->a);
-  if (form->a && !form->wide) /* a literal has 64 bits whatever the instruction takes */
+  if (form->a && !form->wide) /* a literal has 64 bits, whatever width the instruction takes */
     for (int lane = 0; lane < LANES; lane++) exchange->a[lane] = (uint32_t)exchange->a[lane];
   if (form->b) gather_u32(warp, form->b, lanes, exchange->b);
   if (form->c) gather_u32(warp, form->c, lanes, exchange->c);
@@ -100,7 +100,7 @@ static void hand_out(Warp *warp, const WarpWideForm *form, LaneMask lanes,
   }
 }
 
-/* Undefined bits go where a second exchange differs, whose values have those bits flipped. */
+/* Result bits are undefined where a second exchange, with the undefined bits flipped, differs. */
 static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Exchange *exchange) {
   const WarpWideForm *first = rendezvous->parts[0].in->decoded;
   Exchange flipped = *exchange;
@@ -129,7 +129,7 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
 
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
   const WarpWideForm *first = rendezvous->parts[0].in->decoded;
-  if (!first->act) return; /* bar.warp.sync: the checker takes a warp's lanes as one agent */
+  if (!first->act) return; /* bar.warp.sync: the checker treats a warp's lanes as one agent */
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
     gather(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
@@ -141,7 +141,7 @@ static void act_together(Warp *warp, const Rendezvous *rendezvous) {
 
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask);
 
-/* Groups that wait for these members at an instruction of the same kind join the meeting. */
+/* Groups that wait for these members at an instruction of the same kind join the rendezvous. */
 static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
                         Rendezvous *rendezvous) {
   const struct WarpFlow *flow = warp->flow;
@@ -164,7 +164,7 @@ static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
   }
 }
 
-/* The lanes that waited elsewhere go on behind their own instruction. */
+/* The lanes that waited elsewhere continue after their own instruction. */
 static void release_others(struct WarpFlow *flow, const Rendezvous *rendezvous) {
   for (uint32_t i = 1; i < rendezvous->count; i++) {
     Group *group = &flow->groups[rendezvous->parts[i].group];

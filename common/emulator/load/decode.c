@@ -1,6 +1,6 @@
-/* decode.c: from drafts to Instructions. First all functions get their registers (registers.c);
- * then the call graph says which functions' frames may stand on top of each other; then every
- * operand gets its slot, and each statement's row of the instruction table makes the Instruction.
+/* decode.c: turns drafts into Instructions. First, registers.c assigns the registers of all
+ * functions. Then the call graph determines which functions' frames may overlap. Then every operand
+ * gets its slot, and the decoder of each statement's opcode makes the Instruction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef struct {
   uint32_t stack_count, next_index, next_component;
   struct {
     uint32_t function, edge;
-  } * walk; /* instead of recursion: damaged input may nest as deep as it likes */
+  } * walk; /* instead of recursion: damaged input may nest to any depth */
 } CallGraph;
 
 static void find_edges(CallGraph *graph) {
@@ -81,10 +81,11 @@ static void find_components(CallGraph *graph) {
 }
 
 enum { ALLOCA_BYTES = 16 << 10 };
-enum { RECURSION_BYTES = 32 << 10 }; /* of .local memory, for functions that call each other */
+enum { RECURSION_BYTES = 32 << 10 }; /* bytes of .local memory for functions that call each other */
 
-/* Frames: a callee's stands behind all its callers'; functions that call each other stand side by
- * side. Walks components from callers to callees. Also the .local memory from each function down.
+/* Frames: a callee's frame follows those of all its callers. Frames of functions that call each
+ * other are side by side. Walks components from callers to callees. Also computes the .local memory
+ * that each function and its callees need.
  */
 static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
   Module *module = graph->module;
@@ -150,8 +151,8 @@ static uint64_t align_up(uint64_t value, uint64_t alignment) {
 }
 
 /* Static variables in the order of appearance. The whole is rounded up to the largest alignment of
- * any dynamic array of the module, even when the kernel uses none; behind it begins the dynamic
- * part. */
+ * any dynamic array of the module, even when the kernel uses none; dynamic shared memory begins
+ * after it. */
 static void place_shared(Decoder *decoder, Function *entry, const bool *needed) {
   Module *module = decoder->module;
   entry->shared_offsets =
@@ -200,7 +201,7 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
       seen[callee] = true;
     }
   }
-  /* the drafts' notes are many and repeat themselves: one clean list instead */
+  /* the drafts' lists have many duplicates: make one clean list */
   NumberList columns = {0};
   for (uint32_t i = 0; i < module->column_count; i++) {
     if (!column[i]) continue;
@@ -234,7 +235,7 @@ static uint32_t register_slot(const Function *function, uint32_t number) {
          (function->base[one->class] + one->slot) * class_slots[one->class];
 }
 
-/* NULL, or the variable that it names and nobody has defined. */
+/* The undefined variable that it names, or NULL. */
 static const Symbol *settle_operand(const Function *function, Operand *operand) {
   const Symbol *missing = NULL;
   if (operand->kind == OPERAND_VECTOR) {
@@ -318,7 +319,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
   return true;
 }
 
-/* What depends on an instruction's neighbours. */
+/* Properties that depend on an instruction's neighbours. */
 static void decoded_as_a_whole(Decoder *decoder, Function *function) {
   mbarrier_function_decoded(decoder, function->code, function->count);
   tensor_function_decoded(decoder, function->code, function->count);
@@ -338,7 +339,7 @@ static void decode_function(Decoder *decoder, Function *function) {
   decoder->function = NULL;
 }
 
-/* Who calls a function that cannot be understood cannot run either. */
+/* A caller of a function that cannot be decoded cannot run either. */
 static void pass_refusals_on(const Module *module) {
   for (bool changed = true; changed;) {
     changed = false;

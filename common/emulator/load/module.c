@@ -1,5 +1,5 @@
-/* module.c: a PTX text as the runtime sees it: loaded or refused, its entries and variables by
- * name. */
+/* module.c: a PTX text as the runtime sees it: loaded or rejected, with its entries and variables
+ * by name. */
 #include "load/module.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "ptx/program.h"
 
-/* Everything that may fail by parse_fail; apart, because it returns twice. */
+/* Everything that may call parse_fail. A separate function, because setjmp returns twice. */
 static bool load_texts(Decoder *decoder, const ModuleText *texts, size_t count, const char *name) {
   if (setjmp(decoder->failed)) return false;
   Module *module = decoder->module;
@@ -52,7 +52,7 @@ Module *module_load_linked(const ModuleText *texts, size_t count, const char *na
   } else {
     snprintf(error, error_bytes, "out of memory");
   }
-  if (decoder) arena_free(&decoder->scratch); /* what a refusal left */
+  if (decoder) arena_free(&decoder->scratch); /* memory left over after an error */
   free(decoder);
   if (loaded) return module;
   module_unload(module);

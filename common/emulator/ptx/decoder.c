@@ -1,4 +1,4 @@
-/* decoder.c: what every instruction's decoder needs: memory, constants, errors (ptx.h). */
+/* decoder.c: memory, constants and errors for the instructions' decoders (ptx.h). */
 #include <stdarg.h>
 
 #include "ptx/program.h"

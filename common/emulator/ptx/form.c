@@ -72,7 +72,7 @@ const Operand *form_operand(Form *form, int index) {
   return &none;
 }
 
-/* Registers of 1 to 4 bytes share a shape: one slot. */
+/* Registers of 1 to 4 bytes all take one slot. */
 static uint32_t column_bytes(uint32_t bytes) { return bytes <= 4 ? 4 : bytes; }
 
 static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {

@@ -1,7 +1,7 @@
 /* form.h: reads the modifiers and operands of one statement, for the decoders of the instructions.
  *
- * A decoder takes the modifiers it knows, in any order; form_end refuses what nobody took. After
- * the first complaint everything answers false, so a decoder checks once, at its end. */
+ * A decoder takes the modifiers it knows, in any order. form_end rejects the ones left over. After
+ * the first error all functions return false, so a decoder checks only once, at its end. */
 #ifndef EMULATOR_FORM_H
 #define EMULATOR_FORM_H
 
@@ -19,24 +19,24 @@ typedef struct {
   Decoder *decoder;
   const PtxStatement *statement;
   Instruction *out;
-  uint32_t used; /* a bit for each modifier that somebody took */
+  uint32_t used; /* one bit for each modifier already taken */
   bool failed;
 } Form;
 
 /* `words`: how many modifiers the name of the instruction takes ("cp.async" takes two). */
 Form form_begin(Decoder *decoder, const PtxStatement *statement, Instruction *out, int words);
 bool form_take(Form *form, const char *modifier);
-/* The first of `names` (ended by NULL) that is there, or -1. */
+/* The index of the first of `names` (ended by NULL) that is present, or -1. */
 int form_choose(Form *form, const char *const *names);
-/* The next modifier nobody took that names a type, TYPE_NONE when there is none. */
+/* The next modifier not yet taken that names a type, or TYPE_NONE. */
 Type form_type(Form *form);
 /* A modifier that starts with `prefix`, or NULL. */
 const char *form_prefixed(Form *form, const char *prefix);
 bool form_fail(Form *form, const char *what);
-/* False, with a message, when the number of operands is not in this range. */
+/* False, with a message, if the number of operands is out of this range. */
 bool form_operands(Form *form, int least, int most);
 const Operand *form_operand(Form *form, int index);
-/* The column of a source operand, a literal brought to the type's width. */
+/* The column of a source operand. A literal is converted to the type's width. */
 uint16_t form_source(Form *form, int index, Type type);
 uint16_t form_value(Form *form, const Operand *operand, Type type);
 /* The column of a destination. */
@@ -47,7 +47,7 @@ const Operand *form_predicate(Form *form, int index);
 const Operand *form_predicate_destination(Form *form, int index);
 /* d, a, b, c of the instruction from operands 0 to 3, as many as have a type, and no more. */
 bool form_columns(Form *form, Type d, Type a, Type b, Type c);
-/* The last call: refuses modifiers that nobody took; sets the handler. */
+/* The last call: rejects modifiers that are left over, and sets the handler. */
 bool form_end(Form *form, Execute execute);
 
 #endif

@@ -16,7 +16,7 @@ static inline bool has_trait(const PtxStatement *statement, uint32_t trait) {
   return statement->known && (statement->known->traits & trait);
 }
 
-/* The longest one whose name is the whole opcode or ends where a part of it does. NULL: none. */
+/* The longest name that equals the opcode or its first dotted parts. NULL: none. */
 const Opcode *find_opcode(const char *opcode);
 
 #define OP(name, decode, traits) \

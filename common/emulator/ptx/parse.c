@@ -224,7 +224,7 @@ static void parse_registers(Decoder *decoder) {
   expect_char(decoder, ';');
 }
 
-/* A place in the frame of the function. */
+/* Reserves space in the function's frame. */
 uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
   uint64_t offset = aligned(decoder->frame_cursor, alignment);
   decoder->frame_cursor = offset + bytes;
@@ -267,7 +267,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
       }
       Symbol *symbol = in_function ? NULL : find_symbol(module, own_name);
       if (symbol && symbol->kind == kind && (symbol->external || external || weak)) {
-        if (external) continue; /* known already */
+        if (external) continue; /* already known */
       } else if (symbol && symbol->kind != SYMBOL_FUNCTION) {
         parse_fail(decoder, "%s is declared twice", own_name);
       } else {
@@ -286,7 +286,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         }
       }
       uint64_t most_bytes =
-          symbol->memory ? symbol->bytes : UINT64_MAX; /* weak, and here once more */
+          symbol->memory ? symbol->bytes : UINT64_MAX; /* a weak symbol, defined once more */
       symbol->bytes = bytes;
       symbol->alignment = type.alignment;
       symbol->unit = module->unit;
@@ -305,7 +305,7 @@ static void parse_variable(Decoder *decoder, const char *space, bool external, b
         if (open && bytes == 0) symbol->bytes = bytes = state.offset;
         if (state.offset > bytes) parse_fail(decoder, "%s has too many initial values", own_name);
       }
-      if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* the dynamic part */
+      if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* dynamic shared memory */
       if (symbol->bytes > most_bytes)
         parse_fail(decoder, "%s is declared twice and grows", own_name);
       if (kind == SYMBOL_VARIABLE && !external) allocate_variable(decoder, symbol);
@@ -374,7 +374,7 @@ static void parse_file(Decoder *decoder) {
   if (number < module->file_count) module->files[number] = name;
 }
 
-/* nvcc puts .file lines behind the code that needs them. */
+/* nvcc puts .file lines after the code that uses them. */
 static void find_files(Decoder *decoder) {
   Module *module = decoder->module;
   const char *start = decoder->at;
@@ -675,7 +675,7 @@ static void parse_body(Decoder *decoder, int depth) {
   decoder->frame_cursor = cursor;
 }
 
-/* Lanes gather at these, and leave barriers at the same time: groups may merge there. */
+/* Lanes meet at these instructions and leave barriers together, so groups may merge there. */
 static void mark_leaders(Function *function) {
   for (uint32_t i = 0; i + 1 < function->draft_count; i++) {
     const PtxStatement *statement = &function->drafts[i].statement;
@@ -687,7 +687,7 @@ static void mark_leaders(Function *function) {
 static void finish_function(Decoder *decoder) {
   Function *function = decoder->function;
   give_register_results(decoder, NO_REGISTER, false);
-  Draft *end = add_draft(decoder); /* running off the end is a return; labels may stand here */
+  Draft *end = add_draft(decoder); /* falling off the end is a return; labels may point here */
   set_opcode(decoder, &end->statement, function->entry ? "exit" : "ret");
   end->statement.text = end->statement.opcode;
   end->statement.line = decoder->line;
@@ -701,7 +701,7 @@ static void finish_function(Decoder *decoder) {
       operand->target = places[operand->target];
       operand->slot = 0;
     }
-    if (draft->targets) { /* a list may serve several branches: its own copy, resolved, for each */
+    if (draft->targets) { /* several branches may share a list: each gets a resolved copy */
       Symbol *copy = need(decoder, arena_allocate(&decoder->module->arena, sizeof *copy));
       *copy = *draft->targets;
       copy->labels = need(decoder, arena_allocate(&decoder->module->arena,
@@ -713,7 +713,8 @@ static void finish_function(Decoder *decoder) {
   }
 }
 
-/* Goes behind the brace that closes the function; `at` is the text behind the one that opens it. */
+/* Skips to the text after the function's closing brace. `at` is the text after its opening
+ * brace. */
 static void skip_body(Decoder *decoder, const char *at, uint32_t line) {
   decoder->at = at;
   decoder->line = line;
@@ -731,7 +732,7 @@ static void skip_body(Decoder *decoder, const char *at, uint32_t line) {
   }
 }
 
-/* Apart, because it returns twice. */
+/* A separate function, because setjmp returns twice. */
 static bool parse_whole_body(Decoder *decoder) {
   if (setjmp(decoder->failed)) return false;
   take_register_parameters(decoder);
@@ -740,7 +741,7 @@ static bool parse_whole_body(Decoder *decoder) {
   return true;
 }
 
-/* What cannot be understood refuses this function alone, and who calls it. */
+/* Text that cannot be parsed rejects only this function and its callers. */
 static void parse_body_or_refuse(Decoder *decoder) {
   Function *function = decoder->function;
   const char *at = decoder->at;
@@ -810,9 +811,9 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
       known->address = address;
       known->address_taken = address_taken;
     } else {
-      known = function; /* a second declaration or a second weak body: parsed and forgotten */
+      known = function; /* a second declaration or a second weak body is parsed and dropped */
     }
-    module->function_count--; /* the new one was the last */
+    module->function_count--; /* the new function was the last one */
     decoder->function = function = known;
   } else {
     symbol = new_symbol(decoder, name, SYMBOL_FUNCTION);

@@ -1,5 +1,5 @@
-/* parse_statement.c: the statements of functions as drafts, their operands looked up by name.
- * Nothing here knows what an instruction does, but for its traits (base/traits.h). */
+/* parse_statement.c: the statements of functions as drafts, their operands looked up by name. This
+ * file knows nothing about an instruction except its traits (base/traits.h). */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ void literal_operand(Decoder *decoder, Operand *out, uint64_t value) {
   out->target = column_of_literal(decoder, value, 8);
 }
 
-/* The address of a variable that may still be defined. */
+/* The address of a variable that may be defined later. */
 static void extern_operand(Decoder *decoder, Operand *out, const Symbol *symbol, uint64_t addend) {
   *out = (Operand){.kind = OPERAND_REGISTER,
                    .bytes = 8,
@@ -35,7 +35,7 @@ static unsigned bytes_of_type(const PtxStatement *statement) {
   return 4;
 }
 
-/* A name as an operand. in_address: it stands between brackets. */
+/* A name as an operand. in_address: it is inside brackets. */
 static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool in_address,
                          Operand *out) {
   if (strcmp(name, "_") == 0 && !in_address) {
@@ -280,7 +280,7 @@ static const char *statement_text(Decoder *decoder, const char *first, const cha
 
 /* ---- Parameters in registers: a call moves them through places of the frames ---- */
 
-/* ld.local or st.local between a register (or a literal) and a place of the running frame. */
+/* ld.local or st.local between a register (or a literal) and the current frame. */
 static void add_transfer(Decoder *decoder, bool load, ParameterPlace place, Operand value,
                          uint32_t guard, bool negated) {
   Module *module = decoder->module;
@@ -388,7 +388,7 @@ static ParameterPlace *parse_call_list(Decoder *decoder, Draft *call, bool resul
   return places;
 }
 
-/* A result that nobody wants ("_") is as large as the function says. */
+/* The size of a discarded result ("_") comes from the function's declaration. */
 static void give_sinks_places(Decoder *decoder, CallSite *call) {
   for (uint32_t i = 0; i < call->result_count; i++) {
     if (call->results[i].bytes) continue;
@@ -497,7 +497,8 @@ static void add_frame(Decoder *decoder, PtxStatement *statement, OperandList *li
   set_opcode(decoder, statement, "add.u64");
 }
 
-/* What must happen before the instruction: clocks are read, the warp comes together. */
+/* Instructions that must run before this one: those that read clocks and those that bring the warp
+ * together. */
 static void insert_before(Decoder *decoder, const Draft *draft, const OperandList *list) {
   const Module *module = decoder->module;
   const PtxStatement *statement = &draft->statement;

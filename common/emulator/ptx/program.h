@@ -1,5 +1,5 @@
 /* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share
- * about a loaded PTX text. The other rooms see only ptx.h and module.h.
+ * about a loaded PTX text. The other folders see only ptx.h and module.h.
  *
  *   parse.c      text -> symbols, and with parse_statement.c for each function its statements with
  *                operands by name
@@ -28,18 +28,18 @@ extern const uint8_t class_slots[CLASS_COUNT]; /* of a register; predicates are 
 typedef struct {
   uint8_t class;
   uint8_t bytes;
-  bool stable;          /* an asynchronous instruction writes it: it shares its slot with nobody */
-  uint32_t first, last; /* instructions between which it is alive */
+  bool stable;          /* written by an asynchronous instruction: never shares its slot */
+  uint32_t first, last; /* the range of instructions in which it is live */
   uint32_t slot;        /* within its class and function */
 } Register;
 
-/* Columns that the machine fills: literals and symbols (once), special registers (by block or when
- * read). They are numbered in one list a module. */
+/* Columns that the machine fills: literals and symbols (once), special registers (per block or when
+ * read). All columns of a module are numbered in one list. */
 typedef enum {
   COLUMN_LITERAL,
   COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank */
   COLUMN_FRAME,         /* where the lane's .local frame begins */
-  COLUMN_EXTERN,        /* address of a variable that no text has defined so far, plus a number */
+  COLUMN_EXTERN,        /* address of a variable that is not defined yet, plus an offset */
   COLUMN_SPECIAL
 } ColumnKind;
 typedef enum {
@@ -88,7 +88,7 @@ typedef enum {
   SPECIAL_RESERVED_SMEM_END,
   SPECIAL_RESERVED_SMEM_CAP,
   SPECIAL_ENVREG,      /* %envreg0 to 31, by the column's value */
-  SPECIAL_FIRST_CLOCK, /* these are read anew at every use */
+  SPECIAL_FIRST_CLOCK, /* these are read again at every use */
   SPECIAL_CLOCK = SPECIAL_FIRST_CLOCK,
   SPECIAL_CLOCK_HI,
   SPECIAL_CLOCK64,
@@ -129,7 +129,7 @@ struct Symbol {
   uint8_t element_bytes;
   uint8_t class;
   bool constant_space, external, weak, parameter;
-  bool file_local; /* neither .visible nor .extern nor .weak: nothing to the other texts */
+  bool file_local; /* neither .visible nor .extern nor .weak: not visible to other texts */
   uint32_t unit;   /* which text declared it */
   uint32_t alignment;
   uint64_t bytes;  /* 0 for "extern .shared x[]" */
@@ -156,8 +156,8 @@ typedef struct {
   uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
 } ParameterPlace;
 
-/* A statement before its instruction row has seen it. Until registers have slots, an operand's
- * `target` is the number of a register, a column or a label reference. */
+/* A statement that has not been decoded yet. Until registers have slots, an operand's `target` is
+ * the number of a register, a column or a label reference. */
 typedef struct {
   PtxStatement statement;
   Operand *operand;
@@ -167,22 +167,22 @@ typedef struct {
   bool leader;
   uint32_t source_line;
   const char *source_file;
-  uint32_t inner_line; /* inside a wrapper that was inlined there; 0: not */
+  uint32_t inner_line; /* line inside a wrapper that was inlined there; 0: none */
   const char *inner_file;
   struct CallSite *call;
   const Symbol *targets; /* brx.idx */
   uint8_t inserted;      /* InsertedKind */
 } Draft;
 enum { NO_REGISTER = 0xffffffffu };
-/* Instructions that no text holds, put before or behind one that it does. */
+/* Instructions that are not in the text but inserted before or after another one. */
 typedef enum {
   INSERTED_NOTHING,  /* the statement's own instruction */
-  INSERTED_CONVERGE, /* waits until the whole warp is here */
+  INSERTED_CONVERGE, /* waits until the whole warp has arrived */
   INSERTED_READ_CLOCK,
-  INSERTED_LAND /* lands what is in flight */
+  INSERTED_LAND /* lands operations in flight */
 } InsertedKind;
 
-/* While drafting, says what `target` numbers. */
+/* What `target` refers to in a draft. */
 typedef enum { REFER_REGISTER = 1, REFER_COLUMN, REFER_LABEL } Reference;
 
 typedef struct CallSite {
@@ -199,7 +199,7 @@ struct Function {
   const char *name;
   bool entry, defined, prototype, address_taken, has_indirect_calls;
   uint32_t number;  /* in Module.functions */
-  uint64_t address; /* what a pointer to it holds */
+  uint64_t address; /* the value of a pointer to it */
   ParameterPlace *parameters, *results;
   uint32_t parameter_count, result_count;
 
@@ -214,14 +214,14 @@ struct Function {
   uint32_t frame[CLASS_COUNT]; /* how many of each class */
   uint32_t base[CLASS_COUNT];
   uint32_t component;   /* of the call graph: functions that may call each other */
-  uint32_t frame_bytes; /* .local memory of one call */
+  uint32_t frame_bytes; /* bytes of .local memory per call */
   bool uses_alloca;
   bool refusal_passed;
-  const char *refusal; /* what cannot be understood of it or of what it calls; NULL: nothing */
+  const char *refusal; /* why it or a function that it calls cannot be decoded; NULL: no problem */
   NumberList callees;  /* numbers of functions */
   NumberList shared;   /* numbers of .shared variables that it names */
 
-  /* of entries, with all that they may call */
+  /* for entries, including all functions they may call */
   uint32_t *shared_offsets; /* by number of the .shared variable */
   NumberList columns;       /* which columns it needs filled */
   uint32_t local_bytes;
@@ -233,8 +233,8 @@ struct Function {
 struct Module {
   Arena arena;
   const char *name;
-  char *text;    /* the one that is being read */
-  uint32_t unit; /* its number, from 1; 0: all are read */
+  char *text;    /* the text being read */
+  uint32_t unit; /* its number, from 1; 0: all texts have been read */
   Symbol **buckets;
   uint32_t bucket_count;
   Function **functions;
@@ -249,7 +249,7 @@ struct Module {
   uint32_t column_table_size;
   const char **files;
   uint32_t file_count;
-  uint32_t slots; /* of a warp, all in all */
+  uint32_t slots; /* of a warp, in total */
   uint32_t predicates;
   uint32_t frame_column;              /* the COLUMN_FRAME column */
   uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
@@ -279,7 +279,7 @@ struct Decoder {
   int depth; /* nesting of expressions and braces, bounded */
   Arena scratch;
 
-  Function *function; /* being parsed or decoded */
+  Function *function; /* the function being parsed or decoded */
   uint32_t source_line;
   const char *source_file;
   uint32_t inner_line;
@@ -327,7 +327,8 @@ const char *parse_string(Decoder *decoder);
 void parse_opcode(Decoder *decoder, PtxStatement *statement);
 void set_opcode(Decoder *decoder, PtxStatement *statement, const char *opcode);
 uint32_t hash_text(const char *text);
-bool number_add(Decoder *decoder, NumberList *list, uint32_t number); /* once */
+/* only if it is not in the list yet */
+bool number_add(Decoder *decoder, NumberList *list, uint32_t number);
 
 /* parse.c */
 void parse_module(Decoder *decoder);
@@ -342,7 +343,8 @@ void take_register_parameters(Decoder *decoder); /* at the start of a function's
 /* symbols.c */
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind);
 void declare(Decoder *decoder, Symbol *symbol, bool in_scope);
-void forget_symbols(Decoder *decoder, uint32_t down_to); /* leaves so many of decoder->undo */
+/* until decoder->undo has `down_to` entries */
+void forget_symbols(Decoder *decoder, uint32_t down_to);
 uint32_t new_register(Decoder *decoder, unsigned class, unsigned bytes);
 const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *index);
 uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index);
@@ -353,7 +355,8 @@ void define_label(Decoder *decoder, const char *name);
 uint32_t use_label(Decoder *decoder, const char *name);
 uint32_t *resolve_labels(Decoder *decoder);
 Symbol *find_symbol(const Module *module, const char *name);
-const Function *function_at(const Module *module, uint64_t address); /* NULL: no function's */
+/* NULL: not the address of a function */
+const Function *function_at(const Module *module, uint64_t address);
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
 uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value);
 uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);

@@ -21,7 +21,8 @@ void *arena_allocate(Arena *arena, size_t bytes) {
     ArenaChunk *fresh = calloc(1, sizeof *fresh + size);
     if (!fresh) return NULL;
     fresh->size = size;
-    if (chunk && bytes > (1u << 18)) { /* a big one stands behind: the open chunk stays first */
+    /* a large chunk goes second, so that the open chunk stays first */
+    if (chunk && bytes > (1u << 18)) {
       fresh->next = chunk->next;
       chunk->next = fresh;
     } else {
@@ -48,7 +49,8 @@ void *need(Decoder *decoder, void *memory) {
   return memory;
 }
 
-/* Room for one more item in an array of the arena; the old copy stays behind in the arena. */
+/* Makes space for one more item in an array of the arena. The old copy stays in the arena
+ * unused. */
 void *grow(Decoder *decoder, void *items, uint32_t count, uint32_t *capacity, size_t item_bytes) {
   if (count < *capacity) return items;
   uint32_t bigger = *capacity ? *capacity * 2 : 16;
@@ -287,7 +289,7 @@ static Literal parse_unary(Decoder *decoder) {
   } else if (c == '(') {
     decoder->at++;
     skip_space(decoder);
-    if (*decoder->at == '.') { /* a cast changes nothing: all is 64 bits wide */
+    if (*decoder->at == '.') { /* a cast changes nothing, since all values are 64 bits wide */
       accept_directive(decoder);
       expect_char(decoder, ')');
       literal = parse_unary(decoder);
@@ -379,7 +381,7 @@ static Literal parse_choice(Decoder *decoder) {
 
 Literal parse_literal(Decoder *decoder) { return parse_choice(decoder); }
 
-/* In "<3>", where ">" is no operator. */
+/* For "<3>", where ">" is not an operator. */
 uint64_t parse_count(Decoder *decoder) {
   Literal literal = parse_unary(decoder);
   if (literal.floating) parse_fail(decoder, "expected an integer");

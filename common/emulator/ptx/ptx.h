@@ -1,4 +1,4 @@
-/* ptx.h: PTX text as statements, before anything is known about instructions. */
+/* ptx.h: PTX text as statements, before decoding. */
 #ifndef EMULATOR_PTX_H
 #define EMULATOR_PTX_H
 
@@ -25,10 +25,10 @@ typedef struct Decoder Decoder; /* decode.c */
 /* Memory that lives as long as the module: for an instruction's `decoded`. */
 void *decoder_allocate(Decoder *decoder, size_t bytes);
 /* The slot of a constant column: every lane holds `value` in `bytes` (4, 8 or 16; shorter values
- * take 4) bytes. For rooms whose instruction wants a literal in another width than the operand's.
+ * take 4) bytes. For instructions that need a literal in another width than the operand's.
  */
 uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes);
-/* Says file, kernel, line and text of the statement and what is wrong with it; returns false. */
+/* Reports file, kernel, line and text of the statement and what is wrong with it. Returns false. */
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -46,12 +46,12 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  *
  * d, a, b, c of the Instruction are the slots of the first four operands (the first element's for a
  * VECTOR). A symbol of .param of an entry is its offset in Launch.parameters. ld.param and st.param
- * of a device function's parameters arrive at the rows as ld.local and st.local. */
+ * of a device function's parameters reach the decoders as ld.local and st.local. */
 
 /* The function that a line of opcodes.def names: *out has operands and places already, and for a
  * call or a brx its CallSite or list of targets in `decoded`. It reads the modifiers, checks the
- * operands, sets out->execute and out->decoded, and returns true; every modifier that it does not
- * know it refuses through decoder_error. */
+ * operands, sets out->execute and out->decoded, and returns true; it rejects every unknown modifier
+ * through decoder_error. */
 typedef bool Decode(Decoder *decoder, const PtxStatement *statement, Instruction *out);
 
 #include "ptx/opcodes.h"

@@ -1,8 +1,9 @@
-/* registers.c: gives the registers of a function their slots. A register is alive from where it may
- * be written to where it may last be read; two registers of one width that are never alive together
- * share a slot. A slot is a column of 32 lanes and every lane is a thread with a life of its own,
- * so what holds for one thread's control flow holds for the column, whatever the other lanes do;
- * registers of different width never share, for their lanes lie elsewhere. */
+/* registers.c: assigns slots to the registers of a function. A register is live from where it may
+ * be written to where it may last be read. Two registers of the same width that are never live
+ * together share a slot. A slot is a column of 32 lanes, and each lane is one thread. Liveness that
+ * holds for one thread's control flow therefore holds for the whole column, whatever the other
+ * lanes do. Registers of different widths never share, because their lanes are at different
+ * offsets. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void visit_operand(Liveness *live, uint32_t place, const Operand *operand
   }
 }
 
-/* Reads before writes, as the instruction does it. */
+/* Reads before writes, in the order of the instruction. */
 static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
   const Draft *draft = &live->function->drafts[place];
   if (draft->guard != NO_REGISTER) visit(live, place, draft->guard, false, false);
@@ -185,7 +186,7 @@ static void assign_slots(Decoder *decoder, Function *function) {
   }
 }
 
-/* Asynchronous tensor-core work writes its accumulators at a moment of its own. */
+/* Asynchronous tensor core operations write their accumulators later. */
 static void mark_stable(Function *function, const Operand *operand) {
   for (uint32_t i = 0; operand->kind == OPERAND_VECTOR && i < operand->count; i++)
     if (operand->elements[i].kind == OPERAND_REGISTER &&
@@ -193,9 +194,9 @@ static void mark_stable(Function *function, const Operand *operand) {
       function->registers[operand->elements[i].target].stable = true;
 }
 
-/* How many registers ptxas would give a thread: as many as are alive at once, and some for addresses
- * and temporaries; no more than the directives of the kernel leave. A guess, which a cubin in the
- * same fat binary replaces (runtime.c). */
+/* How many registers ptxas would give a thread: the number live at once, plus some for addresses
+ * and temporaries, limited by the kernel's directives. This is an estimate. A cubin in the same fat
+ * binary replaces it (runtime.c). */
 static uint32_t guess_registers(const Function *function) {
   enum { TEMPORARIES = 16, LEAST = 24 };
   uint32_t guess = TEMPORARIES;
@@ -234,7 +235,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
     solve(&live);
     extend_through_blocks(&live);
     arena_free(&scratch);
-  } else { /* beyond reason: every register lives throughout */
+  } else { /* too large to analyse: treat every register as live throughout */
     for (uint32_t i = 0; i < function->register_count; i++) {
       function->registers[i].first = 0;
       function->registers[i].last = function->draft_count;

@@ -81,7 +81,8 @@ static uint32_t column_hash(uint64_t value, unsigned bytes) {
 }
 
 static uint32_t note_column(Decoder *decoder, uint32_t number) {
-  if (decoder->function) { /* a short look back keeps the list short without a search */
+  /* checking only the last few entries keeps the list short without a full search */
+  if (decoder->function) {
     NumberList *list = &decoder->function->columns;
     for (uint32_t i = 0; i < 8 && i < list->count; i++)
       if (list->items[list->count - 1 - i] == number) return number;
@@ -153,7 +154,7 @@ uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes
 
 /* ---- Registers by number: %r57 ---- */
 struct RangeRegister {
-  uint32_t range, index, number; /* number: 1 + the register's; 0: empty place */
+  uint32_t range, index, number; /* number: 1 + the register's; 0: empty */
 };
 
 uint32_t register_of_range(Decoder *decoder, const Symbol *range, uint32_t index) {
@@ -347,7 +348,7 @@ uint32_t use_label(Decoder *decoder, const char *name) {
   return decoder->label_use_count++;
 }
 
-/* Turns label uses into places: the innermost scope that encloses the use and defines it. */
+/* Resolves label uses: the innermost scope that encloses the use and defines the label wins. */
 uint32_t *resolve_labels(Decoder *decoder) {
   Function *function = decoder->function;
   uint32_t buckets[LABEL_BUCKETS] = {0};

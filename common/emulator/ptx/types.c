@@ -6,7 +6,7 @@
 
 static const struct {
   const char *name;
-  Type type; /* TYPE_NONE: for declarations alone */
+  Type type; /* TYPE_NONE: only in declarations */
   uint8_t bytes;
 } types[] = {
     {"b8", TYPE_B8, 1},           {"b16", TYPE_B16, 2},       {"b32", TYPE_B32, 4},

@@ -37,7 +37,7 @@ typedef enum {
 Type type_named(const char *name); /* TYPE_NONE: no instruction works on such a type */
 uint32_t type_bytes(Type type);
 const char *type_name(Type type);
-/* Any name that a declaration may use: how many bytes a value has, 0 for a predicate. */
+/* The size in bytes of any type that a declaration may name; 0 for a predicate. */
 bool declared_type(const char *name, uint8_t *bytes);
 
 #endif

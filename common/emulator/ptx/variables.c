@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "ptx/program.h"
 
-/* Each variable is device memory of its own, at its own host address, so an index that runs past
- * its end is found. */
+/* Each variable is a separate block of device memory, so an index that runs past its end is
+ * found. */
 void allocate_variable(Decoder *decoder, Symbol *symbol) {
   if (symbol->memory) return;
   size_t alignment = symbol->alignment > 256 ? symbol->alignment : 256;
@@ -31,7 +31,7 @@ void fill_variables(Decoder *decoder) {
     for (const Initialiser *item = symbol->initialisers; item; item = item->next) {
       uint64_t value = (uint64_t)item->addend;
       if (item->symbol) {
-        module->unit = symbol->unit; /* names mean what they mean in its own text */
+        module->unit = symbol->unit; /* resolve names in the text that declares the symbol */
         Symbol *target = find_symbol(module, item->symbol);
         decoder->line = item->line;
         decoder->at = NULL;
@@ -49,15 +49,15 @@ void fill_variables(Decoder *decoder) {
         }
         if (item->masked) value = value >> item->shift & 0xff;
       }
-      /* One that was refused in its middle has no memory. */
+      /* A variable whose definition was rejected has no memory. */
       if (symbol->memory && item->offset + item->bytes <= symbol->bytes)
         memcpy(symbol->memory + item->offset, &value, item->bytes < 8 ? item->bytes : 8);
     }
   }
 }
 
-/* Operands that named a variable before its text was read. Those that are defined nowhere refuse
- * the functions that use them (decode.c). */
+/* Resolves operands that named a variable before its text was read. A function that uses an
+ * undefined variable is rejected (decode.c). */
 void resolve_externs(Module *module) {
   for (uint32_t i = 0; i < module->column_count; i++) {
     Column *column = &module->columns[i];

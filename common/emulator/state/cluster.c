@@ -1,4 +1,4 @@
-/* cluster.c: a running cluster's turn, random numbers, clock and output (cluster.h). */
+/* cluster.c: turn, random numbers, clock and output of a running cluster (cluster.h). */
 #include "state/cluster.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ uint64_t cluster_random(Cluster *cluster) {
   return mix(cluster->random);
 }
 
-/* Four clocks an instruction; the clock moves on at every reading. */
+/* Each instruction takes four clocks, and every read advances the clock. */
 uint64_t cluster_clock(const Cluster *cluster) {
   return 1000000 + cluster->flow->steps * 4 + cluster->flow->extra_time;
 }

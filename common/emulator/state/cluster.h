@@ -1,5 +1,4 @@
-/* cluster.h: what a running cluster has of its own: its turn, its random numbers, its clock, and
- * what it has printed. */
+/* cluster.h: the state of a running cluster: its turn, random numbers, clock and printed text. */
 #ifndef EMULATOR_CLUSTER_H
 #define EMULATOR_CLUSTER_H
 
@@ -8,27 +7,29 @@
 struct ClusterFlow {
   uint64_t steps;       /* warp instructions executed: the cluster's clock */
   uint64_t extra_time;  /* of nanosleep and expired waits, in clocks */
-  uint64_t quiet_steps; /* since changes last moved */
+  uint64_t quiet_steps; /* steps since `changes` last increased */
   uint64_t seen_changes;
   uint64_t
-      next_progress_check; /* at so many steps it is looked whether the warps go round in circles */
-  uint32_t idle_rounds;    /* in which nobody could do anything but wait or poll */
-  uint32_t next_idle_check; /* the same, in idle rounds */
-  uint64_t hurry;        /* by how much time was last pushed on, for waits that end by the clock */
-  uint64_t launch_time;  /* how far the launch's time is that all clusters were pushed on by */
-  bool all_waits_expire; /* each wait that is not over answers "not yet", at any time */
-  uint8_t circles;       /* Circle: what the last look found, when others may still end it */
+      next_progress_check;  /* at this many steps, check whether the warps still make progress */
+  uint32_t idle_rounds;     /* rounds in which all warps only waited or polled */
+  uint32_t next_idle_check; /* the same check, after this many idle rounds */
+  uint64_t hurry;        /* how far the clock was last advanced, for waits that end by the clock */
+  uint64_t launch_time;  /* how much of the launch-wide clock advance this cluster has received */
+  bool all_waits_expire; /* every unfinished wait may return "not yet" at any time */
+  /* Circle: result of the last progress check, if other clusters may still end it */
+  uint8_t circles;
   struct Polling *polling; /* polling.c */
   bool has_turn, wants_turn;
   uint32_t barrier_arrived, barrier_generation; /* barrier.cluster: threads */
   uint32_t live_threads;
   uint32_t running_warps;
-  uint32_t expirations; /* of waits that nothing in flight could end */
+  uint32_t expirations; /* waits that expired because nothing in flight could end them */
   char *output;         /* of printf */
   size_t output_used, output_size;
 };
 
-/* The seeded schedule's numbers: equal for equal seeds whatever the host threads do. */
+/* Random numbers of the schedule. The same seed gives the same numbers, whatever the host threads
+ * do. */
 void cluster_seed(Cluster *cluster);
 uint64_t cluster_random(Cluster *cluster);
 /* Order-sensitive effects on global memory (atomics that return a value, float adds, volatile and

@@ -1,4 +1,4 @@
-/* device_output.c: keeps what kernels have printed until the host synchronises. */
+/* device_output.c: keeps what kernels print until the host synchronises. */
 #include "state/device_output.h"
 
 #include <pthread.h>
@@ -10,7 +10,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *waiting;
 static size_t waiting_bytes, waiting_capacity;
-enum { MOST_WAITING = 64 << 20 }; /* then it is printed although nobody has synchronised */
+/* with more than this, print without waiting for a synchronisation */
+enum { MOST_WAITING = 64 << 20 };
 
 static void flush_at_exit(void) { device_output_flush(); }
 
@@ -24,7 +25,7 @@ void device_output_write(const char *text, size_t bytes) {
   if (waiting_bytes + bytes > waiting_capacity) {
     size_t capacity = (waiting_bytes + bytes) * 2;
     char *larger = realloc(waiting, capacity);
-    if (!larger) { /* nothing may be lost without a word: print what there is instead */
+    if (!larger) { /* out of memory: print now, so that no text is lost */
       fwrite(waiting, 1, waiting_bytes, stdout);
       fwrite(text, 1, bytes, stdout);
       waiting_bytes = 0;
@@ -41,7 +42,7 @@ void device_output_write(const char *text, size_t bytes) {
   if (too_much) device_output_flush();
 }
 
-/* In a forked child, which has one thread; who held the lock may be gone. */
+/* In a forked child only one thread exists, and the thread that held the lock may be gone. */
 void device_output_drop(void) { waiting_bytes = 0; }
 
 void device_output_flush(void) {

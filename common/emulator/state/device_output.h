@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* Adds text, in the order in which it shall appear. */
-void device_output_drop(void); /* what waits is not printed */
+/* Adds text, in the order in which it will appear. */
+void device_output_drop(void); /* discards pending text */
 void device_output_write(const char *text, size_t bytes);
-/* The host has synchronised, or the program ends: prints it on stdout. */
+/* Prints the pending text on stdout: the host has synchronised or the program ends. */
 void device_output_flush(void);
 
 #endif

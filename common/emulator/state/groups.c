@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Backward jumps of a group while others of its warp wait. */
+/* Limit of backward jumps of a group while others of its warp wait. */
 enum { PATIENCE = 20000, PATIENCE_WHEN_WATCHED = 32 };
 
 void frame_release(Frame *frame) {
@@ -18,7 +18,8 @@ void frame_release(Frame *frame) {
 
 Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask) {
   Group *from = &flow->groups[index];
-  Group *to = &flow->groups[flow->count++]; /* each has a lane: never more than 32 */
+  /* each group has at least one lane, so there are at most 32 */
+  Group *to = &flow->groups[flow->count++];
   *to = *from;
   to->mask = mask;
   from->mask &= ~mask;
@@ -34,7 +35,7 @@ void drop_group(struct WarpFlow *flow, uint32_t index) {
   flow->groups[index] = flow->groups[--flow->count];
 }
 
-/* Lanes that spin wait for others of their own warp: after a while those are let on. */
+/* Spinning lanes may wait for other lanes of their warp, so after a while the others run. */
 static void be_fair(const Warp *warp, Group *group, bool backward) {
   struct WarpFlow *flow = warp->flow;
   if (!backward || flow->count == 1) return;

@@ -1,16 +1,16 @@
 /* groups.h: groups of lanes, and their call stacks.
  *
- * A warp is divided into groups of lanes that stand at one place with one call stack; one group
- * runs at a time. The group with the deepest stack, then the lowest place, goes first, for
- * compilers put the place where ways meet again behind all of them. Groups that meet at a leader
- * become one. */
+ * A warp is divided into groups of lanes. The lanes of a group are at the same instruction with the
+ * same call stack, and one group runs at a time. The group with the deepest stack runs first, then
+ * the one at the lowest instruction, because compilers place the point where paths reconverge after
+ * all of them. Groups that meet at a leader merge. */
 #ifndef EMULATOR_GROUPS_H
 #define EMULATOR_GROUPS_H
 
 #include "base/emulator.h"
 #include "ptx/program.h"
 
-/* One call: where its caller goes on. Groups that split inside the callee share it. */
+/* One call: where its caller continues. Groups that split inside the callee share it. */
 typedef struct Frame Frame;
 struct Frame {
   Frame *parent;
@@ -19,7 +19,7 @@ struct Frame {
   uint32_t return_place;
   uint32_t references;
   uint32_t depth;
-  uint32_t frame_bytes; /* by which the caller's .local frame moved */
+  uint32_t frame_bytes; /* by how much the .local frame moved */
   const Function *callee;
   uint8_t *saved; /* a recursive call: the caller's registers, NULL otherwise */
   uint32_t *saved_predicates;
@@ -29,42 +29,44 @@ struct Frame {
 typedef enum {
   GROUP_READY,
   GROUP_YIELDED, /* others first */
-  GROUP_BLOCKED  /* until cluster->changes moves away from `seen` */
+  GROUP_BLOCKED  /* until cluster->changes differs from `seen` */
 } GroupState;
 
 typedef struct {
   LaneMask mask;
   uint32_t place;
-  uint32_t jumped_from; /* its last jump, which led to `place` if it has not gone on since */
+  uint32_t jumped_from; /* its last jump, which led to `place` if it has not moved since */
   const Function *function;
   Frame *frame;
   uint64_t seen;
-  uint32_t generation; /* of the barrier at which it has arrived */
+  uint32_t generation; /* round of the barrier at which it has arrived */
   uint8_t state;
-  bool arrived; /* at the named or cluster barrier where it stands: it only waits now */
+  bool arrived; /* has arrived at the barrier it is at, and only waits now */
 } Group;
 
 struct WarpFlow {
   Group groups[LANES];
   uint32_t count, current;
-  uint32_t backward_jumps;  /* of the running group while others waited */
+  uint32_t backward_jumps;  /* backward jumps of the running group while others waited */
   uint32_t cluster_arrived; /* lanes that have arrived at the cluster barrier and not waited */
   uint32_t cluster_generation[LANES]; /* which round of it each lane arrived in */
   LaneMask cluster_relaxed;           /* lanes whose last arrival was .relaxed */
-  uint32_t stack_top[LANES];          /* what alloca has left of .local memory, from above */
-  uint32_t register_changes;          /* how many setmaxnreg it has executed */
+  uint32_t stack_top[LANES];          /* upper end of the .local memory that alloca has not used */
+  uint32_t register_changes;          /* number of setmaxnreg instructions executed */
   const Instruction *register_change; /* the last */
-  int16_t register_limits[8];         /* the last of them; negative: .dec */
+  int16_t register_limits[8];         /* the limits of the last ones; negative: .dec */
 };
 
 static inline Group *current_group(Warp *warp) { return &warp->flow->groups[warp->flow->current]; }
 static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp->exited; }
 
-/* Takes lanes out of the running group; they become a group of their own. */
+/* Takes lanes out of the running group; they form a new group. */
 Group *split_group(struct WarpFlow *flow, LaneMask mask);
-Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask); /* of any group */
+/* the same for any group */
+Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask);
 void drop_group(struct WarpFlow *flow, uint32_t index);
-/* Moves lanes of the running group to another place of the same function; the rest goes on. */
+/* Moves lanes of the running group to another instruction of the same function. The others
+ * continue. */
 void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target);
 void frame_release(Frame *frame);
 

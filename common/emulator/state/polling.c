@@ -1,8 +1,9 @@
-/* polling.c: finds warps that go round in circles (polling.h).
+/* polling.c: finds warps that spin without making progress (polling.h).
  *
- * For each warp: a copy of its registers at one place (the anchor), and the steps since. When the
- * warp comes to the anchor again, the steps are followed backwards to learn which registers
- * mattered; if those hold what the copy holds, the next round will be like this one. */
+ * For each warp it keeps a copy of the registers at one instruction (the anchor), and the steps
+ * since. When the warp reaches the anchor again, it follows the steps backwards to find which
+ * registers mattered. If these have the same values as in the copy, the next round will be the same
+ * as this one. */
 #include "state/polling.h"
 
 #include <stdlib.h>
@@ -11,18 +12,19 @@
 #include "state/cluster.h"
 
 enum {
-  FIRST_BUDGET = 256,   /* steps until another anchor is tried; doubled each time */
-  MOST_STEPS = 1 << 16, /* of a warp's trace */
-  PAIRS = 1 << 10,      /* slots for what memory was seen to hold */
-  EAGER_VISITS = 16,    /* of the anchor, each of which is looked at; later ones now and then */
-  MOST_PASSES = 64      /* over a trace, to learn what matters */
+  FIRST_BUDGET = 256,   /* steps before it tries another anchor; doubled each time */
+  MOST_STEPS = 1 << 16, /* steps in a warp's trace */
+  PAIRS = 1 << 10,      /* slots for values seen in memory */
+  /* first visits of the anchor, each of which is checked; later ones only sometimes */
+  EAGER_VISITS = 16,
+  MOST_PASSES = 64 /* over a trace, to find what matters */
 };
 
 typedef enum {
   STEP_PURE,    /* matters if its result does */
-  STEP_ACROSS,  /* the same, and lanes see each other's operands */
+  STEP_ACROSS,  /* the same, with operands exchanged between lanes */
   STEP_ROOT,    /* matters */
-  STEP_IGNORED, /* does not: sleep, fences */
+  STEP_IGNORED, /* never matters: sleep, fences */
   STEP_CLOCK
 } StepKind;
 
@@ -41,12 +43,12 @@ typedef struct {
   uint32_t *predicates;
   const Instruction *anchor, *last;
   uint32_t anchor_depth, visits;
-  uint64_t shape;  /* of the groups at the anchor */
+  uint64_t shape;  /* hash of the groups at the anchor */
   LaneMask moved;  /* lanes that have executed something since */
   uint32_t events; /* polling->events when the trace began */
   Circle circle;
-  bool waits;                /* there is a wait at an mbarrier in it */
-  const Instruction *reader; /* what has read memory last */
+  bool waits;                /* the trace contains a wait at an mbarrier */
+  const Instruction *reader; /* the last instruction that read memory */
   uint64_t read_address;
   bool read_global;
 } Trace;
@@ -58,7 +60,7 @@ struct Polling {
   bool reads_global;
   uint32_t pair_count;
   uint64_t pairs[PAIRS];
-  /* scratch: for which lanes a column or predicate matters, and how wide the column is */
+  /* scratch: for which lanes a column or predicate matters, and the column's width */
   LaneMask *need, *need_at_end;
   LaneMask *need_predicate, *need_predicate_at_end;
   uint8_t *width;
@@ -158,8 +160,8 @@ static uint64_t mix(uint64_t value) {
 
 void polling_event(Cluster *cluster) { polling_of(cluster)->events++; }
 
-/* Memory that goes back and forth between a few values (a lock that is taken and given back) is no
- * progress: only what a place has never held is an event. */
+/* Memory that alternates between a few values (a lock taken and released) is not progress. Only a
+ * value that the location has never held is an event. */
 void polling_changed(Cluster *cluster, uint64_t place, uint64_t value) {
   struct Polling *polling = polling_of(cluster);
   uint64_t pair = mix(mix(place) + value) | 1;
@@ -231,7 +233,7 @@ static uint32_t written_operands(const Draft *draft) {
   return pair ? 2 : 1;
 }
 
-/* Does it change memory that polling_changed does not hear of, or print? */
+/* Does it change memory without calling polling_changed, or print? */
 static bool is_event(const Draft *draft) {
   if (draft->call) return draft->call->callee && !draft->call->callee->defined;
   return has_trait(&draft->statement, ASYNC) && written_operands(draft) == 0;
@@ -273,7 +275,7 @@ static void set_need(struct Polling *polling, const Operand *operand, LaneMask l
   *need = on ? *need | lanes : *need & ~lanes;
 }
 
-/* From what mattered after the step to what matters before it. */
+/* Computes what matters before the step from what matters after it. */
 static void step_back(struct Polling *polling, const TraceStep *step) {
   const Draft *draft = &step->function->drafts[step->place];
   if (step->kind == STEP_IGNORED) return;
@@ -305,7 +307,7 @@ static bool join(LaneMask *whole, const LaneMask *part, uint32_t count) {
   return grew;
 }
 
-/* What matters at the anchor, if the warp goes round as it just did, again and again. */
+/* What matters at the anchor if the warp repeats this round again and again. */
 static bool find_needs(struct Polling *polling, const Module *module, const Trace *trace) {
   uint32_t slots = module->slots, predicates = module->predicates;
   memset(polling->need_at_end, 0, slots * sizeof(LaneMask));
@@ -347,7 +349,7 @@ static bool same_state(const struct Polling *polling, const Module *module, cons
 /* ---- The trace ---- */
 static uint32_t depth_of(const Group *group) { return group->frame ? group->frame->depth : 0; }
 
-/* Where the groups stand, in any order; the running one stands before `in`. */
+/* A hash of the groups' positions, in any order. The running group is at `in`. */
 static uint64_t shape_of(const Warp *warp, const Instruction *in) {
   const struct WarpFlow *flow = warp->flow;
   uint64_t shape = 0;
@@ -386,11 +388,11 @@ static bool worth_a_look(uint32_t visits) {
   return visits == 1 || visits == 3;
 }
 
-/* At the anchor again: has the warp gone round? */
+/* Back at the anchor: has the warp completed a round without progress? */
 static void compare(Warp *warp, Trace *trace) {
   Cluster *cluster = warp->cta->cluster;
   struct Polling *polling = polling_of(cluster);
-  if (live_lanes(warp) & ~trace->moved) return; /* some lanes have not had their turn */
+  if (live_lanes(warp) & ~trace->moved) return; /* some lanes have not run yet */
   if (!worth_a_look(++trace->visits)) return;
   if (!find_needs(polling, module_of(cluster), trace)) return;
   if (!same_state(polling, module_of(cluster), warp, trace)) return;

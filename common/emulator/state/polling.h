@@ -1,14 +1,14 @@
 /* polling.h: does a cluster only poll?
  *
- * A warp that comes back to a place with the same registers, while no memory, barrier or copy has
- * changed since, will come back again for ever. While the machine looks for that, it runs a cluster
- * with every instruction reported to polling_step, and with every change of memory and of mbarriers
- * reported to polling_changed.
+ * A warp that returns to an instruction with the same registers, with no change to memory, barriers
+ * or copies in between, will repeat this forever. While the machine checks for this, every
+ * instruction of the cluster is reported to polling_step, and every change of memory and mbarriers
+ * to polling_changed.
  *
- * Only registers that matter are compared: those from which a branch, an address, a store or a
- * barrier gets its operands on the way round. A counter that nobody compares, or how long a backoff
- * sleeps, is no progress; a counter that bounds the loop is. A clock that decides about the way
- * (CIRCLE_BY_CLOCK) may end the circle later: the machine lets time pass quickly and looks again.
+ * Only registers that matter are compared: those that affect the operands of a branch, an address,
+ * a store or a barrier in the loop. A counter that is never compared, or the length of a backoff
+ * sleep, is not progress. A counter that limits the loop is. If a clock value decides a branch
+ * (CIRCLE_BY_CLOCK), the loop may end later, so the machine advances the clock and checks again.
  */
 #ifndef EMULATOR_POLLING_H
 #define EMULATOR_POLLING_H
@@ -17,7 +17,7 @@
 
 typedef enum { CIRCLE_NONE, CIRCLE_BY_CLOCK, CIRCLE } Circle;
 
-/* Starts to look (or starts anew) at all warps of the cluster; false: out of memory. */
+/* Starts (or restarts) watching all warps of the cluster; false: out of memory. */
 bool polling_begin(Cluster *cluster);
 void polling_end(Cluster *cluster);
 void polling_free(Cluster *cluster);
@@ -26,19 +26,19 @@ void polling_free(Cluster *cluster);
 void polling_step(Warp *warp, const Instruction *in, LaneMask mask);
 /* The memory or barrier at `place` now holds `value`, which is not what it held before. */
 void polling_changed(Cluster *cluster, uint64_t place, uint64_t value);
-/* Something has happened that cannot be taken back: everything is looked at anew. */
+/* Something irreversible has happened: all traces start again. */
 void polling_event(Cluster *cluster);
-/* A load or atomic has read here. */
+/* A load or atomic has read this location. */
 void polling_read(Warp *warp, const Instruction *in, uint64_t address, bool global);
 
-/* What holds of all live warps since the last event. */
+/* The state of all live warps since the last event. */
 Circle polling_circle(const Cluster *cluster);
 uint32_t polling_events(const Cluster *cluster);
 bool polling_reads_global(const Cluster *cluster);
-/* Does a group of the warp go through more places than the one where it stands? */
+/* Does a group of the warp execute more than one instruction? */
 bool polling_spins(const Warp *warp, const Group *group);
-bool polling_waits(const Warp *warp); /* it has come by waits at mbarriers */
-/* What the warp read last on its way round; false: nothing. */
+bool polling_waits(const Warp *warp); /* its loop contains waits at mbarriers */
+/* What the warp last read in its loop; false: nothing. */
 bool polling_last_read(const Warp *warp, const Instruction **in, uint64_t *address, bool *global);
 
 static inline bool polling_watches(const Warp *warp) { return warp->watched & WATCH_POLLING; }
