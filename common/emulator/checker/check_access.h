@@ -1,12 +1,12 @@
-/* check_access.h: an access to shared memory, between the files that look at it. */
+/* check_access.h: an access to shared memory, as passed between the files that check it. */
 #ifndef EMULATOR_CHECK_ACCESS_H
 #define EMULATOR_CHECK_ACCESS_H
 
 #include "checker/check_state.h"
 
-/* What followed the state of a word in this access. */
+/* The last state transition of a word in this access. */
 typedef struct {
-  uint32_t state; /* STATE_SPLIT: nothing that would hold for another word */
+  uint32_t state; /* STATE_SPLIT: the transition is not valid for other words */
   uint32_t next, rank;
   uint8_t mask;
 } LastTransition;
@@ -17,41 +17,43 @@ typedef struct {
   const Instruction *in;
   int lane;
   uint32_t agent;
-  uint32_t time; /* of an access through the generic proxy */
-  uint32_t rank; /* of the CTA whose memory it is */
+  uint32_t time; /* time of an access through the generic proxy */
+  uint32_t rank; /* rank of the CTA whose memory is accessed */
   uint32_t word;
   uint8_t kind; /* EntryKind */
   uint8_t mask;
   bool strong;
-  bool by_lane; /* the answer depended on which lane had written the word: it holds for no other */
-  bool reads_seen; /* all reads of others, of any word, are ordered before this */
+  /* the result depended on which lane had written the word, so it is not valid for other words */
+  bool by_lane;
+  bool reads_seen; /* all reads by others, of any word, are ordered before this access */
   LastTransition last;
   AsyncCheck *operation;
-  const SharedPiece *copies; /* cp.async: a piece of each of its lanes; NULL: something else */
+  /* cp.async: one piece for each of its lanes; NULL: another operation */
+  const SharedPiece *copies;
 } AccessNow;
 
 static inline bool access_writes(const AccessNow *now) {
   return now->kind == ENTRY_WRITE || now->kind == ENTRY_ASYNC_WRITE;
 }
 
-/* The state that a thread leaves which writes the whole word. */
+/* The state of a word after a thread has written all of it. */
 static inline uint32_t plain_of(const AccessNow *now) {
   return PLAIN | (now->strong ? PLAIN_STRONG : 0) | now->time;
 }
-/* Is a word that a thread wrote ordered before this access, so that nothing has to be looked up? */
+/* Is a thread's write of the word ordered before this access, without looking anything up? */
 static inline bool plain_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                                 uint32_t number) {
   if (now->strong && (number & PLAIN_STRONG)) return true;
   return has_seen(now->check, now->agent, notes->writers[word] / LANES, time_of_plain(number));
 }
-/* When was the whole word last written, going by its state? */
+/* When was the whole word last written, according to its state? */
 static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {
   if (number >= PLAIN) return time_of_plain(number);
   if (number == STATE_UNKNOWN) return UINT32_MAX;
   return number == STATE_NEVER_WRITTEN ? 0 : state_at(check, number)->since;
 }
 
-/* cp.async: the lane, the first or the second, whose piece the word is in. */
+/* cp.async: the lane whose piece contains the word; second: the second such lane. */
 static inline int access_lane_of_copy(const AccessNow *now, bool second) {
   int found = now->lane;
   const SharedPiece *piece = now->copies;
@@ -67,7 +69,7 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
 
 #define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
 
-/* check_plain.c: false: nothing has been done, look at each word. */
+/* check_plain.c: false: nothing has been done, check each word. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes);
@@ -76,25 +78,25 @@ void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count
 /* check_shadow.c: checks the access against a word in this state and returns the next one. */
 uint32_t shadow_next(AccessNow *now, uint32_t number);
 
-/* check_past.c: false: they may not follow, and that has been said. */
+/* check_past.c: false: the access is not allowed here, and this has been reported. */
 bool past_allows(AccessNow *now, const AccessRecord *entry);
 void past_report_exited(const AccessNow *now);
-/* It reads bytes that nothing had written. */
+/* Notes that it reads bytes that have never been written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);
 
 /* check_reads.c: who has read a word. */
 /* Are all reads by others, of any words, ordered before this access? */
 bool reads_of_all_seen(const AccessNow *now);
-/* Are all reads of these words by others ordered before this access? False: perhaps not. */
+/* Are all reads of these words by others ordered before this access? False means maybe not. */
 bool reads_all_seen(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                     uint32_t count);
 /* The same for `each` words of each lane, whose first ones are `words`, from `least` to `most`. */
 bool reads_all_seen_at(const AccessNow *now, const struct CtaCheck *notes, const uint32_t *words,
                        uint32_t each, uint32_t least, uint32_t most);
-/* The same for what is accessed of one word, where reads before `since` are over; false: not, and
- * that has been said. */
+/* The same for the accessed bytes of one word, ignoring reads before `since`. False: they are not
+ * ordered, and this has been reported. */
 bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
-/* The agent's own table, made when it first reads there. */
+/* The agent's table, made when it first reads there. */
 ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes);
 static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, ReadClocks *reads,
                                     uint32_t first, uint32_t last) {
@@ -104,7 +106,7 @@ static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes
   for (uint32_t line = first; line <= last; line++)
     readers[line] = readers[line] == 0 || readers[line] == own ? own : MANY_READERS;
 }
-/* It is going to read some of the words from `word` to `end`: notes it for all lines there. */
+/* Notes for all lines there that some of the words from `word` to `end` will be read. */
 static inline ReadClocks *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,
                                       uint32_t end) {
   ReadClocks *reads = notes->reads[now->agent];
@@ -119,10 +121,11 @@ static inline uint32_t reads_value(const AccessNow *now, uint32_t noted, uint32_
   bool again = last > since && last > check->start && last < check->epoch[now->agent];
   return now->time << 1 | again;
 }
-/* Less than a word: these bytes of it. */
+/* The same for these bytes of a word. */
 void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadClocks *reads,
                       uint32_t word, uint32_t mask, uint32_t since);
-/* The agents that have read any of these words since then, a bit each, by their number modulo 64.
+/* The agents that have read any of these words since then, as a bit mask of their numbers modulo
+ * 64.
  */
 uint64_t reads_since(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t word,
                      uint32_t count, uint32_t since);

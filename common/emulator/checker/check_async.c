@@ -1,5 +1,6 @@
-/* check_async.c: asynchronous operations as the checker knows them: issued, read, landed, waited
- * for; what is left of them when their CTA ends; and the layout of the tiles that they write. */
+/* check_async.c: asynchronous operations in the checker: issued, source read, landed, waited for.
+ * Also checks for unfinished operations when their CTA ends, and the layout of the tiles that they
+ * write. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
       barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,
                                      barrier->phase, operation->lane};
   }
-  leave_list(operation); /* whoever waits for it waits for its barrier */
+  leave_list(operation); /* it is waited for through its barrier */
 }
 
 void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
@@ -146,7 +147,7 @@ void check_async_release(AsyncCheck *operation) {
   if (operation) operation->released = true;
 }
 
-/* A store that was issued and never waited for, at the end of its CTA. */
+/* A store that was never waited for until the end of its CTA. */
 static void report_unread_store(Warp *warp, const AsyncCheck *store) {
   const struct CtaCheck *notes = &check_of(warp)->ctas[warp->cta->rank];
   LaneMask who = 1u << store->lane;
@@ -187,7 +188,7 @@ static void report_unknown_load(Warp *warp, const Instruction *in, int lane, Asy
           past_kind_names[kind], luck);
 }
 
-/* The CTA's memory is gone: nothing may still read from it or write into it. */
+/* The CTA's memory is gone: no operation may still read or write it. */
 void check_cta_exit(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
   if (cta->cluster->launch->error) return;
@@ -241,7 +242,7 @@ void check_wgmma_commit(Warp *warp, const Instruction *in) {
   check_of(warp)->wgmma_group[agent_of(warp)]++;
 }
 
-/* All groups but the last `pending` are over, for the four warps of the group alike. */
+/* All groups except the last `pending` have completed, for all four warps of the warpgroup. */
 void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
   (void)in;
   ClusterCheck *check = check_of(warp);

@@ -1,16 +1,16 @@
 /* check_exit.c: a CTA of a cluster has ended: were its peers done with its shared memory?
  *
- * An access that came in time by luck is as wrong as one that came too late, so nothing depends on
- * who was first: whatever another CTA did to this one's memory must be known to some warp of it, by
- * what that warp has waited for. At the end of a kernel a cluster barrier without release and
- * acquire is enough for that ("I am done"): what passed such barriers is kept in vectors of its
- * own. */
+ * An access that came in time by luck is as wrong as one that came too late, so the check does not
+ * depend on the timing. Some warp of this CTA must have waited for something that orders every
+ * access of another CTA to this one's memory. At the end of a kernel a cluster barrier without
+ * release and acquire is enough for that ("I am done"): separate vectors record what has passed
+ * such barriers. */
 #include <stdlib.h>
 
 #include "checker/check_access.h"
 
-/* Does any warp of the CTA know that the clock (or the barrier's phases) at this place of the
- * vectors has come so far? */
+/* Does any warp of the CTA know that the clock (or barrier phase count) at this vector index has
+ * reached this value? */
 static bool cta_knows(const ClusterCheck *check, uint32_t rank, uint32_t place, uint32_t value) {
   const uint32_t *left = check->leaving_seen[rank].seen;
   if (left && left[place] >= value) return true;
@@ -78,7 +78,7 @@ static void look_at_entry(Cta *cta, const AccessRecord *entry) {
                                          : "copies into shared memory of");
 }
 
-/* Reads of a peer count as long as nobody has written there since. */
+/* A peer's read counts until the word is written again. */
 static void look_at_reads(Cta *cta, const struct CtaCheck *notes) {
   const ClusterCheck *check = cta->cluster->check;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
@@ -126,7 +126,7 @@ void exit_check(Cta *cta) {
   const ClusterCheck *check = cta->cluster->check;
   if (check->cta_count == 1) return;
   const struct CtaCheck *notes = &check->ctas[cta->rank];
-  uint8_t *looked = calloc(check->state_count, 1); /* words share states */
+  uint8_t *looked = calloc(check->state_count, 1); /* so that each shared state is checked once */
   if (!looked) out_of_memory();
   for (uint32_t word = 0; word < notes->words; word = states_next(notes, word)) {
     uint32_t number = states_of(notes, word);

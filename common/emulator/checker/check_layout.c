@@ -1,10 +1,10 @@
-/* check_layout.c: plain loads of a swizzled tile that do not undo the swizzle.
+/* check_layout.c: finds plain loads of a swizzled tile that do not undo the swizzle.
  *
- * Which element a thread wants is known to its author alone: a tile may be read in any order, to
- * copy it byte by byte or to add it up. So this is asked for (EMULATOR_CHECK=layout), and goes by
- * the order: whoever undoes the swizzle meets a row's elements in ascending order as the lanes go,
- * by rows as by columns. Whoever does not, or counts from a base that the pattern does not begin
- * at, goes to and fro in the row. */
+ * Only the author knows which element a thread should read: a tile may be read in any order, for
+ * example to copy it byte by byte or to sum it. So this check is optional (EMULATOR_CHECK=layout)
+ * and goes by the order of addresses. Code that undoes the swizzle reads a row's elements in
+ * ascending order across the lanes, by rows and by columns. In code that does not, or that starts
+ * from the wrong base, the addresses jump back and forth within the row. */
 #include <stdio.h>
 
 #include "checker/check_state.h"

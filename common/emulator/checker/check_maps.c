@@ -1,8 +1,9 @@
-/* check_maps.c: tensor maps that a kernel changes.
+/* check_maps.c: checks tensor maps that a kernel changes.
  *
- * A map is read through a proxy of its own, which may keep an old copy: whoever uses a map that was
- * changed while the kernel ran must first acquire it (fence.proxy.tensormap::generic.acquire), even
- * in the thread that changed it. Maps that the host prepared before the launch need nothing. */
+ * A map is read through a separate proxy, which may keep an old copy. Before using a map that
+ * was changed while the kernel ran, a thread must acquire it
+ * (fence.proxy.tensormap::generic.acquire), even if the same thread changed it. Maps that the
+ * host prepared before the launch need no fence. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,10 @@ struct ChangedMap {
   ChangedMap *next;
   uint64_t address;
   const Instruction *in;
-  uint32_t change; /* counts up with every change */
+  uint32_t change; /* incremented with every change */
 };
 
-/* A map in global memory is there for all clusters of the launch. */
+/* All clusters of the launch share the maps in global memory. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static ChangedMap *changed_maps;
 static bool any_changed; /* read without the lock: most programs never change a map */
@@ -35,8 +36,8 @@ static ChangedMap *find_changed(uint64_t address) {
   return map;
 }
 
-/* Maps in global memory that this program has used or made. Ordinary stores come by the million:
- * first their range is looked at, then the list. */
+/* Maps in global memory that this program has used or made. Programs execute millions of ordinary
+ * stores, so the range is checked before the list. */
 enum { MAP_BYTES = 128, MAPS_KNOWN = 256 };
 static uint64_t known_maps[MAPS_KNOWN];
 static int known_count;
@@ -48,7 +49,7 @@ static bool in_known_range(uint64_t address, uint32_t bytes) {
 }
 
 static void know_map(uint64_t address) {
-  if (address & GENERIC_TAG_MASK) return; /* a parameter: no store reaches it */
+  if (address & GENERIC_TAG_MASK) return; /* a parameter: stores cannot change it */
   pthread_mutex_lock(&lock);
   bool known = known_count == MAPS_KNOWN;
   for (int i = 0; i < known_count && !known; i++) known = known_maps[i] == address;

@@ -1,17 +1,17 @@
-/* check_order.c: who has seen what: barriers, mbarriers and fences as vectors of clocks. */
+/* check_order.c: the order of accesses: barriers, mbarriers and fences as vector clocks. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "checker/check_state.h"
 
-/* Strong accesses to a place in shared memory order what stands around them. We let every strong
- * write release and every strong read acquire: a fence that a program lacks beside its flag is
- * missed that way, but no correct program is accused. */
+/* Strong accesses to a location in shared memory order the accesses around them. We treat every
+ * strong write as a release and every strong read as an acquire. This misses a missing fence next
+ * to a flag, but never accuses a correct program. */
 typedef struct LocationClock LocationClock;
 struct LocationClock {
   LocationClock *next;
   uint32_t address;
-  uint32_t teller; /* 1 + the one agent that has released here, or MANY_TELLERS; 0: none */
+  uint32_t teller; /* 1 + the only agent that has released here, or MANY_TELLERS; 0: none */
   Clock clock;
 };
 enum { MANY_TELLERS = UINT16_MAX };
@@ -21,7 +21,7 @@ enum { MANY_TELLERS = UINT16_MAX };
 static uint32_t *new_vector(ClusterCheck *check) {
   _Static_assert(AT_ONCE * sizeof(uint32_t) >= sizeof(void *), "the first piece holds a pointer");
   if (check->vectors_used + check->room > check->vector_room) {
-    /* Vectors in use keep their place: the old block is kept by the new one's first piece. */
+    /* Vectors in use must not move: the first piece of the new block points to the old block. */
     size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
     uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, room * sizeof *block);
     if (!block) out_of_memory();
@@ -48,13 +48,14 @@ static void join(uint32_t *into, const uint32_t *from, uint32_t width) {
     *piece_at(into, at) = larger(*piece_at(into, at), *const_piece_at(from, at));
 }
 
-/* After so many accesses the time stands still: races are not seen any more, nobody is accused. */
+/* After this many accesses the clock saturates: later races are missed, but no correct program is
+ * accused. */
 static uint32_t tick(ClusterCheck *check) {
   if (check->now < TIME_MOST) check->now++;
   return check->now;
 }
 
-/* What the warp does from here on is not behind what it has just released. */
+/* Later accesses of the warp are not covered by this release. */
 static void begin_epoch(ClusterCheck *check, uint32_t agent) {
   check->own[agent] = check->epoch[agent] = tick(check);
 }
@@ -67,8 +68,8 @@ static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
   begin_epoch(check, agent);
 }
 
-/* A place fits into 64 bits, for many are noted and few are looked for: the instruction's address,
- * whether it was strong, and what of the time its index does not tell. */
+/* Many sites are stored and few are looked up, so a site fits into 64 bits: the instruction's
+ * address, whether it was strong, and the part of the time that the index does not give. */
 enum { TAG_BITS = 16 };
 
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
@@ -85,7 +86,7 @@ AccessSite order_site(const ClusterCheck *check, uint32_t time) {
   static const Instruction FORGOTTEN = {.text = ""};
   uint64_t place = check->places[time % PLACES], address = place >> TAG_BITS;
   if ((place & ((1u << TAG_BITS) - 1)) != time / PLACES || address == 0)
-    return (AccessSite){&FORGOTTEN, .strong = true}; /* rather that than a false accusation */
+    return (AccessSite){&FORGOTTEN, .strong = true}; /* better than a false accusation */
   return (AccessSite){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
 }
 
@@ -120,7 +121,7 @@ static void swap(Clock *one, Clock *other) {
   *other = held;
 }
 
-/* Whatever holds a time must go with it. */
+/* Everything that stores a time must be reset too. */
 static void begin_time(ClusterCheck *check) {
   check->now = 0;
   reads_forget_all(check);
@@ -132,7 +133,7 @@ static void begin_time(ClusterCheck *check) {
 
 void order_begin(ClusterCheck *check) {
   check->width = check->agents;
-  /* All blocks but the newest go; it is large enough for a cluster like the last one. */
+  /* Frees all blocks except the newest, which is large enough for a cluster like the last one. */
   void *older = NULL;
   if (check->vectors) memcpy(&older, check->vectors, sizeof older);
   while (older) {
@@ -204,7 +205,7 @@ static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
   return place;
 }
 
-/* All that the others know, or all that this one knows, to each of the others. */
+/* Merges these clocks into those of each of the other agents. */
 static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
     Piece all = *piece_at(own, at);
@@ -239,7 +240,7 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
   news.count = shared.count = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)];
-    if (address == last) continue; /* lanes often use one place */
+    if (address == last) continue; /* lanes often use the same location */
     LocationClock *place = location_at(check, last = address);
     bool by_others = place->teller != 0 && place->teller != agent + 1;
     if (acquire && by_others) add_clock(&news, &place->clock);
@@ -299,8 +300,8 @@ void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
   check->ctas[warp->cta->rank].exited_warps |= 1u << warp->index;
 }
 
-/* A warp that has passed may arrive for the next round while a slow one still has to look at this
- * one: two clocks, by the parity of the round. */
+/* A warp that has passed may arrive for the next round while a slower one has not yet taken over
+ * this round's clock, so there are two clocks, indexed by the round's parity. */
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round) {
   (void)in;
   ClusterCheck *check = check_of(warp);
@@ -334,7 +335,8 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
 
 /* ---- Fences ---- */
 
-/* Ordinary fences order strong accesses, which order_locations has let order everything already. */
+/* Ordinary fences order strong accesses, and order_locations already treats those as ordering
+ * everything. */
 void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
   (void)warp, (void)in, (void)scope, (void)mask;
 }
@@ -352,7 +354,7 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   Clock *own = &check->clocks[agent];
   join(own->fenced, own->seen, check->width);
   own->fenced[agent] = check->own[agent];
-  begin_epoch(check, agent); /* what this warp writes from here on is not behind the fence */
+  begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */
   fence_barriers_of(check, agent);
 }
 
@@ -405,7 +407,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   free(barrier->remote);
   barrier->remote = NULL;
   barrier->armed = 0;
-  /* Whoever knew phases of its former life knows none of the new one. */
+  /* Knowledge of phases before the re-initialisation does not count for the new barrier. */
   if (barrier->place != UINT32_MAX) {
     for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
   }
@@ -440,7 +442,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
             "before the end of the kernel.",
             SHARED_OFFSET(address), rank);
-    return true; /* the emulator keeps the memory: go on and see what else is wrong */
+    return true; /* the emulator keeps the memory valid, so continue and look for other mistakes */
   }
   bool of_peer = rank != warp->cta->rank;
   if (of_peer && (!barrier || !barrier->valid || !knows_init(check, agent, barrier))) {
@@ -453,7 +455,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             SHARED_OFFSET(address), rank,
             ready ? "which has initialised it by luck: nothing orders that before this use"
                   : "which has not initialised it yet");
-    if (ready) barrier->init_clock = 0; /* said once */
+    if (ready) barrier->init_clock = 0; /* report only once */
     return ready;
   }
   if (!barrier || !barrier->valid) {
@@ -474,7 +476,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
             "the %s), and nothing orders that before this use.\n"
             "Put __syncthreads() behind the init.",
             SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
-    barrier->init_clock = 0; /* said once */
+    barrier->init_clock = 0; /* report only once */
   } else if (!barrier->fenced && barrier->used_by_thread != in &&
              check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
     if (!(in->traits & COPY_ENGINE)) {
@@ -493,9 +495,9 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   return true;
 }
 
-/* An arrival that nothing orders behind those of the phase before might as well have been one of
- * them: that phase ended without waiting for it. (In a cluster such an order may also come with the
- * bytes of a peer's copy, which clocks here do not travel with.) */
+/* An arrival that is not ordered after those of the previous phase might have counted in that
+ * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
+ * copy can also provide this order, but they do not carry clocks here.) */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
                                   const MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
@@ -524,14 +526,15 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   uint32_t agent = agent_of(warp);
-  /* cp.async.mbarrier.arrive: this thread's copies before it are known to be over from here on. */
+  /* cp.async.mbarrier.arrive: from here on, the thread's earlier copies are known to be
+   * complete. */
   if (of_copies) check_copies_arrive(warp, lane);
   if (barrier && SHARED_RANK(address) != warp->cta->rank) {
     exit_note_remote_arrive(check, barrier, agent, lane, in);
   }
   if (!barrier || !release) return;
-  /* The lanes of one instruction arrive one by one and release the same: once is enough. Not so for
-   * cp.async, whose copies each lane has found landed for itself. */
+  /* The lanes of one instruction arrive one by one but release the same clock, so once is enough.
+   * This does not hold for cp.async, where each lane's copies land separately. */
   if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
       lane > barrier->last_lane && barrier->last_clock == clock_of(check, agent) &&
       barrier->arriving.seen && barrier->arriving.seen[agent] == barrier->last_released) {
@@ -558,9 +561,9 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
   for (uint32_t i = 0; i < check->width; i++) {
     if (i != agent) knowing += check->clocks[agent].seen[i];
   }
-  /* Armed twice in one phase, or in the next one by luck: who arms a phase must know that the bytes
-   * of the phase before have come. Only whoever has waited for nothing at all is told here; a wait
-   * that is not enough is another mistake. */
+  /* expect_tx twice in one phase, or in the next one by luck: a thread that expects bytes must know
+   * that the bytes of the previous phase have arrived. This is reported only if the thread has not
+   * waited at all. An insufficient wait is a different mistake. */
   bool by_same = barrier->armed_agent == agent && barrier->armed_lane == lane;
   bool twice = barrier->armed == barrier->phase + 1 && barrier->count == 1;
   bool by_luck = barrier->armed && barrier->armed == barrier->phase &&
@@ -600,7 +603,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   uint32_t agent = agent_of(warp);
   WaitAnswer *answer = &barrier->answers[agent];
   bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
-  if (!same_wait) { /* as the lane before, which had the news first */
+  if (!same_wait) { /* the same wait as the previous lane, which has done the update */
     uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];
     answer->stale = phase == UINT32_MAX || known > phase;
   }
@@ -608,7 +611,8 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   answer->not_yet = NULL;
   answer->in = in;
   answer->lane = lane;
-  /* What the lane before has learnt the warp knows; a fresh barrier tells nothing. */
+  /* The warp already knows what the previous lane learnt. A barrier without completed phases gives
+   * no information. */
   if (same_wait || phase == UINT32_MAX || !acquire) return;
   if (barrier->finished_phase[phase & 1] == phase) {
     order_acquire(check, agent, &barrier->finished[phase & 1]);

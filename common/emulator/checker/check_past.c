@@ -1,4 +1,5 @@
-/* check_past.c: may an access follow what has been there before? If not, what is wrong, in words.
+/* check_past.c: may an access follow the earlier accesses to the word? If not, reports what is
+ * wrong.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static void describe_operation(const AccessNow *now, const AsyncCheck *operation
 
 /* ---- May this access follow? ---- */
 
-/* cp.async, where not all lanes have waited alike: has the one that copied this word? */
+/* cp.async, if only some lanes have waited: has the lane that copied this word waited? */
 static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
   if (!operation->lane_waited_clock) return false;
   int lane = now->check->ctas[now->rank].writers[now->word] % LANES;
@@ -74,7 +75,7 @@ static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
   return clock && has_seen(now->check, now->agent, operation->agent, clock);
 }
 
-/* Is this finished operation known to be over by this warp? */
+/* Does this warp know that the finished operation is complete? */
 static bool knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
                          uint32_t rank) {
   if (!operation->landed) return false;
@@ -86,18 +87,19 @@ static bool knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncC
   uint32_t address = operation->barrier;
   if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
   const MbarrierCheck *barrier = order_find_barrier(check, address);
-  if (!barrier || barrier->place == UINT32_MAX) return true; /* not told apart: no complaint */
+  /* barriers that share a place: do not report */
+  if (!barrier || barrier->place == UINT32_MAX) return true;
   return check->clocks[agent].seen[barrier->place] > operation->landing_phase[rank];
 }
 
-/* Is the reading of its source known to be over? */
+/* Does this warp know that the source has been read? */
 static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
                               const AsyncCheck *operation) {
   if (operation->kind == ASYNC_CTA_TO_CTA) {
     return knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
   }
   if (operation->kind == ASYNC_WGMMA) {
-    /* One operation of four warps: the wait of any of them tells that it is over. */
+    /* One operation of four warps: a wait by any of them shows that it is complete. */
     uint32_t rank = operation->agent / check->warps_per_cta;
     uint32_t first = operation->agent % check->warps_per_cta / WARPS_OF_GROUP * WARPS_OF_GROUP;
     for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
@@ -144,7 +146,7 @@ const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck
   return order_find_barrier(check, address);
 }
 
-/* Bytes of a copy that this agent does not know to have landed. */
+/* Bytes of a copy that may not have landed, as far as this agent knows. */
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
@@ -158,7 +160,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
                    : barrier               ? barrier->phase
                                            : 0;
   uint32_t next;
-  /* It was issued in an earlier phase, or counts in one that nobody has announced bytes for. */
+  /* It was issued in an earlier phase, or counts in a phase without expect_tx. */
   if (barrier && (past->issue_phase[now->rank] < phase ||
                   (phase > 0 && barrier->armed && barrier->armed <= phase))) {
     REPORT(
@@ -194,7 +196,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
            verb_now, place, what, landed, asked->source_line);
     return;
   }
-  /* It has waited for what stood here before, and had not read it yet when this copy was issued. */
+  /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
   if (reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
@@ -267,7 +269,7 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
   return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
 }
 
-/* What to do when nothing orders this access behind that of another agent. */
+/* The suggested fix when nothing orders this access after that of another agent. */
 static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
                                 size_t room) {
   const ClusterCheck *check = now->check;
@@ -289,7 +291,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   return text;
 }
 
-/* The rule that two ordinary accesses break which nothing orders. */
+/* The rule that two unordered ordinary accesses break. */
 static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
   return order_exited_before(now->check, now->agent, entry->agent) ? "exited-before-barrier"
                                                                    : "shared-race";
@@ -334,8 +336,8 @@ void past_report_exited(const AccessNow *now) {
 }
 
 /* Has the reader of these bytes read them before, and then waited for the barrier of the copy that
- * is issued now, and been told of a phase that it knew? Then it was this copy that it meant to wait
- * for. */
+ * is issued now, and been answered with a phase that it already knew? Then it meant to wait for
+ * this copy. */
 static bool read_again_unasked(const AccessNow *now, const AccessRecord *entry) {
   uint32_t next;
   const MbarrierCheck *barrier = past_barrier_of(now->check, now->operation, now->rank);
@@ -352,7 +354,7 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
     return true;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
-    /* The reader came even before the copy was issued: told as if it came right after. */
+    /* The reader came even before the copy was issued. The report is as if it came right after. */
     AccessNow reader = {.check = now->check,
                         .warp = warp_of(now, entry->agent),
                         .in = entry->in,
@@ -402,10 +404,9 @@ bool past_allows(AccessNow *now, const AccessRecord *entry) {
   }
 }
 
-/* Reading what nothing has written is a mistake if the value matters (check_undefined.c). Of a
- * whole fragment (ldmatrix) or a tile often only a part does: only plain loads are held to it.
- * Which mistake it is shows when somebody writes there later, or nobody: a missing wait, a race, or
- * memory never set. */
+/* Reading uninitialised memory is a mistake if the value matters (check_undefined.c). Of a whole
+ * fragment (ldmatrix) or a tile often only a part matters, so only plain loads are checked. Later
+ * accesses show which mistake it is: a missing wait, a race, or memory that is never written. */
 bool past_unwritten(const AccessNow *now, uint8_t written) {
   if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
   return !(now->in->traits & READS_TILE);

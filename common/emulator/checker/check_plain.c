@@ -1,34 +1,34 @@
-/* check_plain.c: what nearly all accesses are: a warp reads or writes whole words.
+/* check_plain.c: the fast path for nearly all accesses: a warp reads or writes whole words.
  *
- * Their words have mostly been written by threads, and long ago: then the host's vector
- * instructions see at once that nothing is wrong. Where they do not, each step here looks closer
- * than the one before, until each word is looked at by itself (check_shadow.c), which alone
- * reports. */
+ * Most of these words were written by threads long ago. The host's vector instructions can then
+ * check them all at once. Otherwise each step here examines the words more closely than the one
+ * before, until check_shadow.c checks each word separately. Only check_shadow.c reports
+ * mistakes. */
 #include <string.h>
 
 #include "checker/check_access.h"
 #include "base/gather.h"
 
 enum {
-  NEAR_LINES = 4, /* words that lie together are looked at line by line */
-  WIDE_LINES = 64 /* reads that lie further apart are noted in each lane's line */
+  NEAR_LINES = 4, /* words that are close together are checked line by line */
+  WIDE_LINES = 64 /* reads that are further apart are noted in each lane's line */
 };
 
-/* What is known of the words of an access so far. */
+/* What is known so far about the words of an access. */
 typedef struct {
-  uint32_t known_until; /* what any thread has written until then, this warp knows */
-  uint32_t allowed;     /* a state that allows it; UINT32_MAX: none yet */
+  uint32_t known_until; /* this warp knows all writes of any thread up to this time */
+  uint32_t allowed;     /* a state that allows the access; UINT32_MAX: none yet */
   bool all_plain;       /* so far all words were written by threads, or are unknown */
-  uint32_t same;        /* the state of all words, if it is known to be one; else STATE_SPLIT */
-  bool parts; /* only parts of the words are accessed: what is wrong with a word may not matter */
-  /* Whose word it is, for a report: in a run, `bytes` of each lane from `first` on; or that lane's
-   * of `words`. */
+  uint32_t same;        /* the common state of all words, if known; else STATE_SPLIT */
+  bool parts; /* only parts of the words are accessed, so a problem with a word may not matter */
+  /* To find the lane of a word for a report: in a run, each lane has `bytes` bytes from `first` on;
+   * otherwise `words` has each lane's word. */
   uint32_t first, bytes;
   const uint32_t *words;
 } CheckedWords;
 
-/* Of each agent: has it written nothing that this warp does not know, up to which time? If the warp
- * knows of its last release, or of the one before, then up to its first write since. */
+/* Up to which time does this warp know all writes of all agents? If it knows an agent's last
+ * release, or the one before, then up to that agent's first write after the release. */
 static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32_t at) {
   Piece known = *const_piece_at(seen, at), until = known, first = {0};
   Piece to_first = ~first; /* the first write since */
@@ -67,12 +67,12 @@ static inline CheckedWords begin_checked_words(const AccessNow *now) {
 
 /* ---- Many words at once ---- */
 
-/* Are they all written by threads, and so long ago that this warp knows it? */
+/* Were they all written by threads, so long ago that this warp knows the writes? */
 static inline bool all_known(const uint32_t *states, uint32_t known_until) {
   return !any_above(states, PLAIN_STRONG, PLAIN, known_until);
 }
 
-/* Are they all written by threads, and does this warp know of each? */
+/* Were they all written by threads, and does this warp know every one of the writes? */
 __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint32_t *states,
                                                const uint32_t *writers) {
   LANE_ARRAY uint32_t agents[LANES], seen[LANES];
@@ -104,13 +104,13 @@ static bool lines_allow(const AccessNow *now, const struct CtaCheck *notes, uint
 
 /* ---- Each word ---- */
 
-/* A state whose words this warp may read, as it has found before. */
+/* A state whose words this warp may read, according to an earlier check. */
 static bool knows_clean(const AccessNow *now, uint32_t number) {
   if (now->kind != ENTRY_READ || now->agent >= 64) return false;
   return state_at(now->check, number)->read_by >> now->agent & 1;
 }
 
-/* Parts of a word, each written by a thread, all of which this warp knows. */
+/* Parts of a word, each written by a thread, where this warp knows all the writes. */
 static bool knows_writes(const AccessNow *now, uint32_t number) {
   const WordState *state = state_at(now->check, number);
   const uint32_t *seen = now->check->clocks[now->agent].seen;
@@ -136,7 +136,7 @@ static int lane_of_word(const CheckedWords *checked, uint32_t word) {
   return 0;
 }
 
-/* May the access go to a word in this state, and leave it as plain accesses do? */
+/* Is the access allowed for a word in this state, with the normal state transition? */
 static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                                 uint32_t number, CheckedWords *checked) {
   if (number == checked->allowed) return true;
@@ -159,7 +159,7 @@ static bool checked_words_allow(AccessNow *now, const struct CtaCheck *notes, ui
 
 /* ---- Words one behind the other ---- */
 
-/* A warp's worth of words: where one of its lines has states of its own, so gets the other. */
+/* The words of a whole warp: if one line has per-word states, the other one gets them too. */
 static inline bool chunk_allows(const AccessNow *now, struct CtaCheck *notes, uint32_t first,
                                 const CheckedWords *checked) {
   uint32_t line = first / LINE_WORDS, other = (first + LANES - 1) / LINE_WORDS;
@@ -211,7 +211,7 @@ static void note_run_read(const AccessNow *now, struct CtaCheck *notes, uint32_t
       if (state != last) since = access_since(now->check, last = state);
       words[i] = reads_value(now, words[i], since);
     }
-  } else if (count == LANES) { /* so many that the compiler knows it */
+  } else if (count == LANES) { /* a count that the compiler knows */
     for (uint32_t i = 0; i < LANES; i++) words[i] = value;
   } else {
     for (uint32_t i = 0; i < count; i++) words[i] = value;
@@ -251,8 +251,8 @@ static void note_run_written(const AccessNow *now, struct CtaCheck *notes, uint3
   plain_forget_layouts(notes, first, count);
 }
 
-/* All words from `first` on, `bytes` of each lane; of which lane, `words` tells, unless it is NULL:
- * then they are in order. */
+/* All words from `first` on, `bytes` bytes for each lane. `words` gives each lane's word; NULL
+ * means in the order of the lanes. */
 static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, uint32_t bytes,
                       const uint32_t *words) {
   uint32_t count = LANES * bytes / WORD_BYTES;
@@ -272,7 +272,7 @@ static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, ui
   return true;
 }
 
-/* The usual access: a whole warp, one behind the other. */
+/* The usual access: a whole warp, consecutive words. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   uint32_t first = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
   if (rank != now->warp->cta->rank || address % WORD_BYTES != 0) return false;
@@ -284,13 +284,13 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
 
 /* ---- Words anywhere ---- */
 
-/* Words of a whole warp, `words` of each lane; no lane's words stand in two lines. */
+/* The words of a whole warp, `words` for each lane. No lane's words cross a line boundary. */
 typedef struct {
   LANE_ARRAY uint32_t word[LANES];
   uint32_t words, least, most;
 } ScatteredWords;
 
-/* The states of the words that stand k behind these. */
+/* The states of the words k positions after these. */
 static inline void states_gather(const struct CtaCheck *notes, const uint32_t *words, uint32_t k,
                                  uint32_t *states) {
   LANE_ARRAY uint32_t lines[LANES];
@@ -367,7 +367,8 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
       for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
       continue;
     }
-    LANE_ARRAY uint32_t noted[LANES], since[LANES]; /* some were written by operations */
+    /* some were written by asynchronous operations */
+    LANE_ARRAY uint32_t noted[LANES], since[LANES];
     find_since(now, notes, words, k, checked, since);
     gather(noted, table, words);
     for (int lane = 0; lane < LANES; lane++)
@@ -416,7 +417,7 @@ static void note_scattered_written(const AccessNow *now, struct CtaCheck *notes,
   }
 }
 
-/* Are they, a word of each lane, all of 32 words in some order? */
+/* Are they, one word per lane, a permutation of 32 consecutive words? */
 static bool is_permuted_run(const ScatteredWords *scattered) {
   uint32_t covered = 0;
   if (scattered->most - scattered->least != LANES - 1) return false;
@@ -434,8 +435,8 @@ static void note_writers(const AccessNow *now, struct CtaCheck *notes,
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
-/* The next usual one: anywhere in one CTA's memory. Who reads less than a word is held to all of
- * it here. */
+/* The second most usual access: scattered within one CTA's memory. Here a read of less than a word
+ * is checked as a read of the whole word. */
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes) {
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;

@@ -1,16 +1,16 @@
-/* check_reads.c: which agents have read a word through the generic proxy, and when.
+/* check_reads.c: records which agents have read a word through the generic proxy, and when.
  *
- * Each agent has a table of its own: of every word the time when it last read it. Reads thus change
- * nothing that others look at, and one store of a vector notes those of a whole warp. Nothing is
- * ever taken out of the tables: a read that is ordered before all that come is as good as none, and
- * so is one that came before the word was last written. */
+ * Each agent has a separate table with the time of its last read of every word. So a read changes
+ * nothing that other agents use, and one vector store notes the reads of a whole warp. Nothing is
+ * ever removed from the tables: a read that is ordered before all later accesses does no harm, and
+ * neither does one from before the word was last written. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "checker/check_access.h"
 #include "base/gather.h"
 
-enum { NEAR_WORDS = 64 /* words of a warp that are looked at as one run first */ };
+enum { NEAR_WORDS = 64 /* words of a warp that are checked as one run first */ };
 
 ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes) {
   size_t lines = notes->words / LINE_WORDS + 1, words = lines * LINE_WORDS;
@@ -44,7 +44,8 @@ void reads_note_bytes(const AccessNow *now, const struct CtaCheck *notes, ReadCl
     if (mask >> i & 1) bytes[i] = reads_value(now, bytes[i], since);
 }
 
-/* The table of an agent that has read here lately; NULL: this access knows all its reads. */
+/* The table of an agent that has read here recently; NULL: all its reads are ordered before this
+ * access. */
 static const ReadClocks *unseen_reads(const AccessNow *now, const struct CtaCheck *notes,
                                       uint32_t agent) {
   const ClusterCheck *check = now->check;
@@ -166,8 +167,7 @@ bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since) {
         allowed = read_allows(now, agent, reads->bytes[now->word * WORD_BYTES + i], mask, since);
     }
   }
-  if (!allowed)
-    forget_word(check, notes, now->word); /* one complaint about these bytes is enough */
+  if (!allowed) forget_word(check, notes, now->word); /* one report about these bytes is enough */
   return allowed;
 }
 

@@ -1,8 +1,8 @@
-/* check_registers.c: registers that belong to wgmma operations.
+/* check_registers.c: checks the registers that wgmma operations use.
  *
- * From issue to wgmma.wait_group the accumulators, and an A operand in registers, are the tensor
- * cores': nothing else may touch them. And whoever has touched them must say so with wgmma.fence
- * before the next wgmma that uses them (the first one of all too).
+ * From issue to wgmma.wait_group, the tensor cores own the accumulators and an A operand in
+ * registers: no other instruction may access them. After an access, a warp must execute wgmma.fence
+ * before the next wgmma that uses the registers. The first wgmma needs a fence, too.
  *
  * The machine calls check_registers for each instruction of a warp that has issued a wgmma. */
 #include <stdlib.h>
@@ -15,9 +15,9 @@ enum { SLOTS = 1 << 16 };
 struct WarpCheck {
   uint64_t used[SLOTS / 64];  /* by any wgmma so far */
   uint64_t busy[SLOTS / 64];  /* by one that is in flight */
-  uint32_t most;              /* no bit is set from here on */
+  uint32_t most;              /* all bits from here on are zero */
   bool fenced;                /* a wgmma.fence since the last touch */
-  const Instruction *touched; /* what touched them last, without a fence since */
+  const Instruction *touched; /* the last instruction that touched them, with no fence since */
   struct RegistersInFlight {
     uint64_t group;
     const uint16_t *slots;
@@ -110,7 +110,7 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
   }
 }
 
-/* Groups numbered below `open - pending` are over. */
+/* Groups with numbers below `open - pending` have completed. */
 void registers_wait(Warp *warp, uint64_t open, uint64_t pending) {
   struct WarpCheck *notes = warp->check;
   if (!notes) return;
@@ -157,7 +157,8 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
 }
 
 /* nvcc moves accumulators about between its virtual registers, and with -G spills them to local
- * memory, where the real chip's code does nothing of the kind: that says nothing about the program.
+ * memory, where the machine code does nothing of the kind, so these accesses are not mistakes of
+ * the program.
  */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
   if (in->traits & (MOVES | ACCUMULATES)) return;

@@ -1,18 +1,18 @@
-/* check_shadow.c: every access to shared memory: checked against the past of its words, and made
- * part of it. */
+/* check_shadow.c: checks every access to shared memory against the history of its words, and adds
+ * it to that history. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "checker/check_access.h"
 
-enum { ENTRIES_MOST = 40 /* of a state; older ones are forgotten beyond it */ };
+enum { ENTRIES_MOST = 40 /* entries of a state; beyond this, older ones are dropped */ };
 
 /* ---- The next state of a word ---- */
 
 static bool same_actor(const AccessRecord *entry, const AccessNow *now) {
   if (entry->kind != now->kind || entry->mask != now->mask) return false;
   if (entry->kind == ENTRY_READ) return entry->agent == now->agent;
-  /* Operations of one warp on the tensor cores are over in order: the newest stands for all. */
+  /* Tensor core operations of one warp complete in order, so the newest represents all of them. */
   return entry->kind == ENTRY_ASYNC_READ && entry->operation->agent == now->agent &&
          entry->operation->kind == ASYNC_WGMMA && now->operation->kind == ASYNC_WGMMA;
 }
@@ -33,7 +33,7 @@ static bool is_plain_write(const AccessNow *now) {
   return now->kind == ENTRY_WRITE && now->mask == FULL_WORD;
 }
 
-/* What stands in a word of this state. */
+/* The entries of a word in this state. */
 typedef struct {
   const AccessRecord *entries;
   unsigned count;
@@ -62,7 +62,8 @@ static void collect_past_accesses(const AccessNow *now, uint32_t number, PastAcc
   }
 }
 
-/* cp.async: of two lanes that copy to one place the first has been there when the second comes. */
+/* cp.async: if two lanes copy to the same address, the first lane's write comes before the
+ * second's. */
 static void find_lane_of_copy(AccessNow *now, const PastAccesses *past) {
   bool twice = false;
   for (unsigned i = 0; i < past->count; i++) {
@@ -72,7 +73,7 @@ static void find_lane_of_copy(AccessNow *now, const PastAccesses *past) {
   now->lane = access_lane_of_copy(now, twice);
 }
 
-/* Checks the access against the word's past and returns its new state; *clean tells whether there
+/* Checks the access against the word's history and returns its new state. *clean is set if there
  * was nothing to report. */
 static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   ClusterCheck *check = now->check;
@@ -94,15 +95,15 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     bool again = same_actor(entry, now);
     noted |= again && entry->kind == ENTRY_READ;
     if (again && entry->kind != ENTRY_READ) continue;
-    /* What a write follows in good order need not be remembered. */
+    /* Earlier accesses that are ordered before a write can be dropped. */
     bool replaced = writing && overlaps && entry->kind != ENTRY_BARRIER;
     if ((replaced && !(entry->mask & ~now->mask)) || count == ENTRIES_MOST) continue;
     entries[count] = *entry;
     if (replaced) entries[count].mask &= (uint32_t)~now->mask;
     count++;
   }
-  if (!*clean) return STATE_UNKNOWN; /* one complaint about these bytes is enough */
-  /* Reads are noted in tables of their own (check_reads.c), this kind of them once. */
+  if (!*clean) return STATE_UNKNOWN; /* one report about these bytes is enough */
+  /* Reads are noted in separate tables (check_reads.c), except for this kind of read. */
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
@@ -141,8 +142,8 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   bool clean;
   now->by_lane = false;
   uint32_t next = move_on(now, number, &clean);
-  /* An access that was in order stays so: what a warp has seen it never forgets. (Of a read of what
-   * nothing has written, the state holds the time.) */
+  /* An access that was ordered stays ordered, because a warp never loses knowledge. (For a read of
+   * uninitialised memory, the state holds the time.) */
   if (clean && !now->by_lane && !(reads && next != number)) {
     uint32_t kept = plain && next == plain_of(now) ? PLAIN : next;
     *memo = (CachedTransition){number, kept, now->agent, time, what, how};
@@ -150,7 +151,7 @@ uint32_t shadow_next(AccessNow *now, uint32_t number) {
   return next;
 }
 
-/* The same, which is often the same as for the word before. */
+/* The same, using the result for the previous word, which is often equal. */
 static inline uint32_t next_as_before(AccessNow *now, uint32_t number) {
   LastTransition *last = &now->last;
   if (last->state == number && last->mask == now->mask && last->rank == now->rank)
@@ -161,7 +162,7 @@ static inline uint32_t next_as_before(AccessNow *now, uint32_t number) {
   return next;
 }
 
-/* One word, with all that there may be. */
+/* One word, in the general case. */
 static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
   uint32_t number = states_of(notes, word);
   now->word = word;
@@ -184,7 +185,7 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
 
 /* ---- Accesses through the generic proxy ---- */
 
-/* In place: the host waits for its stores before it can copy them as a whole. */
+/* Filled in place: copying it as a whole would make the host wait for the stores. */
 static void access_begin(AccessNow *now, Warp *warp, const Instruction *in, AccessKind kind) {
   ClusterCheck *check = check_of(warp);
   now->check = check;
@@ -225,7 +226,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
   }
 }
 
-/* Told last: the host waits for a store before it can read the vector around it. */
+/* Done last: reading a vector right after storing part of it would make the host wait. */
 static void note_last(const AccessNow *now) {
   ClusterCheck *check = now->check;
   uint32_t agent = now->agent;
@@ -237,8 +238,8 @@ static void note_last(const AccessNow *now) {
   }
 }
 
-/* The first bytes of a block's shared memory are the system's. Who comes there mostly has an address
- * or a descriptor that was never filled in. */
+/* The first bytes of a block's shared memory are reserved for the system. An access to them usually
+ * means that an address or a descriptor was never filled in. */
 static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
   if (SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES) return;
   finding(warp, in, lanes, "reserved-shared-memory",
@@ -312,7 +313,7 @@ void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barri
 
 /* ---- Accesses of asynchronous operations ---- */
 
-/* Whole words one behind the other, from `word` to `end`. */
+/* Consecutive whole words, from `word` to `end`. */
 static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, uint32_t end) {
   bool writes = now->kind == ENTRY_ASYNC_WRITE;
   now->mask = FULL_WORD;
@@ -325,7 +326,7 @@ static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, u
     now->word = word;
     uint32_t next = next_as_before(now, state);
     if (now->last.state != state)
-      states_set(notes, word++, next); /* it holds for this word alone */
+      states_set(notes, word++, next); /* valid for this word only */
     else if (end - word == TWO_CHUNKS && states_move_two_chunks(notes, word, state, next))
       word = end;
     else

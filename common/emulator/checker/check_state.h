@@ -1,28 +1,29 @@
-/* check_state.h: what the files of the checker share.
+/* check_state.h: shared by the files of the checker.
  *
- * Two questions are asked of every access to shared memory: what else touched these bytes, and is
- * that other access ordered with this one? (check_states.c, check_reads.c and check_shadow.c answer
- * the first, check_order.c the second, check_past.c says what is wrong.)
+ * The checker asks two questions about every access to shared memory: what else touched these
+ * bytes, and is that access ordered with this one? check_states.c, check_reads.c and check_shadow.c
+ * answer the first question, check_order.c the second. check_past.c reports what is wrong.
  *
- * Order. A cluster has one count of time, which moves on with every access and every release. Every
- * warp has a clock: the time of the last thing it did. clocks[x].seen[w] is how far warp x has seen
- * the work of warp w: through barriers, mbarriers and fences it inherits what others had seen. An
- * access of warp w at time t is ordered before x when seen[w] >= t; seen[x] is infinite.
+ * Order. A cluster has one clock, which advances with every access and every release. Every warp
+ * has a time: that of the last thing it did. clocks[x].seen[w] is the time up to which warp x has
+ * seen the work of warp w. Through barriers, mbarriers and fences, a warp inherits what others had
+ * seen. An access of warp w at time t is ordered before x when seen[w] >= t; seen[x] is infinite.
  * clocks[x].fenced[w] is the same for what the asynchronous proxy may rely on: it follows `seen` at
- * each fence.proxy.async, wherever on the path that fence stands (in the writer before the barrier,
- * or in the thread that issues the copy behind it).
- * Between two things that order it with others (its epoch) a warp's accesses by one instruction
- * share one time: nothing could tell them apart.
- * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be over. */
+ * each fence.proxy.async, wherever that fence is on the path (in the writer before the barrier, or
+ * in the thread that issues the copy after it). Between two things that order it with others (its
+ * epoch) a warp's accesses by one instruction share one time, because nothing distinguishes them.
+ * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be
+ * complete. */
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
 
 #include "checker/checker.h"
 
 enum {
-  BARRIER_PLACES = 128, /* mbarriers of a cluster that are told apart; more share none */
-  TIME_SLOTS = 32,      /* instructions of a warp whose time in this epoch is at hand */
-  PLACES = 1 << 14,     /* of so many times the instruction is known */
+  /* mbarriers of a cluster that have a place in the vectors; further ones have none */
+  BARRIER_PLACES = 128,
+  TIME_SLOTS = 32,  /* instructions of a warp whose time in this epoch is cached */
+  PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
   WARPS_OF_GROUP = 4
@@ -40,16 +41,18 @@ typedef struct {
   uint32_t time;
 } TimeSlot;
 
-/* An access as it is found again by its time. */
+/* An access, as looked up by its time. */
 typedef struct {
   const Instruction *in;
   bool strong;
 } AccessSite;
 
 typedef struct WaitAnswer {
-  uint32_t next;              /* 0 before the first; then 1 + the number of phases that were over */
-  bool stale;                 /* it told of no phase that the agent did not know to be over */
-  const Instruction *not_yet; /* which wait answered "not yet", and none has said yes since */
+  uint32_t next; /* 0 before the first; then 1 + the number of complete phases */
+  /* the answer was about a phase that the agent already knew to be complete */
+  bool stale;
+  /* the wait that returned "not yet", if none has returned true since */
+  const Instruction *not_yet;
   const Instruction *in;
   int lane;
 } WaitAnswer;
@@ -61,45 +64,47 @@ typedef struct {
   int lane;
 } RemoteArrive;
 
-/* The last load of a CTA into its own memory that has landed and counted on a barrier. */
+/* The last load of a CTA into its own memory that has landed and counted at a barrier. */
 typedef struct {
   const Instruction *in; /* NULL: none yet */
   AsyncKind kind;
-  uint32_t agent, phase; /* the phase that its bytes counted in */
+  uint32_t agent, phase; /* phase: the one in which its bytes counted */
   int lane;
 } LandedLoad;
 
 typedef struct MbarrierCheck {
   uint32_t address;
   bool valid, fenced;
-  bool init_released;  /* by fence.mbarrier_init: the next cluster barrier tells of the init */
-  uint32_t init_round; /* 1 + the round of the cluster barrier that does; 0: none yet */
+  bool init_released;  /* by fence.mbarrier_init: the next cluster barrier publishes the init */
+  uint32_t init_round; /* 1 + the round of that cluster barrier; 0: none yet */
   uint16_t init_agent;
   uint32_t init_clock;
-  uint32_t place; /* in the vectors; UINT32_MAX: none was left */
-  uint32_t phase; /* the running one, counted from 0 */
+  uint32_t place; /* its index in the vectors; UINT32_MAX: none was left */
+  uint32_t phase; /* the current phase, counted from 0 */
   uint32_t count;
   const Instruction *init_in;
-  const Instruction *used_by_thread; /* the last that was found not to be the copy engine's */
-  Clock arriving;                    /* what those who arrived in the running phase had seen */
-  Clock finished[2];                 /* the last two phases */
+  const Instruction *used_by_thread; /* the last instruction that was found not to be a copy's */
+  /* what the threads that arrived in the current phase had seen */
+  Clock arriving;
+  Clock finished[2];              /* the last two phases */
   const Instruction *last_arrive; /* with agent, lane and clock: lanes of one arrive release once */
   uint32_t last_agent, last_clock, last_released;
   int last_lane;
   uint32_t finished_phase[2];
-  /* The last arrive.expect_tx: its phase plus 1, who, and how much of others' work it had seen. */
+  /* The last arrive.expect_tx: its phase plus 1, the agent, and how much of the others' work it had
+   * seen. */
   uint32_t armed, armed_agent;
   uint64_t armed_knowing;
   int armed_lane;
-  struct WaitAnswer *answers; /* of each agent, to its last wait */
+  struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
   RemoteArrive *remote;       /* of each agent; NULL: only its own CTA has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
 
 /* An asynchronous operation. */
 struct AsyncCheck {
-  AsyncCheck *next_of_warp; /* not yet waited for */
-  AsyncCheck **link;        /* what leads to it in that list; NULL: it is in none */
+  AsyncCheck *next_of_warp; /* next operation of the warp that has not been waited for */
+  AsyncCheck **link;        /* the pointer to it in that list; NULL: in no list */
   AsyncCheck *next_allocated;
   const Instruction *in;
   AsyncKind kind;
@@ -110,40 +115,42 @@ struct AsyncCheck {
   bool into_own; /* it writes shared memory of the CTA that issued it */
   uint32_t issue_clock, issue_time;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
-  /* Whose bytes a load has overwritten: they counted in this phase of this barrier (its place in
-   * the vectors; 0: nothing), and these agents had read some (bits, by their number modulo 64). */
+  /* The load whose bytes this load has overwritten: they counted in this phase of this barrier (its
+   * index in the vectors; 0: none), and these agents had read some of them (bit mask of their
+   * numbers modulo 64). */
   uint32_t replaced_place, replaced_phase;
   uint64_t replaced_readers;
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
-  /* When its own thread's wait made it known to be over: that thread's clock; 0: not yet. */
+  /* The thread's clock when its own wait showed that the operation was complete; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
-  /* cp.async: one operation of several lanes, each of which waits for itself: waited_clock is that
-   * of the last. */
+  /* cp.async: one operation of several lanes, each with its own wait: waited_clock is that of the
+   * last. */
   LaneMask lanes, lanes_waited;
   uint32_t *lane_waited_clock; /* of each lane; NULL: no lane has waited before the others */
   uint64_t group;              /* wgmma: number of its group */
-  /* wgmma: the clock of each warp of the group whose wait found it over; 0: not yet */
+  /* wgmma: for each warp of the group, its clock when its wait returned; 0: not yet */
   uint32_t group_waited[WARPS_OF_GROUP];
 };
 
-/* What a word of shared memory remembers beside who has read it (check_reads.c): a number.
+/* The state of a word of shared memory, apart from its readers (check_reads.c), is a number.
  *
- * Mostly a thread has written the whole word, and all before that is forgotten: then the number is
- * the time of that write (PLAIN). Any other past is the number of a State, which stands for all
- * words with the same past, so that a tile costs one state and its words a number each. */
+ * Usually a thread has written the whole word, and everything before that is dropped: then the
+ * number is the time of that write (PLAIN). Any other history is the number of a WordState, which
+ * all words with the same history share, so a tile needs one state, and one number per word. */
 typedef enum {
   ENTRY_WRITE,       /* generic */
-  ENTRY_READ,        /* in a state only of what nothing had written: see check_reads.c */
-  ENTRY_ASYNC_WRITE, /* by an operation */
+  ENTRY_READ,        /* in a state only for reads of uninitialised bytes: see check_reads.c */
+  ENTRY_ASYNC_WRITE, /* by an asynchronous operation */
   ENTRY_ASYNC_READ,
-  ENTRY_BARRIER /* a live mbarrier stands here */
+  ENTRY_BARRIER /* this is a live mbarrier */
 } EntryKind;
 typedef struct {
   uint32_t kind : 4, mask : 4; /* mask: bytes of the word */
   uint32_t strong : 1;
-  uint32_t unwritten : 1; /* a read of what nothing had written: wrong, but why shows later */
+  uint32_t unwritten : 1; /* a read of uninitialised bytes: wrong, but the cause is found later */
   uint32_t again : 1;     /* a read: this agent had read here before, in an earlier epoch */
-  uint32_t agent : 21; /* AGENT_MOST; so that no bit is left over: states are compared as bytes */
+  /* at most AGENT_MOST; uses all remaining bits, because states are compared as bytes */
+  uint32_t agent : 21;
   uint32_t clock;
   union {
     const Instruction *in;
@@ -155,9 +162,10 @@ enum { AGENT_MOST = (1 << 21) - 1 };
 typedef struct WordState {
   uint32_t hash;
   uint16_t count;
-  uint8_t written;  /* bytes that something has written at some time */
-  uint32_t since;   /* when the whole word was written last: reads before that are over */
-  uint64_t read_by; /* agents (of the first 64) that may read it all, a bit each, as found so far */
+  uint8_t written; /* bytes that have ever been written */
+  uint32_t since;  /* when the whole word was last written: earlier reads no longer matter */
+  /* agents (of the first 64) known so far to be allowed to read all of it, as a bit mask */
+  uint64_t read_by;
   AccessRecord entries[];
 } WordState;
 enum { STATE_NEVER_WRITTEN, STATE_UNKNOWN, STATE_SPLIT, FIRST_STATE };
@@ -172,10 +180,10 @@ enum {
 
 enum { MANY_READERS = UINT16_MAX };
 
-/* When an agent has last read each word: time << 1 | again. */
+/* When an agent last read each word: time << 1 | again. */
 typedef struct {
-  uint32_t *lines; /* of each line: the agent's clock when it last read near there */
-  uint32_t *bytes; /* the same as words, of reads of less than a word; NULL: none yet */
+  uint32_t *lines; /* for each line: the agent's clock when it last read near it */
+  uint32_t *bytes; /* like `words`, for reads of less than a word; NULL: none yet */
   uint32_t words[];
 } ReadClocks;
 
@@ -183,21 +191,22 @@ struct CtaCheck {
   uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
   uint32_t *states;   /* of each word of a split line */
   uint32_t *writers;  /* agent * LANES + lane that wrote it last, through the generic proxy */
-  uint8_t *layouts;   /* of each 128 bytes: swizzle span / 16 + 1 of the copy that wrote it */
+  uint8_t *layouts;   /* for each 128 bytes: swizzle span / 16 + 1 of the copy that wrote them */
   ReadClocks **reads; /* of each agent; NULL: it has read nothing here */
-  uint16_t *readers;  /* of each line: 0, 1 + the one agent that has read there, or MANY_READERS */
+  uint16_t *readers;  /* for each line: 0, 1 + the only agent that has read it, or MANY_READERS */
   uint32_t words;
   bool any_layout; /* some of them is not 0 */
   bool exited;
-  bool unwritten_reads;         /* some entry is unwritten */
-  const Instruction *idle_wait; /* a thread waited for its bulk groups and had committed none */
+  bool unwritten_reads; /* some entry is unwritten */
+  /* a thread waited for its bulk groups without having committed any */
+  const Instruction *idle_wait;
   uint32_t idle_thread;
-  uint8_t *undefined; /* laid out as shared memory; 1: nothing has set this bit; NULL: none */
+  uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
-  uint32_t exited_warps; /* a bit for each warp; the same of those below */
+  uint32_t exited_warps; /* one bit for each warp, as in the fields below */
   uint32_t arrived_warps[NAMED_BARRIERS],
-      left_warps[NAMED_BARRIERS]; /* left: before the last round */
+      left_warps[NAMED_BARRIERS]; /* left: exited before the last round */
 };
 
 typedef struct {
@@ -213,8 +222,8 @@ enum { MEMOS = 4096 };
 struct ClusterCheck {
   ClusterCheck *next_free;
   uint32_t warps_per_cta, agents;
-  uint32_t width;    /* places of a vector in use: agents and mbarriers */
-  uint32_t room;     /* places that each vector has */
+  uint32_t width;    /* number of vector elements in use: agents and mbarriers */
+  uint32_t room;     /* number of elements that each vector has */
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_room;
   size_t vectors_used;
@@ -222,50 +231,51 @@ struct ClusterCheck {
   uint32_t now, start;       /* the time; when this cluster began */
   uint32_t *own;             /* clock of each agent */
   uint32_t *epoch;           /* of each agent: when it began */
-  uint32_t *known_until;     /* of each agent: in this epoch it knows all written until then */
-  uint32_t *safe_found;      /* the epoch in which that was found out */
-  const Instruction **exits; /* of each agent: where its last threads exited; NULL: not yet */
-  /* Of each agent: warps of its CTA, a bit each, that had exited when a barrier was complete which
-   * this agent has waited for and they have not arrived at. */
+  uint32_t *known_until;     /* for each agent: in this epoch it knows all writes up to this time */
+  uint32_t *safe_found;      /* the epoch in which known_until was computed */
+  const Instruction **exits; /* for each agent: where its last threads exited; NULL: not yet */
+  /* For each agent, a bit mask of the warps of its CTA that had exited, without arriving, when a
+   * barrier completed that this agent has waited for. */
   uint32_t *exited_before;
-  uint32_t *last_read, *last_write; /* of each agent, in whole pieces: its last access; 0: none */
-  /* The same: the clock that it last told others of, and the one before; its first write since
-   * then, UINT32_MAX: none. */
+  uint32_t *last_read, *last_write; /* for each agent, in whole pieces: its last access; 0: none */
+  /* The same: the clock of its last release and of the one before; its first write since then;
+   * UINT32_MAX: none. */
   uint32_t *released[2], *first_write[2];
   TimeSlot *times;           /* TIME_SLOTS of each agent */
-  uint64_t *places;          /* of the last PLACES times: by which instruction */
+  uint64_t *places;          /* for the last PLACES times: the instruction */
   Clock cluster_arriving[2]; /* barrier.cluster, by the parity of its round */
   uint32_t cluster_round[2];
-  /* The same without regard to release and acquire, and what each CTA has learnt by it: good for
-   * knowing that a peer is done, for nothing else. */
+  /* The same without regard to release and acquire, and what each CTA has learnt from it. This is
+   * only used to decide whether a peer is done. */
   Clock cluster_leaving[2], leaving_seen[MAX_CLUSTER_CTAS];
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
   uint32_t barrier_count;
-  uint64_t *states; /* all of them, one behind the other */
+  uint64_t *states; /* all states, one after the other */
   size_t states_used, states_room;
-  uint32_t *state_places; /* of each number: where it stands in `states` */
+  uint32_t *state_places; /* for each number, its position in `states` */
   uint32_t state_count, state_room;
-  uint32_t state_limit; /* then states_collect throws away those that no word is in */
+  uint32_t state_limit; /* from this count on, states_collect drops the states that no word is in */
   StateSlot *table;     /* hash table */
   uint32_t table_size;
   CachedTransition *memos;
   AsyncCheck *operations; /* all of them */
-  AsyncCheck **of_warp;   /* of each agent: not yet waited for, newest first */
+  AsyncCheck **of_warp;   /* for each agent: operations not yet waited for, newest first */
   uint32_t
-      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* of each agent: 1 + the last round it has seen */
+      cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
-  struct LocationClock *locations[LOCATION_CHAINS]; /* strong accesses order through the place */
+  /* locations through which strong accesses order others */
+  struct LocationClock *locations[LOCATION_CHAINS];
   struct AcquiredMap *acquired_maps;
-  struct Origin *origins; /* check_undefined_memory.c: loads of what nothing had written */
+  struct Origin *origins; /* check_undefined_memory.c: loads of uninitialised bytes */
   uint32_t origin_count, origin_room;
-  bool any_undefined; /* some CTA has marks of undefined bits */
+  bool any_undefined; /* some CTA has undefined bits */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
-  bool layouts_asked; /* check_layout.c is to look at plain reads */
+  bool layouts_asked; /* check_layout.c checks plain reads */
 };
 
-/* So many places of a vector, in one register of the host; loops over whole such pieces need no
- * tail. Every vector stands at a multiple of its size. */
+/* A piece of a vector that fits into one register of the host. Loops over whole pieces need no
+ * tail. Every vector starts at a multiple of the piece size. */
 #if defined(__AVX512F__)
 enum { AT_ONCE = 16 };
 #elif defined(__AVX__)
@@ -304,8 +314,8 @@ static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t 
   return check->clocks[agent].seen[other] >= clock;
 }
 
-/* Is this barrier's init ordered before what the agent does now? Beside the usual ways there is the
- * one made for it: fence.mbarrier_init and then a barrier.cluster whose arrival may be relaxed. */
+/* Is this barrier's init ordered before what the agent does now? Besides the usual ways there is a
+ * dedicated one: fence.mbarrier_init and then a barrier.cluster, whose arrival may be relaxed. */
 static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
                               const MbarrierCheck *barrier) {
   return has_seen(check, agent, barrier->init_agent, barrier->init_clock) ||
@@ -327,23 +337,23 @@ static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Ins
              ? slot->time
              : order_new_time(check, agent, in, strong);
 }
-/* The access of that time; of one long ago the instruction is one without a line. */
+/* The access at that time. For one long ago, the instruction is a placeholder without a line. */
 AccessSite order_site(const ClusterCheck *check, uint32_t time);
 Clock order_new_clock(ClusterCheck *check);
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
 void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 /* Strong accesses by these lanes. */
-/* What the agent does from here on may be told apart from what it did before. */
+/* Starts a new epoch: later accesses of the agent are distinguished from earlier ones. */
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
   check->epoch[agent] = check->now;
 }
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* The wait of this agent that was answered "not yet", if none has been answered yes since. */
+/* The wait of this agent that returned "not yet", if none has returned true since. */
 const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent);
-/* Was this agent's last wait for the barrier answered by the end of a phase before this one, which
- * it knew of already? *next is the phase after that. */
+/* Was this agent's last wait for the barrier satisfied by an earlier phase that it already knew to
+ * be complete? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,
                           uint32_t *next);
 
@@ -355,7 +365,7 @@ static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent
 }
 
 /* check_exit.c */
-/* Has no warp of the CTA waited for the last load that came to this barrier? */
+/* Has no warp of the CTA waited for the last load that counted at this barrier? */
 bool exit_load_unknown(const ClusterCheck *check, const MbarrierCheck *barrier);
 void exit_note_remote_arrive(ClusterCheck *check, MbarrierCheck *barrier, uint32_t agent, int lane,
                              const Instruction *in);
@@ -368,15 +378,15 @@ void reads_forget_all(ClusterCheck *check);
 static inline WordState *state_at(const ClusterCheck *check, uint32_t number) {
   return (WordState *)(void *)(check->states + check->state_places[number]);
 }
-/* The number of the state with these entries; moves what state_at has returned. */
+/* The number of the state with these entries. Invalidates pointers returned by state_at. */
 uint32_t states_find(ClusterCheck *check, const AccessRecord *entries, unsigned count,
                      uint8_t written);
-/* Which bytes of a word in this state something has written. */
+/* The bytes of a word in this state that have been written. */
 static inline uint32_t states_written(const ClusterCheck *check, uint32_t number) {
   if (number == STATE_NEVER_WRITTEN) return 0;
   return number >= FIRST_STATE && number < PLAIN ? state_at(check, number)->written : FULL_WORD;
 }
-/* To be called now and then, while no number of a state is held. */
+/* Must be called now and then, while the caller holds no state number. */
 void states_collect(ClusterCheck *check);
 static inline void states_make_room(ClusterCheck *check) {
   if (check->state_count > check->state_limit) states_collect(check);
@@ -394,8 +404,8 @@ static inline void states_set(struct CtaCheck *notes, uint32_t word, uint32_t st
   if (notes->lines[word / LINE_WORDS] != STATE_SPLIT) states_split(notes, word / LINE_WORDS);
   notes->states[word] = state;
 }
-/* The same as states_move_run for two chunks of 16 bytes, which is what a swizzle leaves together
- * of a row that a wgmma reads. False: they are not all in that state, or their line is not split.
+/* The same as states_move_run for two chunks of 16 bytes, the unit in which a swizzle keeps the
+ * rows that a wgmma reads. False: they are not all in that state, or their line is not split.
  */
 enum { TWO_CHUNKS = 8 };
 static inline bool states_move_two_chunks(struct CtaCheck *notes, uint32_t word, uint32_t state,
@@ -425,12 +435,12 @@ extern const char *const past_kind_names[]; /* of AsyncKind */
 /* An operation reads or writes these pieces. */
 void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count);
-/* cp.async: a piece of each of its lanes. */
+/* cp.async: one piece for each of its lanes. */
 void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier);
 
 /* check_async.c */
-/* cp.async.mbarrier.arrive: what this lane has copied is known to be over from here on. */
+/* cp.async.mbarrier.arrive: from here on, this lane's copies are known to be complete. */
 void check_copies_arrive(Warp *warp, int lane);
 void async_free(AsyncCheck *operation);
 
@@ -444,13 +454,14 @@ void registers_wait(Warp *warp, uint64_t open, uint64_t pending);
 /* check_undefined.c */
 void undefined_forget(Warp *warp);
 
-/* check_undefined_memory.c. Of the bytes in `mask` of this word a plain load of this lane has read
- * what nothing had written. */
+/* check_undefined_memory.c. A plain load of this lane has read the uninitialised bytes in `mask` of
+ * this word. */
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
                     uint32_t word, uint32_t mask);
-/* That load came before every write: it is neither a race nor a missing wait. */
+/* That load came before every write, so it is neither a race nor a missing wait. */
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
-/* Only while some shared memory of the cluster holds undefined bits: an access of these lanes. */
+/* An access of these lanes. Called only while some shared memory of the cluster has undefined
+ * bits. */
 void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
                       bool writes);
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes);

@@ -1,8 +1,9 @@
-/* check_states.c: the states that words of shared memory can be in, and which word is in which.
+/* check_states.c: the states of words of shared memory, and the state of each word.
  *
- * States are immutable and each exists once, so all the words of a tile share a few, and moving a
- * word on is looking up a number. Most lines of 128 bytes have words with one past: their number
- * stands once, in `lines`. Where it is STATE_SPLIT, each word has its own. */
+ * States are immutable and each exists once, so all the words of a tile share a few states, and
+ * a state transition is a lookup of a number. In most lines of 128 bytes all words have the same
+ * history: their number is stored once, in `lines`. Where it is STATE_SPLIT, each word has its
+ * own. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 enum {
   FIRST_TABLE = 1 << 10,
-  FIRST_LIMIT = 1 << 13, /* of states; few enough to stay in the host's caches */
+  FIRST_LIMIT = 1 << 13, /* number of states; few enough to stay in the host's caches */
   STATES_MOST = 1 << 16
 };
 
@@ -22,7 +23,7 @@ static uint32_t hash_entries(const AccessRecord *entries, unsigned count) {
   _Static_assert(sizeof(AccessRecord) == 16, "no padding");
   uint64_t hash = count;
   for (unsigned i = 0; i < count; i++) {
-    uint32_t first; /* read as it was just written: the host stalls on anything wider */
+    uint32_t first; /* read with the width of the last write: the host stalls on a wider read */
     memcpy(&first, &entries[i], sizeof first);
     hash ^= first * 0xff51afd7ed558ccdull ^ entries[i].clock * 0xc4ceb9fe1a85ec53ull ^
             (uintptr_t)entries[i].in * 0x87c37b91114253d5ull;
@@ -31,7 +32,7 @@ static uint32_t hash_entries(const AccessRecord *entries, unsigned count) {
   return (uint32_t)(hash >> 32);
 }
 
-/* When the last of the entries that write the whole word did so. */
+/* The time of the last entry that writes the whole word. */
 static uint32_t since(const AccessRecord *entries, unsigned count) {
   uint32_t time = 0;
   for (unsigned i = 0; i < count; i++) {
@@ -128,7 +129,7 @@ static void renumber(struct CtaCheck *notes, const uint32_t *moved) {
   }
 }
 
-/* Keeps the states with a number in `moved`, where they get their new one. */
+/* Keeps the states that have a number in `moved`, and stores their new numbers there. */
 static void keep_states(ClusterCheck *check, uint32_t *moved) {
   uint32_t kept = FIRST_STATE;
   size_t used = 0;
@@ -168,7 +169,7 @@ static void free_unmarked_operations(ClusterCheck *check) {
   }
 }
 
-/* Throws away the states that no word is in, and the operations that no state names. */
+/* Frees the states that no word is in, and the operations that no state refers to. */
 void states_collect(ClusterCheck *check) {
   uint32_t *moved = calloc(check->state_count, sizeof *moved);
   if (!moved) out_of_memory();
@@ -191,7 +192,7 @@ void states_collect(ClusterCheck *check) {
   empty_table(check, check->table_size);
   fill_table(check);
   memset(check->memos, 0, MEMOS * sizeof *check->memos);
-  /* When many are in use, collecting again soon would gain little. */
+  /* If many are in use, collecting again soon would gain little. */
   if (check->state_count <= check->state_limit / 2) return;
   if (check->state_limit < STATES_MOST) {
     check->state_limit *= 2;
@@ -361,7 +362,7 @@ void check_cluster_begin(Cluster *cluster) {
   }
 }
 
-/* Leaves the notes clean for the next cluster, which is mostly of the same shape. */
+/* Clears the tables for the next cluster, which usually has the same shape. */
 void check_cluster_end(Cluster *cluster) {
   ClusterCheck *check = cluster->check;
   if (!check) return;

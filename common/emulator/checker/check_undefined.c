@@ -1,17 +1,17 @@
-/* check_undefined.c: values that nothing has written, on their way through registers.
+/* check_undefined.c: tracks uninitialised values through registers.
  *
- * Reading what nothing has written is no mistake as long as the value is dropped, so a load only
- * marks the bits that it brings as undefined. Each later instruction of the warp passes the marks
- * on, as exactly as is cheap: a select, a shuffle or an `and` with zeros leaves defined what does
- * not depend on undefined bits. A report is due when such a value matters: it decides a branch, is
- * an address, or goes to global memory (check_undefined_memory.c).
+ * Reading uninitialised memory is not a mistake if the value is dropped, so a load only marks the
+ * bits it loads as undefined. Each later instruction of the warp propagates the marks, as exactly
+ * as is cheap: a select, a shuffle or an `and` with zeros leaves defined what does not depend on
+ * undefined bits. A report is due when such a value matters: it decides a branch, is an address, or
+ * goes to global memory (check_undefined_memory.c).
  *
- * Most rules follow from one trick: execute the instruction on its sources and on its sources with
- * the undefined bits flipped. Result bits that differ are undefined.
+ * Most rules follow from one trick: execute the instruction once with its sources and once with
+ * their undefined bits flipped. Result bits that differ are undefined.
  *
- * A warp without marks pays nothing: WATCH_UNDEFINED is set while it has some. Results of tensor
- * cores count as defined, and once a warp has issued a wgmma, which writes registers at a time of
- * its own, its marks are forgotten. */
+ * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Results of
+ * tensor cores count as defined. When a warp issues a wgmma, which writes registers asynchronously,
+ * its marks are dropped. */
 #include "checker/check_undefined.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ struct WarpUndefined *undefined_notes(Warp *warp) {
   return notes;
 }
 
-/* Registers are kept in columns of 4, 8 or 16 bytes a lane. */
+/* Registers are stored in columns of 4, 8 or 16 bytes per lane. */
 static uint32_t column_bytes(const Operand *operand) {
   return operand->bytes <= 4 ? 4 : operand->bytes;
 }
@@ -148,7 +148,7 @@ static LaneMask undefined_sources(const FlowStep *flow_step, int first, int end)
   return lanes;
 }
 
-/* Of the first source that is undefined in this lane. */
+/* The origin of the first source that is undefined in this lane. */
 static OriginNumber origin_for(const FlowStep *flow_step, int lane) {
   for (int i = 0; i < flow_step->source_count; i++) {
     const Operand *source = flow_step->sources[i];
@@ -205,7 +205,7 @@ static void flip(const FlowStep *flow_step, const Operand *source) {
   }
 }
 
-/* The results of several executions: the first, and what has differed from it since. */
+/* The results of several executions: the first, and the bits in which later ones differed. */
 typedef struct {
   SavedColumns first, differing;
   bool any;
@@ -249,8 +249,7 @@ static void mark_results(const FlowStep *flow_step, const TrialResults *results,
   }
 }
 
-/* Flips the undefined bits of the first `data` sources: of all together, or of each choice of
- * them. */
+/* Flips the undefined bits of the first `data` sources: of all together, or of each subset. */
 static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choice) {
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
@@ -260,7 +259,7 @@ static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choi
   save(flow_step, &saved, false);
   for (unsigned choice = 0; choice < choices; choice += step) {
     for (int i = 0; i < data; i++) {
-      bool twice = false; /* one register as two sources is flipped once */
+      bool twice = false; /* a register that is used as two sources is flipped once */
       for (int k = 0; k < i; k++)
         twice |= (choice >> k & 1) && flow_step->sources[k]->slot == flow_step->sources[i]->slot &&
                  flow_step->sources[k]->kind == flow_step->sources[i]->kind;
@@ -273,7 +272,8 @@ static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choi
   free(results);
 }
 
-/* A comparison: of each undefined source values that compare differently with nearly all. */
+/* A comparison: tries, for each undefined source, values that compare differently with nearly all
+ * others. */
 static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
                  unsigned pattern) {
   static const uint32_t PATTERNS[] = {0, 0x3f803f80u, 0x7fffffffu, 0xff7fffffu};
@@ -437,7 +437,8 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
 
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpUndefined *notes = warp->undefined;
-  /* Registers of a wgmma in flight change at any time; calls move what no operand names. */
+  /* Registers of a wgmma in flight change at any time; calls move registers that are not
+   * operands. */
   bool unclear = warp->tensor || (in->traits & (CALLS | RETURNS | ACCUMULATES));
   if (unclear) undefined_forget(warp);
   if (!notes || unclear || (notes->marked == 0 && !notes->local)) {

@@ -1,30 +1,30 @@
-/* check_undefined.h: what the two files about undefined bits share. */
+/* check_undefined.h: shared by the two files about undefined bits. */
 #ifndef EMULATOR_CHECK_UNDEFINED_H
 #define EMULATOR_CHECK_UNDEFINED_H
 
 #include "checker/check_state.h"
 
-/* Where undefined bits come from: the number of an Origin, and whether something has been computed
- * from them since, or they have only been moved. 0: nowhere. */
+/* Where undefined bits come from: the number of an Origin, and whether they have been computed with
+ * or only moved. 0: no origin. */
 typedef uint16_t OriginNumber;
 enum { ORIGIN_MOST = 0x7fff, ORIGIN_COMPUTED = 0x8000 };
 
-/* The bits of a warp's registers that nothing has set, and of its .local memory. A register of two
- * or four slots has its notes at the first. */
+/* The undefined bits of a warp's registers and .local memory. A register of two or four slots has
+ * its lanes and origins at the first slot. */
 struct WarpUndefined {
   uint32_t slots, predicates;
-  uint32_t marked;       /* registers and predicates that have any */
-  uint8_t *bits;         /* laid out as Warp.registers; 1: undefined */
+  uint32_t marked;       /* number of registers and predicates with undefined bits */
+  uint8_t *bits;         /* same layout as Warp.registers; 1: undefined */
   LaneMask *lanes;       /* of each slot: the lanes with such bits */
   OriginNumber *origins; /* of each slot and lane */
   LaneMask *predicate_lanes;
   OriginNumber *predicate_origins;
-  uint8_t *local;              /* laid out as Warp.local; NULL: no such bits there */
+  uint8_t *local;              /* same layout as Warp.local; NULL: no undefined bits there */
   OriginNumber *local_origins; /* of each byte */
 };
 
 /* check_undefined.c */
-/* The warp's notes, made when they are first needed. */
+/* The warp's table, allocated when first needed. */
 struct WarpUndefined *undefined_notes(Warp *warp);
 void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
                    const uint8_t *bits, OriginNumber origin);

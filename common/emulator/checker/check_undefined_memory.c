@@ -1,9 +1,9 @@
-/* check_undefined_memory.c: values that nothing has written, in memory: where they come from, where
- * stores of them go, and the reports.
+/* check_undefined_memory.c: tracks uninitialised values through memory: where they come from, where
+ * they are stored, and the reports.
  *
- * Of each CTA's shared memory there is a second one with a bit for each bit, made when the first
- * undefined byte is read: 1 means undefined. A plain read of bytes that nothing has written sets
- * them, each write clears them, and a store of undefined bits sets them again. */
+ * Each CTA's shared memory has a shadow with one bit per bit, allocated when the first undefined
+ * byte is read: 1 means undefined. A plain read of uninitialised bytes sets the bits, each write
+ * clears them, and a store of undefined bits sets them again. */
 #include "checker/check_undefined.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct Origin {
   uint32_t rank, offset;
   LaneMask lanes;
   uint32_t using_thread;
-  bool confirmed; /* nobody writes there without order: it is no race and no missing wait */
+  bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
   bool reported;
 };
 
@@ -114,7 +114,7 @@ void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
 void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
                       bool writes) {
   ClusterCheck *check = check_of(warp);
-  warp->watched |= WATCH_UNDEFINED; /* it may read such bits: check_undefined_moved */
+  warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
   for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
     undefined_written(check, addresses[first_lane(left)], bytes);
 }
@@ -132,7 +132,8 @@ void undefined_forget_shared(ClusterCheck *check) {
 
 /* ---- Loads and stores ---- */
 
-/* The marks of the byte at a host address; NULL: there are none of such memory, or no such byte. */
+/* The marks of the byte at a host address; NULL: this memory has no marks, or there is no such
+ * byte. */
 typedef struct {
   uint8_t *bits;
   OriginNumber *origin;
@@ -181,7 +182,7 @@ static void load_marks(Warp *warp, const uint8_t *at, const MovedRegister *to, i
   undefined_set(warp->undefined, to->slot, to->column_bytes, lane, bits, origin);
 }
 
-/* Does any lane read such bits? */
+/* Does any lane read undefined bits? */
 static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const MovedRegister *registers,
                       int count) {
   for (LaneMask left = mask; left; left &= left - 1)
@@ -200,7 +201,7 @@ static bool all_undefined(const uint8_t *bits, uint32_t bytes) {
   return true;
 }
 
-/* Whoever moves bytes about leaves none half undefined. */
+/* Code that moves bytes never leaves a byte half undefined. */
 static bool any_half_undefined(const uint8_t *bits, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes; i++)
     if (bits[i] != 0 && bits[i] != 0xff) return true;
@@ -221,9 +222,9 @@ static void make_local(Warp *warp) {
   if (!notes->local || !notes->local_origins) abort();
 }
 
-/* A value that was only moved and goes to global memory may be what lies between the members of a
- * struct, which nobody looks at. That is never a whole register that is stored alone, nor two lanes
- * side by side. */
+/* An unmodified value that is stored to global memory may be padding between the members of a
+ * struct, which is never used. Padding is never a whole register that is stored alone, nor in two
+ * neighbouring lanes. */
 static bool is_padding(const Warp *warp, LaneMask mask, uint8_t *const *at,
                        const MovedRegister *registers, int count, int lane) {
   uint32_t bytes = 0;

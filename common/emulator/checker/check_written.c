@@ -1,9 +1,11 @@
-/* check_written.c: a thread reads what its own bulk stores and reduces may not have written yet.
+/* check_written.c: finds threads that read data which their own bulk stores and reduces may not
+ * have written yet.
  *
- * wait_group.read tells that their source has been read; that the destination is written, only
- * wait_group without .read tells, and only to the thread that waits. The copy engine keeps for each
- * thread what it has not waited for in that way: its reads of global memory are held against that.
- * Other threads' reads are not: what tells them, a flag or the end of the kernel, is not followed.
+ * wait_group.read guarantees only that their source has been read. wait_group without .read
+ * guarantees that the destination is written, and only for the waiting thread. The operations that
+ * a thread has not waited for in this way are compared with its reads of global memory. Reads by
+ * other threads are not checked, because their synchronisation (a flag or the end of the kernel) is
+ * not tracked.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* checker.h: what the machine tells the checker, which watches that every access is ordered.
+/* checker.h: the interface of the checker, which verifies that every access is ordered.
  *
- * Every hook is called after the effect took place unless it says otherwise, and only when
+ * Every hook is called after the effect took place unless its comment says otherwise, and only when
  * settings()->check is on (the caller tests it, so that unchecked runs cost nothing). */
 #ifndef EMULATOR_CHECKER_H
 #define EMULATOR_CHECKER_H
@@ -13,7 +13,7 @@ typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;
 void check_cluster_begin(Cluster *cluster);
 void check_cluster_end(Cluster *cluster);
 void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting);
-void check_cta_exit(Cta *cta); /* its last warp has gone; asynchronous work may be in flight */
+void check_cta_exit(Cta *cta); /* its last warp has exited; asynchronous work may be in flight */
 
 /* Generic-proxy accesses to shared memory, before the effect: addresses[lane] are shared addresses
  * (rank << 24 | offset) of `bytes` bytes each. volatile, relaxed, acquire and release accesses and
@@ -24,16 +24,16 @@ typedef struct {
 } AccessKind;
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind);
-/* The same for all 32 lanes of a warp, one behind the other from `address` on. */
+/* The same for all 32 lanes of a warp, consecutive from `address` on. */
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       AccessKind kind);
 
 /* Orders. */
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
-/* All have arrived and waiters go on. of_all: it names no number of threads. */
+/* All have arrived, and waiting threads continue. of_all: without a thread count. */
 void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);
 void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
-/* barrier.cluster: `round` counts its uses; a wait is for the round in which its thread arrived. */
+/* barrier.cluster: `round` counts its uses. A thread waits for the round in which it arrived. */
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
 void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round);
 typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
@@ -43,12 +43,13 @@ void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask)
 void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,
                            LaneMask mask);
 
-/* mbarriers: `barrier` is the shared address; warp is who did it (for a remote arrive, the sender).
+/* mbarriers: `barrier` is the shared address; `warp` executed the operation (for a remote arrive,
+ * the sender).
  */
 void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                          uint32_t count);
 void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
-/* Before any other operation on it. False: it is not a usable barrier and a finding was made. */
+/* Before any other operation on it. False: it is not a usable barrier, and this was reported. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
@@ -56,36 +57,41 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
-/* A test or wait answered true for `phase` (the finished one, counted from 0 since init). */
+/* A test or wait returned true for `phase` (the completed one, counted from 0 since init). */
 void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                              uint32_t phase, bool acquire);
-/* A test or wait answered false. */
+/* A test or wait returned false. */
 void check_mbarrier_not_yet(Warp *warp, const Instruction *in, uint32_t barrier);
-/* The phase that this warp should wait for next, going by the answers it got so far. */
+/* The phase that this warp should wait for next, given the answers so far. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 
-/* Asynchronous operations: one has one handle for its life. */
-/* At issue: what it will read and write in shared memory; barrier 0: it completes by a group. */
+/* Asynchronous operations: each has one handle for its lifetime. */
+/* At issue: what it will read and write in shared memory; barrier 0: it completes through a
+ * group. */
 AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                               const SharedPiece *reads, int read_count, const SharedPiece *writes,
                               int write_count, uint32_t barrier);
-/* cp.async of these lanes, of a piece each: one operation, of which each lane waits for its own. */
+/* cp.async of these lanes, one piece for each: one operation, where each lane waits for its own
+ * piece. */
 AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes,
                                const SharedPiece *writes, int write_count);
 void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
-void check_async_source_read(Cluster *cluster, AsyncCheck *operation); /* its reads have happened */
-void check_async_landed(Cluster *cluster, AsyncCheck *operation);      /* its writes too */
+/* its source has been read */
+void check_async_source_read(Cluster *cluster, AsyncCheck *operation);
+/* its destination has been written */
+void check_async_landed(Cluster *cluster, AsyncCheck *operation);
 /* The thread has waited for this operation's group; reads_only for wait_group.read. */
 void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
                         bool reads_only);
-/* The thread has committed what it issued so far; waits_idly: it waits and has never committed. */
+/* The thread has committed what it issued so far; waits_idly: it waits without ever having
+ * committed. */
 void check_async_committed(Warp *warp, int lane);
 void check_async_waits_idly(Warp *warp, const Instruction *in, int lane);
-/* Last call: nobody keeps the handle any longer. */
+/* The last call for a handle. */
 void check_async_release(AsyncCheck *operation);
 
-/* A tensor copy put a tile into shared memory (or took one) with this layout: for the check that
- * whoever reads it uses the same swizzle. */
+/* A tensor copy put a tile into shared memory (or took one) with this layout: to check that it is
+ * read with the same swizzle. */
 void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        int swizzle_span, bool written, Proxy proxy);
 /* A tensor map is read from this generic address: parameter, constant or global memory. */
@@ -95,15 +101,15 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
 void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
                               uint32_t bytes);
 
-/* The thread's operation will write global memory; and its threads read some, each
- * so many bytes at its address. warp->async is there. */
+/* The thread's operation will write global memory; its threads read `bytes` bytes at each address.
+ * warp->async must be set. */
 void check_will_write(BulkThread *thread, const AsyncOperation *operation);
 void check_reads_written(Warp *warp, const Instruction *in, LaneMask mask,
                          const uint64_t *addresses, uint32_t bytes);
 
-/* Values that nothing has written (check_undefined.c). While a warp has some in its registers,
- * WATCH_UNDEFINED is set in `watched`, and it has to tell of each instruction and each guard,
- * before they take effect, whatever the guard lets pass. */
+/* Uninitialised values (check_undefined.c). While a warp has some in its registers, WATCH_UNDEFINED
+ * is set in `watched`, and the machine calls these for each instruction and each guard before they
+ * take effect, whichever lanes the guard enables. */
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask);
 void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group);
 /* A load, store or atomic operation has moved bytes between memory, at host addresses, and
@@ -111,24 +117,24 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group);
 typedef struct {
   uint16_t slot;
   uint8_t column_bytes, memory_bytes, offset;
-  bool sign; /* a short value is extended by its sign */
+  bool sign; /* a short value is sign-extended */
 } MovedRegister;
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access);
-/* Instructions of several lanes, in the same steps as their values: adds the undefined bits of a
- * source (of a predicate: to `yes`) and says where they come from; sets those of the results. */
+/* For instructions that exchange values between lanes: collects the undefined bits of a source (for
+ * a predicate: in `yes`) and their origins, and sets those of the results. */
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
                                  uint64_t *bits, LaneMask *yes);
 void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
                              const uint64_t *bits, LaneMask yes, uint16_t origin);
 
-/* wgmma: registers of a warp that belong to an operation in flight. */
+/* wgmma: registers of a warp that an operation in flight uses. */
 /* Called before each instruction of a warp that has WATCH_REGISTERS. */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
-/* What is known of a warp's registers, when its memory is given back. */
+/* Frees the data about a warp's registers. */
 void registers_end(Warp *warp);
 void check_wgmma_fence(Warp *warp, const Instruction *in);
-/* The slots of its registers must outlive the warp's notes. */
+/* The register slots must outlive the warp's data. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count);
 void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
