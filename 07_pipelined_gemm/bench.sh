@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
-#   gemm.csv     every rung, cuBLAS and cuBLASLt at every shape
-#   versus.csv   pipelined_gemm against the libraries
-#   ladder.csv   the rungs at 8192 x 8192 x 8192
+#   gemm.csv, versus.csv, ladder.csv   every rung and the libraries at fourteen shapes
+#   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a
+#                                      file of lines "m n k"; default: tools/shapes_unseen.txt)
 #   trace.json   the pipeline's events, for chrome://tracing and ui.perfetto.dev, and timeline.svg
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,11 +10,15 @@ chapter=build/07_pipelined_gemm
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
 stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
   sed 's/, /, driver /'), $(date +%F)"
-if [ -x "$chapter/bench_gemm" ]; then
-  "$chapter/bench_gemm" --bench
-  for table in gemm versus ladder; do sed -i "1i $stamp" "$chapter/$table.csv"; done
+if [ -x "$chapter/bench_ladder" ]; then
+  "$chapter/bench_ladder" --bench
+  "$chapter/bench_shapes" --shapes "${SHAPES:-07_pipelined_gemm/tools/shapes_unseen.txt}" \
+    --csv "$chapter/shapes.csv"
+  "$chapter/bench_features" --bench
+  python3 07_pipelined_gemm/tools/plot_shapes.py "$chapter/shapes.csv" "$chapter/shapes.svg"
+  for table in gemm versus ladder shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
 else
-  echo "bench_gemm is not built: cuBLAS is not in this toolkit"
+  echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi
 "$chapter/small_shapes" --bench
 "$chapter/pipelined_gemm" --trace "$chapter/trace.json"

@@ -21,10 +21,10 @@ typedef struct {
   int m, n, k;
   uint16_t *a, *b, *c; /* bf16, in device memory */
   int most_blocks;     /* limit for persistent kernels; 0: as many as the chip runs at once */
-} GemmProblem;
+} LadderProblem;
 
 typedef struct {
-  GemmProblem problem;
+  LadderProblem problem;
   CUtensorMap a, b, c;
   int blocks_x, blocks_y;
 } GemmPlan;

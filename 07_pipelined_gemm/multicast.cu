@@ -113,7 +113,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
   cluster_wait_acquire();
 }
 
-static TileOrder tile_order(const GemmProblem *p) {
+static TileOrder tile_order(const LadderProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M * CLUSTER);
   order.columns = divide_up(p->n, TILE_N);
@@ -123,7 +123,7 @@ static TileOrder tile_order(const GemmProblem *p) {
 }
 
 static void gemm_prepare(GemmPlan *plan) {
-  GemmProblem *p = &plan->problem;
+  LadderProblem *p = &plan->problem;
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, SLICE, STEP_K);
   CUDA_CHECK(cudaFuncSetAttribute(multicast_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -131,7 +131,7 @@ static void gemm_prepare(GemmPlan *plan) {
 }
 
 static void gemm_launch(const GemmPlan *plan) {
-  const GemmProblem *p = &plan->problem;
+  const LadderProblem *p = &plan->problem;
   TileOrder order = tile_order(p);
   multicast_kernel<<<order.rows * order.columns * CLUSTER, THREADS, SHARED_BYTES>>>(
       plan->a, plan->b, order, p->c, p->m, p->n, p->k);

@@ -5,75 +5,106 @@
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | small_shapes | [pipelined_gemm]
 //
-// The top of the ladder: pipelined_gemm.cuh picks a tile, a cluster and a split of k for the shape,
-// by a table, and launches overlapped_epilogue's kernel (gemm_large.cuh) or that of small_shapes
-// (gemm_small.cuh). This program shows the choices, runs every configuration on a product that its
-// tiles do not divide, and checks each element; then products of all kinds of edges.
+// The top of the ladder, and a product to take along: product/pipelined_gemm.cuh picks a kernel, a
+// tile, a cluster and a split of k for the shape by a model of what each would take, and launches
+// overlapped_epilogue's kernel (gemm_persistent.cuh) or that of small_shapes (gemm_single.cuh). This
+// program shows the choices, runs every configuration on a product that its tiles do not divide, and
+// checks each element; then products of all kinds of edges. layouts.cu checks the other layouts,
+// types and epilogues.
 //
 //   pipelined_gemm --m 1000 --n 333 --k 520     one product of this size, checked
 //   pipelined_gemm --runs 100                   random shapes and data
 //   pipelined_gemm --trace FILE                 the pipeline's events, for Perfetto or timeline.py
 #include <string.h>
+#include <unistd.h>
 
-#include "pipelined_gemm.cuh"
+#include "gemm_program.cuh"
+#include "product/pipelined_gemm.cuh"
 
-// What gemm_check_product is to run: NULL lets the table choose.
+// What gemm_check_product is to run: NULL lets the model choose.
 static const GemmConfiguration *forced;
+static int most_clusters;  // 0: as many as fit
 static PipelinedGemm planned;
 
+static GemmStatus plan_product(PipelinedGemm *gemm, const GemmProblem *problem) {
+  if (forced == NULL) return pipelined_gemm_plan<GEMM_BF16>(gemm, problem);
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, forced,
+                        most_clusters);
+}
+
+// Bad arguments and too little memory end the program with a sentence.
+static void stop_on_error(GemmStatus status) {
+  char text[256];
+  if (status.error == GEMM_OK) return;
+  pipelined_gemm_explain(status, text, sizeof(text));
+  fprintf(stderr, "pipelined_gemm: %s\n", text);
+  exit(EXIT_USAGE);
+}
+
+// The matrices on the device, their copies here, and those on the device once more: where there is
+// no device, its memory is this machine's too.
+static void refuse_what_does_not_fit(long m, long n, long k) {
+  double bytes = 2.0 * ((double)m * k + (double)n * k + (double)m * n);
+  double here = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  size_t free_bytes, all_bytes;
+  CUDA_CHECK(cudaMemGetInfo(&free_bytes, &all_bytes));
+  if (bytes <= (double)free_bytes && 2 * bytes <= here) return;
+  fprintf(
+      stderr,
+      "pipelined_gemm: %ld x %ld x %ld takes %.0f MiB of device memory and twice that here, but "
+      "only %.0f and %.0f MiB are free: choose a smaller m, n or k\n",
+      m, n, k, bytes / 1048576, (double)free_bytes / 1048576, here / 1048576);
+  exit(EXIT_USAGE);
+}
+
 static void gemm_prepare(GemmPlan *plan) {
-  const GemmProblem *p = &plan->problem;
-  pipelined_gemm_end(&planned);
-  const char *wrong = pipelined_gemm_plan(&planned, p->a, p->b, p->c, p->m, p->n, p->k, forced);
-  if (wrong) {
-    fprintf(stderr, "pipelined_gemm: %s\n", wrong);
-    exit(EXIT_USAGE);
-  }
-  if (p->most_blocks > 0 && planned.configuration->persistent) {
-    pipelined_gemm_end(&planned);
-    pipelined_gemm_share(&planned, p->most_blocks);
-  }
+  const LadderProblem *p = &plan->problem;
+  GemmProblem problem = gemm_problem(p->m, p->n, p->k, p->a, p->b, p->c);
+  CUDA_CHECK(pipelined_gemm_end(&planned));
+  stop_on_error(plan_product(&planned, &problem));
 }
 
 static void gemm_launch(const GemmPlan *plan) {
   (void)plan;
-  pipelined_gemm_launch(&planned, 0);
+  CUDA_CHECK(pipelined_gemm_launch(&planned, 0));
 }
 
-// The arguments that cannot be wrong from the command line: addresses.
+// The arguments that cannot be wrong from the command line.
 static void show_refusals(void) {
+  enum { RIGHT_SIZE = 16 };
   uint16_t *memory;
   CUDA_CHECK(cudaMalloc(&memory, 4096));
-  const struct {
-    const void *a, *b;
-    void *c;
-    long m, n, k;
-  } wrong[] = {{NULL, memory, memory, 16, 16, 16},
-               {memory, memory + 1, memory, 16, 16, 16},
-               {memory, memory, memory, 0, 16, 16},
-               {memory, memory, memory, 16, 1 << 25, 16},
-               {memory, memory, memory, 16, 16, 20}};
+  GemmProblem right = gemm_problem(RIGHT_SIZE, RIGHT_SIZE, RIGHT_SIZE, memory, memory, memory);
+  GemmProblem wrong[] = {right, right, right, right, right, right};
+  wrong[0].a = NULL;
+  wrong[1].b = (const char *)memory + 1;
+  wrong[2].m = 0;
+  wrong[3].n = 1 << 25;
+  wrong[4].ldc = RIGHT_SIZE - 1;
+  wrong[5].batches = 2;
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     PipelinedGemm gemm;
-    const char *text = pipelined_gemm_plan(&gemm, wrong[i].a, wrong[i].b, wrong[i].c, wrong[i].m,
-                                           wrong[i].n, wrong[i].k, NULL);
-    check_that(text != NULL, "wrong arguments %zu are refused", i);
-    printf("  refused: %s\n", text ? text : "nothing");
+    char text[256];
+    GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, &wrong[i]);
+    check_that(status.error != GEMM_OK, "wrong arguments %zu are refused", i);
+    pipelined_gemm_explain(status, text, sizeof(text));
+    printf("  refused: %s\n", text);
   }
   CUDA_CHECK(cudaFree(memory));
 }
 
-static void show_choices(void) {
+static void show_choices(GemmConfigurations all) {
+  enum { SMS = 132 };  // of an H200, whatever this runs on
   static const int shapes[][3] = {{512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048},
                                   {4096, 4096, 4096}, {8192, 8192, 8192}, {256, 4096, 4096},
                                   {128, 8192, 8192},  {16384, 512, 7168}, {2048, 2048, 8192},
                                   {256, 256, 16384},  {128, 1024, 8192},  {1, 4096, 4096}};
-  printf("%18s   %-22s %s\n", "m x n x k", "configuration", "CTAs");
+  printf("%18s   %-24s %s\n", "m x n x k", "configuration", "tiles");
   for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
     const int *s = shapes[i];
-    const GemmConfiguration *c = pipelined_gemm_choose(s[0], s[1], s[2]);
-    printf("%6d %5d %5d   %-22s %d\n", s[0], s[1], s[2], c->name,
-           divide_up(s[0], c->tile_m) * divide_up(s[1], c->tile_n) * c->split_k);
+    const GemmConfiguration *c = gemm_choose(all.list, all.count, s[0], s[1], s[2], 1, SMS, -1);
+    printf("%6d %5d %5d   %-24s %d\n", s[0], s[1], s[2], c->name,
+           gemm_divide_up(s[0], c->tile_m) * gemm_divide_up(s[1], c->tile_n));
   }
 }
 
@@ -83,7 +114,8 @@ static void check_random(long runs, long seed) {
     uint64_t h = gemm_hash((uint64_t)(seed * 1000 + run));
     int most = run % 10 == 0 ? 5000 : run % 3 == 0 ? 300 : 1500;
     int m = 1 + (int)(h % most), n = 1 + (int)((h >> 16) % most);
-    int k = 8 * (1 + (int)((h >> 32) % 400));
+    int k = 1 + (int)((h >> 32) % 3200);
+    if (run % 4 > 0) k = (k + 7) / 8 * 8;
     if (gemm_check_product(gemm_prepare, gemm_launch, m, n, k, 0, GEMM_NORMAL, 12,
                            (uint64_t)(seed * 1000 + run), false)) {
       good++;
@@ -124,17 +156,18 @@ static void write_trace(const char *path, int m, int n, int k) {
   CUDA_CHECK(cudaMemset(device_events, 0, bytes));
   gemm_fill_normal<<<256, 256>>>(a, (size_t)m * k, 1);
   gemm_fill_normal<<<256, 256>>>(b, (size_t)n * k, 2);
+  typedef GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 128, 128, 2, 1, 4, true>
+      TracedTile;
+  GemmConfiguration traced = gemm_persistent_configuration<TracedTile>("traced");
+  GemmProblem problem = gemm_problem(m, n, k, a, b, c);
   PipelinedGemm gemm;
-  const char *wrong = pipelined_gemm_plan(&gemm, a, b, c, m, n, k, &large_traced_configuration);
-  if (wrong) {
-    fprintf(stderr, "pipelined_gemm: %s\n", wrong);
-    exit(EXIT_USAGE);
-  }
+  stop_on_error(gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &traced, 0));
   gemm.work.trace = device_events;
-  pipelined_gemm_launch(&gemm, 0);  // once to warm up; the second run's events overwrite these
+  CUDA_CHECK(
+      pipelined_gemm_launch(&gemm, 0));  // once to warm up; the second run's events overwrite these
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemset(device_events, 0, bytes));
-  pipelined_gemm_launch(&gemm, 0);
+  CUDA_CHECK(pipelined_gemm_launch(&gemm, 0));
   CUDA_CHECK(cudaDeviceSynchronize());
   CUDA_CHECK(cudaMemcpy(events, device_events, bytes, cudaMemcpyDeviceToHost));
 
@@ -196,7 +229,7 @@ static void write_trace(const char *path, int m, int n, int k) {
   CUDA_CHECK(cudaFree(b));
   CUDA_CHECK(cudaFree(c));
   CUDA_CHECK(cudaFree(device_events));
-  pipelined_gemm_end(&gemm);
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
   free(events);
 }
 
@@ -216,12 +249,13 @@ int main(int argc, char **argv) {
   long m = 0, n = 0, k = 0, check = 16, runs = 0, seed = 1;
   Option options[] = {{"--m", "rows of A and C", &m, 1, 1 << 20},
                       {"--n", "rows of B, columns of C", &n, 1, 1 << 20},
-                      {"--k", "columns of A and B, a multiple of 8", &k, 1, 1 << 20},
+                      {"--k", "columns of A and B", &k, 1, 1 << 20},
                       {"--check", "rows of C compared with a sum in double", &check, 1, 1 << 20},
                       {"--runs", "so many products of random shapes", &runs, 1, 100000},
                       {"--seed", "of the random shapes", &seed, 1, 1 << 20}};
   program_begin("pipelined_gemm", argc, argv, options, 6);
   if (trace) {
+    refuse_what_does_not_fit(m ? m : 4096, n ? n : 4096, k ? k : 1024);
     write_trace(trace, m ? (int)m : 4096, n ? (int)n : 4096, k ? (int)k : 1024);
     return program_end("trace written");
   }
@@ -231,34 +265,36 @@ int main(int argc, char **argv) {
   }
   if (m || n || k) {
     int mm = m ? (int)m : 512, nn = n ? (int)n : 512, kk = k ? (int)k : 512;
+    refuse_what_does_not_fit(mm, nn, kk);
     gemm_check_product(gemm_prepare, gemm_launch, mm, nn, kk, 0, GEMM_NORMAL, (int)check, 5, true);
     printf("configuration %s\n", planned.configuration->name);
     return program_end("%ld rows of %d x %d x %d", check < mm ? check : mm, mm, nn, kk);
   }
 
-  // 1. What the table picks.
-  show_choices();
+  // 1. What the model picks.
+  GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  show_choices(all);
   // 2. What it refuses.
   show_refusals();
-  // 3. Every configuration, on edges in all directions; k long enough to go round the ring.
-  for (int i = 0; i < GEMM_CONFIGURATIONS; i++) {
-    forced = gemm_configurations[i];
-    printf("%-22s ", forced->name);
-    gemm_check_product(gemm_prepare, gemm_launch, 328, 520, 584, 2, GEMM_INTEGERS, 0, 100 + i,
-                       true);
+  // 3. Every configuration, on edges in all directions; k long enough to go round the ring, and few
+  //    clusters, so that they share tiles.
+  most_clusters = 2;
+  for (int i = 0; i < all.count; i++) {
+    forced = &all.list[i];
+    printf("%-24s ", forced->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 328, 520, 584, 0, GEMM_INTEGERS, 0, 100, true);
   }
-  // 4. As the table has it: no edge, rows of C that TMA cannot store, less than one tile.
+  // 4. As the model has it: no edge, rows of C that are not aligned, less than one tile.
   forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 512, 512, 512, 0, GEMM_NORMAL, 16, 7, true);
   gemm_check_product(gemm_prepare, gemm_launch, 200, 333, 136, 0, GEMM_INTEGERS, 0, 8, true);
-  forced = &large_2x1_configuration;
-  gemm_check_product(gemm_prepare, gemm_launch, 300, 517, 200, 2, GEMM_INTEGERS, 0, 9, true);
-  // 5. Tiles that several clusters share: one left over for 2 clusters, and one for 3.
-  gemm_check_product(gemm_prepare, gemm_launch, 200, 517, 2440, 4, GEMM_INTEGERS, 0, 11, true);
-  forced = &large_1x2_configuration;
-  gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 6, GEMM_INTEGERS, 0, 12, true);
-  forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
-  return program_end("%d configurations on uneven shapes, every element exactly",
-                     GEMM_CONFIGURATIONS);
+  // 5. Rows of A and B that TMA cannot read: they are copied first.
+  gemm_check_product(gemm_prepare, gemm_launch, 100, 90, 77, 0, GEMM_INTEGERS, 0, 13, true);
+  // 6. Tiles that several clusters share: one left over for 2 clusters, and one for 3.
+  forced = &all.list[0];
+  gemm_check_product(gemm_prepare, gemm_launch, 200, 517, 2440, 0, GEMM_INTEGERS, 0, 11, true);
+  most_clusters = 3;
+  gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 0, GEMM_INTEGERS, 0, 12, true);
+  return program_end("%d configurations on uneven shapes, every element exactly", all.count);
 }

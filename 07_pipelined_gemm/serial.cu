@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(THREADS)
   store_accumulator(c, d, TILE_N / 8, row + threadIdx.x / 32 * 16, column, m, n);
 }
 
-static TileOrder tile_order(const GemmProblem *p) {
+static TileOrder tile_order(const LadderProblem *p) {
   TileOrder order;
   order.rows = divide_up(p->m, TILE_M);
   order.columns = divide_up(p->n, TILE_N);
@@ -88,7 +88,7 @@ static TileOrder tile_order(const GemmProblem *p) {
 }
 
 static void gemm_prepare(GemmPlan *plan) {
-  GemmProblem *p = &plan->problem;
+  LadderProblem *p = &plan->problem;
   plan->a = gemm_map("A", p->a, p->m, p->k, TILE_M, STEP_K);
   plan->b = gemm_map("B", p->b, p->n, p->k, TILE_N, STEP_K);
   CUDA_CHECK(cudaFuncSetAttribute(serial_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -96,7 +96,7 @@ static void gemm_prepare(GemmPlan *plan) {
 }
 
 static void gemm_launch(const GemmPlan *plan) {
-  const GemmProblem *p = &plan->problem;
+  const LadderProblem *p = &plan->problem;
   TileOrder order = tile_order(p);
   serial_kernel<<<order.rows * order.columns, THREADS, SHARED_BYTES>>>(plan->a, plan->b, order,
                                                                        p->c, p->m, p->n, p->k);

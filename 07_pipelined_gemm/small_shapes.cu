@@ -4,7 +4,7 @@
 //   multicast | persistent | overlapped_epilogue | [small_shapes] | pipelined_gemm
 //
 // A product of 64 x 512 has two tiles of 128 x 256: two SMs would work and 130 look on. Two ways
-// out, both in gemm_small.cuh:
+// out, both in product/gemm_single.cuh:
 //   - Smaller tiles. 64 x 64 gives eight. More CTAs, but each loads more for what it computes.
 //   - Split k. The CTAs of a cluster take one tile, each a part of the k range. Then the partial
 //   sums
@@ -18,61 +18,29 @@
 //     Each adds up its columns in the order of k and stores them. No zeroed workspace, no second
 //     kernel, and, unlike sums by atomics or TMA reduce (chapter 04), the same bits in every run.
 //     They are not the bits of the unsplit sum: fp32 addition has another order here.
-#include "gemm_configuration.cuh"
 #include "gemm_program.cuh"
-
-#define GEMM_NAME whole
-#define GEMM_TILE_M 64
-#define GEMM_TILE_N 64
-#define GEMM_STAGES 8
-#define GEMM_CLUSTER_M 1
-#define GEMM_CLUSTER_N 1
-#define GEMM_SPLIT_K 1
-#include "gemm_small.cuh"
-
-#define GEMM_NAME split_2
-#define GEMM_TILE_M 64
-#define GEMM_TILE_N 64
-#define GEMM_STAGES 8
-#define GEMM_CLUSTER_M 1
-#define GEMM_CLUSTER_N 1
-#define GEMM_SPLIT_K 2
-#include "gemm_small.cuh"
-
-#define GEMM_NAME split_4
-#define GEMM_TILE_M 64
-#define GEMM_TILE_N 64
-#define GEMM_STAGES 8
-#define GEMM_CLUSTER_M 1
-#define GEMM_CLUSTER_N 1
-#define GEMM_SPLIT_K 4
-#include "gemm_small.cuh"
-
-typedef void SmallKernel(const CUtensorMap, const CUtensorMap, const CUtensorMap, const GemmWork);
+#include "product/pipelined_gemm.cuh"
 
 static const GemmConfiguration *current;
+static PipelinedGemm planned;
+
+static void stop_on_error(GemmStatus status) {
+  char text[256];
+  if (status.error == GEMM_OK) return;
+  pipelined_gemm_explain(status, text, sizeof(text));
+  program_fail("%s", text);
+}
 
 static void gemm_prepare(GemmPlan *plan) {
-  GemmProblem *p = &plan->problem;
-  plan->a = gemm_map("A", p->a, p->m, p->k, current->tile_m, GEMM_STEP_K);
-  plan->b = gemm_map("B", p->b, p->n, p->k, current->tile_n, GEMM_STEP_K);
-  plan->c = gemm_map("C", p->c, p->m, p->n, 16, current->box_n);
-  CUDA_CHECK(cudaFuncSetAttribute(current->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  current->shared_bytes));
+  const LadderProblem *p = &plan->problem;
+  GemmProblem problem = gemm_problem(p->m, p->n, p->k, p->a, p->b, p->c);
+  stop_on_error(
+      gemm_plan_with(&planned, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, current, 0));
 }
 
 static void gemm_launch(const GemmPlan *plan) {
-  const GemmProblem *p = &plan->problem;
-  GemmWork work = {};
-  work.order.rows = divide_up(p->m, current->tile_m);
-  work.order.columns = divide_up(p->n, current->tile_n);
-  work.order.band = work.order.rows;
-  work.steps = divide_up(p->k, GEMM_STEP_K);
-  work.m = p->m;
-  work.n = p->n;
-  SmallKernel *kernel = (SmallKernel *)current->kernel;
-  kernel<<<work.order.rows * work.order.columns * current->split_k, current->threads,
-           current->shared_bytes>>>(plan->a, plan->b, plan->c, work);
+  (void)plan;
+  CUDA_CHECK(pipelined_gemm_launch(&planned, 0));
 }
 
 static void bench(int m, int n, int k) {
@@ -106,14 +74,19 @@ static void bench(int m, int n, int k) {
   CUDA_CHECK(cudaFree(plan.problem.c));
 }
 
+// Both operands K-major, no cluster that shares loads, k split over so many CTAs.
+template <int SPLIT_K>
+struct Tile64x64 : GemmSingleTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, SPLIT_K> {};
+
 int main(int argc, char **argv) {
-  static const GemmConfiguration *const all[] = {&whole_configuration, &split_2_configuration,
-                                                 &split_4_configuration};
+  const GemmConfiguration all[] = {gemm_single_configuration<Tile64x64<1>>("whole", 2),
+                                   gemm_single_configuration<Tile64x64<2>>("split_2", 2),
+                                   gemm_single_configuration<Tile64x64<4>>("split_4", 2)};
   long measure = 0;
   Option options[] = {{"--bench", "measure skinny products on a GPU", &measure, 0, 0}};
   program_begin("small_shapes", argc, argv, options, 1);
   for (int i = 0; i < 3; i++) {
-    current = all[i];
+    current = &all[i];
     if (measure) {
       bench(64, 512, 4096);
       bench(256, 256, 16384);

@@ -24,6 +24,7 @@ refused() {
 @test "overlapped_epilogue gives the recorded bits" { prints_what_was_recorded overlapped_epilogue; }
 @test "small_shapes gives the recorded bits" { prints_what_was_recorded small_shapes; }
 @test "pipelined_gemm gives the recorded bits" { prints_what_was_recorded pipelined_gemm; }
+@test "layouts prints what was recorded" { prints_what_was_recorded layouts; }
 @test "fragment_layout prints what was recorded" { prints_what_was_recorded fragment_layout; }
 
 @test "all rungs that sum unsplit in one order have the same bits" {
@@ -45,7 +46,7 @@ refused() {
     tail -n +2 | diff - tests/recorded/$chapter/swizzle_mismatch.txt
 }
 
-@test "every tile once, and the table's choice fits the shape" {
+@test "every tile once, the choice fits the shape, and loses little on what an H200 measured" {
   run common/run-program build/tests/07_pipelined_gemm/choices
   echo "$output"
   [ "$status" -eq 0 ]
@@ -56,15 +57,25 @@ refused() {
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"PASS pipelined_gemm: 130 rows of 130 x 77 x 200"* ]]
+  run common/run-program build/$chapter/pipelined_gemm --m 29 --n 417 --k 72 --check 29
+  echo "$output"
+  [ "$status" -eq 0 ]
   run common/run-program build/$chapter/pipelined_gemm --runs 2 --seed 3
   echo "$output"
   [ "$status" -eq 0 ]
 }
 
-@test "k that is no multiple of 8 is refused with the rule and a mend" {
-  refused --m 16 --n 16 --k 20
-  [[ $output == *"k is 20, but must be a multiple of 8"* ]]
-  [[ $output == *"pad with zeros to 24"* ]]
+@test "random types, layouts, strides and epilogues, in random order" {
+  EMULATOR_SCHEDULE=random:7 run common/run-program build/$chapter/layouts --runs 30 --seed 4
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"30 of 30 random products within bounds"* ]]
+}
+
+@test "what does not fit into memory is refused with the numbers" {
+  refused --m 1048576 --n 1048576 --k 1048576
+  [[ $output == *"6291456 MiB of device memory"* ]]
+  [[ $output == *"choose a smaller m, n or k"* ]]
 }
 
 @test "zero, too large, no number, no file, unknown: exit 2" {

@@ -1,9 +1,12 @@
 // choices: every tile of every grid is computed exactly once, in bands of the promised thickness;
-// and what the table picks for a shape can compute that shape.
+// what the model picks for a shape can compute that shape; and on the measurements of an H200
+// (measured/configurations.csv) what it picks without having seen a product loses little.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "../../07_pipelined_gemm/pipelined_gemm.cuh"
+#include "../../07_pipelined_gemm/gemm_program.cuh"
+#include "../../07_pipelined_gemm/product/pipelined_gemm.cuh"
 
 static bool covers_every_tile(TileOrder order) {
   static unsigned char seen[64 * 64];
@@ -60,11 +63,68 @@ static bool shares_every_step(TileShares shares) {
   return true;
 }
 
+static GemmConfigurations all_configurations(void) {
+  return gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+}
+
+// What the choice loses against the best configuration, over all measured products, each chosen as
+// if it had not been measured. The products that take microseconds are noisy, so the worst is far.
+static void replay_measurements(const char *path) {
+  enum { SMS = 132, COLUMNS_BEFORE = 5 };
+  GemmConfigurations all = all_configurations();
+  FILE *file = fopen(path, "r");
+  if (file == NULL) program_fail("cannot read %s", path);
+  char line[4096];
+  int product = 0;
+  double lost = 0, from_libraries = 0;
+  while (fgets(line, sizeof(line), file)) {
+    if (line[0] < '0' || line[0] > '9') continue;
+    float times[64] = {0}, best = 0;
+    char *at = line;
+    for (int column = 0; column < COLUMNS_BEFORE + all.count && at; column++) {
+      times[column] = (float)atof(at);
+      at = strchr(at, ',');
+      if (at) at++;
+    }
+    const float *mine = times + COLUMNS_BEFORE;
+    for (int i = 0; i < all.count; i++) {
+      if (mine[i] > 0 && (best == 0 || mine[i] < best)) best = mine[i];
+    }
+    const GemmConfiguration *c = gemm_choose(all.list, all.count, (int)times[0], (int)times[1],
+                                             (int)times[2], 1, SMS, product++);
+    float chosen = mine[c - all.list];
+    check_that(chosen > 0, "%g x %g x %g: %s was measured", times[0], times[1], times[2], c->name);
+    float library = times[4] > 0 && times[4] < times[3] ? times[4] : times[3];
+    lost += chosen / best - 1;
+    from_libraries += log(library / chosen);
+  }
+  fclose(file);
+  check_that(product == GEMM_MEASURED, "%d products in the file, as the model knows", product);
+  printf("%d products: %.2f %% lost on average, %.3f times as fast as the libraries\n", product,
+         100 * lost / product, exp(from_libraries / product));
+  check_that(lost / product < 0.06, "%.4f lost on average", lost / product);
+}
+
+static void time_the_choice(void) {
+  enum { TIMES = 200 };
+  GemmConfigurations all = all_configurations();
+  clock_t begin = clock();
+  int found = 0;
+  for (int i = 0; i < TIMES; i++) {
+    found += gemm_choose(all.list, all.count, 100 + 17 * i, 3000 - i, 64 + i, 1, 132, -1) != NULL;
+  }
+  double each = (double)(clock() - begin) / CLOCKS_PER_SEC / TIMES;
+  check_that(found == TIMES, "something is chosen each time");
+  check_that(each < 1e-3, "a choice takes %g seconds", each);
+}
+
 int main(int argc, char **argv) {
   program_begin("choices", argc, argv, NULL, 0);
+  replay_measurements("07_pipelined_gemm/measured/configurations.csv");
+  time_the_choice();
   long grids = 0, shapes = 0, shared = 0;
   for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
-    for (int tiles = workers; tiles <= 3 * workers; tiles++) {
+    for (int tiles = 1; tiles <= 3 * workers; tiles++) {
       for (int steps = 2; steps <= 300; steps += steps < 20 ? 1 : 31) {
         TileShares shares = tile_shares(tiles, steps, workers);
         check_that(shares_every_step(shares), "%d tiles of %d steps for %d workers: each step once",
@@ -104,18 +164,19 @@ int main(int argc, char **argv) {
       for (int k = 8; k <= 16384; k += k < 256 ? 8 : k) {
         int m = sizes[i], n = sizes[j];
         PipelinedGemm gemm;
-        const char *wrong = pipelined_gemm_plan(&gemm, memory, memory, memory, m, n, k, NULL);
-        check_that(wrong == NULL, "%d x %d x %d: %s", m, n, k, wrong ? wrong : "");
-        if (wrong) continue;
+        GemmProblem problem = gemm_problem(m, n, k, memory, memory, memory);
+        GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, &problem);
+        check_that(status.error == GEMM_OK, "%d x %d x %d: error %d", m, n, k, status.error);
+        if (status.error != GEMM_OK) continue;
         const GemmConfiguration *c = gemm.configuration;
         check_that(gemm.work.order.rows * c->tile_m * c->cluster_m >= m &&
                        gemm.work.order.columns * c->tile_n * c->cluster_n >= n,
                    "%d x %d x %d: %s covers C", m, n, k, c->name);
         check_that(gemm.work.order.band >= 1, "%d x %d x %d: a band of %d", m, n, k,
                    gemm.work.order.band);
-        check_that(c->shared_bytes <= 227 * 1024, "%s: %d bytes of shared memory", c->name,
-                   c->shared_bytes);
-        pipelined_gemm_end(&gemm);
+        check_that(gemm.shared_bytes <= GEMM_MOST_SHARED_BYTES, "%s: %d bytes of shared memory",
+                   c->name, gemm.shared_bytes);
+        CUDA_CHECK(pipelined_gemm_end(&gemm));
         shapes++;
       }
     }

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 typedef struct {
-  int steps;       /* of each tile */
-  int workers;     /* no more than there are tiles */
+  int steps; /* of each tile */
+  int workers;
   int whole, left; /* each worker's tiles, and what is left over */
   int sharers;     /* so many share what is left over; as many as that: each takes a whole tile */
 } TileShares;
@@ -41,7 +41,7 @@ static inline __host__ __device__ int share_begin(const TileShares &shares, int 
   int all = shares.left * shares.steps;
   if (worker >= shares.sharers) return all;
   if (shares.sharers == shares.left) return worker * shares.steps;
-  int cut = (int)((uint32_t)all * (uint32_t)worker / (uint32_t)shares.sharers);
+  int cut = (int)((int64_t)all * worker / shares.sharers);
   int in_tile = cut % shares.steps;
   if (in_tile < SHARES_LEAST_STEPS) return cut - in_tile;
   if (shares.steps - in_tile < SHARES_LEAST_STEPS) return cut - in_tile + shares.steps;

@@ -1,4 +1,4 @@
-// bench_gemm: the whole ladder, pipelined_gemm, cuBLAS and cuBLASLt, in one interleaved run.
+// bench_ladder: the whole ladder, pipelined_gemm, cuBLAS and cuBLASLt, in one interleaved run.
 //
 // link: -lcublas -lcublasLt
 //
@@ -11,14 +11,14 @@
 // fastest of the algorithms that its heuristics name, each timed first, the fastest four once more
 // in the way just described.
 //
-//   bench_gemm --bench         writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
-//   bench_gemm --tune          pipelined_gemm's configurations against each other instead
+//   bench_ladder --bench         writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
 #include <unistd.h>
 
-#include "pipelined_gemm.cuh"
+#include "gemm_program.cuh"
+#include "product/pipelined_gemm.cuh"
 
 // Each rung is a whole program; its functions live in a namespace of its own here.
 #define main rung_main
@@ -79,12 +79,6 @@ static const Shape shapes[] = {
     {16384, 16384, 16384, false}, {8192, 1024, 4096, false}, {4096, 14336, 4096, false},
     {4096, 4096, 14336, false},   {16384, 512, 7168, false}};
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
-// For --tune also products that are all k.
-static const Shape more_shapes[] = {{256, 256, 16384, true},
-                                    {512, 512, 8192, true},
-                                    {128, 1024, 8192, true},
-                                    {64, 4096, 4096, true}};
-
 static cublasHandle_t blas;
 static cublasLtHandle_t lt;
 static cublasLtMatmulDesc_t operation;
@@ -112,7 +106,7 @@ static void launch(Competitor *competitor, Shape s) {
       competitor->launch(&competitor->plan);
       break;
     case BY_PIPELINED_GEMM:
-      pipelined_gemm_launch(&competitor->gemm, 0);
+      CUDA_CHECK(pipelined_gemm_launch(&competitor->gemm, 0));
       break;
   }
 }
@@ -204,15 +198,17 @@ static void set_rung(Competitor *competitor, const char *name, GemmPrepare *prep
   prepare(&competitor->plan);
 }
 
-static bool set_pipelined(Competitor *competitor, const GemmConfiguration *configuration, Shape s) {
+static void set_pipelined(Competitor *competitor, Shape s) {
+  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
+  GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&competitor->gemm, &problem);
+  char text[256];
+  pipelined_gemm_explain(status, text, sizeof(text));
+  if (status.error != GEMM_OK) program_fail("%d x %d x %d: %s", s.m, s.n, s.k, text);
   competitor->kind = BY_PIPELINED_GEMM;
-  const char *wrong = pipelined_gemm_plan(&competitor->gemm, a, b, c, s.m, s.n, s.k, configuration);
-  if (wrong != NULL) return false;
-  competitor->name = configuration ? configuration->name : "pipelined_gemm";
-  return true;
+  competitor->name = "pipelined_gemm";
 }
 
-static int set_competitors(Competitor *list, Shape s, bool tune) {
+static int set_competitors(Competitor *list, Shape s) {
   int count = 0;
   memset(list, 0, sizeof(Competitor) * MOST_COMPETITORS);
   list[count].name = "cuBLAS";
@@ -220,14 +216,6 @@ static int set_competitors(Competitor *list, Shape s, bool tune) {
   list[count].name = "cuBLASLt best";
   list[count].kind = BY_CUBLASLT;
   if (best_algorithm(&list[count], s)) count++;
-  if (tune) {
-    for (int i = 0; i < GEMM_CONFIGURATIONS; i++) {
-      const GemmConfiguration *each = gemm_configurations[i];
-      if (!s.cold && each->tile_m * each->tile_n < 128 * 128) continue;
-      if (set_pipelined(&list[count], each, s)) count++;
-    }
-    return count;
-  }
   set_rung(&list[count++], "serial", serial::gemm_prepare, serial::gemm_launch, s);
   set_rung(&list[count++], "ring", ring::gemm_prepare, ring::gemm_launch, s);
   set_rung(&list[count++], "producer_consumer", producer_consumer::gemm_prepare,
@@ -238,7 +226,7 @@ static int set_competitors(Competitor *list, Shape s, bool tune) {
   set_rung(&list[count++], "persistent", persistent::gemm_prepare, persistent::gemm_launch, s);
   set_rung(&list[count++], "overlapped_epilogue", overlapped_epilogue::gemm_prepare,
            overlapped_epilogue::gemm_launch, s);
-  if (set_pipelined(&list[count], NULL, s)) count++;
+  set_pipelined(&list[count++], s);
   return count;
 }
 
@@ -284,22 +272,20 @@ static FILE *open_csv(const char *folder, const char *name, const char *header) 
 }
 
 int main(int argc, char **argv) {
-  long bench = 0, tune = 0;
-  Option options[] = {{"--bench", "measure: it does nothing else", &bench, 0, 0},
-                      {"--tune", "the configurations of pipelined_gemm instead", &tune, 0, 0}};
-  program_begin("bench_gemm", argc, argv, options, 2);
-  if (!bench && !tune) {
-    fprintf(stderr, "bench_gemm: say --bench or --tune; it takes minutes of a GPU\n");
+  long bench = 0;
+  Option options[] = {{"--bench", "measure: it does nothing else", &bench, 0, 0}};
+  program_begin("bench_ladder", argc, argv, options, 1);
+  if (!bench) {
+    fprintf(stderr, "bench_ladder: say --bench; it takes minutes of a GPU
+");
     return EXIT_USAGE;
   }
   const char *folder = "build/07_pipelined_gemm";
-  FILE *all = open_csv(folder, tune ? "tune" : "gemm",
+  FILE *all = open_csv(folder, "gemm",
                        "shape,L2,program,TFLOP/s,minimum,maximum,microseconds,of the best library");
-  FILE *versus =
-      tune ? NULL
-           : open_csv(folder, "versus",
-                      "m x n x k,L2,cuBLAS,cuBLASLt best,pipelined_gemm,ratio,configuration");
-  FILE *ladder = tune ? NULL : open_csv(folder, "ladder", "rung,TFLOP/s,minimum,maximum");
+  FILE *versus = open_csv(folder, "versus",
+                          "m x n x k,L2,cuBLAS,cuBLASLt best,pipelined_gemm,ratio,configuration");
+  FILE *ladder = open_csv(folder, "ladder", "rung,TFLOP/s,minimum,maximum");
 
   size_t most = (size_t)16384 * 16384 * 2;
   uint16_t *reference;
@@ -323,12 +309,12 @@ int main(int argc, char **argv) {
 
   static Competitor list[MOST_COMPETITORS];
   double log_ratio = 0;
-  int large = 0, shape_count = SHAPES + (tune ? 4 : 0);
-  for (int i = 0; i < shape_count; i++) {
-    Shape s = i < SHAPES ? shapes[i] : more_shapes[i - SHAPES];
+  int large = 0;
+  for (int i = 0; i < SHAPES; i++) {
+    Shape s = shapes[i];
     gemm_fill_normal<<<1024, 256>>>(a, (size_t)s.m * s.k, 1);
     gemm_fill_normal<<<1024, 256>>>(b, (size_t)s.n * s.k, 2);
-    int count = set_competitors(list, s, tune);
+    int count = set_competitors(list, s);
     check_all(list, count, s, reference, different);
     int order[MOST_COMPETITORS];
     for (int j = 0; j < count; j++) order[j] = j;
@@ -358,10 +344,10 @@ int main(int argc, char **argv) {
       fprintf(all, "%d x %d x %d,%s,%s,%.1f,%.1f,%.1f,%.2f,%.3f\n", s.m, s.n, s.k,
               s.cold ? "cold" : "warm", list[j].name, teraflops(s, median), low, high, median * 1e3,
               library / median);
-      if (!tune && s.m == 8192 && s.n == 8192) {
+      if (s.m == 8192 && s.n == 8192) {
         fprintf(ladder, "%s,%.1f,%.1f,%.1f\n", list[j].name, teraflops(s, median), low, high);
       }
-      if (!tune && list[j].kind == BY_PIPELINED_GEMM) {
+      if (list[j].kind == BY_PIPELINED_GEMM) {
         fprintf(versus, "%d x %d x %d,%s,%.1f,%.1f,%.1f,%.3f,%s\n", s.m, s.n, s.k,
                 s.cold ? "cold" : "warm", teraflops(s, list[0].milliseconds[ROUNDS / 2]),
                 teraflops(s, list[1].milliseconds[ROUNDS / 2]), teraflops(s, median),
@@ -372,15 +358,13 @@ int main(int argc, char **argv) {
         }
       }
     }
-    for (int j = 0; j < count; j++) pipelined_gemm_end(&list[j].gemm);
+    for (int j = 0; j < count; j++) CUDA_CHECK(pipelined_gemm_end(&list[j].gemm));
     fflush(stdout);
   }
-  if (!tune) {
-    printf("geometric mean of the ratios from 2048 x 2048 up: %.4f over %d shapes\n",
-           exp(log_ratio / large), large);
-  }
+  printf("geometric mean of the ratios from 2048 x 2048 up: %.4f over %d shapes\n",
+         exp(log_ratio / large), large);
   fclose(all);
-  if (versus) fclose(versus);
-  if (ladder) fclose(ladder);
+  fclose(versus);
+  fclose(ladder);
   return program_end("measured; every competitor agrees with cuBLAS");
 }

@@ -1,0 +1,162 @@
+// layouts: what else a GEMM is asked for: both input types, all four layouts of A and B, leading
+// dimensions, batches, alpha, beta, bias, activations, 32-bit results, memory that is not aligned.
+//
+//   serial | ring | producer_consumer | two_consumers |
+//   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm    [layouts]
+//
+// A side program of the product. TMA and wgmma do the transposing: an MN-major operand comes in
+// boxes of 64 x 64, and one operand of wgmma says that it is transposed (product/gemm_operands.cuh).
+// alpha, beta, bias and activation are applied to the fp32 sums on their way out
+// (product/gemm_epilogue.cuh).
+//
+//   layouts --runs 100 --seed 2        random products of all kinds
+#include "check_product.cuh"
+
+// A few kernels of each kind, for each type and layout: a program that used all that there are would
+// take minutes to compile.
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static GemmConfigurations few_configurations(void) {
+  static const GemmConfiguration list[] = {
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4> >("128x256_2x1"),
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4> >("128x192_1x2"),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 2, 1, 1> >(
+          "128x128_2x1", 2),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
+          "64x64_split_4", 2)};
+  GemmConfigurations few = {list, (int)(sizeof(list) / sizeof(list[0]))};
+  return few;
+}
+
+static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajor b) {
+  enum { K = GEMM_K_MAJOR, MN = GEMM_MN_MAJOR };
+  bool a_mn = a == GEMM_MN_MAJOR, b_mn = b == GEMM_MN_MAJOR;
+  if (type == GEMM_BF16) {
+    if (a_mn)
+      return b_mn ? few_configurations<GEMM_BF16, MN, MN>()
+                  : few_configurations<GEMM_BF16, MN, K>();
+    return b_mn ? few_configurations<GEMM_BF16, K, MN>() : few_configurations<GEMM_BF16, K, K>();
+  }
+  if (a_mn)
+    return b_mn ? few_configurations<GEMM_FP16, MN, MN>() : few_configurations<GEMM_FP16, MN, K>();
+  return b_mn ? few_configurations<GEMM_FP16, K, MN>() : few_configurations<GEMM_FP16, K, K>();
+}
+
+static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
+                                      const GemmProblem *q) {
+  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
+                        p->most_clusters);
+}
+
+// The first configuration from number `wish` on that has a kernel for this layout and fits k.
+static void choose_configuration(CheckedProduct *p, int wish) {
+  GemmConfigurations few = configurations_of(p->type, p->major_a, p->major_b);
+  p->configuration = NULL;
+  for (int i = 0; i < few.count && p->configuration == NULL; i++) {
+    const GemmConfiguration *c = &few.list[(wish + i) % few.count];
+    if (gemm_fits(c, p->problem.k)) p->configuration = c;
+  }
+}
+
+static CheckedProduct random_product(uint64_t seed) {
+  CheckedProduct p;
+  memset(&p, 0, sizeof(p));
+  uint64_t h = gemm_hash(seed), g = gemm_hash(seed + (1ull << 32)),
+           f = gemm_hash(seed + (2ull << 32));
+  p.type = h & 1 ? GEMM_FP16 : GEMM_BF16;
+  p.major_a = h & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+  p.major_b = h & 4 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+  int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
+  int64_t k = 1 + (int64_t)(h >> 32) % 700;
+  if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;  // a tile with one column
+  if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + 7) / 8 * 8;
+  p.problem = gemm_problem(m, n, k, NULL, NULL, NULL);
+  p.problem.c_type = g & 2 ? GEMM_FP32 : p.type;
+  p.problem.activation = (GemmActivation)(g >> 2 & 3);
+  p.problem.alpha = g & 16 ? 1.0f : 0.125f;
+  p.problem.beta = g & 32 ? 0.0f : 0.5f;
+  p.has_bias = g >> 6 & 1;
+  p.integers = g >> 7 & 1;
+  if (g & 256) {  // gaps between rows
+    p.problem.lda = (p.major_a == GEMM_K_MAJOR ? k : m) + (int64_t)(f & 15);
+    p.problem.ldb = (p.major_b == GEMM_K_MAJOR ? k : n) + (int64_t)(f >> 4 & 15);
+    p.problem.ldc = n + (int64_t)(f >> 8 & 15);
+  }
+  if (g & 512) {  // batches, perhaps with the same A or B for all
+    int64_t lda = p.problem.lda ? p.problem.lda : p.major_a == GEMM_K_MAJOR ? k : m;
+    int64_t ldb = p.problem.ldb ? p.problem.ldb : p.major_b == GEMM_K_MAJOR ? k : n;
+    int64_t ldc = p.problem.ldc ? p.problem.ldc : n;
+    p.problem.batches = 2 + (int64_t)(f >> 12 & 1);
+    p.problem.stride_a = f >> 13 & 3 ? lda * (p.major_a == GEMM_K_MAJOR ? m : k) : 0;
+    p.problem.stride_b = f >> 15 & 3 ? ldb * (p.major_b == GEMM_K_MAJOR ? n : k) : 0;
+    p.problem.stride_c = ldc * m + (int64_t)(f >> 17 & 7);
+  }
+  if ((g >> 10 & 3) == 0) p.offset = 1 + (int)(f >> 20 & 7);
+  p.rows = 5;
+  p.most_clusters = 1 + (int)(f >> 24 & 1);
+  p.seed = seed;
+  choose_configuration(&p, (int)(f >> 28 & 3));
+  return p;
+}
+
+static void check_random(long runs, long seed) {
+  long good = 0;
+  for (long run = 0; run < runs; run++) {
+    CheckedProduct p = random_product((uint64_t)(seed * 100000 + run));
+    if (check_product(&p, NULL)) {
+      good++;
+    } else {
+      printf("  run %ld: %lld x %lld x %lld by %s is wrong\n", run, (long long)p.problem.m,
+             (long long)p.problem.n, (long long)p.problem.k, p.configuration->name);
+    }
+  }
+  printf("%ld of %ld random products within bounds\n", good, runs);
+}
+
+// Every type and layout with every activation, on each configuration that knows the layout.
+static void check_layouts(void) {
+  static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
+  printf("type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n");
+  for (int i = 0; i < 8; i++) {
+    CheckedProduct p;
+    memset(&p, 0, sizeof(p));
+    p.type = i & 4 ? GEMM_FP16 : GEMM_BF16;
+    p.major_a = i & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+    p.major_b = i & 1 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+    printf("%s  %-2s  %-2s ", types[p.type], majors[p.major_a], majors[p.major_b]);
+    GemmConfigurations few = configurations_of(p.type, p.major_a, p.major_b);
+    for (int j = 0; j < few.count; j++) {
+      if (few.list[j].kernel == NULL) continue;
+      for (int activation = 0; activation < 4; activation++) {
+        p.problem = gemm_problem(136, 264, 392, NULL, NULL, NULL);
+        p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
+        p.problem.activation = (GemmActivation)activation;
+        p.problem.alpha = activation ? 0.125f : 1;
+        p.problem.beta = activation & 1 ? 0.5f : 0;
+        p.has_bias = activation > 0;
+        p.integers = true;
+        p.rows = 6;
+        p.most_clusters = 1;
+        p.seed = (uint64_t)(100 * i + 10 * j + activation);
+        p.configuration = &few.list[j];
+        check_product(&p, NULL);
+      }
+      printf(" %s", few.list[j].name);
+    }
+    printf("\n");
+  }
+}
+
+int main(int argc, char **argv) {
+  long runs = 0, seed = 1;
+  Option options[] = {{"--runs", "so many random products", &runs, 1, 100000},
+                      {"--seed", "of the random products", &seed, 1, 1 << 20}};
+  program_begin("layouts", argc, argv, options, 2);
+  if (runs > 0) {
+    check_random(runs, seed);
+    return program_end("%ld random products", runs);
+  }
+  check_layouts();
+  return program_end("two types, four layouts, four activations");
+}

@@ -1,0 +1,129 @@
+/* gemm_configurations.cuh: every way to compute a product that there is. */
+#ifndef PIPELINED_GEMM_GEMM_CONFIGURATIONS_CUH
+#define PIPELINED_GEMM_GEMM_CONFIGURATIONS_CUH
+
+#include "gemm_measured.cuh"
+#include "gemm_persistent.cuh"
+#include "gemm_single.cuh"
+
+/* An MN-major operand comes in blocks of 64: whatever is loaded or multiplied by itself must be
+ * whole blocks. Where it is not, there is no kernel. */
+template <class Tile, bool POSSIBLE>
+struct GemmPersistentKernel {
+  static const void *get(void) { return (const void *)gemm_persistent<Tile>; }
+};
+template <class Tile>
+struct GemmPersistentKernel<Tile, false> {
+  static const void *get(void) { return NULL; }
+};
+template <class Tile, bool POSSIBLE>
+struct GemmSingleKernel {
+  static const void *get(void) { return (const void *)gemm_single<Tile>; }
+};
+template <class Tile>
+struct GemmSingleKernel<Tile, false> {
+  static const void *get(void) { return NULL; }
+};
+
+template <class Tile>
+static inline GemmConfiguration gemm_persistent_configuration(const char *name) {
+  enum {
+    POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
+               ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR ||
+                (Tile::SLICE_N % 64 == 0 && Tile::LEFT_N % 64 == 0))
+  };
+  GemmConfiguration c = {
+      name,
+      GemmPersistentKernel<Tile, POSSIBLE>::get(),
+      Tile::TILE_M,
+      Tile::TILE_N,
+      Tile::CLUSTER_M,
+      Tile::CLUSTER_N,
+      1,
+      Tile::STAGES,
+      1,
+      Tile::THREADS,
+      (int)sizeof(typename Tile::Shared) - Tile::STAGES * Tile::STAGE_BYTES + 1024,
+      1};
+  return c;
+}
+
+template <class Tile>
+static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas) {
+  enum {
+    POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
+               ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
+  };
+  GemmConfiguration c = {name,
+                         GemmSingleKernel<Tile, POSSIBLE>::get(),
+                         Tile::TILE_M,
+                         Tile::TILE_N,
+                         Tile::CLUSTER_M,
+                         Tile::CLUSTER_N,
+                         Tile::SPLIT_K,
+                         Tile::MOST_STAGES,
+                         ctas,
+                         Tile::THREADS,
+                         (int)sizeof(typename Tile::Fixed) + 1024,
+                         0};
+  return c;
+}
+
+typedef struct {
+  const GemmConfiguration *list;
+  int count;
+} GemmConfigurations;
+
+/* All configurations for one input type and layout, in the order of gemm_measured.cuh; those without
+ * a kernel have kernel NULL. The name says the kernel, the tile, the cluster that shares loads, the
+ * split of k and, after a slash, how many CTAs are to fit on an SM. */
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static inline GemmConfigurations gemm_configurations(void) {
+  enum { HALF_192 = MAJOR_B == GEMM_K_MAJOR ? 96 : 128 }; /* left of a tile 192 wide */
+#define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, NAME)                       \
+  gemm_persistent_configuration<                                                                  \
+      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES> >( \
+      "persistent_" NAME)
+#define GEMM_SINGLE(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                 \
+  gemm_single_configuration<                                                         \
+      GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K> >( \
+      "single_" NAME, CTAS)
+  static const GemmConfiguration list[] = {
+      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, "128x256_2x1"),
+      GEMM_PERSISTENT(128, 112, 112, 2, 1, 4, "128x224_2x1"),
+      GEMM_PERSISTENT(128, 112, 96, 2, 1, 4, "128x208_2x1"),
+      GEMM_PERSISTENT(128, HALF_192, 192 - HALF_192, 2, 1, 5, "128x192_2x1"),
+      GEMM_PERSISTENT(128, 80, 80, 2, 1, 5, "128x160_2x1"),
+      GEMM_PERSISTENT(128, 64, 64, 1, 1, 6, "128x128"),
+      GEMM_PERSISTENT(64, 128, 128, 2, 1, 5, "64x256_2x1"),
+      GEMM_PERSISTENT(64, 64, 64, 1, 1, 8, "64x128"),
+      GEMM_SINGLE(256, 128, 1, 2, 1, 1, "256x128_1x2"),
+      GEMM_SINGLE(192, 128, 1, 1, 1, 1, "192x128"),
+      GEMM_SINGLE(128, 192, 1, 1, 1, 1, "128x192"),
+      GEMM_SINGLE(128, 192, 1, 1, 2, 1, "128x192_split_2"),
+      GEMM_SINGLE(128, 160, 2, 1, 1, 1, "128x160_2x1"),
+      GEMM_SINGLE(128, 160, 1, 1, 1, 1, "128x160"),
+      GEMM_SINGLE(128, 128, 1, 1, 1, 1, "128x128"),
+      GEMM_SINGLE(128, 128, 1, 1, 2, 1, "128x128_split_2"),
+      GEMM_SINGLE(128, 128, 1, 1, 4, 1, "128x128_split_4"),
+      GEMM_SINGLE(128, 64, 2, 1, 1, 2, "128x64_2x1/2"),
+      GEMM_SINGLE(64, 256, 1, 1, 4, 1, "64x256_split_4"),
+      GEMM_SINGLE(64, 256, 1, 1, 8, 1, "64x256_split_8"),
+      GEMM_SINGLE(64, 192, 1, 1, 1, 1, "64x192"),
+      GEMM_SINGLE(64, 128, 1, 1, 1, 2, "64x128/2"),
+      GEMM_SINGLE(64, 128, 1, 1, 8, 2, "64x128_split_8/2"),
+      GEMM_SINGLE(64, 64, 1, 1, 1, 2, "64x64/2"),
+      GEMM_SINGLE(64, 64, 1, 1, 1, 4, "64x64/4"),
+      GEMM_SINGLE(64, 64, 1, 1, 2, 2, "64x64_split_2/2"),
+      GEMM_SINGLE(64, 64, 1, 1, 4, 2, "64x64_split_4/2"),
+      GEMM_SINGLE(64, 32, 1, 1, 1, 2, "64x32/2"),
+      GEMM_SINGLE(64, 32, 1, 1, 2, 2, "64x32_split_2/2"),
+  };
+#undef GEMM_PERSISTENT
+#undef GEMM_SINGLE
+  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
+  GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
+  return all;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* gemm_operands.cuh: how a tile of A or B comes from global to shared memory and how wgmma finds it
+ * there, K-major or MN-major.
+ *
+ *   K-major    lines of 64 k, one line for each row: one box of 64 x rows
+ *   MN-major   lines of 64 rows, one line for each k: boxes of 64 x 64, one for every 64 rows
+ *
+ * Either way 64 rows by 64 k take 8 KiB, and 64 rows further is 8 KiB further: only the
+ * descriptor, and the operand of wgmma that says "transposed", differ. */
+#ifndef PIPELINED_GEMM_GEMM_OPERANDS_CUH
+#define PIPELINED_GEMM_GEMM_OPERANDS_CUH
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "../../05_multicast/tma_multicast.cuh"
+#include "gemm_wgmma.cuh"
+
+constexpr int GEMM_ROW_BYTES = GEMM_STEP_K * 2, GEMM_BLOCK_BYTES = 64 * GEMM_ROW_BYTES;
+
+/* The shared memory of a tile begins at a multiple of 1024 bytes. */
+template <int MAJOR>
+static __device__ __forceinline__ uint64_t gemm_descriptor(const void *tile) {
+  return MAJOR == GEMM_K_MAJOR ? wgmma_descriptor_k_major(tile)
+                               : wgmma_descriptor_mn_major(tile, GEMM_BLOCK_BYTES);
+}
+
+/* Loads ROWS rows by 64 k, from (row, k) of the matrix number `batch` on, into the CTAs of `mask`
+ * (SHARED), or into this CTA. */
+template <int MAJOR, int ROWS, bool SHARED>
+static __device__ __forceinline__ void gemm_load(uint8_t *tile, const CUtensorMap *map, int row,
+                                                 int k, int batch, uint64_t *full, uint16_t mask) {
+  enum { LOADS = MAJOR == GEMM_K_MAJOR ? 1 : ROWS / 64 };
+#pragma unroll
+  for (int i = 0; i < LOADS; i++) {
+    int x = MAJOR == GEMM_K_MAJOR ? k : row + 64 * i, y = MAJOR == GEMM_K_MAJOR ? row : k;
+    if (SHARED) {
+      tma_load_3d_multicast(tile + i * GEMM_BLOCK_BYTES, map, x, y, batch, full, mask);
+    } else {
+      tma_load_3d(tile + i * GEMM_BLOCK_BYTES, map, x, y, batch, full);
+    }
+  }
+}
+
+/* PTX ISA: mbarrier.arrive on a barrier of a CTA of the cluster (address from mapa_shared): "this
+ * stage is free". It orders nothing beyond the CTA, and need not: the consumer has read through
+ * wgmma, and wgmma_wait says that this is over. With .release.cluster the compiler would put a
+ * MEMBAR.ALL.GPU before it, which cost a third of the speed (NOTES.md). */
+static __device__ __forceinline__ void gemm_arrive_peer(uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
+}
+
+/* Where this CTA stands in its cluster, and who else loads into it or needs what it loads.
+ *
+ * The same rows of A are needed by the CTAs of this cluster_m, each of which loads a slice of them
+ * for all; the same columns of B by those of this cluster_n. */
+template <int CLUSTER_M, int CLUSTER_N>
+struct GemmCluster {
+  enum { PEERS = CLUSTER_M + CLUSTER_N - 1 }; /* CTAs that load into this one, itself included */
+  uint32_t m, n, first; /* place in the grid of tiles; the rank where the grid begins */
+
+  static __device__ __forceinline__ GemmCluster of(uint32_t rank) {
+    GemmCluster cluster;
+    cluster.m = rank % CLUSTER_M;
+    cluster.n = rank / CLUSTER_M % CLUSTER_N;
+    cluster.first = rank - cluster.m - cluster.n * CLUSTER_M;
+    return cluster;
+  }
+
+  __device__ __forceinline__ uint16_t mask_a() const {
+    uint16_t mask = 0;
+    for (int i = 0; i < CLUSTER_N; i++) mask |= 1u << (first + m + CLUSTER_M * i);
+    return mask;
+  }
+
+  __device__ __forceinline__ uint16_t mask_b() const {
+    uint16_t mask = 0;
+    for (int i = 0; i < CLUSTER_M; i++) mask |= 1u << (first + i + CLUSTER_M * n);
+    return mask;
+  }
+
+  /* The rank of peer number i of PEERS: those that share B first, then the others that share A. */
+  __device__ __forceinline__ uint32_t peer(uint32_t i) const {
+    uint32_t other = i - CLUSTER_M < n ? i - CLUSTER_M : i - CLUSTER_M + 1;
+    return first + (i < CLUSTER_M ? i + CLUSTER_M * n : m + CLUSTER_M * other);
+  }
+};
+
+/* Changes nothing; but now the compiler knows that all lanes of the warp have the same value, and
+ * keeps what follows from it, the descriptors, in uniform registers. */
+static __device__ __forceinline__ uint32_t gemm_uniform(uint32_t value) {
+  return __shfl_sync(0xFFFFFFFF, value, 0);
+}
+
+/* Dynamic shared memory starts anywhere; tiles under the 128-byte swizzle start at multiples of
+ * 1024 bytes of shared address. Ask for 1024 bytes more than is needed. */
+static __device__ __forceinline__ uint8_t *gemm_align_1024(uint8_t *pointer) {
+  uint32_t misalignment = shared_address(pointer) % 1024;
+  return pointer + (1024 - misalignment) % 1024;
+}
+
+/* PTX ISA: griddepcontrol. Kernels launched with the attribute "programmatic stream serialization"
+ * start while the kernel before them in the stream is still ending: their barriers are set up and
+ * their tensor maps fetched when its last tile is written. Before the first access to memory that
+ * an earlier kernel may still write or read, wait for its end. Launched otherwise, both do nothing.
+ */
+static __device__ __forceinline__ void gemm_wait_for_earlier_kernels(void) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+static __device__ __forceinline__ void gemm_let_next_kernel_start(void) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* A kernel's first act: from cold memory a tensor map is 2,400 clocks away. */
+static __device__ __forceinline__ void gemm_prefetch_maps(const CUtensorMap *a,
+                                                          const CUtensorMap *b) {
+  if (threadIdx.x != 32) return; /* not the thread that sets up the barriers meanwhile */
+  prefetch_tensor_map(a);
+  prefetch_tensor_map(b);
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* gemm_single.cuh: the kernel for products with few tiles: one tile for each CTA or, with the k
+ * range split, one for each cluster. Nothing is left to overlap the end of a tile with, so all that
+ * counts is to have many SMs busy and to begin and end fast. The ring's length is chosen for each
+ * product: when it is short, a second CTA fits on the SM.
+ *
+ * Split k: each CTA of the cluster multiplies its part of the k range; then each adds up a part of
+ * the columns, which the others send it through distributed shared memory, always in the same
+ * order, so the result has the same bits every time. */
+#ifndef PIPELINED_GEMM_GEMM_SINGLE_CUH
+#define PIPELINED_GEMM_GEMM_SINGLE_CUH
+
+#include "gemm_epilogue.cuh"
+#include "gemm_operands.cuh"
+
+template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
+          int CLUSTER_N_, int SPLIT_K_>
+struct GemmSingleTile {
+  static constexpr int TYPE = TYPE_;
+  static constexpr int MAJOR_A = MAJOR_A_;
+  static constexpr int MAJOR_B = MAJOR_B_;
+  static constexpr int TILE_M = TILE_M_;
+  static constexpr int TILE_N = TILE_N_;
+  static constexpr int CLUSTER_M = CLUSTER_M_;
+  static constexpr int CLUSTER_N = CLUSTER_N_;
+  static constexpr int SPLIT_K = SPLIT_K_;
+  static constexpr int SHARING = CLUSTER_M * CLUSTER_N;
+  static constexpr int CLUSTER_SIZE =
+      SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
+  static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each; they come first */
+  static constexpr int CONSUMER_THREADS = 128 * CONSUMERS;
+  static constexpr int THREADS = CONSUMER_THREADS + 32;
+  static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
+  static constexpr int SLICE_N = TILE_N / CLUSTER_M;
+  static constexpr int PART_N = TILE_N / SPLIT_K; /* the columns that a CTA adds up and stores */
+  static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
+  static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
+  static constexpr int MOST_STAGES = 12;
+  /* CTAs on an SM at least, as far as registers go */
+  static constexpr int CTAS = TILE_M * TILE_N <= 64 * 64                     ? (SPLIT_K > 1 ? 3 : 4)
+                              : TILE_M * TILE_N <= 128 * 128 || TILE_M == 64 ? 2
+                                                                             : 1;
+  typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
+  struct Fixed { /* the ring follows: all stages of A, then all of B */
+    float4 partial[SPLIT_K > 1 ? SPLIT_K - 1 : 1][SPLIT_K > 1 ? PART_N / 8 : 1]
+                  [SPLIT_K > 1 ? CONSUMER_THREADS : 1];
+    uint64_t full[MOST_STAGES];
+    uint64_t empty[MOST_STAGES];
+  };
+};
+
+/* What every thread of a CTA knows. */
+template <class Tile>
+struct GemmSinglePlace {
+  typename Tile::Fixed *fixed;
+  uint8_t *ring_a, *ring_b;
+  typename Tile::Cluster cluster;
+  uint32_t split;
+  int row, column, batch; /* of this CTA's tile of C */
+  int first_step, steps;
+
+  static __device__ __forceinline__ GemmSinglePlace of(const GemmWork &work, uint8_t *shared) {
+    GemmSinglePlace place;
+    place.ring_a = gemm_align_1024(shared);
+    place.ring_b = place.ring_a + work.stages * Tile::A_BYTES;
+    place.fixed = (typename Tile::Fixed *)(place.ring_b + work.stages * Tile::B_BYTES);
+    uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
+    place.split = rank / Tile::SHARING;
+    place.cluster = Tile::Cluster::of(rank);
+    int tile = blockIdx.x / Tile::CLUSTER_SIZE;
+    place.batch = tile / work.tiles;
+    TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
+    place.row = (at.row * Tile::CLUSTER_M + (int)place.cluster.m) * Tile::TILE_M;
+    place.column = (at.column * Tile::CLUSTER_N + (int)place.cluster.n) * Tile::TILE_N;
+    place.first_step = (int)((int64_t)work.steps * place.split / Tile::SPLIT_K);
+    place.steps = (int)((int64_t)work.steps * (place.split + 1) / Tile::SPLIT_K) - place.first_step;
+    return place;
+  }
+};
+
+static __device__ __forceinline__ void gemm_advance_single(int stages, uint32_t *stage,
+                                                           uint32_t *parity) {
+  if (++*stage == (uint32_t)stages) *stage = 0, *parity ^= 1;
+}
+
+template <class Tile>
+static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *map_a,
+                                                           const CUtensorMap *map_b,
+                                                           const GemmWork &work,
+                                                           const GemmSinglePlace<Tile> &place) {
+  uint16_t mask_a = place.cluster.mask_a(), mask_b = place.cluster.mask_b();
+  int slice_m = place.cluster.n * Tile::SLICE_M, slice_n = place.cluster.m * Tile::SLICE_N;
+  int batch_a = work.shared_operands & 1 ? 0 : place.batch;
+  int batch_b = work.shared_operands & 2 ? 0 : place.batch;
+  uint32_t stage = 0, parity = 0;
+  for (int step = 0; step < place.steps; step++) {
+    uint64_t *full = &place.fixed->full[stage];
+    int k = (place.first_step + step) * GEMM_STEP_K;
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
+    mbarrier_arrive_expect_tx(full, Tile::A_BYTES + Tile::B_BYTES);
+    gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
+        place.ring_a + stage * Tile::A_BYTES + slice_m * GEMM_ROW_BYTES, map_a, place.row + slice_m,
+        k, batch_a, full, mask_a);
+    gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
+        place.ring_b + stage * Tile::B_BYTES + slice_n * GEMM_ROW_BYTES, map_b,
+        place.column + slice_n, k, batch_b, full, mask_b);
+    gemm_advance_single(work.stages, &stage, &parity);
+  }
+}
+
+/* All steps of this CTA's k range. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work,
+                                                            const GemmSinglePlace<Tile> &place,
+                                                            uint32_t warpgroup, float *d) {
+  uint32_t lane = threadIdx.x % 32, peer_empty = 0;
+  if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
+    peer_empty = mapa_shared(place.fixed->empty, place.cluster.peer(lane));
+  }
+  uint64_t first_a = gemm_descriptor<Tile::MAJOR_A>(place.ring_a + warpgroup * 64 * GEMM_ROW_BYTES);
+  uint64_t first_b = gemm_descriptor<Tile::MAJOR_B>(place.ring_b);
+  uint32_t stage = 0, parity = 0, previous = 0;
+  for (int step = 0; step < place.steps; step++) {
+    mbarrier_wait_parity(&place.fixed->full[stage], parity);
+    gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
+        d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (Tile::B_BYTES / 16),
+        step > 0);
+    wgmma_commit();
+    wgmma_wait_all_but_one();
+    if (step > 0) {
+      if (Tile::Cluster::PEERS == 1 && lane == 0) mbarrier_arrive(&place.fixed->empty[previous]);
+      if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
+        gemm_arrive_peer(peer_empty + previous * (uint32_t)sizeof(uint64_t));
+      }
+    }
+    previous = stage;
+    gemm_advance_single(work.stages, &stage, &parity);
+  }
+  wgmma_wait_all();
+}
+
+/* PTX ISA: st, state space .shared::cluster. Writes 16 bytes to a peer's shared memory. */
+static __device__ __forceinline__ void gemm_store_to_peer(uint32_t cluster_address,
+                                                          const float *v) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(cluster_address),
+               "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
+               : "memory");
+}
+
+/* Sends each CTA its columns, and adds up this one's. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePlace<Tile> &place,
+                                                             const float *d, float *sum) {
+  enum { PART_N = Tile::PART_N };
+  typename Tile::Fixed *fixed = place.fixed;
+#pragma unroll
+  for (uint32_t part = 0; part < Tile::SPLIT_K; part++) {
+    const float *mine = d + part * (PART_N / 2);
+    if (part == place.split) {
+#pragma unroll
+      for (int i = 0; i < PART_N / 2; i++) sum[i] = mine[i];
+    } else {
+      uint32_t slot = place.split < part ? place.split : place.split - 1; /* none for itself */
+      uint32_t target =
+          mapa_shared(&fixed->partial[slot][0][threadIdx.x],
+                      place.cluster.m + Tile::CLUSTER_M * place.cluster.n + Tile::SHARING * part);
+#pragma unroll
+      for (int i = 0; i < PART_N / 8; i++) {
+        gemm_store_to_peer(target + i * (uint32_t)sizeof(fixed->partial[0][0]), mine + 4 * i);
+      }
+    }
+  }
+  cluster_sync(); /* all parts have arrived; and no CTA is written to any more */
+#pragma unroll
+  for (int i = 0; i < PART_N / 8; i++) {
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (uint32_t from = 0; from < Tile::SPLIT_K; from++) {
+      float4 term = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+      if (from != place.split) {
+        term = fixed->partial[from < place.split ? from : from - 1][i][threadIdx.x];
+      }
+      total.x += term.x, total.y += term.y, total.z += term.z, total.w += term.w;
+    }
+    sum[4 * i] = total.x, sum[4 * i + 1] = total.y;
+    sum[4 * i + 2] = total.z, sum[4 * i + 3] = total.w;
+  }
+}
+
+template <class Tile>
+static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
+                                                                                    Tile::CTAS)
+    gemm_single(const __grid_constant__ CUtensorMap map_a,
+                const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
+  gemm_prefetch_maps(&map_a, &map_b);
+  extern __shared__ uint8_t gemm_dynamic_shared[];
+  GemmSinglePlace<Tile> place = GemmSinglePlace<Tile>::of(work, gemm_dynamic_shared);
+  uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
+
+  if (threadIdx.x == Tile::CONSUMER_THREADS) {
+    for (int stage = 0; stage < work.stages; stage++) {
+      mbarrier_init(&place.fixed->full[stage], 1);
+      mbarrier_init(&place.fixed->empty[stage], Tile::CONSUMERS * 4 * Tile::Cluster::PEERS);
+    }
+    fence_mbarrier_init();
+    gemm_let_next_kernel_start();
+  }
+  /* Peers that load into this CTA must find its barriers set up; peers that send it sums later need
+   * only find it there. */
+  if (Tile::CLUSTER_SIZE > 1) cluster_arrive_release();
+  if (Tile::SHARING > 1) {
+    cluster_wait_acquire();
+  } else {
+    __syncthreads();
+  }
+
+  if (warpgroup == Tile::CONSUMERS) {
+    if (threadIdx.x == Tile::CONSUMER_THREADS) {
+      gemm_wait_for_earlier_kernels();
+      gemm_produce_single<Tile>(&map_a, &map_b, work, place);
+    }
+    if (Tile::SPLIT_K > 1) {
+      __syncwarp();
+      if (Tile::SHARING == 1) cluster_wait_acquire();
+      cluster_sync(); /* the consumers' in gemm_sum_over_cluster */
+    }
+  } else {
+    float d[Tile::TILE_N / 2];
+    gemm_multiply_single<Tile>(work, place, warpgroup, d);
+    /* This warpgroup's rows of A in stage 0 will not be read again: room for four warps. */
+    uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
+    int row = place.row + (int)(threadIdx.x / 32) * 16;
+    if (Tile::SPLIT_K > 1) {
+      float sum[Tile::PART_N / 2];
+      if (Tile::SHARING == 1) cluster_wait_acquire();
+      gemm_sum_over_cluster<Tile>(place, d, sum);
+      gemm_store<Tile::PART_N>(staging, sum, work.output, place.batch, row,
+                               place.column + (int)place.split * Tile::PART_N);
+    } else {
+      gemm_store<Tile::TILE_N>(staging, d, work.output, place.batch, row, place.column);
+    }
+  }
+  /* A CTA must not end while a peer may write to its shared memory or arrive in it. */
+  if (Tile::SPLIT_K == 1 && Tile::CLUSTER_SIZE > 1) {
+    cluster_arrive_relaxed();
+    cluster_wait_acquire();
+  }
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* gemm_types.cuh: what a product is, and what the host tells the kernels about it. */
+#ifndef PIPELINED_GEMM_GEMM_TYPES_CUH
+#define PIPELINED_GEMM_GEMM_TYPES_CUH
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "../tile_order.cuh"
+#include "tile_shares.cuh"
+
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH_FEAT_SM90_ALL))
+#error "pipelined_gemm needs sm_90a: compile with -gencode arch=compute_90a,code=sm_90a"
+#endif
+
+constexpr int GEMM_STEP_K = 64; /* a row of 64 16-bit elements is 128 bytes: one swizzle span */
+
+constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
+
+/* Of A and B: GEMM_BF16 or GEMM_FP16. C has the same type, or GEMM_FP32. */
+typedef enum { GEMM_BF16, GEMM_FP16, GEMM_FP32 } GemmType;
+
+/* Which dimension of an operand is contiguous in memory: k, or the other one (m of A, n of B). */
+typedef enum { GEMM_K_MAJOR, GEMM_MN_MAJOR } GemmMajor;
+
+typedef enum {
+  GEMM_IDENTITY,
+  GEMM_RELU,
+  GEMM_GELU, /* the form with tanh, as cuBLASLt's */
+  GEMM_SILU
+} GemmActivation;
+
+/* C = activation(alpha * A * transpose(B) + beta * C + bias), for each of `batches` products. All
+ * pointers are to device memory. gemm_problem() fills in what is usual. */
+typedef struct {
+  int64_t m, n, k;
+  const void *a; /* GEMM_K_MAJOR: [m, k], rows lda elements apart; GEMM_MN_MAJOR: [k, m] */
+  const void *b; /* GEMM_K_MAJOR: [n, k], rows ldb elements apart; GEMM_MN_MAJOR: [k, n] */
+  void *c;       /* [m, n], rows ldc elements apart */
+  int64_t lda, ldb, ldc;
+  int64_t batches, stride_a, stride_b, stride_c; /* elements between the matrices of a batch */
+  GemmType c_type;
+  float alpha, beta; /* beta == 0: C is not read */
+  const void *bias;  /* NULL, or n values of C's type, one for each column */
+  GemmActivation activation;
+} GemmProblem;
+
+/* Where C goes and what happens on the way: the kernels' view of the epilogue. */
+typedef struct {
+  void *c;
+  const void *bias;
+  int64_t row_stride, batch_stride; /* in elements */
+  int m, n;
+  int type;      /* GemmType of C and of the bias */
+  int plain;     /* nothing to do but to round to 16 bits */
+  int eights;    /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
+  int streaming; /* C is so large that L2 had better forget it */
+  int activation;
+  float alpha, beta;
+} GemmOutput;
+
+/* What one actor of the traced CTA did, and when by its SM's clock. */
+typedef enum {
+  GEMM_LOAD_ISSUED,
+  GEMM_LANDED,
+  GEMM_CONSUMED, /* and freed: the arrive follows at once */
+  GEMM_STORE_BEGUN,
+  GEMM_STORE_ISSUED
+} GemmEventKind;
+
+typedef struct {
+  int64_t clock;
+  int32_t kind, step;
+} GemmEvent;
+
+constexpr int GEMM_ACTORS = 3, GEMM_EVENTS = 4096; /* the producer and two consumers */
+
+/* The argument of both kernels, beside the two tensor maps. */
+typedef struct {
+  TileOrder order;     /* of the clusters' tiles of one product */
+  int tiles;           /* of one product, in clusters; batches follow each other */
+  int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
+  int steps;           /* of 64 k */
+  int stages;          /* gemm_single: the length of its ring */
+  TileShares shares;   /* gemm_persistent: who computes what */
+  float4 *parts;       /* room for contributions to shared tiles, */
+  uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
+  uint32_t *pace;      /* NULL, or how far all clusters have come together */
+  GemmOutput output;
+  GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel alone */
+} GemmWork;
+
+/* One way to compute a product: a kernel with its tile. */
+typedef struct {
+  const char *name;
+  const void *kernel;
+  int tile_m, tile_n;       /* of a CTA */
+  int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
+  int split_k;              /* CTAs in a cluster that share the k range of one tile */
+  int stages;               /* of the ring: at most so many */
+  int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
+  int threads;
+  int fixed_bytes; /* of shared memory, beside the ring */
+  int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
+} GemmConfiguration;
+
+static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
+
+static inline int gemm_stage_bytes(const GemmConfiguration *configuration) {
+  return (configuration->tile_m + configuration->tile_n) * GEMM_STEP_K * 2;
+}
+
+#endif

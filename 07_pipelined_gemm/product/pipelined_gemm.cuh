@@ -1,0 +1,373 @@
+/* pipelined_gemm.cuh: C = activation(alpha * A * transpose(B) + beta * C + bias) on Hopper, for any
+ * m, n and k, single products or batches, bf16 or fp16, each operand K-major or MN-major.
+ *
+ *   GemmProblem problem = gemm_problem(m, n, k, a, b, c);     A [m, k], B [n, k], C [m, n]
+ *   problem.bias = bias, problem.activation = GEMM_GELU;      whatever is not as usual
+ *   PipelinedGemm gemm;
+ *   GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, &problem);
+ *   if (status.error) ...                             pipelined_gemm_explain() has the sentence
+ *   pipelined_gemm_launch(&gemm, stream);             as often as wanted: no host work but launches
+ *   pipelined_gemm_end(&gemm);                        frees the plan's memory on the device
+ *
+ * Other layouts: pipelined_gemm_plan<GEMM_FP16, GEMM_K_MAJOR, GEMM_MN_MAJOR> takes A as [m, k] and B
+ * as [k, n]. Input types and layouts are template arguments, so that only those are compiled that
+ * you use.
+ *
+ * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan
+ * has memory of its own, through which its clusters speak: one launch of it at a time. Operands
+ * that TMA cannot read (rows that are no multiples of 16 bytes apart) are copied before each
+ * product. */
+#ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
+#define PIPELINED_GEMM_PIPELINED_GEMM_CUH
+
+#include <string.h>
+
+#include "gemm_choose.cuh"
+#include "gemm_configurations.cuh"
+#include "gemm_repack.cuh"
+#include "gemm_status.cuh"
+#include "gemm_tensor_map.cuh"
+
+/* An operand that is copied before each product. */
+typedef struct {
+  uint16_t *to; /* NULL: not copied */
+  GemmLines from;
+  int64_t to_stride;
+} GemmCopy;
+
+typedef struct {
+  const GemmConfiguration *configuration;
+  CUtensorMap a, b;
+  GemmWork work;
+  GemmCopy copies[2];
+  int blocks, shared_bytes;
+  void *workspace; /* NULL, or the plan's memory on the device */
+} PipelinedGemm;
+
+static inline GemmProblem gemm_problem(int64_t m, int64_t n, int64_t k, const void *a,
+                                       const void *b, void *c) {
+  GemmProblem problem;
+  memset(&problem, 0, sizeof(problem));
+  problem.m = m, problem.n = n, problem.k = k;
+  problem.a = a, problem.b = b, problem.c = c;
+  problem.batches = 1;
+  problem.alpha = 1;
+  return problem;
+}
+
+/* ---- What can be wrong with a problem ---- */
+
+static inline GemmStatus gemm_check_pointer(const char *name, const void *pointer, int bytes) {
+  if (pointer == NULL) return gemm_status(GEMM_NULL_POINTER, name, 0, 0, 0);
+  int past = (int)((uintptr_t)pointer % (uintptr_t)bytes);
+  if (past != 0) return gemm_status(GEMM_MISALIGNED, name, past, bytes, 0);
+  return gemm_status(GEMM_OK, NULL, 0, 0, 0);
+}
+
+static inline GemmStatus gemm_check_range(const char *name, int64_t value, int64_t least,
+                                          int64_t most) {
+  bool good = value >= least && value <= most;
+  return gemm_status(good ? GEMM_OK : GEMM_OUT_OF_RANGE, name, value, least, most);
+}
+
+/* Replaces strides of 0 by those of matrices without gaps; then looks at everything. */
+static inline GemmStatus gemm_check_problem(GemmProblem *p, GemmMajor major_a, GemmMajor major_b) {
+  /* TMA's coordinates are 32 bits wide, with room for the last tile; its strides 40 bits. */
+  const int64_t most_rows = 1 << 24, most_stride = (int64_t)1 << 36;
+  int64_t line_a = major_a == GEMM_K_MAJOR ? p->k : p->m;
+  int64_t line_b = major_b == GEMM_K_MAJOR ? p->k : p->n;
+  if (p->lda == 0) p->lda = line_a;
+  if (p->ldb == 0) p->ldb = line_b;
+  if (p->ldc == 0) p->ldc = p->n;
+  int64_t least_stride_c = p->batches > 1 ? (p->m - 1) * p->ldc + p->n : 0;
+  int c_bytes = p->c_type == GEMM_FP32 ? 4 : 2;
+  const GemmStatus found[] = {
+      gemm_check_range("m", p->m, 1, most_rows),
+      gemm_check_range("n", p->n, 1, most_rows),
+      gemm_check_range("k", p->k, 1, most_rows),
+      gemm_check_pointer("A", p->a, 2),
+      gemm_check_pointer("B", p->b, 2),
+      gemm_check_pointer("C", p->c, c_bytes),
+      p->bias ? gemm_check_pointer("the bias", p->bias, c_bytes)
+              : gemm_status(GEMM_OK, NULL, 0, 0, 0),
+      gemm_check_range("lda", p->lda, line_a, most_stride),
+      gemm_check_range("ldb", p->ldb, line_b, most_stride),
+      gemm_check_range("ldc", p->ldc, p->n, most_stride),
+      gemm_check_range("the number of batches", p->batches, 1, 1 << 20),
+      gemm_check_range("the batch stride of A", p->stride_a, 0, most_stride),
+      gemm_check_range("the batch stride of B", p->stride_b, 0, most_stride),
+      gemm_check_range("the batch stride of C", p->stride_c, least_stride_c, most_stride),
+      gemm_check_range("the type of C", p->c_type, GEMM_BF16, GEMM_FP32),
+      gemm_check_range("the activation", p->activation, GEMM_IDENTITY, GEMM_SILU)};
+  for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+    if (found[i].error != GEMM_OK) return found[i];
+  }
+  return found[0];
+}
+
+/* ---- The plan ---- */
+
+/* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
+ * B walks by columns, so that its followers share A (tile_order.cuh). */
+static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n) {
+  enum { BAND_ELEMENTS = 2048 };
+  int cluster_rows = c->tile_m * c->cluster_m, cluster_columns = c->tile_n * c->cluster_n;
+  TileOrder order;
+  order.rows = gemm_divide_up(m, cluster_rows);
+  order.columns = gemm_divide_up(n, cluster_columns);
+  order.by_columns = c->cluster_m > 1;
+  order.band = BAND_ELEMENTS / (order.by_columns ? cluster_columns : cluster_rows);
+  return order;
+}
+
+static inline GemmOutput gemm_output(const GemmProblem *p) {
+  GemmOutput output;
+  memset(&output, 0, sizeof(output));
+  output.c = p->c;
+  output.bias = p->bias;
+  output.row_stride = p->ldc;
+  output.batch_stride = p->stride_c;
+  output.m = (int)p->m;
+  output.n = (int)p->n;
+  output.type = p->c_type;
+  output.eights = (uintptr_t)p->c % 16 == 0 && (uintptr_t)p->bias % 16 == 0 && p->ldc % 8 == 0 &&
+                  p->stride_c % 8 == 0 && p->n % 8 == 0;
+  output.alpha = p->alpha;
+  output.beta = p->beta;
+  output.activation = p->activation;
+  output.plain = p->c_type != GEMM_FP32 && p->alpha == 1 && p->beta == 0 && p->bias == NULL &&
+                 p->activation == GEMM_IDENTITY;
+  /* Where C takes most of the time and fills L2 by itself, it had better not stay there. */
+  output.streaming = p->k < 256 && p->m * p->n * p->batches > 30000000;
+  return output;
+}
+
+/* So many clusters of this configuration run at once. */
+static inline cudaError_t gemm_most_clusters(const GemmConfiguration *c, int shared_bytes,
+                                             int *clusters) {
+  cudaLaunchConfig_t launch = {};
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = (unsigned)(c->cluster_m * c->cluster_n);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  launch.gridDim = dim3(attribute.val.clusterDim.x);
+  launch.blockDim = dim3((unsigned)c->threads);
+  launch.dynamicSmemBytes = (size_t)shared_bytes;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  return cudaOccupancyMaxActiveClusters(clusters, c->kernel, &launch);
+}
+
+/* What the clusters of gemm_persistent need to sum a tile that several compute, and to keep pace. */
+typedef struct {
+  size_t part_bytes, flags;
+  bool paced;
+} GemmSharing;
+
+static inline GemmSharing gemm_share(PipelinedGemm *gemm, int clusters, int all_tiles) {
+  enum { LONG_WAY = 4096 }; /* steps, after which clusters have drifted too far apart for L2 */
+  const GemmConfiguration *c = gemm->configuration;
+  TileShares shares = tile_shares(all_tiles, gemm->work.steps, clusters);
+  gemm->work.shares = shares;
+  gemm->blocks = (shares.whole > 0 ? clusters : shares.sharers) * c->cluster_m * c->cluster_n;
+  GemmSharing sharing = {0, 0, (int64_t)shares.whole * shares.steps >= LONG_WAY};
+  if (shares.sharers > shares.left) {
+    sharing.part_bytes = (size_t)c->tile_m * c->tile_n * sizeof(float) * gemm->blocks;
+  }
+  if (sharing.part_bytes > 0 || sharing.paced) {
+    sharing.flags = (size_t)c->tile_m / 16 * gemm->blocks + 1; /* one for each warp; and the pace */
+  }
+  return sharing;
+}
+
+/* The plan's memory: parts and flags of the clusters, then copies of operands. */
+static inline GemmStatus gemm_get_workspace(PipelinedGemm *gemm, GemmSharing sharing,
+                                            const size_t copy_bytes[2]) {
+  enum { ALIGNMENT = 256 };
+  size_t flag_bytes = (sharing.flags * sizeof(uint32_t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  size_t copies = sharing.part_bytes + flag_bytes;
+  size_t second = copies + (copy_bytes[0] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (second + copy_bytes[1] == 0) return gemm_status(GEMM_OK, NULL, 0, 0, 0);
+  cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError(); /* not left for somebody else to find */
+    return gemm_cuda_status(error, "allocating the plan's workspace");
+  }
+  uint8_t *room = (uint8_t *)gemm->workspace;
+  if (copy_bytes[0] > 0) gemm->copies[0].to = (uint16_t *)(room + copies);
+  if (copy_bytes[1] > 0) gemm->copies[1].to = (uint16_t *)(room + second);
+  if (sharing.flags == 0) return gemm_status(GEMM_OK, NULL, 0, 0, 0);
+  gemm->work.parts = (float4 *)room;
+  gemm->work.flags = (uint32_t *)(room + sharing.part_bytes);
+  if (sharing.paced) gemm->work.pace = gemm->work.flags + sharing.flags - 1;
+  return gemm_cuda_status(cudaMemset(gemm->work.flags, 0, flag_bytes),
+                          "clearing the plan's workspace");
+}
+
+/* An operand as lines of contiguous elements; `rows` are m or n. */
+static inline GemmLines gemm_lines(const void *memory, GemmMajor major, int64_t rows, int64_t k,
+                                   int64_t stride, int64_t batches, int64_t batch_stride) {
+  bool k_major = major == GEMM_K_MAJOR, shared = batch_stride == 0;
+  GemmLines lines = {memory, k_major ? k : rows,   k_major ? rows : k,
+                     stride, shared ? 1 : batches, batch_stride};
+  return lines;
+}
+
+/* If TMA cannot read an operand: where its copy will lie. Returns the copy's size in bytes. */
+static inline size_t gemm_plan_copy(const GemmLines *lines, GemmCopy *copy) {
+  if (gemm_tma_can_read(lines)) return 0;
+  copy->from = *lines;
+  copy->to_stride = (lines->line + 7) / 8 * 8;
+  return (size_t)copy->to_stride * lines->lines * lines->batches * 2;
+}
+
+static inline cudaError_t gemm_plan_map(CUtensorMap *map, GemmType type, GemmLines lines,
+                                        const GemmCopy *copy, GemmMajor major, int slice) {
+  if (copy->to != NULL) {
+    lines.memory = copy->to;
+    lines.line_stride = copy->to_stride;
+    lines.batch_stride = copy->to_stride * lines.lines;
+  }
+  return gemm_encode_map(map, type, &lines, major == GEMM_K_MAJOR ? slice : 64);
+}
+
+/* Plans a product by a configuration of the caller's choice, on a chip with room for at most
+ * `most_clusters` of its clusters (0: as many as fit). */
+static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
+                                        GemmType type, GemmMajor major_a, GemmMajor major_b,
+                                        const GemmConfiguration *c, int most_clusters) {
+  static_assert(sizeof(GemmWork) <= 4096 - 256, "kernel parameters have 4 KiB");
+  memset(gemm, 0, sizeof(*gemm));
+  GemmProblem p = *problem;
+  GemmStatus status = gemm_check_problem(&p, major_a, major_b);
+  if (status.error != GEMM_OK) return status;
+  if (!gemm_fits(c, p.k)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+
+  gemm->configuration = c;
+  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n);
+  gemm->work.steps = gemm_divide_up((int)p.k, GEMM_STEP_K);
+  gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
+  gemm->work.output = gemm_output(&p);
+  gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
+  int cluster = c->cluster_m * c->cluster_n * c->split_k;
+  int64_t tiles = (int64_t)gemm->work.order.rows * gemm->work.order.columns;
+  status = gemm_check_range("the number of tiles", tiles * p.batches * cluster, 1, INT32_MAX);
+  if (status.error != GEMM_OK) return status;
+  gemm->work.tiles = (int)tiles;
+  gemm->blocks = (int)(tiles * p.batches) * cluster;
+
+  gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
+  /* All that there is, for all plans that use this kernel: the last one's number would count. */
+  cudaError_t error = cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           GEMM_MOST_SHARED_BYTES);
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
+  GemmSharing sharing = {0, 0, false};
+  if (c->persistent) {
+    int clusters = 0;
+    error = gemm_most_clusters(c, gemm->shared_bytes, &clusters);
+    if (error == cudaSuccess && clusters == 0) error = cudaErrorLaunchOutOfResources;
+    if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
+    if (most_clusters > 0 && clusters > most_clusters) clusters = most_clusters;
+    sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
+  }
+
+  GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
+  GemmLines b = gemm_lines(p.b, major_b, p.n, p.k, p.ldb, p.batches, p.stride_b);
+  const size_t copy_bytes[2] = {gemm_plan_copy(&a, &gemm->copies[0]),
+                                gemm_plan_copy(&b, &gemm->copies[1])};
+  status = gemm_get_workspace(gemm, sharing, copy_bytes);
+  if (status.error == GEMM_OK) {
+    error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
+    if (error == cudaSuccess) {
+      error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
+    }
+    status = gemm_cuda_status(error, "encoding a tensor map");
+  }
+  if (status.error != GEMM_OK) {
+    cudaFree(gemm->workspace);
+    gemm->workspace = NULL;
+  }
+  return status;
+}
+
+static inline int64_t gemm_in_range(int64_t size) {
+  return size < 1 ? 1 : size > 1 << 24 ? 1 << 24 : size;
+}
+
+/* Plans a product on the current device. */
+template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
+static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProblem *problem) {
+  static_assert(TYPE == GEMM_BF16 || TYPE == GEMM_FP16, "A and B are GEMM_BF16 or GEMM_FP16");
+  GemmConfigurations all = gemm_configurations<TYPE, MAJOR_A, MAJOR_B>();
+  memset(gemm, 0, sizeof(*gemm));
+  int device = 0, sms = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
+  /* Sizes that are out of range, gemm_plan_with refuses: here they must only do no harm. */
+  const GemmConfiguration *c =
+      gemm_choose(all.list, all.count, gemm_in_range(problem->m), gemm_in_range(problem->n),
+                  gemm_in_range(problem->k), gemm_in_range(problem->batches), sms, -1);
+  return gemm_plan_with(gemm, problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, c,
+                        0);
+}
+
+/* ---- The launch ---- */
+
+static inline cudaError_t gemm_launch_kernel(const void *kernel, int blocks, int threads,
+                                             int shared_bytes, void **arguments,
+                                             cudaStream_t stream) {
+  cudaLaunchConfig_t launch = {};
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  launch.gridDim = dim3((unsigned)blocks);
+  launch.blockDim = dim3((unsigned)threads);
+  launch.dynamicSmemBytes = (size_t)shared_bytes;
+  launch.stream = stream;
+  launch.attrs = &attribute;
+  launch.numAttrs = 1;
+  return cudaLaunchKernelExC(&launch, kernel, arguments);
+}
+
+static inline cudaError_t gemm_launch_copy(const GemmCopy *copy, cudaStream_t stream) {
+  enum { BLOCKS = 1056, THREADS = 256 }; /* 8 to an SM */
+  int64_t rows = copy->from.lines, all_rows = rows * copy->from.batches;
+  int64_t columns = copy->from.line;
+  int team = columns <= 512 ? 32 : THREADS;
+  int64_t blocks = (all_rows * team + THREADS - 1) / THREADS;
+  void *arguments[] = {(void *)&copy->to,
+                       (void *)&copy->from.memory,
+                       &all_rows,
+                       &rows,
+                       &columns,
+                       (void *)&copy->to_stride,
+                       (void *)&copy->from.line_stride,
+                       (void *)&copy->from.batch_stride,
+                       &team};
+  return gemm_launch_kernel((const void *)gemm_repack,
+                            (int)(blocks < BLOCKS ? blocks : (int64_t)BLOCKS), THREADS, 0,
+                            arguments, stream);
+}
+
+static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
+  for (int i = 0; i < 2; i++) {
+    if (gemm->copies[i].to == NULL) continue;
+    cudaError_t error = gemm_launch_copy(&gemm->copies[i], stream);
+    if (error != cudaSuccess) return error;
+  }
+  void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
+  return gemm_launch_kernel(gemm->configuration->kernel, gemm->blocks, gemm->configuration->threads,
+                            gemm->shared_bytes, arguments, stream);
+}
+
+/* When all its launches are over. */
+static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
+  cudaError_t error = cudaFree(gemm->workspace);
+  gemm->workspace = NULL;
+  return error;
+}
+
+#endif

@@ -1,0 +1,7 @@
+/* pipelined_gemm.cuh: matrix products on Hopper's tensor cores, fed by TMA: any m, n and k, bf16 or
+ * fp16, all four layouts, batches, alpha, beta, bias and activation.
+ *
+ * Everything is in namespace tma. Compile with nvcc -gencode arch=compute_90a,code=sm_90a, nothing
+ * else to link. Only the types and layouts that you plan products for are compiled, in about half a
+ * minute each. */
+#include "../product/pipelined_gemm.cuh"
