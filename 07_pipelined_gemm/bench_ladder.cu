@@ -17,6 +17,8 @@
 #include <cuda.h>
 #include <unistd.h>
 
+#include "accumulator.cuh"
+#include "arrive_peer.cuh"
 #include "gemm_program.cuh"
 #include "product/pipelined_gemm.cuh"
 
@@ -276,8 +278,7 @@ int main(int argc, char **argv) {
   Option options[] = {{"--bench", "measure: it does nothing else", &bench, 0, 0}};
   program_begin("bench_ladder", argc, argv, options, 1);
   if (!bench) {
-    fprintf(stderr, "bench_ladder: say --bench; it takes minutes of a GPU
-");
+    fprintf(stderr, "bench_ladder: say --bench; it takes minutes of a GPU\n");
     return EXIT_USAGE;
   }
   const char *folder = "build/07_pipelined_gemm";
