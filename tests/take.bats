@@ -46,6 +46,7 @@ runs() { # CHAPTER LAST_LINE
 @test "the example in tma_reduce.cuh runs" { runs 04 "6144 sums of 4 parts, 0 wrong"; }
 @test "the example in tma_multicast.cuh runs" { runs 05 "2048 elements in each of 2 blocks, 0 wrong"; }
 @test "the example in swizzle.h runs" { runs 06 "512 elements, 0 wrong"; }
+@test "the example in pipelined_gemm.cuh runs" { runs 07 "100 x 72 sums of 136 products, 0 wrong"; }
 
 @test "all headers in one program, in any order, in two files; a refused map is an error's value" {
   run common/run-program "$built/all/all"
