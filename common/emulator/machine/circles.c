@@ -1,20 +1,20 @@
-/* circles.c: looks whether the warps of a cluster only go round in circles, and lets time pass
- * quickly for those that wait by the clock. */
+/* circles.c: checks whether the warps of a cluster spin without making progress, and advances the
+ * clock quickly for those that wait for a time. */
 #include "async/async.h"
 #include "machine/machine.h"
 #include "state/polling.h"
 
 enum {
   SLICE_STEPS = 1024,           /* of one warp */
-  CHECK_STEPS = 1 << 16,        /* of one look, at least, */
-  CHECK_STEPS_OF_WARP = 1 << 9, /* so many for each warp, */
-  CHECK_SHARE = 16,             /* and this part of all steps so far, for long ways round */
-  MOST_EVENTS = 4000,           /* after which it is no polling */
+  CHECK_STEPS = 1 << 16,        /* of one check, at least, */
+  CHECK_STEPS_OF_WARP = 1 << 9, /* plus this many for each warp, */
+  CHECK_SHARE = 16,             /* and 1/16 of all steps so far, for long loops */
+  MOST_EVENTS = 4000,           /* after this many events it is not polling */
   STANDSTILL_STEPS = 256,
   STANDSTILL_SLICES = 64
 };
 #define FIRST_HURRY (1ull << 14) /* clocks */
-#define LAST_HURRY (1ull << 46)  /* hours: no program waits so long */
+#define LAST_HURRY (1ull << 46)  /* hours: no program waits that long */
 
 static uint32_t count_lanes(const Context *context) {
   uint32_t lanes = 0;
@@ -30,7 +30,7 @@ static uint64_t steps_of_a_look(const Context *context) {
   return share > steps && share < steps * CHECK_SHARE ? share : steps;
 }
 
-/* All go round, and some of them by the clock: the next rounds take place later. */
+/* All warps spin, and some of them read the clock: advances the clock for the next rounds. */
 static bool hurry(Context *context) {
   struct ClusterFlow *flow = &context->flow;
   flow->hurry = flow->hurry ? flow->hurry * 2 : FIRST_HURRY;
@@ -40,8 +40,8 @@ static bool hurry(Context *context) {
   return true;
 }
 
-/* Waits are first left alone, for those who bound their attempts must not be told "not yet" as long
- * as anybody works. */
+/* At first waits stay blocked, because a program that limits its attempts must not get "not yet"
+ * while any warp makes progress. */
 static Progress judge(Context *context) {
   Circle circle = polling_circle(&context->cluster);
   if (circle == CIRCLE_NONE) return PROGRESS_POSSIBLE;
@@ -81,7 +81,7 @@ Progress check_progress(Context *context) {
              (!flow->wants_turn || flow->has_turn))
       look = judge(context);
     else
-      over = true; /* somebody has left, or must wait for others: it moves */
+      over = true; /* a warp has exited, or must wait for others: this is progress */
     if (look != PROGRESS_POSSIBLE || flow->steps == before || flow->steps > end ||
         polling_events(cluster) - first_event > MOST_EVENTS)
       over = true;

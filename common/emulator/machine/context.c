@@ -1,5 +1,5 @@
-/* context.c: the memory of a cluster while it runs (warps, registers, shared and local memory),
- * made once and reused for cluster after cluster of a launch. */
+/* context.c: the memory of a running cluster (warps, registers, shared and local memory), allocated
+ * once and reused for all clusters of a launch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "tensor_core/tensor_core.h"
 #include "state/polling.h"
 
-enum { POISON = 0xff /* no number in any floating format */ };
+enum { POISON = 0xff /* a NaN in every floating format */ };
 
 static void *aligned_memory(size_t bytes) {
   bytes = (bytes + 4095) & ~(size_t)4095;
@@ -144,13 +144,13 @@ static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number
     case SPECIAL_AGGR_SMEM_SIZE:
       return shared_size(launch);
     case SPECIAL_RESERVED_SMEM_END:
-      return 288; /* as an H200 says */
+      return 288; /* the value on an H200 */
     case SPECIAL_RESERVED_SMEM_CAP:
       return SHARED_RESERVED_BYTES;
-    case SPECIAL_ENVREG: /* where cooperative groups look for the grid's barrier */
+    case SPECIAL_ENVREG: /* where cooperative groups find the grid's barrier */
       return number == 1 ? launch->workspace >> 32 : number == 2 ? (uint32_t)launch->workspace : 0;
     default:
-      return 0; /* %pm, the first reserved byte; clocks are read when used */
+      return 0; /* %pm and the first reserved byte; clocks are read when used */
   }
 }
 
@@ -168,7 +168,8 @@ static void fill_special(Warp *warp, const Column *column) {
   }
 }
 
-/* What no block changes: literals, addresses of shared variables, most special registers. */
+/* Columns that are the same for all blocks: literals, addresses of shared variables, most special
+ * registers. */
 static void fill_columns(Warp *warp) {
   const Function *kernel = warp->cta->cluster->launch->kernel;
   for (uint32_t i = 0; i < kernel->columns.count; i++) {
@@ -196,7 +197,7 @@ static void fill_columns(Warp *warp) {
         break;
       }
       case COLUMN_FRAME:
-      case COLUMN_EXTERN: /* who would use it is refused */
+      case COLUMN_EXTERN: /* functions that use it are rejected */
         fill_u64(warp, column->slot, 0);
         break;
       case COLUMN_SPECIAL:
@@ -347,12 +348,12 @@ void context_end(Context *context) {
   Cluster *cluster = &context->cluster;
   for (uint32_t i = 0; i < context->warp_count; i++) {
     struct WarpFlow *flow = context->warps[i].flow;
-    while (flow->count) drop_group(flow, 0); /* after a fault: their call stacks */
+    while (flow->count) drop_group(flow, 0); /* after a fault: frees their call stacks */
     tensor_warp_end(&context->warps[i]);
   }
   while (!cluster->launch->error && async_land_next(cluster)) continue;
   record_cluster_end(cluster);
   polling_free(cluster);
-  async_cluster_end(cluster); /* releases what the checker knows of its operations: first */
+  async_cluster_end(cluster); /* must be first: releases the checker's data about its operations */
   if (settings()->check) check_cluster_end(cluster);
 }

@@ -1,4 +1,4 @@
-/* hang.c: what every blocked thread waits for, when none can go on. */
+/* hang.c: reports what every blocked thread waits for when none can continue. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void describe_cluster_barrier(FILE *out, const Warp *warp) {
       flow->barrier_arrived, flow->live_threads);
 }
 
-/* A warp that polls, or loops for nothing. */
+/* A warp that polls, or loops without effect. */
 static void describe_circle(FILE *out, const Warp *warp) {
   const Instruction *in;
   uint64_t address;
@@ -85,7 +85,7 @@ static void describe_circle(FILE *out, const Warp *warp) {
           "cannot start before this block ends\n");
 }
 
-/* What the group waits for; in lines of their own. */
+/* Describes what the group waits for, on separate lines. */
 static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const Instruction *in = where(group);
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
@@ -94,7 +94,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
     describe_circle(out, warp);
   } else if (registers_describe_wait(warp, in, out)) {
     return;
-  } else if (in->traits & MBARRIER) { /* all lanes wait alike, as a rule */
+  } else if (in->traits & MBARRIER) { /* usually all lanes wait for the same thing */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
   } else if (in->traits & CLUSTER_BARRIER) {
     describe_cluster_barrier(out, warp);
@@ -122,8 +122,8 @@ static void describe_place(FILE *out, const Warp *warp, const Group *group) {
   fprintf(out, " (PTX line %u: %.120s)\n", in->line, in->text ? in->text : "");
 }
 
-/* Groups that wait at one instruction for the same reason are told once, with how many more there
- * are. */
+/* Groups that wait at the same instruction for the same reason are listed once, with the number of
+ * others. */
 typedef struct {
   const Instruction *in;
   char *wait;
@@ -183,8 +183,8 @@ static void tell_story(FILE *out, const WaitList *list) {
     fprintf(out, "  ... and %u more groups of threads that wait\n", list->left_out);
 }
 
-/* The causes that a barrier's counts tell, the most telling first: in a chain of waits the others
- * mostly follow from one of these. */
+/* The causes that a barrier's counts reveal, the most specific first: in a chain of waits, the
+ * others mostly follow from one of these. */
 static const char *const RULES[] = {
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",

@@ -4,13 +4,13 @@
 
 #include "base/emulator.h"
 
-/* Runs a whole grid to its end. Returns 0 or the cudaError_t of the fault. Arguments are already
+/* Runs a whole grid until it ends. Returns 0 or the cudaError_t of the fault. Arguments are already
  * validated by the runtime. */
 int launch_run(Launch *launch);
-/* The same in parts, for grids that wait for what another stream or the host does: begin; continue
- * until it is true; end. launch_continue(launch, true) returns false when all that is left of the
- * grid only polls global memory; with false it then ends it as a hang. begin and end return the
- * error; after an error of begin nothing is to be ended. */
+/* The same in steps, for grids that wait for another stream or the host: begin, continue until it
+ * returns true, end. launch_continue(launch, true) returns false when the rest of the grid only
+ * polls global memory. With false it reports a hang in that case. begin and end return the error.
+ * After an error of begin, do not call end. */
 int launch_begin(Launch *launch);
 bool launch_continue(Launch *launch, bool may_stall);
 uint32_t launch_finished_clusters(const Launch *launch);

@@ -1,5 +1,5 @@
-/* machine.c: runs the warps of one cluster: the groups of a warp, the warps in turn, what is in
- * flight when no warp can go on, and the end of hangs. */
+/* machine.c: runs the warps of one cluster: the groups of a warp, the warps in turn, operations in
+ * flight when no warp can continue, and the end of hangs. */
 #include "machine/machine.h"
 
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "state/polling.h"
 
 enum {
-  SLICE_STEPS = 4096,         /* of one warp before the others have their turn */
-  POLL_STEPS = 256,           /* a slice this short that ends in a yield is a poll */
-  POLL_ROUNDS = 4,            /* rounds of nothing else after which other clusters are let on */
+  SLICE_STEPS = 4096,         /* steps of one warp before the others run */
+  POLL_STEPS = 256,           /* a slice shorter than this that ends in a yield is a poll */
+  POLL_ROUNDS = 4,            /* rounds of only polling after which other clusters run */
   EXPIRED_WAIT_CLOCKS = 20000 /* how long a try_wait suspends a thread */
 };
 
@@ -40,7 +40,7 @@ static int pick_group(const struct WarpFlow *flow, const Cluster *cluster) {
   return best;
 }
 
-/* Lanes that stand at the same place with the same call stack go on together. */
+/* Lanes at the same instruction with the same call stack continue together. */
 static void merge_groups(struct WarpFlow *flow) {
   for (uint32_t i = 0; i < flow->count;) {
     Group *own = &flow->groups[flow->current], *other = &flow->groups[i];
@@ -84,7 +84,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
   for (;;) {
     int picked =
         flow->count == 1 && may_run(&flow->groups[0], cluster) ? 0 : pick_group(flow, cluster);
-    if (expire) { /* one wait of each warp is told that its time is over */
+    if (expire) { /* one wait of each warp expires */
       expire = false;
       if (picked < 0 && flow->count) picked = (int)(cluster->flow->expirations % flow->count);
       cluster->waits_expire = true;
@@ -106,7 +106,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
     for (;;) {
       if (in->leader && !alone && !fresh) {
         group->place = (uint32_t)(in - code);
-        break; /* somebody else may be first now, or stand here as well */
+        break; /* another group may be first now, or be here as well */
       }
       fresh = false;
       if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, mask);
@@ -144,7 +144,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
         end = SLICE_FAULT;
         goto leave;
       }
-      /* blocked, or done and yielding; lanes that the guard let pass go their way */
+      /* blocked, or done and yielding; lanes that the guard disables continue */
       if (active != mask) {
         if (result == STEP_BLOCKED) {
           Group *passing = split_group(flow, mask & ~active);
@@ -222,7 +222,7 @@ static void run_round(Context *context, RoundResult *round) {
     uint32_t steps = SLICE_STEPS;
     if (random) {
       uint64_t choice = cluster_random(cluster);
-      if ((choice & 3) == 0) continue; /* passed over this time */
+      if ((choice & 3) == 0) continue; /* skipped this time */
       steps = 16u << (choice >> 8 & 7);
       if ((choice & 0xf0) == 0) async_land_next(cluster);
     }
@@ -230,12 +230,14 @@ static void run_round(Context *context, RoundResult *round) {
   }
 }
 
-/* When nothing can run and nothing is in flight: each blocked wait answers "not yet" once, for
- * programs that bound their waits. False: that moves nobody, as at barriers that never answer. */
+/* When nothing can run and nothing is in flight, each blocked wait returns "not yet" once, for
+ * programs that limit their waits. False: no warp made progress, for example because all are at
+ * barriers that never expire. */
 static bool expire_waits(Context *context, RoundResult *round) {
   struct ClusterFlow *flow = &context->flow;
   flow->extra_time += EXPIRED_WAIT_CLOCKS;
-  uint32_t groups = 1; /* of one warp, at most: each is tried before it counts as hopeless */
+  /* maximum over the warps: each group is tried before this counts as hopeless */
+  uint32_t groups = 1;
   for (uint32_t i = 0; i < context->warp_count; i++)
     if (context->warps[i].flow->count > groups) groups = context->warps[i].flow->count;
   for (uint32_t attempt = 0; attempt < groups; attempt++) {
@@ -245,7 +247,7 @@ static bool expire_waits(Context *context, RoundResult *round) {
       if (context->warps[i].flow->count)
         run_one(context, &context->warps[i], SLICE_STEPS, true, round);
     if (round->fault) return false;
-    /* somebody did more than to try again at its very place */
+    /* some warp did more than retry the same instruction */
     if (flow->steps - steps > context->warp_count || round->worked || round->yielded) return true;
   }
   return false;
@@ -265,7 +267,7 @@ static ClusterEnd hang(Context *context, const char *why) {
   return CLUSTER_FAULT;
 }
 
-/* Is it time to look whether the cluster still gets anywhere? */
+/* Is it time to check whether the cluster still makes progress? */
 static bool progress_check_is_due(Context *context) {
   struct ClusterFlow *flow = &context->flow;
   bool idle = flow->idle_rounds >= flow->next_idle_check;
@@ -277,7 +279,7 @@ static bool progress_check_is_due(Context *context) {
 
 typedef enum { GO_ON, STOP } Next;
 
-/* Looks, and says in *end how to stop if it must. */
+/* Checks for progress, and sets *end if the cluster must stop. */
 static Next act_on_progress(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   switch (check_progress(context)) {
@@ -287,7 +289,7 @@ static Next act_on_progress(Context *context, ClusterEnd *end) {
       *end = CLUSTER_FAULT;
       return STOP;
     case PROGRESS_BY_OTHERS:
-      flow->next_idle_check = 0; /* when it has its turn again, look at once */
+      flow->next_idle_check = 0; /* check at once when it has its turn again */
       *end = flow->has_turn ? CLUSTER_POLLS : CLUSTER_WAITS;
       flow->has_turn = false;
       return STOP;
@@ -302,7 +304,7 @@ static Next act_on_progress(Context *context, ClusterEnd *end) {
   return STOP;
 }
 
-/* Nobody can go on: what is in flight lands, or waits come to nothing. */
+/* No warp can continue: an operation in flight lands, or waits expire. */
 static Next settle_idle(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   Cluster *cluster = &context->cluster;
@@ -320,7 +322,7 @@ static Next settle_idle(Context *context, ClusterEnd *end) {
   return STOP;
 }
 
-/* Everybody who can go on only polls: others may have to do something first. */
+/* All warps that can continue only poll: other clusters may have to do something first. */
 static Next settle_polls(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   if (async_land_next(&context->cluster)) return GO_ON;
@@ -370,7 +372,7 @@ ClusterEnd cluster_run(Context *context) {
     if (cluster->launch->error) return CLUSTER_FAULT;
     if (flow->running_warps == 0) break;
   }
-  /* the kernel is over only when all that it started is over */
+  /* the kernel ends only when everything that it started has completed */
   while (async_land_next(cluster))
     if (cluster->launch->error) return CLUSTER_FAULT;
   return CLUSTER_DONE;

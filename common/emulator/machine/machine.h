@@ -1,4 +1,4 @@
-/* machine.h: what machine.c, context.c, scheduler.c and hang.c share. */
+/* machine.h: shared by machine.c, context.c, scheduler.c and hang.c. */
 #ifndef EMULATOR_MACHINE_H
 #define EMULATOR_MACHINE_H
 
@@ -35,7 +35,7 @@ void context_end(Context *context);
 typedef enum {
   CLUSTER_DONE,
   CLUSTER_WAITS, /* for its turn */
-  CLUSTER_POLLS, /* had its turn and only polls: others first */
+  CLUSTER_POLLS, /* had its turn and only polls: others should run first */
   CLUSTER_FAULT
 } ClusterEnd;
 ClusterEnd cluster_run(Context *context);
@@ -44,17 +44,20 @@ typedef struct {
 } RoundResult;
 void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round);
 
-/* circles.c: whether the warps only go round in circles. It is looked at rarely: first after so
- * many steps, or rounds in which nobody could do anything but wait; then after twice as many. */
+/* circles.c: checks whether the warps spin without making progress. This happens rarely: first
+ * after this many steps, or this many rounds in which all warps only waited, then after twice as
+ * many, and so on. */
 enum { FIRST_LOOK_STEPS = 1 << 22, FIRST_LOOK_ROUNDS = 16 };
 typedef enum {
-  PROGRESS_POSSIBLE,  /* something happens, or may yet */
-  PROGRESS_NEVER,     /* nothing ever will */
-  PROGRESS_BY_OTHERS, /* nothing will unless other clusters or the host change global memory */
+  PROGRESS_POSSIBLE, /* something happens, or may still happen */
+  PROGRESS_NEVER,    /* nothing ever will */
+  /* nothing will happen unless other clusters or the host change global memory */
+  PROGRESS_BY_OTHERS,
   PROGRESS_FAULT
 } Progress;
 Progress check_progress(Context *context);
-void stand_still(Context *context); /* warps that poll go to what they wait for, for the report */
-/* hang.c: ends the launch with a report of who waits for what */
+/* moves polling warps to the instruction where they wait, for the report */
+void stand_still(Context *context);
+/* hang.c: ends the launch with a report of what each warp waits for */
 void report_hang(Context **contexts, uint32_t count, const char *why);
 #endif

@@ -1,12 +1,13 @@
-/* scheduler.c: runs a grid: clusters on host threads, and whose turn it is when order matters.
+/* scheduler.c: runs a grid: distributes clusters to host threads, and decides whose turn it is when
+ * order matters.
  *
- * Clusters run at the same time on as many host threads as there are, each until it ends or comes
- * to something whose order the others could see (an atomic that returns a value, a poll of global
- * memory). There it is set aside until it holds the turn. The turn goes from cluster to cluster in
- * the order of their numbers; who holds it runs until it ends or only polls. As many clusters take
- * part as the chip holds at once; when all of those poll, the turn goes round
- * among them. A cluster receives the turn only when it has stopped by itself, so what it does, and
- * in which order all clusters do it, depends on the program alone. */
+ * Clusters run in parallel on all host threads. Each runs until it ends or reaches an operation
+ * whose order the others could observe (an atomic that returns a value, a poll of global memory).
+ * There it is set aside until it has the turn. The turn passes from cluster to cluster in the order
+ * of their numbers. The cluster that has it runs until it ends or only polls. As many clusters take
+ * part as the GPU can hold at once. When all of those poll, the turn rotates among them. A cluster
+ * receives the turn only when it has stopped by itself, so what it does, and in which order all
+ * clusters do it, depends on the program alone. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,18 +22,19 @@
 #include "state/device_output.h"
 
 #define FIRST_HURRY (1ull << 14) /* clocks */
-#define LAST_HURRY (1ull << 44)  /* hours: no program waits so long */
+#define LAST_HURRY (1ull << 44)  /* hours: no program waits that long */
 
 enum {
   HURRY_FACTOR = 8,
   SUSPENDED_LISTS = 1024,
   MULTIPROCESSORS = 132,
   WORKSPACE_BYTES = 256,
-  POLL_COST_STEPS = 100,   /* at least, for EMULATOR_STEPS: passing the turn on takes time */
-  POLL_SLICE_STEPS = 4096, /* a turn that did more than this did some work */
-  PATIENCE = 2000,         /* times that other threads of the host are waited for, each so long: */
+  /* minimum cost counted for EMULATOR_STEPS: passing the turn takes time */
+  POLL_COST_STEPS = 100,
+  POLL_SLICE_STEPS = 4096, /* a turn with more steps than this did some work */
+  PATIENCE = 2000,         /* number of waits for other host threads, each this long: */
   PATIENCE_NANOSECONDS = 1000000,
-  STALL_STEPS = 4000000 /* polling after which others may have a say: streams, the host */
+  STALL_STEPS = 4000000 /* steps of polling after which streams and the host may run */
 };
 
 typedef enum { CLUSTER_FRESH, CLUSTER_STARTED, CLUSTER_FINISHED, CLUSTER_COUNTED } ClusterState;
@@ -43,24 +45,25 @@ struct LaunchFlow {
   Launch *launch;
   uint32_t total, finished, running;
   uint32_t next;  /* first cluster that was never started */
-  uint8_t *state; /* ClusterState of each; COUNTED: the turn has seen that it finished */
-  uint32_t turn;  /* who holds it, or will when it stops */
-  uint32_t ring_first, ring_end, ring_counted; /* clusters that the turn has reached so far */
+  uint8_t *state; /* ClusterState of each; COUNTED: finished, and the turn has passed it */
+  uint32_t turn;  /* the cluster that has the turn, or will have it when it stops */
+  uint32_t ring_first, ring_end, ring_counted; /* the clusters among which the turn rotates */
   uint32_t resident;
   uint32_t early; /* contexts for clusters that run ahead of the turn */
   uint32_t contexts_in_use;
-  uint64_t polled_steps; /* in turns, one after the other, that only polled */
-  uint32_t idle_turns;   /* one after the other, of clusters that go round in circles */
-  bool clock_matters;    /* to some of those: they may stop by the clock */
-  uint32_t patience;     /* with other threads of the host's program */
-  uint64_t hurry, time;  /* by how much the clock of all was last pushed on, and altogether */
+  uint64_t polled_steps; /* steps in consecutive turns that only polled */
+  uint32_t idle_turns;   /* consecutive turns of clusters that spin without progress */
+  bool clock_matters;    /* some of those read the clock, so they may stop later */
+  uint32_t patience;     /* waits left for other host threads of the program */
+  uint64_t hurry, time;  /* the last advance of all clusters' clocks, and the total */
   Context *spare;
   Context *suspended[SUSPENDED_LISTS]; /* by number, linked by next */
-  char **outputs;                      /* of printf, by cluster, until those before have ended */
+  /* printf output by cluster, kept until all clusters before have ended */
+  char **outputs;
   size_t *output_bytes;
   uint32_t printed;
-  bool failed;             /* no memory, or a fault: everybody stops */
-  bool may_stall, stalled; /* all poll: the launch is set aside */
+  bool failed;             /* out of memory, or a fault: all clusters stop */
+  bool may_stall, stalled; /* all clusters poll: the launch is set aside */
 };
 
 /* ---- The turn ---- */
@@ -71,8 +74,8 @@ static void count_finished(struct LaunchFlow *flow) {
     flow->ring_first++;
 }
 
-/* The next one behind the holder: within the ring, else one more if it fits on the chip, else the
- * ring's first. */
+/* The cluster after the one that has the turn: the next in the ring, otherwise a new one if it fits
+ * on the GPU, otherwise the first in the ring. */
 static void pass_turn(struct LaunchFlow *flow) {
   uint32_t next = flow->turn + 1;
   while (next < flow->ring_end && flow->state[next] == CLUSTER_COUNTED) next++;
@@ -144,7 +147,8 @@ static Context *take_suspended(struct LaunchFlow *flow, uint32_t number) {
   return NULL;
 }
 
-/* What to run next: who holds the turn, else a fresh cluster ahead of it. NULL: nothing now. */
+/* What to run next: the cluster that has the turn, otherwise a new cluster ahead of it. NULL:
+ * nothing now. */
 static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
   *fresh = false;
   settle_turn(flow);
@@ -169,7 +173,7 @@ static Context *choose(struct LaunchFlow *flow, bool *fresh, uint32_t *number) {
   return context;
 }
 
-/* The hang's report, of all clusters that have begun and not ended. */
+/* The report of a hang, for all clusters that have started and not ended. */
 static void everybody_polls(struct LaunchFlow *flow) {
   flow->failed = true;
   uint32_t count = 0;
@@ -207,7 +211,7 @@ static int count_host_threads(void) {
   return count;
 }
 
-/* Other threads of the host's program may write what the kernel waits for: they get some time. */
+/* Other host threads of the program may write what the kernel waits for, so they get some time. */
 static bool host_may_act(struct LaunchFlow *flow) {
   if (flow->patience == 0 || count_host_threads() <= helper_count() + 1) return false;
   flow->patience--;
@@ -215,8 +219,8 @@ static bool host_may_act(struct LaunchFlow *flow) {
   return true;
 }
 
-/* All clusters on the chip go round in circles: streams and the host may have a say, then those who
- * look at the clock; else it is a hang. */
+/* All resident clusters spin without progress: first let streams and the host run, then advance the
+ * clock for clusters that read it. Otherwise it is a hang. */
 static void everybody_circles(struct LaunchFlow *flow) {
   flow->idle_turns = 0;
   if (flow->may_stall) {
@@ -293,7 +297,8 @@ static void *work(void *argument) {
     Context *context = choose(flow, &fresh, &number);
     if (!context) {
       if (flow->failed) break;
-      if (flow->running == 0 && flow->finished < flow->total) { /* cannot be: never wait for ever */
+      /* impossible, but never wait forever */
+      if (flow->running == 0 && flow->finished < flow->total) {
         flow->failed = true;
         break;
       }
@@ -327,7 +332,7 @@ static struct {
   struct LaunchFlow *job;
   uint64_t round; /* launches so far */
   int count;      /* threads there are */
-  int wanted;     /* of them for this launch */
+  int wanted;     /* number needed for this launch */
   int working;
 } helpers = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .start = PTHREAD_COND_INITIALIZER,
@@ -359,7 +364,7 @@ static void *help(void *argument) {
   return NULL;
 }
 
-/* Works on the launch with so many helpers beside this thread, or as many as can be had. */
+/* Runs the launch with this thread and `count` helpers, or as many as are available. */
 static void work_together(struct LaunchFlow *flow, int wanted) {
   pthread_mutex_lock(&helpers.lock);
   bool mine = wanted > 0 && helpers.job == NULL; /* else another launch has them */
@@ -383,7 +388,7 @@ static void work_together(struct LaunchFlow *flow, int wanted) {
   pthread_mutex_unlock(&helpers.lock);
 }
 
-/* Clusters that a chip holds at once, by threads, shared memory and registers. */
+/* The number of clusters that the GPU holds at once, by threads, shared memory and registers. */
 static uint32_t resident_clusters(const Launch *launch) {
   const FunctionTraits *traits = launch->traits;
   uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
@@ -410,7 +415,7 @@ int launch_begin(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
   launch->traits = &launch->kernel->traits;
-  if (launch->kernel->refusal) { /* the runtime says it earlier, and ends the program */
+  if (launch->kernel->refusal) { /* the runtime reports it earlier, and ends the program */
     fprintf(stderr, "emulator: %s\n", launch->kernel->refusal);
     return launch->error = 209; /* cudaErrorNoKernelImageForDevice */
   }

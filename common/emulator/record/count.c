@@ -31,7 +31,8 @@ uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes)
     uint64_t last = (addresses[first_lane(left)] + bytes - 1) / SECTOR;
     for (uint64_t sector = first; sector <= last && count < MOST; sector++) {
       uint32_t i = count;
-      while (i > 0 && sectors[i - 1] != sector) i--; /* neighbours come one after the other */
+      /* neighbouring lanes usually come one after the other */
+      while (i > 0 && sectors[i - 1] != sector) i--;
       if (i == 0) sectors[count++] = sector;
     }
   }

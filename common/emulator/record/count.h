@@ -1,12 +1,13 @@
-/* count.h: how often a kernel did what, for EMULATOR_COUNT=1. */
+/* count.h: counts a kernel's operations, for EMULATOR_COUNT=1. */
 #ifndef EMULATOR_COUNT_H
 #define EMULATOR_COUNT_H
 
 #include "base/emulator.h"
 
 typedef struct {
-  uint64_t accesses, bytes; /* of warps; bytes that their lanes asked for */
-  uint64_t steps;           /* shared memory: passes over the banks; global: sectors of 32 bytes */
+  uint64_t accesses, bytes; /* accesses of warps; bytes that their lanes requested */
+  /* shared memory: passes over the banks; global memory: sectors of 32 bytes */
+  uint64_t steps;
 } AccessCount;
 
 enum { COPY_KINDS = 16 };
@@ -17,7 +18,8 @@ typedef struct {
   AccessCount shared[3], global[3]; /* by Access */
   struct {
     const char *kind;
-    uint64_t copies, bytes, ranks_bytes; /* ranks_bytes: what arrived, in all CTAs of the masks */
+    /* ranks_bytes: bytes that arrived, in all CTAs of the masks */
+    uint64_t copies, bytes, ranks_bytes;
   } copies[COPY_KINDS];
   uint64_t mbarrier_changes, barrier_arrivals, cluster_arrivals;
   uint64_t multiply_adds; /* of tensor cores */

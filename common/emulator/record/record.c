@@ -1,9 +1,9 @@
 /* record.c: the events of one recorded cluster, as lines of JSON (RECORDING.md).
  *
- * What threads write to shared memory is known only after the instruction, and the hooks come
- * before it: so the places are noted down, and their bytes are recorded before the next thing
- * happens (record_settle). A mirror of shared memory, made of the recorded bytes alone, shows at
- * the end whether something is missing. */
+ * The hooks run before an instruction, but the bytes that threads write to shared memory are known
+ * only after it. So the hooks note the addresses, and the bytes are recorded before the next event
+ * (record_settle). A mirror of shared memory, built only from recorded bytes, shows at the end
+ * whether something is missing. */
 #include "record/record.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
   const Instruction *last;
   LaneMask last_mask;
-  LaneMask waiting; /* lanes that a wait event was recorded for, and no end of it yet */
+  LaneMask waiting; /* lanes with a recorded wait event that has not ended */
   const Instruction *waits_at[LANES];
   bool on_mbarrier; /* what the running instruction waits for, if it is blocked */
   uint32_t address, parity;
@@ -36,7 +36,7 @@ struct Recorder {
   Counters *counters; /* NULL: it does not */
   int launch_number;
   RecordText text;
-  size_t charged; /* bytes of `text` that record_take knows of */
+  size_t charged; /* bytes of `text` already reported to record_take */
   uint64_t time, events;
   uint32_t warps_per_block;
   uint32_t next_wgmma;
@@ -160,7 +160,7 @@ static int by_address(const void *a, const void *b) {
   return (first->address > second->address) - (first->address < second->address);
 }
 
-/* As few pieces as cover the same bytes, in the order of addresses. */
+/* Merges pieces into as few as possible, in the order of addresses. */
 static void merge_pieces(PieceList *list) {
   if (list->count < 2) return;
   qsort(list->pieces, (size_t)list->count, sizeof *list->pieces, by_address);
@@ -192,7 +192,7 @@ void record_settle(Cluster *cluster) {
 }
 
 /* ---- Warps ----------------------------------------------------------------------------------- */
-/* Lanes that waited and are now elsewhere have gone on. */
+/* Lanes that waited and are now at another instruction have continued. */
 static void end_waits(Warp *warp, WarpRecord *record, const Instruction *in, LaneMask mask) {
   LaneMask over = record->waiting & mask;
   while (over) {
@@ -246,7 +246,7 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   WarpRecord *record = warp_record(warp);
   LaneMask fresh = mask & ~record->waiting;
   Counters *counters = warp->cta->cluster->recorder->counters;
-  if (counters) { /* nothing was done: it is counted when it is */
+  if (counters) { /* nothing was done, so it is counted later */
     counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
     for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
   }
@@ -556,7 +556,7 @@ void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int s
 }
 
 /* ---- Reports --------------------------------------------------------------------------------- */
-/* A finding that an instruction makes again and again is recorded once. */
+/* A finding that an instruction causes repeatedly is recorded once. */
 static bool is_new_finding(Recorder *recorder, const ReportNote *note) {
   for (int i = 0; i < recorder->finding_count; i++)
     if (recorder->findings[i].in == note->in && !strcmp(recorder->findings[i].rule, note->rule))
@@ -641,7 +641,7 @@ void record_variable(Cluster *cluster, const char *name, uint32_t offset, uint64
   text_add(out, "}\n");
 }
 
-/* What is not in the mirror was left undefined by copies that never landed. */
+/* Bytes that differ from the mirror were left undefined by copies that never landed. */
 static void record_poison(Cluster *cluster) {
   Recorder *recorder = cluster->recorder;
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {

@@ -1,8 +1,8 @@
-/* record.h: what the rest of the emulator tells a recording. RECORDING.md describes the file.
+/* record.h: the interface of the recorder. RECORDING.md describes the file.
  *
- * A cluster that is recorded or counted (EMULATOR_COUNT=1) has a recorder; all others have none, and
- * the callers test that, so that an ordinary run costs nothing. Every function records what has just happened, unless
- * it says otherwise. */
+ * A cluster that is recorded or counted (EMULATOR_COUNT=1) has a recorder; all others have none.
+ * The callers test for it, so an ordinary run has no overhead. Every function records what has just
+ * happened, unless its comment says otherwise. */
 #ifndef EMULATOR_RECORD_H
 #define EMULATOR_RECORD_H
 
@@ -16,8 +16,8 @@ typedef struct Recorder Recorder;
 int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes);
 /* All clusters have ended: writes what they recorded. */
 void record_launch_end(int launch_number);
-/* Gives the cluster its recorder if it is among the chosen ones. `initial`: every byte of its
- * shared memory. */
+/* Gives the cluster a recorder if it is selected. `initial`: the value of every byte of its shared
+ * memory. */
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial);
 /* A variable in the shared memory of each block; bytes 0: up to the end (extern __shared__). */
 void record_variable(Cluster *cluster, const char *name, uint32_t offset, uint64_t bytes);
@@ -26,7 +26,7 @@ void record_cluster_end(Cluster *cluster);
 /* ---- Warps ---- */
 /* Before every instruction of a recorded warp. */
 void record_step(Warp *warp, const Instruction *in, LaneMask mask);
-/* The instruction that record_step has just been told of was blocked. */
+/* The instruction of the last record_step was blocked. */
 void record_blocked(Warp *warp, const Instruction *in, LaneMask mask);
 /* Before record_blocked: what it waits for. */
 void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity);
@@ -43,14 +43,14 @@ void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, ui
 /* Before the effect: an access of threads to shared memory. */
 void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, Access access);
-/* The same for all 32 lanes, one behind the other from `address` on. */
+/* The same for all 32 lanes, consecutive from `address` on. */
 void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        Access access);
 
 /* An access to global memory, for the counters. */
 void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
                    Access access);
-/* Before anything but an instruction of a warp changes shared memory. */
+/* Before shared memory is changed by anything other than an instruction of a warp. */
 void record_settle(Cluster *cluster);
 
 /* ---- Asynchronous operations ---- */
@@ -85,7 +85,7 @@ void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
 typedef struct {
   uint32_t address, bytes, swizzle;
 } RecordRange;
-/* What tensor cores have multiplied, for the counters. */
+/* Work of the tensor cores, for the counters. */
 void record_multiply_adds(Cluster *cluster, uint64_t count);
 uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count);
 /* `slots`: the registers of its accumulators. */

@@ -1,8 +1,8 @@
-/* record_file.c: the file: definitions of launches, source files and places, and the clusters of a
- * launch in the order of their numbers.
+/* record_file.c: writes the file: definitions of launches, source files and places, and the
+ * clusters of a launch in the order of their numbers.
  *
  * Host threads run clusters at the same time, so each cluster's events are kept in memory until the
- * launch has ended. Places are numbered when a first event mentions them. */
+ * launch has ended. A place gets its number when the first event mentions it. */
 #include "record/record_file.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ typedef struct {
 static struct {
   pthread_mutex_t lock;
   FILE *file;
-  pid_t process; /* that opened it: a forked child does not write */
+  pid_t process; /* the process that opened the file: a forked child does not write */
   int launches;
   InstructionNumber *places; /* an open-addressing table */
   uint32_t place_count, place_capacity;

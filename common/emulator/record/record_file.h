@@ -5,11 +5,11 @@
 #include "base/emulator.h"
 #include "record/record_text.h"
 
-/* The number under which the file defines this instruction; the same for every cluster. */
+/* The number of this instruction in the file, the same for every cluster. */
 uint32_t record_place(const Instruction *in);
-/* Is one of the blocks of this cluster among those that were asked for? */
+/* Is one of the blocks of this cluster selected? */
 bool record_wants(const Cluster *cluster);
-/* Takes so many bytes of what the recording may still grow by; false: the limit is reached. */
+/* Reserves this many bytes of the recording's limit; false: the limit is reached. */
 bool record_take(size_t bytes);
 /* Keeps the events of a cluster until the launch has ended. Takes over the text. */
 void record_keep(int launch_number, uint32_t cluster_number, RecordText *text);

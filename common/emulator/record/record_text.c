@@ -1,4 +1,4 @@
-/* record_text.c: JSON, put together in memory. */
+/* record_text.c: builds JSON text in memory. */
 #include "record/record_text.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ void text_free(RecordText *text) {
   *text = (RecordText){.text = NULL};
 }
 
-/* Space for `bytes` more behind what is there, or NULL. */
+/* Space for `bytes` more bytes at the end, or NULL. */
 static char *text_space(RecordText *text, size_t bytes) {
   if (text->failed) return NULL;
   if (text->capacity - text->used < bytes) {
@@ -50,7 +50,7 @@ void text_hex(RecordText *text, uint64_t number) {
              (size_t)snprintf(digits, sizeof digits, "\"0x%llx\"", (unsigned long long)number));
 }
 
-/* The bytes of the UTF-8 character that starts here; 0: it is none. */
+/* The length of the UTF-8 character that starts here; 0: invalid. */
 static size_t character_bytes(const char *at, size_t left) {
   unsigned char first = (unsigned char)*at;
   size_t length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;

@@ -1,4 +1,4 @@
-/* record_text.h: JSON, put together in memory. */
+/* record_text.h: builds JSON text in memory. */
 #ifndef EMULATOR_RECORD_TEXT_H
 #define EMULATOR_RECORD_TEXT_H
 
@@ -9,7 +9,7 @@
 typedef struct {
   char *text;
   size_t used, capacity;
-  bool failed; /* out of memory: what follows is dropped */
+  bool failed; /* out of memory: later text is dropped */
 } RecordText;
 
 void text_free(RecordText *text);

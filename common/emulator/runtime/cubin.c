@@ -1,6 +1,7 @@
-/* cubin.c: finds in machine code, an ELF file, how many registers a kernel uses. The section
- * .nv.info holds attributes of 4 bytes (format, number, size of the value) and a value each; the
- * number of registers is attribute 0x2f, its value two words: a symbol's number and the count.
+/* cubin.c: finds the number of registers that a kernel uses in machine code, an ELF file. The
+ * section .nv.info holds attributes of 4 bytes (format, number, size of the value) each followed by
+ * its value. The number of registers is attribute 0x2f. Its value is two words: a symbol's number
+ * and the count.
  *
  * The file may be damaged: each offset and size is checked before use. */
 #include "runtime/cubin.h"
@@ -16,7 +17,7 @@ typedef struct {
   size_t count;
 } ByteSpan;
 
-/* A part of the file; of no bytes when it does not lie within. */
+/* A part of the file, empty if it is out of bounds. */
 static ByteSpan part_of(ByteSpan file, uint64_t offset, uint64_t count) {
   if (offset > file.count || count > file.count - offset) return (ByteSpan){NULL, 0};
   return (ByteSpan){file.bytes + offset, (size_t)count};
@@ -53,7 +54,7 @@ static bool open_elf(ByteSpan file, Elf *elf) {
   return elf->names.count != 0;
 }
 
-/* Is symbol `number` of the first symbol table named so? */
+/* Does symbol `number` of the first symbol table have this name? */
 static bool symbol_is(const Elf *elf, uint32_t number, const char *name) {
   Elf64_Shdr table, strings;
   for (uint32_t i = 0; section_at(elf, i, &table); i++) {

@@ -1,5 +1,5 @@
-/* device_attributes.c: what cudaDeviceGetAttribute answers, recorded from an H200 (November 2026).
- * Numbers that depend on how a GPU is plugged in, or on its clocks, are a plain machine's. */
+/* device_attributes.c: the results of cudaDeviceGetAttribute, recorded from an H200 (November
+ * 2026). Values that depend on a GPU's slot or clocks are typical ones. */
 #include <stdbool.h>
 
 #include "runtime/runtime.h"

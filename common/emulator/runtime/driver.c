@@ -1,7 +1,9 @@
-/* driver.c: the driver API: tensor maps above all; the device and its context; how the runtime
- * hands out driver calls. Modules and launches are in driver_module.c, memory in driver_memory.c.
+/* driver.c: the driver API: mainly tensor maps, the device and its context, and how the runtime
+ * returns driver entry points. Modules and launches are in driver_module.c, memory in
+ * driver_memory.c.
  *
- * The library is found as libcuda.so.1 too, and cudaGetDriverEntryPoint looks here. */
+ * The library is also found as libcuda.so.1, and cudaGetDriverEntryPoint returns functions from
+ * here. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,7 +245,7 @@ CUresult cuGetErrorString(CUresult result, const char **sentence) {
 /* ---- The driver's tables that no document describes ---- */
 
 /* NVRTC works without them. A copy of NVIDIA's runtime that is linked into a program or a library
- * (cuBLAS, cuFFT and their kin) does not, and would answer every call with an unexplained error. */
+ * (cuBLAS, cuFFT and others) does not, and would return an unexplained error from every call. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id) {
   (void)id;
   if (table) *table = NULL;
@@ -270,8 +272,8 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
 
 /* ---- How the runtime hands out driver calls ---- */
 
-/* The names a program asks for carry no version suffix; our newest one is what it gets. With
- * per_thread it is the one whose stream 0 is the thread's own. */
+/* Programs ask for names without a version suffix and get our newest version. With per_thread they
+ * get the version whose stream 0 is the per-thread default stream. */
 static void *find_entry(const char *name, bool per_thread) {
   static void *self;
   Dl_info here;

@@ -1,5 +1,5 @@
-/* driver_forward.c: calls of the driver that are calls of the runtime by another name. Handles,
- * structures and numbers of both are the same. */
+/* driver_forward.c: driver calls that are runtime calls under another name. Both use the same
+ * handles, structures and numbers. */
 #include <cudaProfiler.h>
 #include <cuda_profiler_api.h>
 

@@ -1,4 +1,4 @@
-/* driver_graph.c: the driver's nodes of graphs whose descriptions differ from the runtime's. */
+/* driver_graph.c: the driver's graph nodes whose descriptions differ from the runtime's. */
 #include "runtime/runtime.h"
 #include "runtime/texture.h"
 

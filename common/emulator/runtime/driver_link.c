@@ -1,5 +1,5 @@
-/* driver_link.c: the driver's linker (cuLink...): PTX texts that belong together. What it makes is
- * no machine code but the texts themselves behind a mark, which cuModuleLoadData knows. */
+/* driver_link.c: the driver's linker (cuLink...): links PTX texts. The result is not machine code
+ * but the texts themselves after a marker that cuModuleLoadData recognises. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

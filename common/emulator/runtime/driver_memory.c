@@ -1,4 +1,5 @@
-/* driver_memory.c: the driver API's memory, streams, events and graphs, which are the runtime's. */
+/* driver_memory.c: the driver API's memory, streams, events and graphs, implemented by the
+ * runtime's. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* driver_module.c: device code that programs bring themselves, as modules of the driver API and as
+/* driver_module.c: device code that programs load themselves, as modules of the driver API and as
  * libraries of both APIs: PTX text or fat binaries, from memory or from files; their kernels and
  * variables; launches by the driver API. */
 #include <stdio.h>
@@ -26,7 +26,7 @@ static _Noreturn void refuse_machine_code(void) {
 
 static bool image_known(const void *module) { return handle_is(module, HANDLE_IMAGE); }
 
-/* What cuLinkComplete has made. */
+/* The output of cuLinkComplete. */
 static Image *load_linked_texts(const LinkedTexts *linked) {
   char error[4096];
   ModuleText *texts = calloc(linked->count, sizeof *texts);
@@ -82,9 +82,9 @@ void *runtime_read_file(const char *path, size_t *bytes) {
   return NULL;
 }
 
-/* There is nothing to say: the logs are empty and took no time. */
+/* Fills in empty logs and zero times. */
 bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) {
-  enum { MOST_OPTIONS = 64 }; /* there are fewer than that */
+  enum { MOST_OPTIONS = 64 }; /* more than there are */
   if (count > MOST_OPTIONS) return false;
   for (unsigned i = 0; options && values && i < count; i++) {
     CUjit_option size = options[i] == CU_JIT_INFO_LOG_BUFFER    ? CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES
@@ -115,14 +115,14 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data) {
 }
 CUresult cuModuleLoad(CUmodule *module, const char *path) {
   size_t bytes;
-  /* It stays in memory: the image may point into it. */
+  /* The file stays in memory, because the image may point into it. */
   void *data = module && path ? runtime_read_file(path, &bytes) : NULL;
   if (!data) return module && path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
   return cuModuleLoadData(module, data);
 }
 CUresult cuModuleUnload(CUmodule module) {
   if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
-  handle_remove(module); /* what was found in it stays */
+  handle_remove(module); /* what was found in it stays valid */
   return CUDA_SUCCESS;
 }
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
@@ -350,7 +350,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
   (void)flags;
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared_bytes);
 }
-/* The runtime's description of a launch; it and the driver's lay out attributes alike. */
+/* Converts to the runtime's description of a launch. Both have the same layout of attributes. */
 static cudaLaunchConfig_t as_runtime(const CUlaunchConfig *config) {
   return (cudaLaunchConfig_t){
       .gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ},
@@ -374,7 +374,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
   return as_driver(cudaOccupancyMaxPotentialClusterSize(size, (const void *)function, &same));
 }
 
-/* Of the sizes in steps of a warp, the largest with which most threads are resident. */
+/* The largest block size, in steps of a warp, for which the most threads are resident. */
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction function,
                                                    CUoccupancyB2DSize shared_bytes_for,
                                                    size_t shared_bytes, int limit, unsigned flags) {

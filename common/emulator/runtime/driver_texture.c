@@ -1,5 +1,5 @@
-/* driver_texture.c: the driver API's arrays, textures and surfaces, which are the runtime's, and
- * its copies to and from arrays. */
+/* driver_texture.c: the driver API's arrays, textures and surfaces, implemented by the runtime's,
+ * and its copies to and from arrays. */
 #include <string.h>
 
 #include "runtime/texture.h"
@@ -85,7 +85,7 @@ CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *found, CUarray array) {
 
 /* ---- Copies ---- */
 
-/* The driver counts x and the width in bytes, the runtime in elements where there is an array. */
+/* The driver counts x and the width in bytes, the runtime in elements if an array is involved. */
 static CUresult as_elements(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *same) {
   const struct cudaArray *arrays[] = {same->srcArray, same->dstArray};
   uint32_t bytes = 1;
@@ -263,7 +263,7 @@ static int channel_bits(const struct cudaResourceDesc *resource) {
   return array_exists(resource->res.array.array) ? resource->res.array.array->channels.x : 0;
 }
 
-/* Where nothing else is said, the driver reads integers of 8 and 16 bits as floats. */
+/* By default, the driver reads 8- and 16-bit integers as floats. */
 static struct cudaTextureDesc runtime_sampling(const CUDA_TEXTURE_DESC *given, int bits) {
   struct cudaTextureDesc same;
   memset(&same, 0, sizeof same);
@@ -318,7 +318,7 @@ CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *how, CUtexObject object) {
 }
 CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *view, CUtexObject object) {
   (void)view, (void)object;
-  return CUDA_ERROR_INVALID_VALUE; /* none is ever made with a view */
+  return CUDA_ERROR_INVALID_VALUE; /* textures never have a view */
 }
 CUresult cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *resource) {
   struct cudaResourceDesc same;

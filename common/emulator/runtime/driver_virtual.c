@@ -16,7 +16,7 @@ typedef struct Physical {
   unsigned long long handle;
   size_t bytes;
   int file;
-  unsigned uses; /* handles and mappings that keep it */
+  unsigned uses; /* number of handles and mappings that keep it alive */
   CUmemAllocationProp properties;
 } Physical;
 
@@ -173,7 +173,8 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
 
 /* ---- Mappings ---- */
 
-/* What kernels and copies may use: neighbours that may be accessed alike are one range. */
+/* The memory that kernels and copies may use. Neighbours with the same access rights form one
+ * range. */
 static CUresult announce(const Reservation *reservation) {
   for (const Mapping *each = reservation->mappings; each; each = each->next)
     memory_unregister((void *)(uintptr_t)each->first);
@@ -220,7 +221,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
   return result;
 }
 
-/* The whole mappings from address on, `bytes` long. */
+/* The mappings that exactly cover `bytes` bytes from address on. */
 static Mapping **mappings_at(Reservation *reservation, uint64_t address, size_t bytes) {
   Mapping **first = &reservation->mappings;
   while (*first && (*first)->first != address) first = &(*first)->next;

@@ -1,4 +1,4 @@
-/* error_names.c: the runtime's names and sentences of its errors, as CUDA 13.0 gives them. */
+/* error_names.c: the names and descriptions of the runtime's errors, as in CUDA 13.0. */
 #include "runtime/runtime.h"
 
 static const struct {

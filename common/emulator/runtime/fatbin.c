@@ -79,7 +79,7 @@ bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes) {
   return fatbin_size(fields->container, bytes);
 }
 
-/* Lengths above the nibble's 15 go on in bytes, the last of which is below 255. */
+/* Lengths above 15 continue in further bytes, the last of which is below 255. */
 static bool lz4_length(const unsigned char **in, const unsigned char *end, size_t *length) {
   if (*length != 15) return true;
   unsigned char more;
@@ -198,7 +198,8 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
     if (entry.kind == KIND_PTX && entry.architecture <= ARCHITECTURE) {
       bool specific = entry.flags & FLAG_ARCHITECTURE_SPECIFIC;
       bool best_specific = best.flags & FLAG_ARCHITECTURE_SPECIFIC;
-      /* Architecture-specific text is for its own chip alone: sm_90a yes, sm_80a never was. */
+      /* Architecture-specific text runs on that architecture only. sm_90a exists, sm_80a does
+       * not. */
       bool usable = !specific || entry.architecture == ARCHITECTURE;
       if (usable && (!best_payload || (specific && !best_specific) ||
                      (specific == best_specific && entry.architecture > best.architecture))) {

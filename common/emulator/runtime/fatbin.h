@@ -1,4 +1,4 @@
-/* fatbin.h: the container in which nvcc puts device code into an executable. */
+/* fatbin.h: reads the container in which nvcc stores device code in an executable. */
 #ifndef EMULATOR_FATBIN_H
 #define EMULATOR_FATBIN_H
 
@@ -11,13 +11,13 @@
 bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *bytes, char *error,
                      size_t error_bytes);
 
-/* The machine code for sm_90, newly allocated. False: there is none that can be read. */
+/* The machine code for sm_90, newly allocated. False: there is none, or it cannot be read. */
 bool fatbin_find_cubin(const void *container, size_t limit, char **cubin, size_t *bytes);
 
-/* The wrapper that __cudaRegisterFatBinary gets: leads to the container and its size. */
+/* The wrapper that __cudaRegisterFatBinary receives: finds the container and its size. */
 bool fatbin_unwrap(const void *wrapper, const void **container, size_t *bytes);
 
-/* What a container says of its own size. False: it is none. */
+/* The size stated by the container. False: not a container. */
 bool fatbin_size(const void *container, size_t *bytes);
 
 /* Linked from several files (nvcc -rdc=true): the container holds machine code only, but the

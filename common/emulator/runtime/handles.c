@@ -1,4 +1,4 @@
-/* handles.c: which handles there are (handles.h): a hash table with open addressing. */
+/* handles.c: the table of valid handles (handles.h): a hash table with open addressing. */
 #include "runtime/handles.h"
 
 #include <pthread.h>
@@ -13,13 +13,13 @@ typedef struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static HandleSlot *slots;
-static size_t slot_count, used; /* a power of two; removed ones count as used */
+static size_t slot_count, used; /* slot_count is a power of two; removed handles count as used */
 
 static size_t first_slot(const void *handle) {
   return (size_t)(((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 20) & (slot_count - 1);
 }
 
-/* The handle's slot, or the empty one where it would be. */
+/* The handle's slot, or the empty slot where it belongs. */
 static HandleSlot *slot_of(const void *handle) {
   size_t i = first_slot(handle);
   while (slots[i].handle && slots[i].handle != handle) i = (i + 1) & (slot_count - 1);

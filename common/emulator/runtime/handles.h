@@ -1,5 +1,6 @@
-/* handles.h: the handles that programs hold: streams, events, graphs and the rest. A handle that was
- * never given out, was destroyed, or is of another kind is refused before anybody follows it. */
+/* handles.h: the handles that programs hold: streams, events, graphs and the rest. A handle that
+ * was never returned, was destroyed, or is of another kind is rejected before it is
+ * dereferenced. */
 #ifndef EMULATOR_HANDLES_H
 #define EMULATOR_HANDLES_H
 

@@ -1,5 +1,6 @@
-/* host_memory.c: the program's own memory, which may not be there (host_memory.h). The host's kernel
- * does the copies: what it cannot reach it refuses, where a load of our own would be a SIGSEGV. */
+/* host_memory.c: checked access to the program's memory, which may not be mapped (host_memory.h).
+ * The host's kernel does the copies: it returns an error for invalid addresses, where a load of our
+ * own would raise SIGSEGV. */
 #include "runtime/host_memory.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ bool host_refuse(const void *address, size_t bytes, bool written) {
 }
 
 bool host_copy(void *to, const void *from, size_t bytes) {
-  enum { MOST = 1 << 30 }; /* the call takes no more than 2 GiB */
+  enum { MOST = 1 << 30 }; /* the system call takes at most 2 GiB */
   char *target = to;
   const char *source = from;
   for (size_t done = 0; done < bytes;) {
@@ -66,7 +67,7 @@ bool host_copy(void *to, const void *from, size_t bytes) {
     } else if (errno == EFAULT) {
       bool source = host_access(from, bytes) == HOST_UNMAPPED;
       return host_refuse(source ? from : to, bytes, !source);
-    } else { /* not allowed here */
+    } else { /* the system call is not permitted here */
       memmove(target + done, source + done, bytes - done);
       done = bytes;
     }

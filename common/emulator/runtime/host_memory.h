@@ -1,4 +1,4 @@
-/* host_memory.h: the program's own memory, which may not be there. */
+/* host_memory.h: checked access to the program's memory, which may not be mapped. */
 #ifndef EMULATOR_HOST_MEMORY_H
 #define EMULATOR_HOST_MEMORY_H
 
@@ -7,14 +7,14 @@
 
 typedef enum { HOST_UNMAPPED, HOST_READABLE, HOST_WRITABLE } HostAccess;
 
-/* What may be done with every byte of the range. */
+/* The access that every byte of the range allows. */
 HostAccess host_access(const void *address, size_t bytes);
-/* Quick: its first and its last page. */
+/* Quick: checks only the first and the last page. */
 bool host_is_mapped(const void *address, size_t bytes);
-/* Says on stderr why a copy of so much cannot be; returns false. */
+/* Reports on stderr why a copy of this size is impossible. Returns false. */
 bool host_refuse(const void *address, size_t bytes, bool written);
-/* A copy with the program's memory on one side or both. false: a part of it is not mapped, or may
- * not be written to; says so on stderr. */
+/* A copy with the program's memory on one side or both. false: a part of it is not mapped or not
+ * writable, which is reported on stderr. */
 bool host_copy(void *to, const void *from, size_t bytes);
 
 #endif

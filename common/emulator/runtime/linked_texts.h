@@ -1,4 +1,4 @@
-/* linked_texts.h: what cuLinkComplete returns and cuModuleLoadData takes. */
+/* linked_texts.h: the data that cuLinkComplete returns and cuModuleLoadData accepts. */
 #ifndef EMULATOR_LINKED_TEXTS_H
 #define EMULATOR_LINKED_TEXTS_H
 
@@ -9,10 +9,10 @@
   "PTXLINK"
 typedef struct {
   char mark[8];
-  size_t count, bytes; /* `count` texts, each ended by a zero, stand behind this */
+  size_t count, bytes; /* `count` zero-terminated texts follow */
 } LinkedTexts;
 
-/* Fills in the first `most` texts; returns how many there are. */
+/* Fills in the first `most` texts. Returns the number of texts. */
 size_t linked_texts_read(const LinkedTexts *linked, ModuleText *texts, size_t most);
 
 #endif

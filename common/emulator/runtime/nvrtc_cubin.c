@@ -1,6 +1,6 @@
-/* nvrtc_cubin.c: NVRTC's calls for a cubin, which a program compiled for a real architecture asks
- * for. The emulator runs PTX, so that is what it gives them: NVRTC keeps it beside the cubin. They
- * take the place of NVRTC's own when the emulator's library comes first (emulate sees to that). */
+/* nvrtc_cubin.c: NVRTC's calls that return a cubin. The emulator runs PTX, so these return the PTX,
+ * which NVRTC keeps along with the cubin. They replace NVRTC's functions when the emulator's
+ * library is loaded first (emulate ensures that). */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -16,7 +16,7 @@ static int call_nvrtc(const char *name, void *program, void *result) {
 int nvrtcGetCUBINSize(void *program, size_t *bytes);
 int nvrtcGetCUBINSize(void *program, size_t *bytes) {
   int error = call_nvrtc("nvrtcGetCUBINSize", program, bytes);
-  if (error || !bytes || *bytes == 0) return error; /* compiled for compute_...: it has none */
+  if (error || !bytes || *bytes == 0) return error; /* compiled for compute_...: no cubin */
   return call_nvrtc("nvrtcGetPTXSize", program, bytes);
 }
 int nvrtcGetCUBIN(void *program, char *cubin);

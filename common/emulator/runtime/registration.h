@@ -1,5 +1,5 @@
-/* registration.h: what programs call and no header of CUDA declares: the code that nvcc generates,
- * and names of older headers. */
+/* registration.h: functions that programs call but no CUDA header declares: those used by code that
+ * nvcc generates, and names from older headers. */
 #ifndef EMULATOR_REGISTRATION_H
 #define EMULATOR_REGISTRATION_H
 

@@ -1,7 +1,7 @@
 /* runtime.c: the CUDA runtime's registration entries, kernels, launches and errors.
  *
- * A launch runs its grid to the end before it returns, but what went wrong is told only when the
- * host synchronises, as on the real device; from then on every call answers with that error. */
+ * A launch runs its whole grid before it returns, but an error is reported only when the host
+ * synchronises, as on the GPU. From then on every call returns that error. */
 #include "runtime/runtime.h"
 
 #include <stdatomic.h>
@@ -27,7 +27,7 @@ static Image *images;
 static Kernel *kernels;
 static _Thread_local cudaError_t last_error;
 /* Read without the lock: cudaError_t. */
-static _Atomic int fault_to_come; /* a kernel has failed, and nobody has waited for it yet */
+static _Atomic int fault_to_come; /* a kernel has failed, and the host has not synchronised yet */
 static _Atomic int sticky;
 
 cudaError_t runtime_answer(cudaError_t error) {
@@ -111,8 +111,9 @@ static _Noreturn void refuse_program(const char *error) {
   runtime_refuse(text);
 }
 
-/* The files that nvlink has linked, as one module. Those without PTX are left out, NVIDIA's own
- * library of device calls among them: who needs one is refused for what it lacks. */
+/* The files that nvlink has linked, as one module. Those without PTX are left out, among them
+ * NVIDIA's device runtime library. Kernels that need one are rejected because of the missing
+ * function. */
 static Module *load_linked(const Image *image) {
   char error[4096] = "no device code was linked into it";
   size_t count = 0, files = 0;
@@ -134,7 +135,8 @@ static Module *load_linked(const Image *image) {
   return module;
 }
 
-/* The compiler has decided how many registers each kernel has: the cubin beside the PTX tells. */
+/* The compiler has decided how many registers each kernel has. The cubin next to the PTX contains
+ * the number. */
 static void read_registers(const Image *image) {
   char *cubin;
   size_t bytes;
@@ -226,7 +228,8 @@ const Function *runtime_entry(Kernel *kernel) {
 void **__cudaRegisterFatBinary(void *wrapper) {
   const void *container = NULL;
   size_t bytes = 0;
-  fatbin_unwrap(wrapper, &container, &bytes); /* a bad one is refused when a kernel is needed */
+  /* an invalid one is rejected when a kernel is needed */
+  fatbin_unwrap(wrapper, &container, &bytes);
   Image *image = runtime_add_image(container, bytes, NULL);
   image->linked = fatbin_linked(wrapper);
   return (void **)image;
@@ -460,7 +463,7 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   error = runtime_check_launch(kernel, entry, &whole);
   if (error != cudaSuccess) return error;
   if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
-    return cudaErrorLaunchOutOfResources; /* the H200's answer to a buffer that is too long */
+    return cudaErrorLaunchOutOfResources; /* what an H200 returns for a buffer that is too long */
   }
   if (function_traits(entry)->parameter_count && !arguments && !packed)
     return cudaErrorInvalidValue;
@@ -473,7 +476,7 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled) {
   *stalled = NULL;
-  if (fault_to_come != cudaSuccess) return cudaSuccess; /* it would never have started */
+  if (fault_to_come != cudaSuccess) return cudaSuccess; /* the kernel would never have started */
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   cudaError_t error = runtime_check_launch(kernel, entry, &shape);
@@ -593,7 +596,7 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
       shape->cooperative = value->cooperative != 0;
     if (attributes[i].id != cudaLaunchAttributeClusterDimension) continue;
     shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
-    /* {0,1,1} is a wrong size, not the wish for none. */
+    /* {0,1,1} is an invalid size, not "no cluster". */
     if (!shape->cluster.x || !shape->cluster.y || !shape->cluster.z)
       return cudaErrorInvalidClusterSize;
   }
@@ -666,7 +669,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth: {
       if (value < 0) return runtime_answer(cudaErrorInvalidValue);
-      if (function_traits(entry)->required_cluster.x) /* the compiler has fixed it */
+      if (function_traits(entry)->required_cluster.x) /* fixed at compile time */
         return runtime_answer(cudaErrorNotPermitted);
       uint32_t *sizes[] = {&kernel->required_cluster.x, &kernel->required_cluster.y,
                            &kernel->required_cluster.z};
@@ -707,7 +710,7 @@ int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_
   size_t shared = traits->static_shared_bytes + dynamic_shared_bytes;
   uint32_t registers = traits->registers;
   uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
-  /* A guess may not be what keeps the only CTA from running. */
+  /* An estimated register count must not prevent even one CTA from running. */
   while (!traits->registers_known && chip_ctas_by_registers(warps, registers) == 0) registers--;
   return (int)chip_resident_ctas((uint32_t)threads, registers, shared);
 }
@@ -767,7 +770,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
   const Function *entry = kernel ? runtime_entry(kernel) : NULL;
   if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
   if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
-  size_t least = 0, most = CTA_SHARED_BYTES; /* the most with which so many blocks still fit */
+  /* the largest size with which this many blocks still fit */
+  size_t least = 0, most = CTA_SHARED_BYTES;
   while (least < most) {
     size_t middle = (least + most + 1) / 2;
     if (runtime_occupancy(entry, threads, middle) >= blocks)

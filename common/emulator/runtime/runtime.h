@@ -1,4 +1,4 @@
-/* runtime.h: the state behind the runtime's and the driver's calls. */
+/* runtime.h: the state shared by the runtime's and the driver's calls. */
 #ifndef EMULATOR_RUNTIME_H
 #define EMULATOR_RUNTIME_H
 
@@ -9,7 +9,8 @@
 #include "load/module.h"
 #include "machine/launch.h"
 
-/* The one lock: calls may come from several host threads. Recursive, because calls use calls. */
+/* The only lock: calls may come from several host threads. It is recursive, because calls use other
+ * calls. */
 extern pthread_mutex_t runtime_lock;
 /* Holds the lock until the end of the function. Not in functions that wait for other threads. */
 void runtime_unlock(const int *unused);
@@ -20,10 +21,10 @@ void runtime_unlock(const int *unused);
 /* A fat binary, or a module that the driver API loaded. */
 typedef struct Image {
   struct Image *next;
-  const void *container; /* NULL: text was given as such */
+  const void *container; /* NULL: loaded from text */
   size_t container_bytes;
   char *ptx;
-  Module *module;            /* loaded when it is first needed */
+  Module *module;            /* loaded when first needed */
   const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
   char name[64];
 } Image;
@@ -34,70 +35,75 @@ typedef struct Kernel {
   Image *image;
   const void *host_function;
   const char *device_name;
-  const Function *entry; /* found when it is first needed */
+  const Function *entry; /* looked up when first needed */
   int dynamic_shared_limit;
   bool non_portable_cluster;
   Index3 required_cluster; /* by cudaFuncSetAttribute; {0,0,0}: none */
   int preferred_carveout;
 } Kernel;
 
-/* Every call returns through this: it keeps the last error, as the real runtime does. */
+/* Every call returns through this function, which stores the last error as NVIDIA's runtime
+ * does. */
 cudaError_t runtime_answer(cudaError_t error);
 /* A call that waits for the device: prints the device's output and returns the sticky error. */
 cudaError_t runtime_synchronise(void);
-cudaError_t runtime_synchronised(void); /* the same, when the waiting has been done */
-bool runtime_has_fault(void);           /* of a kernel, told already or not */
-/* What a call that does not wait returns when a fault is already known: that fault; or the reason
- * why no call may be made here (runtime_permitted). */
+cudaError_t runtime_synchronised(void); /* the same, without waiting */
+bool runtime_has_fault(void);           /* whether a kernel has failed, reported or not */
+/* The error that a call without synchronisation returns: a fault that is already known, or the
+ * reason why calls are not allowed here (runtime_permitted). */
 cudaError_t runtime_known_fault(void);
-cudaError_t runtime_sticky_error(void); /* that fault alone */
-/* May calls be made here? Not by a callback of a stream (cudaErrorNotPermitted), and not by a child
- * whose parent has used the device before it forked (cudaErrorInitializationError). */
+cudaError_t runtime_sticky_error(void); /* only the fault */
+/* Are calls allowed here? Not in a callback of a stream (cudaErrorNotPermitted), and not in a child
+ * process whose parent used the device before it forked (cudaErrorInitializationError). */
 cudaError_t runtime_permitted(void);
-/* Calls a function of the program in the place of the device. */
+/* Calls a function of the program on behalf of the device. */
 void runtime_call_back(void (*function)(void *), void *data);
 
 /* Ends the program (exit 1) with the reason why it cannot be emulated. */
 _Noreturn void runtime_refuse(const char *reason);
 
-/* The bytes of a file, with a zero behind them. NULL: it cannot be read. */
+/* The contents of a file, followed by a zero byte. NULL: it cannot be read. */
 void *runtime_read_file(const char *path, size_t *bytes);
-/* Answers the options of the driver's compiler and linker. */
+/* Fills in the output options of the driver's compiler and linker. */
 bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values);
 
 Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
-/* Loads the image's module; on failure says why on stderr and ends the program (exit 1). */
+/* Loads the image's module. On failure it prints the reason on stderr and ends the program (exit
+ * code 1). */
 Module *runtime_module(Image *image);
 const Function *runtime_entry(Kernel *kernel);
 Kernel *runtime_find_kernel(const void *function_or_handle);
-/* A kernel of an image that the program has loaded itself. NULL: it has none of that name. */
+/* A kernel of an image that the program has loaded itself. NULL: there is no kernel of that
+ * name. */
 Kernel *runtime_kernel_named(Image *image, const char *name);
 Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name);
 
 typedef struct {
-  Index3 grid, block, cluster; /* cluster {0,0,0}: none asked for */
+  Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
   size_t dynamic_shared_bytes;
   bool cooperative;
 } LaunchShape;
-/* Would a launch of this shape be accepted? Fills in a cluster that was not asked for. */
+/* Would a launch of this shape be accepted? Fills in a cluster size that was not specified. */
 cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape);
 /* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
  * `packed` holds them all. NULL: no memory. */
 uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
                                   size_t packed_bytes);
-/* Checks a launch and gives it to the stream. */
+/* Checks a launch and submits it to the stream. */
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
                            size_t packed_bytes, cudaStream_t stream);
-/* Runs a launch that was given to a stream. When it waits for another stream or the host, it is set
- * aside, into *stalled; runtime_resume_launch goes on with it and tells whether it has ended. */
+/* Runs a launch that was submitted to a stream. If it waits for another stream or the host, it is
+ * set aside in *stalled. runtime_resume_launch continues it and returns whether it has ended. */
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled);
 bool runtime_resume_launch(Launch *launch, bool may_stall);
 void runtime_drop_launch(Launch *launch);
-/* Finds cluster and cooperation among a launch's attributes; the others are advice. */
+/* Finds the cluster size and the cooperative flag among a launch's attributes. The others are
+ * hints. */
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
                                     LaunchShape *shape);
-/* The arguments of a launch in the driver's "extra" form; leaves both as they are without one. */
+/* The arguments of a launch in the driver's "extra" form. Leaves both unchanged if there is
+ * none. */
 void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes);
 /* A part of a __device__ or __constant__ variable. */
 cudaError_t runtime_symbol_part(const void *symbol, size_t count, size_t offset, char **part);
@@ -112,7 +118,7 @@ typedef struct {
       Kernel *kernel;
       LaunchShape shape;
       uint8_t *parameters; /* as the entry's .param list; belongs to the work */
-      void **pointers;     /* to each of them, made when a program asks for them */
+      void **pointers;     /* pointers to each of them, created when a program asks for them */
     } launch;
     struct cudaMemcpy3DParms copy;
     struct cudaMemsetParams fill;
@@ -126,7 +132,7 @@ typedef struct {
 Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
                   size_t height);
-cudaError_t work_check(Work *work);     /* what a call says at once about wrong arguments */
+cudaError_t work_check(Work *work);     /* the error for wrong arguments */
 cudaError_t work_run(const Work *work); /* all but kernels and graphs */
 bool work_copy(const Work *work, Work *copy);
 void work_free(Work *work);
@@ -138,13 +144,13 @@ typedef struct {
 } NodeList;
 void nodes_add(NodeList *list, cudaGraphNode_t node); /* once */
 void nodes_clear(NodeList *list);
-bool nodes_known(const cudaGraphNode_t *nodes, size_t count); /* all of them are nodes */
+bool nodes_known(const cudaGraphNode_t *nodes, size_t count); /* are all of them nodes? */
 cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
-                          Work *work); /* takes the work over; NULL: no memory */
-/* Is there a node that nothing depends on and that is not one of these? */
+                          Work *work); /* takes ownership of the work; NULL: out of memory */
+/* Is there a node, other than these, that no node depends on? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
 cudaGraph_t graph_clone(cudaGraph_t graph);
-/* Gives the work of its nodes to the stream, each behind what it depends on. */
+/* Submits the work of its nodes to the stream, each after its dependencies. */
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 
 /* ---- Streams (runtime_stream.c) ---- */
@@ -153,17 +159,18 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 cudaError_t stream_submit(cudaStream_t stream, Work *work);
 cudaError_t stream_run(cudaStream_t stream, Work *work); /* without a look at captures */
 bool stream_is_busy(cudaStream_t stream);
-/* Until all that was given to the stream is done; to the legacy stream: to all that it waits for.
+/* Waits until all work of the stream is done; for the legacy stream, of all streams that it waits
+ * for.
  */
 void stream_drain(cudaStream_t stream);
 void streams_drain_all(void);
 void streams_drop_all(void);
-/* What a call that waits for the device, or that captures forbid, returns first: cudaSuccess, or
- * the reason why it must not be called now. */
+/* To be called first in calls that wait for the device or are not allowed during capture:
+ * cudaSuccess, or the reason why the call is not allowed now. */
 cudaError_t stream_wait_allowed(void);
 cudaError_t stream_unsafe_allowed(void);
 bool stream_captures(cudaStream_t stream);
-bool stream_known(cudaStream_t stream); /* or one of the three that are always there */
+bool stream_known(cudaStream_t stream); /* or one of the three predefined streams */
 void event_record_now(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */
@@ -174,7 +181,7 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
 cudaError_t copy_run(const struct cudaMemcpy3DParms *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);
 void fill_run(const struct cudaMemsetParams *fill);
-/* Before a kernel runs: memory that is registered may have been unmapped since. */
+/* To be called before a kernel runs: registered memory may have been unmapped since. */
 void forget_unmapped_host_memory(void);
 
 /* device_attributes.c */

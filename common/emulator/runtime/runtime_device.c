@@ -1,4 +1,4 @@
-/* runtime_device.c: the one device: what it is, limits, advice. */
+/* runtime_device.c: the device: its properties, limits and hints. */
 #include <cuda_profiler_api.h>
 #include <stdlib.h>
 #include <string.h>

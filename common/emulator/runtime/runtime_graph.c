@@ -1,5 +1,5 @@
-/* runtime_graph.c: graphs: nodes with work and what they depend on, built by calls or by capturing
- * streams; executable copies of them, which run node after node. */
+/* runtime_graph.c: graphs: nodes with work and dependencies, built by calls or by stream capture,
+ * and executable copies of them, which run node after node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct CUgraphNode_st {
   bool disabled;
 };
 struct CUgraph_st {
-  NodeList nodes;            /* in an executable graph: each behind all that it depends on */
+  NodeList nodes;            /* in an executable graph: each after all its dependencies */
   cudaUserObject_t *objects; /* one place for each reference */
   size_t object_count;
 };
@@ -62,7 +62,7 @@ static void nodes_remove(NodeList *list, cudaGraphNode_t node) {
 }
 void nodes_clear(NodeList *list) { list->count = 0; }
 
-/* The answer to "which nodes": as many as fit, or how many there are when there is no room. */
+/* Returns a list of nodes: as many as fit, or only their number if there is no array. */
 static cudaError_t give_nodes(const NodeList *list, cudaGraphNode_t *nodes, size_t *count) {
   if (!count) return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; nodes && i < *count; i++) nodes[i] = i < list->count ? list->nodes[i] : NULL;
@@ -195,8 +195,8 @@ static cudaGraphNode_t find_copy(cudaGraph_t graph, cudaGraphNode_t original) {
   return NULL;
 }
 
-/* Copies nodes behind their dependencies. NULL: they depend on each other in a circle, or there is
- * no memory. */
+/* Copies nodes in the order of their dependencies. NULL: the dependencies form a cycle, or out of
+ * memory. */
 cudaGraph_t graph_clone(cudaGraph_t graph) {
   cudaGraph_t clone = new_graph();
   if (!clone) return NULL;
@@ -333,7 +333,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
   return cudaSuccess;
 }
 
-/* What graphs have allocated is not counted apart. */
+/* Memory allocated by graphs is not counted separately. */
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute,
                                            void *value) {
   (void)attribute;
@@ -400,7 +400,7 @@ static cudaError_t work_of_child(cudaGraph_t child, Work *work) {
   return work->child ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-/* The address is the same at every launch; the memory is there from the node on. */
+/* The address is the same at every launch. The memory exists from this node on. */
 static cudaError_t allocate_for_graph(struct cudaMemAllocNodeParams *params) {
   cudaError_t error = cudaMalloc(&params->dptr, params->bytesize);
   if (error == cudaSuccess) memory_give_to_graph((uint64_t)(uintptr_t)params->dptr);
@@ -621,7 +621,7 @@ cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *ev
   return cudaSuccess;
 }
 
-/* A launch keeps what attributes have said: new parameters do not undo it. */
+/* New parameters do not change what attributes have set. */
 static cudaError_t replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
   if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
   error =
@@ -828,7 +828,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     result->result = cudaGraphExecUpdateErrorTopologyChanged;
     return runtime_answer(cudaErrorGraphExecUpdateFailure);
   }
-  for (size_t i = 0; i < copy->nodes.count; i++) /* handles of the first graph stay good */
+  for (size_t i = 0; i < copy->nodes.count; i++) /* handles of the first graph stay valid */
     copy->nodes.nodes[i]->original = exec->graph->nodes.nodes[i]->original;
   cudaGraphDestroy(exec->graph);
   exec->graph = copy;

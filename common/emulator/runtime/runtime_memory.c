@@ -1,5 +1,5 @@
 /* runtime_memory.c: allocation and copies. Device memory is host memory here, so a copy is a
- * memmove between checked ranges; streams keep the program's order by themselves. */
+ * memmove between checked ranges. Streams keep the order of the program. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
 
-/* Blocks of the kernels' malloc are for kernels alone. */
+/* Only kernels may use blocks from device-side malloc. */
 static bool within_device(const void *address, size_t bytes) {
   const Allocation *allocation = memory_find_planned((uint64_t)(uintptr_t)address);
   return allocation && allocation->kind != MEMORY_OF_HEAP &&
@@ -145,7 +145,8 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return cudaSuccess;
 }
 static bool is_wide(enum cudaMemPoolAttr attribute) {
-  return attribute >= cudaMemPoolAttrReleaseThreshold; /* bytes; those before are switches */
+  /* attributes from here on are sizes; those before are flags */
+  return attribute >= cudaMemPoolAttrReleaseThreshold;
 }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
                                     void *value) {
@@ -288,7 +289,7 @@ static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t
   return (char *)base->ptr + ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
 }
 
-/* From the first byte of the rows to the last: 0 when that is more than there are addresses. */
+/* The span from the first to the last byte of the rows; 0 if it overflows. */
 static size_t span_of(const struct cudaPitchedPtr *base, struct cudaPos at,
                       struct cudaExtent extent) {
   size_t slice, rows, span;
@@ -326,7 +327,8 @@ static bool copy_bytes(void *to, const void *from, size_t bytes) {
   return true;
 }
 
-/* Before much is copied, all of it is looked at: a size that is wrong by far shall spoil nothing. */
+/* Large copies are checked completely before they start, so that a wildly wrong size damages
+ * nothing. */
 static bool worth_a_start(const struct cudaPitchedPtr *base, struct cudaPos at,
                           struct cudaExtent extent, bool written) {
   enum { MUCH = 1 << 20 };
@@ -430,7 +432,7 @@ cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
   return copy_now((Work){.type = cudaGraphNodeTypeMemcpy, .copy = *params});
 }
 
-/* cudaMemset does not wait for the device, so it reports only what is known already. */
+/* cudaMemset does not wait for the device, so it returns only errors that are already known. */
 cudaError_t cudaMemset2DAsync(void *address, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   Work work = work_of_fill(address, pitch, (unsigned char)value, 1, width, height);

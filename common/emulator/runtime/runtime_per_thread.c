@@ -1,5 +1,5 @@
-/* runtime_per_thread.c: what programs call that were built with --default-stream per-thread: the
- * same calls with another meaning of stream 0. */
+/* runtime_per_thread.c: the calls of programs built with --default-stream per-thread: the same
+ * calls with another meaning of stream 0. */
 #include "runtime/runtime.h"
 
 static cudaStream_t stream_or_per_thread(cudaStream_t stream) {

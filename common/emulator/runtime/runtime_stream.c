@@ -1,11 +1,11 @@
 /* runtime_stream.c: streams, events, and the capture of streams into graphs.
  *
- * As a rule work is done when the call that gives it to a stream returns. Only a kernel that polls
- * global memory for what another stream or the host will write is set aside; what is given to its
- * stream then waits behind it, and whoever waits for the stream lets it go on.
+ * Usually work is complete when the call that submits it to a stream returns. Only a kernel that
+ * polls global memory for a write by another stream or the host is set aside. Later work in its
+ * stream then waits for it, and a call that waits for the stream resumes it.
  *
- * A stream that is being captured notes its work down as nodes of a graph instead; each depends on
- * the stream's last nodes, and events carry those from stream to stream. */
+ * A stream in capture mode adds its work as nodes to a graph instead. Each node depends on the
+ * stream's last nodes, and events carry dependencies from stream to stream. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +26,7 @@ typedef struct Capture {
 
 typedef struct QueuedWork {
   struct QueuedWork *next;
-  unsigned long long order; /* in which the program gave it to its stream */
+  unsigned long long order; /* order of submission */
   Work work;
   Launch *launch; /* a kernel that has begun */
 } QueuedWork;
@@ -37,15 +37,15 @@ struct CUstream_st {
   int priority;
   unsigned long long id;
   Capture *capture;
-  NodeList last;     /* the nodes that what comes next depends on */
+  NodeList last;     /* the nodes that the next node depends on */
   QueuedWork *queue; /* the first may have begun */
 };
 
 struct CUevent_st {
   bool recorded, timed;
   struct timespec time;
-  unsigned waiting;           /* records that wait in queues */
-  unsigned long long capture; /* in which it was recorded last, 0: in none */
+  unsigned waiting;           /* number of records waiting in queues */
+  unsigned long long capture; /* the capture in which it was last recorded; 0: none */
   NodeList last;
 };
 
@@ -174,7 +174,7 @@ static void dequeue(cudaStream_t stream) {
   free(first);
 }
 
-/* Does what can be done of the queue now. True: something has happened. */
+/* Runs as much of the queue as possible. True: something was done. */
 static bool advance(cudaStream_t stream) {
   bool moved = false;
   for (QueuedWork *first; (first = stream->queue) != NULL; moved = true) {
@@ -189,7 +189,7 @@ static bool advance(cudaStream_t stream) {
                          first->work.launch.parameters, &first->launch);
       if (first->launch) return true;
     } else {
-      work_run(&first->work); /* who gave it has been answered already */
+      work_run(&first->work); /* the submitting call has already returned */
     }
     dequeue(stream);
   }
@@ -214,7 +214,8 @@ void streams_drop_all(void) {
   for (cudaStream_t each = streams; each; each = each->next) drop_queue(each);
 }
 
-/* Nobody moves any more: the kernel that waits goes on until it moves or counts as hanging. */
+/* Nothing makes progress any more: the waiting kernel runs until it makes progress or counts as
+ * hanging. */
 static bool force_progress(cudaStream_t stream) {
   if (!stream->queue || !stream->queue->launch) return false;
   runtime_resume_launch(stream->queue->launch, false);
@@ -348,7 +349,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return runtime_answer(runtime_known_fault());
 }
 
-/* May a call ask for the state of this stream? */
+/* May a call query the state of this stream? */
 static cudaError_t ask(cudaStream_t stream) {
   HOLD_RUNTIME_LOCK;
   cudaError_t permitted = runtime_permitted();

@@ -1,5 +1,5 @@
-/* runtime_work.c: work for the device: launches, copies, fills, calls of the host and the rest. A
- * stream runs it at once; a graph keeps it in its nodes and runs it whenever it is launched. */
+/* runtime_work.c: work for the device: launches, copies, fills, host calls and others. A stream
+ * runs it at once. A graph stores it in its nodes and runs it at each launch. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -33,7 +33,7 @@ bool texel_format_of(const struct cudaChannelFormatDesc *channels, TexelFormat *
 
 /* ---- Allocation ---- */
 
-/* The most that an H200 accepts, by the numbers of its attributes. */
+/* The limits of an H200, according to its attributes. */
 static bool within_limits(struct cudaExtent extent, unsigned flags) {
   static const uint8_t LINE[] = {21}, PLANE[] = {22, 23}, SPACE[] = {24, 25, 26},
                        LINES[] = {42, 43}, PLANES[] = {27, 28, 29}, CUBE[] = {52, 52},
@@ -267,7 +267,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y,
   return cudaMemcpy3D(&copy);
 }
 
-/* Bytes one after the other through the rows of one plane. NULL: they do not lie in the array. */
+/* Consecutive bytes through the rows of one plane. NULL: they are not inside the array. */
 void *array_run(cudaArray_const_t array, size_t x, size_t y, size_t bytes) {
   if (!array_exists(array)) return NULL;
   size_t plane = array->row_bytes * array->rows;

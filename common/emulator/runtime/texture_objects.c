@@ -1,12 +1,12 @@
-/* texture_objects.c: texture and surface objects: what they were made of, and what kernels see of
- * them (base/texture.h). */
+/* texture_objects.c: texture and surface objects: their resources, and what kernels see of them
+ * (base/texture.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "runtime/texture.h"
 
-/* What the program may ask for again. */
+/* What the program may query. */
 typedef struct TextureObject {
   struct TextureObject *next;
   uint64_t handle;
@@ -153,7 +153,7 @@ static cudaError_t read_sampling(const struct cudaTextureDesc *how, Texture *tex
     texture->address[i] = (uint8_t)how->addressMode[i];
   }
   memcpy(texture->border, how->borderColor, sizeof texture->border);
-  if (texture->shape == TEXTURE_LINEAR) { /* read by index: nothing of this applies */
+  if (texture->shape == TEXTURE_LINEAR) { /* read by index: none of this applies */
     texture->linear_filter = texture->normalised = false;
     memset(texture->border, 0, sizeof texture->border);
   }
@@ -202,7 +202,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *how,
   *how = object->how;
   return cudaSuccess;
 }
-/* None is ever made with a view. */
+/* Textures never have a view. */
 cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *view,
                                                  cudaTextureObject_t handle) {
   (void)view, (void)handle;

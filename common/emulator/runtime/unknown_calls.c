@@ -1,7 +1,7 @@
-/* unknown_calls.c: the calls of the runtime and the driver that the emulator does not know. A
- * program that needs one is told its name and, where there is one, the reason; without this list
- * the loader would refuse the program, naming one of them at most. A test compares the list with
- * the toolkit's headers. */
+/* unknown_calls.c: the runtime and driver calls that the emulator does not implement. A program
+ * that uses one ends with a message that names the call and, if there is one, the reason. Without
+ * this list the loader would reject the program, naming at most one of them. A test compares the
+ * list with the toolkit's headers. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* mma.c: the tensor instructions of one warp: mma.sync, ldmatrix, stmatrix, movmatrix.
  *
- * A matrix is spread over the lanes' registers in one pattern for all types: with P numbers to a
- * 32-bit register, lane 4g+t holds in register r of A row g (g+8 in odd registers) the numbers
- * from column (r/2)*4P + tP on, in register r of B column g from row r*4P + tP on, and of C and D
- * row g (g+8 in the second half) the columns 2t and 2t+1. Only m8n8k4 has its own. */
+ * A matrix is spread over the lanes' registers in one pattern for all types: with P numbers in each
+ * 32-bit register, lane 4g+t holds in register r of A row g (g+8 in odd registers) the numbers from
+ * column (r/2)*4P + tP on, in register r of B column g from row r*4P + tP on, and of C and D row g
+ * (g+8 in the second half) the columns 2t and 2t+1. Only m8n8k4 has its own. */
 #include "tensor_core/mma.h"
 
 #include <stdlib.h>
@@ -194,7 +194,7 @@ static void gather(const MmaForm *form, const void *const *a, const void *const 
   }
 }
 
-/* Where C and D are: calls for each of a lane's numbers. */
+/* The layout of C and D: calls `act` for each of a lane's numbers. */
 static inline int result_row(int lane, int index) { return lane / 4 + (index / 2) * 8; }
 static inline int result_column(int lane, int index) { return (lane % 4) * 2 + index % 2; }
 
@@ -214,7 +214,8 @@ static void write_result(ResultFormat format, void *const *d, int lane, int inde
 
 int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int selector, int row,
                     int index) {
-  /* Two bits for each kept number: which of its four it is; tf32 has one of two, in four bits. */
+  /* Two bits for each stored number: its position among four. For tf32: one of two, in four
+   * bits. */
   const int bits_each = bits == 32 ? 4 : 2;
   const int at = index * bits_each, row_bits = depth / 2 * bits_each;
   const int high = row / 8; /* rows 8 to 15 */
@@ -248,9 +249,9 @@ static void copy_number(FloatMatrix from, int from_row, int from_column, FloatMa
   to.exponents[target] = from.exponents[source];
 }
 
-/* Hopper's mma.sync has no circuit for 8-bit floats (its wgmma has): ptxas unpacks them to f16, the
- * lower halves of all registers for one multiplication, the upper halves for a second one that
- * goes on from its sums, and adds C with an ordinary addition. */
+/* On Hopper, wgmma supports 8-bit floats in hardware but mma.sync does not: ptxas unpacks them to
+ * f16. The lower halves of all registers go into one multiplication, the upper halves into a second
+ * one that continues from the first one's sums. C is added with an ordinary addition. */
 static void multiply_small_floats(const MmaForm *form, FloatMatrix a, FloatMatrix b, uint32_t *c) {
   const int half = form->depth / 2, run = form->sparse ? 4 : 2;
   FloatStore store_a, store_b;
@@ -308,7 +309,7 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
   const FloatMatrix a = float_matrix(&store_a, a_depth), b = float_matrix(&store_b, 8);
   const size_t a_count = (size_t)(form->rows * a_depth), b_count = (size_t)(depth * 8);
   NumberFormat a_format = form->a, b_format = form->b;
-  if (bits == 8) { /* subnormals of e4m3 are ordinary numbers of f16, which the alignment sees */
+  if (bits == 8) { /* subnormals of e4m3 are normal numbers in f16, which affects the alignment */
     small_to_half(form->a, matrices->a, a_count);
     small_to_half(form->b, matrices->b, b_count);
     a_format = b_format = NUMBER_F16;
@@ -356,8 +357,9 @@ static void compute_doubles(const MmaForm *form, const void *const *a, const voi
       ((uint64_t *)d[r])[lane] = result[result_row(lane, r)][result_column(lane, r)];
 }
 
-/* m8n8k4: four products of 8 x 4 by 4 x 8, each by eight lanes: a quad and the one 16 lanes on.
- * Hopper has no circuit for it either: ptxas makes it of shuffles and ordinary arithmetic. */
+/* m8n8k4: four products of 8 x 4 by 4 x 8, each computed by eight lanes: a quad and the quad 16
+ * lanes further. Hopper has no hardware for it either: ptxas uses shuffles and ordinary
+ * arithmetic. */
 static void compute_quad_pairs(const MmaForm *form, const void *const *a, const void *const *b,
                                const void *const *c, void *const *d) {
   Matrices parts[4];

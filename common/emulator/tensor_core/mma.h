@@ -23,15 +23,15 @@ typedef struct {
 bool read_number_format(const char *word, NumberFormat *format); /* "bf16" ... */
 bool read_result_format(const char *word, ResultFormat *format); /* "f32" ... */
 
-/* Reads the modifiers behind "mma" or "mma.sp". NULL: understood; else what is wrong. */
+/* Reads the modifiers after "mma" or "mma.sp". Returns NULL or an error message. */
 const char *mma_read_form(const char *const *modifiers, int count, bool sparse, MmaForm *form);
 
 /* Columns: 32 lanes of uint32_t each (f64: of uint64_t). d may be the same columns as c. */
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
                  const void *const *c, const uint32_t *metadata, void *const *d);
 
-/* Which of the dense positions 0..depth-1 the compressed number `index` of a row stands for: from
- * the 32 lanes' metadata of a 16-row tile. bits: of the numbers. */
+/* The dense position 0..depth-1 of the compressed number `index` of a row, from the 32 lanes'
+ * metadata of a 16-row tile. bits: the width of the numbers. */
 int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int selector, int row,
                     int index);
 

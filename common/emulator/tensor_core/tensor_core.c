@@ -1,5 +1,5 @@
-/* tensor_core.c: the tensor cores' instructions, and those of one warp among them: mma.sync,
- * ldmatrix, stmatrix, movmatrix. The arithmetic is in mma.c, wgmma has its own room. */
+/* tensor_core.c: decodes the tensor core instructions of one warp: mma.sync, ldmatrix, stmatrix,
+ * movmatrix. The arithmetic is in mma.c. wgmma is in wgmma.c. */
 #include "tensor_core/tensor_core.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ bool decode_mma_sparse(Decoder *decoder, const PtxStatement *statement, Instruct
 
 /* ---- ldmatrix, stmatrix, movmatrix ---- */
 
-/* An 8 x 8 matrix of 16-bit numbers lies two to a lane: row lane / 4, columns 2 (lane % 4) and the
+/* An 8 x 8 matrix of 16-bit numbers has two per lane: row lane / 4, columns 2 (lane % 4) and the
  * next. */
 static void transpose(const uint32_t *from, uint32_t *to) {
   for (int lane = 0; lane < LANES; lane++) {
@@ -159,7 +159,8 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
       if (at[lane] == NULL) return STEP_FAULT;
     }
   }
-  const LaneMask giving = rows == LANES ? ~0u : (1u << rows) - 1u; /* lanes with an address */
+  /* lanes that provide an address */
+  const LaneMask giving = rows == LANES ? ~0u : (1u << rows) - 1u;
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
   if (settings()->check) {
     const AccessKind kind = {.access = access};

@@ -1,11 +1,11 @@
-/* tensor_core.h: what the decoders of the tensor cores' instructions share. */
+/* tensor_core.h: shared by the decoders of the tensor core instructions. */
 #ifndef EMULATOR_TENSOR_CORE_H
 #define EMULATOR_TENSOR_CORE_H
 
 #include "ptx/form.h"
 
-/* The columns of the registers of operand `index`: a vector, or a single register. Literals get a
- * column of their own. False, with a message, when it is not `count` registers of this type. */
+/* The columns of the registers of operand `index`: a vector, or a single register. Each literal
+ * gets a column. False, with a message, when it is not `count` registers of this type. */
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots);
 /* A literal that must be one of two values. */
 bool literal_choice(Form *form, int index, int64_t first, int64_t second, const char *what,
@@ -14,8 +14,9 @@ bool literal_choice(Form *form, int index, int64_t first, int64_t second, const 
 /* wgmma.c */
 void tensor_warp_begin(Warp *warp);
 void tensor_warp_end(Warp *warp);
-/* wgmma.c: called when all instructions of a function are decoded. Wraps those that touch wgmma's
- * accumulators, so that multiplications in flight land before anybody sees their registers. */
+/* wgmma.c: called when all instructions of a function are decoded. Wraps the instructions that
+ * access wgmma accumulators, so that operations in flight land before their registers are read or
+ * written. */
 void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count);
 
 #endif

@@ -10,12 +10,12 @@
 #include <immintrin.h>
 #endif
 
-/* Exponents that are none: each kind keeps its order when two are added. */
+/* Values that are not real exponents. They keep their order when two are added. */
 enum {
   EXPONENT_ZERO = -0x400,
   EXPONENT_INFINITY = 0x1000,
   EXPONENT_NAN = 0x2000,
-  EXPONENT_SPECIAL = 0x800 /* a sum above this has an infinity or a NaN in it */
+  EXPONENT_SPECIAL = 0x800 /* a larger sum involves an infinity or a NaN */
 };
 
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
 uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
 
 /* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
- * number (tf32 lies in the upper 19 bits of 32; the rest is not looked at). */
+ * number (tf32 uses the upper 19 bits of 32; the rest is ignored). */
 static inline __attribute__((always_inline)) void read_format(
     int exponent_bits, int mantissa_bits, int spare, bool has_infinity, bool negate,
     const uint32_t *restrict numbers, float *restrict values, int16_t *restrict exponents,
@@ -67,7 +67,7 @@ void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, Flo
                   size_t count) {
   float *values = matrix.values;
   int16_t *exponents = matrix.exponents;
-  switch (format) { /* known numbers of bits make vector code */
+  switch (format) { /* constant widths let the compiler vectorise */
     case NUMBER_F16:
       read_format(5, 10, 0, true, negate, numbers, values, exponents, count);
       break;
@@ -90,7 +90,7 @@ void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, Flo
 
 typedef struct {
   int exponent;
-  int64_t significand; /* with 23 bits (f32) or 10 bits (f16) behind the point */
+  int64_t significand; /* with 23 (f32) or 10 (f16) fraction bits */
 } Accumulator;
 
 static Accumulator read_accumulator(bool half, uint32_t bits) {
@@ -108,14 +108,14 @@ static Accumulator read_accumulator(bool half, uint32_t bits) {
   return result;
 }
 
-/* sum * 2^scale as f32, cut toward zero. */
+/* sum * 2^scale as f32, rounded toward zero. */
 static uint32_t settle_float(int64_t sum, int scale, bool short_result) {
   if (sum == 0) return 0;
   const uint32_t sign = sum < 0 ? 0x80000000u : 0u;
   const uint64_t magnitude = (uint64_t)(sum < 0 ? -sum : sum);
   const int exponent = 63 - __builtin_clzll(magnitude) + scale;
   if (exponent > 127) return sign | 0x7f800000u;
-  const int unit = exponent < -126 ? -149 : exponent - 23; /* what the last mantissa bit is worth */
+  const int unit = exponent < -126 ? -149 : exponent - 23; /* exponent of the last mantissa bit */
   const int shift = unit - scale;
   const uint64_t mantissa = shift > 63 ? 0 : shift >= 0 ? magnitude >> shift : magnitude << -shift;
   uint32_t bits = exponent < -126
@@ -144,12 +144,12 @@ static uint32_t settle_half(int64_t sum, int scale) {
   } else {
     mantissa = magnitude << -shift;
   }
-  /* Rounding up may carry into the exponent, up to infinity: the encoding is made for that. */
+  /* Rounding up may carry into the exponent, up to infinity. The encoding makes this correct. */
   if (exponent < -14) return mantissa == 0 ? 0 : sign | (uint32_t)mantissa;
   return sign | (uint32_t)(((uint64_t)(exponent + 14) << 10) + mantissa);
 }
 
-/* Cut toward zero. */
+/* Rounded toward zero. */
 static int64_t shifted(int64_t value, int right) {
   const uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
   const uint64_t cut = right > 63 ? 0 : right >= 0 ? magnitude >> right : magnitude << -right;
@@ -190,7 +190,7 @@ static uint32_t add_products(const FloatRule *rule, const float *a, const int16_
   if (negative) return minus | infinity;
   const int c_place = rule->half_result ? 10 : 23;
   int64_t sum = shifted(c.significand, largest - c.exponent + c_place - rule->fraction_bits);
-  /* So small an exponent is that of zeros only. */
+  /* Only zeros have such a small exponent. */
   const double scale = largest < -900 ? 0 : power_of_two(rule->fraction_bits - largest);
   for (int k = 0; k < rule->step; k++)
     sum += (int64_t)((double)a[k] * (double)b.values[(size_t)k * b.pitch] * scale);
@@ -200,13 +200,13 @@ static uint32_t add_products(const FloatRule *rule, const float *a, const int16_
 
 /* ---- Many results at a time ----
  *
- * The same rule over vectors of columns. A product of two numbers is exact in a float; times
- * 2^(fraction_bits - largest exponent), which is exact, too, it is cut toward zero by becoming an
- * integer. Half of the products of a step make less than 2^30, so that a sum of 32 bits holds them;
- * the sum of both halves and the accumulator may overflow, but hardly ever does. Such results,
- * infinities, NaNs and those near the ends of f32's range go to add_products. */
+ * The same rule over vectors of columns. A product of two numbers is exact in a float. Multiplying
+ * by 2^(fraction_bits - largest exponent) is exact as well, and the conversion to an integer
+ * truncates toward zero. Half of the products of a step sum to less than 2^30, so a 32-bit sum
+ * holds them. The sum of both halves and the accumulator may overflow, but this is very rare. Such
+ * results, infinities, NaNs and results near the limits of f32's range go to add_products. */
 
-/* The functions below never leave this file: how vectors would be passed does not matter. */
+/* The functions below are local to this file, so the ABI for passing vectors does not matter. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 #ifdef __AVX512BW__
 #define VECTOR_BYTES 64
@@ -263,9 +263,9 @@ static inline bool any_negative(Ints a) {
 }
 #endif
 
-/* Of f32 a zero has nearly the exponent of a subnormal, an infinity or NaN 128: results that far
- * out are left to add_products anyway. (Always inline: a host without AVX cannot hand over such a
- * vector.) */
+/* For f32, a zero gets nearly the exponent of a subnormal, and an infinity or NaN gets 128. Such
+ * extreme results are left to add_products anyway. (Always inline: a host without AVX cannot pass
+ * such a vector.) */
 __attribute__((always_inline)) static inline Ints accumulator_exponents(bool half, Ints bits) {
   if (!half) return ((bits >> 23) & 255) - 127;
   const Ints field = (bits >> 10) & 31, nothing = (bits & 0x7fff) == 0;
@@ -280,7 +280,7 @@ static inline Floats accumulator_values(bool half, Ints bits) {
   return (Floats)((Ints)(shifted * 0x1p112f) | (bits & 0x8000) << 16);
 }
 
-/* To nearest even, in units of the last mantissa bit that f16 has for a number of this size. */
+/* To nearest even, in units of the last mantissa bit of an f16 number of this size. */
 static inline Doubles rounded_to_half(Doubles value) {
   const Longs field = ((Longs)value >> 52) & 0x7ff;
   const Longs least = (Longs){0} + (1023 - 14);
@@ -306,25 +306,25 @@ static inline void settle_halves(Ints sums, Ints exponents, uint32_t *results) {
   }
 }
 
-/* A number of A, ready to be spread over a vector. */
+/* A number of A, ready to be broadcast to a vector. */
 typedef struct {
   float value;
   int32_t exponent; /* in both halves */
 } NumberOfA;
 
-/* B's numbers of one depth in as many columns as are multiplied at once. */
+/* B's numbers at one depth, for all columns that are multiplied together. */
 enum { BLOCK = 2 * WIDTH };
 typedef struct {
   float values[BLOCK];
   int16_t exponents[BLOCK];
 } NumbersOfB;
 
-/* One row's next `step` products for a block. Returns which vectors' columns add_products must do,
- * a bit each. With width 1 only the first vector is wanted. */
+/* One row's next `step` products for a block. Returns a bit mask of the vectors whose columns
+ * add_products must compute. With width 1 only the first vector is computed. */
 static inline __attribute__((always_inline)) unsigned add_products_wide(
     const FloatRule *rule, bool half, int step, int width, const NumberOfA *a, const NumbersOfB *b,
     uint32_t *results) {
-  enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can leave f32's range */
+  enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can exceed f32's range */
   Shorts largest = (Shorts)all((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
     largest =
@@ -338,7 +338,7 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(
     const Ints top = larger(of_products, accumulator_exponents(half, c));
     const Ints far = (top - LEAST) | (MOST - top);
     if (any_negative(far)) {
-      /* A zero to which zeros are added stays one, a positive one. */
+      /* A sum of only zeros is a positive zero. */
       const Ints nothing = ((c << (half ? 17 : 1)) == 0) & (of_products < EXPONENT_ZERO + 0x100);
       if (any_negative(far & ~nothing)) {
         left_out |= 1u << w;
@@ -372,7 +372,7 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(
 
 static void take_block(const float *values, const int16_t *exponents, size_t count,
                        NumbersOfB *block) {
-  if (count == BLOCK) { /* a known size makes vector moves */
+  if (count == BLOCK) { /* a constant size compiles to vector moves */
     memcpy(block->values, values, sizeof block->values);
     memcpy(block->exponents, exponents, sizeof block->exponents);
     return;
@@ -388,7 +388,7 @@ static inline __attribute__((always_inline)) void multiply_step(
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
   NumberOfA left[MOST_ROWS * MOST_STEP];
   NumbersOfB right[MOST_STEP];
-  uint32_t part[BLOCK] = {0}; /* of the last columns: behind them there is no room for vectors */
+  uint32_t part[BLOCK] = {0}; /* for the last columns, where a full vector would not fit */
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
@@ -427,13 +427,14 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, Fl
 #define STEP(half, count) \
   multiply_step(rule, half, count, rows, columns, depth, a, b, accumulators, accumulator_pitch)
   if (rule->half_result) {
-    if (rule->step == 16) /* known counts make better code */
+    if (rule->step == 16) /* constant counts make better code */
       STEP(true, 16);
     else
       STEP(true, rule->step);
     return;
   }
-  /* So that the sums become floats cut, not rounded. All else here is exact either way. */
+  /* So that sums are truncated, not rounded, when converted to floats. Everything else here is
+   * exact in either mode. */
   const int rounding = fegetround();
   fesetround(FE_TOWARDZERO);
   switch (rule->step) {
@@ -500,7 +501,7 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
 static bool is_nan(uint64_t bits) { return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
 
 uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c) {
-  /* A NaN comes out as it went in, made quiet; of several, b's goes before c's before a's. */
+  /* A NaN operand is returned, made quiet. Of several, b's is preferred to c's, and c's to a's. */
   const uint64_t quiet = 0x0008000000000000ull;
   if (is_nan(b)) return b | quiet;
   if (is_nan(c)) return c | quiet;
@@ -528,7 +529,8 @@ static float widen(NumberFormat format, uint32_t bits) {
     case NUMBER_E5M2:
       return float_of_half((uint16_t)(bits << 8));
     default: {
-      /* e4m3 in f16's places has an exponent 8 too small: 2^8 puts it right, subnormals too. */
+      /* e4m3 bits placed in an f16 have an exponent that is 8 too small. Multiplying by 2^8
+       * corrects it, for subnormals too. */
       const uint32_t half = (bits & 0x80u) << 8 | (bits & 0x7fu) << 7;
       return (bits & 0x7fu) == 0x7fu ? half_float(0x7fffffffu)
                                      : float_of_half((uint16_t)half) * 256.0f;

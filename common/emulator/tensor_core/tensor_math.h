@@ -1,11 +1,12 @@
 /* tensor_math.h: what the tensor cores compute, bit for bit.
  *
  * A tensor core does not add products one by one. It takes `step` products and the accumulator,
- * aligns them all to the largest exponent among them, cuts each toward zero `fraction_bits` bits
- * below it, adds exactly, and rounds once. tests/emulator/tensor_core.c holds this against an H200.
+ * aligns them all to the largest exponent among them, truncates each toward zero `fraction_bits`
+ * bits below it, adds exactly, and rounds once. tests/emulator/tensor_core.c compares this with an
+ * H200.
  *
- * Of every number the exponent is held beside its value: the alignment goes by the sum of two
- * exponents, which is not always the exponent of the product. */
+ * Every number is stored with its exponent: the alignment uses the sum of two exponents, which is
+ * not always the exponent of the product. */
 #ifndef EMULATOR_TENSOR_MATH_H
 #define EMULATOR_TENSOR_MATH_H
 
@@ -33,23 +34,24 @@ uint32_t number_bits(NumberFormat format);
 typedef struct {
   int fraction_bits; /* bits kept below the largest exponent */
   int step;          /* products added at once */
-  bool half_result;  /* accumulators are f16, rounded to nearest even; else f32, cut toward zero */
+  /* accumulators are f16, rounded to nearest even; else f32, rounded toward zero */
+  bool half_result;
   bool short_result; /* f32 accumulators keep 13 mantissa bits */
 } FloatRule;
 
-/* Numbers as the multiplication wants them. Infinities and NaNs are told by their exponents and
- * have the value zero (with a sign). */
+/* Numbers in the form used for multiplication. Infinities and NaNs are marked by their exponents
+ * and have the value zero (with a sign). */
 typedef struct {
   float *values;
   int16_t *exponents;
   size_t pitch; /* from row to row */
 } FloatMatrix;
-/* Writes `count` numbers, held one to a uint32_t, from *matrix on. */
+/* Writes `count` numbers, given one per uint32_t, from *matrix on. */
 void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
                   size_t count);
 
-/* The exponent, of value 0, where a sparse tile holds nothing: it takes no part, not even times
- * infinity. */
+/* The exponent of the empty positions of a sparse tile, with value 0. They take no part in the sum,
+ * not even multiplied by infinity. */
 enum { EXPONENT_ABSENT = -0x4000 };
 
 /* accumulators[row][column] += sum over k of a[row][k] * b[k][column]; accumulators are f32 bits,

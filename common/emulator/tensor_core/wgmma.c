@@ -1,11 +1,12 @@
-/* wgmma.c: the asynchronous multiplications of a warp: issued here, held back, landed.
+/* wgmma.c: the asynchronous multiplications of a warp: issues them, holds them back, lands them.
  *
- * A wgmma.mma_async is noted down with what it captures (descriptors, the registers of A) and takes
- * effect as late as it may: when the warp waits for its group. Until then its accumulators hold
- * their old values, and shared memory is not read. But ptxas moves accumulators between registers
- * where the PTX does (a copy at the end of a loop, say), and where the PTX touches them in other
- * ways it waits for the multiplication first, with a warning. So here, too: instructions of the
- * function that name an accumulator are wrapped, and land what is in flight before they act. */
+ * A wgmma.mma_async is recorded with its inputs (descriptors, the registers of A) and takes effect
+ * as late as possible: when the warp waits for its group. Until then its accumulators hold their
+ * old values, and shared memory is not read. But where the PTX moves accumulators between registers
+ * (a copy at the end of a loop, say), ptxas does so, too. Where the PTX accesses them in other
+ * ways, ptxas waits for the multiplication first, with a warning. We do the same: instructions of
+ * the function that name an accumulator are wrapped, and land the operations in flight before they
+ * execute. */
 #include "tensor_core/wgmma.h"
 
 #include <stdlib.h>
@@ -20,11 +21,12 @@ enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
 
 typedef struct {
   WgmmaForm form;
-  uint16_t registers[MAX_D + MAX_A]; /* D's and behind them A's, if they are registers */
+  uint16_t registers[MAX_D + MAX_A]; /* D's, followed by A's if A is in registers */
   int register_count;
   uint16_t descriptor_a, descriptor_b, metadata;
   const Operand *scale_d;
-  bool watched; /* the function's other instructions land what they touch: it may be held back */
+  /* the function's other instructions land what they access, so it may be held back */
+  bool watched;
 } Wgmma;
 
 typedef struct {
@@ -40,7 +42,7 @@ struct WarpTensorCore {
   PendingWgmma *flights; /* in order of issue */
   uint32_t count, capacity;
   uint64_t committed; /* groups */
-  /* Counted since the warp began: a wgmma is one operation of four warps. */
+  /* Counts since the start of the warp, because a wgmma is one operation of four warps. */
   uint64_t reached, landed;
 };
 
@@ -57,8 +59,8 @@ static struct WarpTensorCore *tensor_core(Warp *warp) {
   return warp->tensor;
 }
 
-/* A wgmma is for a whole warpgroup: none of its warps gets past it before all have come to it, and
- * it is over for all of them at once. (One thread of the four warps may so tell the producer that
+/* A wgmma is for a whole warpgroup: no warp passes it before all have arrived at it, and it
+ * completes for all of them at once. (So one thread of the four warps may tell the producer that
  * the stage is free.) Warps at the end of a block that make no full group have no peers to wait
  * for. */
 enum { WARPS_OF_GROUP = 4 };
@@ -81,7 +83,7 @@ static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
   return true;
 }
 
-/* They have come to it, but may not have run on since. */
+/* They have arrived at it, but may not have continued since. */
 static bool peers_have_issued(const Warp *warp, uint64_t number) {
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
     const Warp *peer = peer_of(warp, i);
@@ -111,7 +113,7 @@ static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
                 (size_t)first->form.d_registers * sizeof first->registers[0]) == 0;
 }
 
-/* Lands the first `count` of this warp. */
+/* Lands the first `count` operations of this warp. */
 static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   struct WarpTensorCore *core = warp->tensor;
   if (count == 0) return STEP_NEXT;
@@ -172,8 +174,8 @@ static StepResult land(Warp *warp, uint32_t count) {
 
 /* ---- What the checker hears ---- */
 
-/* The bytes of an operand, as few pieces. GEMMs use the same few descriptors again and again, and
- * the four warps of a group the same one of B: so the last lists are kept. */
+/* The bytes of an operand as few pieces. GEMMs use the same few descriptors again and again, and
+ * the four warps of a group use the same one for B, so the last lists are cached. */
 typedef struct {
   uint64_t descriptor;
   int32_t first, outers, first_chunk, chunks;
@@ -208,8 +210,8 @@ static void add_piece(WgmmaPieces *list, uint32_t address) {
   list->pieces[list->count++] = (SharedPiece){address, BYTES};
 }
 
-/* The chunks [first, first + outers) x [first_chunk, first_chunk + chunks), in the order in which
- * they join. */
+/* The chunks [first, first + outers) x [first_chunk, first_chunk + chunks), in an order in which
+ * neighbours merge. */
 static void list_pieces(const ListKey *name, WgmmaPieces *list) {
   const MatrixDescriptor matrix = matrix_descriptor(name->descriptor);
   const bool by_chunk = matrix.span == 16;
@@ -252,7 +254,8 @@ static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation,
                     false, PROXY_TENSOR_CORE);
 }
 
-/* What this warp's share reads of shared memory: A's part, if it is there, and B. */
+/* The shared memory that this warp's share reads: its part of A, if A is in shared memory, and
+ * B. */
 static int operands_read(const Warp *warp, const PendingWgmma *flight, ListKey names[2]) {
   const WgmmaForm *form = &((const Wgmma *)flight->in->decoded)->form;
   const int quarter = (int)(warp->index % 4);
@@ -482,7 +485,7 @@ enum { SLOT_COUNT = 1 << 16, MAX_TOUCHED = 16 };
 
 typedef struct {
   Instruction inner; /* the instruction itself */
-  bool all;          /* a return: another function may get the registers */
+  bool all;          /* a return: another function may reuse the registers */
   int touched_count;
   uint16_t touched[MAX_TOUCHED];
 } WatchedInstruction;
@@ -508,7 +511,7 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
   return watched->inner.execute(warp, &watched->inner, mask);
 }
 
-/* False: more registers than fit, so land everything. */
+/* False: too many registers to list, so land everything. */
 static bool note_touched(const Operand *operand, const uint64_t *accumulators,
                          WatchedInstruction *watched) {
   if (operand->kind == OPERAND_VECTOR) {

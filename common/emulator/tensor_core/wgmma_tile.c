@@ -1,4 +1,5 @@
-/* wgmma_tile.c: where a matrix descriptor's numbers are, and one warp's share of the product. */
+/* wgmma_tile.c: locates the numbers of a matrix descriptor, and computes one warp's share of the
+ * product. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,8 @@ static bool gather(const WgmmaOperands *operands, const MatrixDescriptor *matrix
                    int first_outer, int outers, int first_chunk, int chunks, uint8_t *bytes,
                    uint32_t *outside) {
   const uint32_t limit = operands->shared_bytes - CHUNK;
-  const MatrixDescriptor local = *matrix; /* bytes cannot alias it: the compiler may keep it */
+  /* byte stores cannot alias a local copy, so the compiler keeps it in registers */
+  const MatrixDescriptor local = *matrix;
   for (int outer = 0; outer < outers; outer++)
     for (int chunk = 0; chunk < chunks; chunk++) {
       const uint32_t offset =
@@ -158,7 +160,7 @@ static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
 
 static int column_place(int column);
 
-/* A tile ready to multiply, of the kind that the type needs. */
+/* A tile ready to multiply, in the form that the type needs. */
 #define TILE(count)             \
   union {                       \
     struct {                    \
@@ -173,9 +175,9 @@ typedef union {
   uint64_t bits[MAX_COLUMNS * 4];
 } Tile;
 
-/* The four warps of a group read the same B, and to prepare it costs as much as a warp's share of
- * the product. So the last few are kept with the bytes they were made of: other warpgroups will
- * multiply by them, too. */
+/* The four warps of a group read the same B, and preparing it costs as much as a warp's share of
+ * the product. So the last few tiles are cached with the bytes they were made from. Other
+ * warpgroups use them, too. */
 enum { KEPT = 8, MAX_BYTES = MAX_COLUMNS * 64 };
 typedef struct {
   MatrixDescriptor matrix;
@@ -183,7 +185,7 @@ typedef struct {
 } TileKey;
 typedef struct {
   TileKey name;
-  uint64_t moment; /* when it was last seen to be so */
+  uint64_t moment; /* the moment at which it was last verified */
   uint8_t bytes[MAX_BYTES];
   Tile tile;
 } KeptTile;
@@ -295,7 +297,7 @@ static void prepare_a(const WgmmaForm *form, bool fast, const uint32_t *numbers,
                  (FloatMatrix){.values = tile->values, .exponents = tile->exponents}, count);
 }
 
-/* Puts the numbers of a sparse tile where its metadata says. */
+/* Moves the numbers of a sparse tile to the positions given by its metadata. */
 static void spread(const WgmmaForm *form, const WgmmaOperands *operands, const TileOfA *compressed,
                    TileOfA *dense) {
   const int depth = form->depth, kept = depth / 2;

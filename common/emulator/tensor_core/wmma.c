@@ -1,10 +1,11 @@
-/* wmma.c: wmma.load, wmma.store, wmma.mma: the older way to write the tensor instructions of a
+/* wmma.c: wmma.load, wmma.store, wmma.mma: the older form of the tensor core instructions of a
  * warp.
  *
- * A fragment's registers are those of mma.sync, tile behind tile: blocks of 8 rows (A) or columns
- * (B) by four lanes' words, C and D blocks of 8 x 8. Fragments of f16 have eight registers whatever
- * the shape; those beyond the matrix repeat the first ones. A product is made of m16n8 products of
- * mma.sync. m8n32 is m32n8 with everything transposed: its A is a B there, its B an A. */
+ * A fragment's registers are those of mma.sync, tile after tile: blocks of 8 rows (A) or columns
+ * (B) by four lanes' words, and blocks of 8 x 8 for C and D. Fragments of f16 have eight
+ * registers for every shape. Those beyond the matrix repeat the first ones. A product consists
+ * of m16n8 products of mma.sync. m8n32 is m32n8 with everything transposed: its A is a B there,
+ * its B an A. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct {
   int rows, columns; /* of this matrix */
   int bits;          /* of an element */
   int registers;     /* of the fragment */
-  int distinct;      /* of them, the others repeat these */
+  int distinct;      /* number of distinct ones; the others repeat these */
 } Fragment;
 
 typedef struct {
@@ -52,7 +53,7 @@ static bool shape_fits(Shape shape, NumberFormat format) {
   }
 }
 
-/* A result belongs to several formats. */
+/* The same result type may belong to several formats. */
 static bool result_fits(Shape shape, ResultFormat format) {
   static const NumberFormat of_float[] = {NUMBER_F16, NUMBER_TF32};
   static const NumberFormat of_half[] = {NUMBER_F16, NUMBER_F16};
@@ -83,7 +84,7 @@ static Fragment fragment_of(FragmentKind kind, Shape shape, int bits, bool half)
   return fragment;
 }
 
-/* Where number `index` of register r of a lane stands in the matrix. */
+/* The position in the matrix of number `index` of register r of a lane. */
 static void place_of_element(const Fragment *fragment, int lane, int r, int index, int *row,
                              int *column) {
   const int group = lane / 4, place = lane % 4;
@@ -113,7 +114,7 @@ typedef struct {
   Fragment fragment;
   bool column_major, store;
   Space space;
-  uint8_t element_bytes; /* of one access: narrower numbers move a register at a time */
+  uint8_t element_bytes; /* bytes per access: narrower numbers move one register at a time */
   const Operand *address, *stride;
   uint16_t slots[8];
 } FragmentMove;
@@ -134,7 +135,7 @@ static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t
   return at;
 }
 
-/* Read before the first register is written: it may be one of these. */
+/* Read before the first register is written, because that may be one of these. */
 typedef struct {
   uint64_t base[LANES], pitch[LANES];
 } MatrixOrigin;
@@ -271,7 +272,7 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
 typedef struct {
   Shape shape;
   MmaForm tile;
-  ResultFormat c, d; /* as the instruction names them; the tile's are both d, or f32 */
+  ResultFormat c, d; /* as named by the instruction; the tile uses d for both, or f32 */
   uint16_t a_slot[8], b_slot[8], c_slot[8], d_slot[8];
 } Product;
 
@@ -279,7 +280,8 @@ static float half_at(const uint32_t *const *columns, int number, int lane) {
   return float_of_half((uint16_t)(columns[number / 2][lane] >> (number % 2 * 16)));
 }
 
-/* One m16n8 (or m8n8) product. Whatever D shares with the sources, all of them are read first. */
+/* One m16n8 (or m8n8) product. All sources are read first, because D may share registers with
+ * them. */
 static void multiply_tile(Warp *warp, const Product *product, int row_tile, int column_tile,
                           uint64_t (*result)[LANES]) {
   const MmaForm *tile = &product->tile;
@@ -340,7 +342,7 @@ static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-/* The mma.sync that makes one tile of it. NULL: understood. */
+/* The mma.sync that computes one tile of it. Returns NULL or an error message. */
 static const char *read_tile(const PtxStatement *statement, Shape shape, int at, Product *product) {
   const char *const *words = statement->modifiers + at;
   int count = statement->modifier_count - at;
@@ -356,7 +358,7 @@ static const char *read_tile(const PtxStatement *statement, Shape shape, int at,
     operation = words[0];
     word = 2;
   }
-  if (count > 4 && strcmp(words[count - 1], "rn") == 0) count--; /* f64 rounds to nearest anyway */
+  if (count > 4 && strcmp(words[count - 1], "rn") == 0) count--; /* f64 always rounds to nearest */
   const bool saturates = count > word && strcmp(words[count - 1], "satfinite") == 0;
   if (saturates) modifiers[used++] = "satfinite";
   const int types = count - word - saturates;
@@ -386,7 +388,7 @@ bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Product *product = decoder_allocate(decoder, sizeof *product);
   const char *const *words = statement->modifiers + 2;
   const int count = statement->modifier_count - 2;
-  /* .op.popc of b1 stands before .sync */
+  /* for b1, .op.popc comes before .sync */
   const int popc = count > 2 && strcmp(words[1], "popc") == 0 ? 2 : 0;
   if (count < popc + 7)
     return form_fail(&form, "expected wmma.mma.sync.aligned, two layouts, a shape and types");
@@ -399,14 +401,14 @@ bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Shape *shape = &product->shape;
   if (sscanf(words[popc + 4], "m%2dn%2dk%3d%c", &shape->m, &shape->n, &shape->k, &rest) != 3)
     return form_fail(&form, "the shape should look like m16n16k16");
-  /* What follows the shape, with .op.popc, if there, brought next to it. */
+  /* The modifiers after the shape, with .op.popc, if present, moved next to it. */
   PtxStatement tail = {.modifier_count = 0};
   for (int i = 0; i < popc; i++) tail.modifiers[tail.modifier_count++] = words[i];
   for (int i = popc + 5; i < count; i++) tail.modifiers[tail.modifier_count++] = words[i];
   const char *wrong = read_tile(&tail, *shape, 0, product);
   if (wrong) return form_fail(&form, wrong);
   MmaForm *tile = &product->tile;
-  if (tile->a == NUMBER_TF32) tile->rule.step = 4; /* ptxas makes two products of it */
+  if (tile->a == NUMBER_TF32) tile->rule.step = 4; /* ptxas splits it into two products */
   const int bits = (int)number_bits(tile->a);
   const bool half = tile->a == NUMBER_F16;
   const Fragment a = fragment_of(FRAGMENT_A, *shape, bits, half);
