@@ -43,7 +43,7 @@ function cellLabel(model, cell, author, mode) {
 function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
   const width = canvas.clientWidth;
   const cellWidth = (width - 52) / CELLS_IN_ROW;
-  const box = canvas.parentElement;
+  const box = canvas.closest(".scroll");
   const context = sizeCanvas(canvas, width, Math.min(box.clientHeight, Math.max(1, rows.length) * ROW_HEIGHT));
   const top = box.scrollTop;
   const first = Math.floor(top / ROW_HEIGHT);
