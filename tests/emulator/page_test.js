@@ -142,6 +142,10 @@
     const label = view.label;
     press("l");
     expect("l", view.label !== label);
+    press("i");
+    expect("i", view.inner);
+    press("i");
+    expect("i again", !view.inner);
     press("x");
     expect("x", view.axis === "time");
     press("x");
@@ -181,12 +185,12 @@
   function addressHoldsTheMoment() {
     openCluster(0);
     goTo(Math.floor(app.model.events.length / 2));
-    Object.assign(app.view, { label: "element", axis: "time", every: false });
+    Object.assign(app.view, { label: "element", axis: "time", every: false, inner: true });
     const before = digest(shownState());
     const { event } = app.view;
     writeAddress();
     app.view.event = 0;
-    Object.assign(app.view, { label: "author", axis: "event", every: null });
+    Object.assign(app.view, { label: "author", axis: "event", every: null, inner: false });
     readAddress();
     if (app.view.event !== event || digest(shownState()) !== before) complain("the address does not hold the moment");
   }
@@ -224,6 +228,8 @@
     for (const warp of app.model.warps)
       for (const wait of warp.waits.slice(0, 50)) {
         const text = textOf(explainWait(app.model, warp.number, wait.begin));
+        const barrier = /^bar/.test(opcodeOf(app.model, app.model.events[wait.begin]));
+        if (barrier && !/Arrived: |All have arrived/.test(text)) complain(`a wait does not say who has arrived: ${text}`);
         if (!/goes on at event \d+|never goes on/.test(text)) complain(`a wait is not explained: ${text}`);
       }
   }

@@ -115,7 +115,8 @@ function beginPage() {
     return new Option(`${cluster.launch}: ${launch.kernel}, block (${cluster.blocks[0].join(",")})`, i);
   }));
   const ptx = app.recording.places.some((place) => place && place.file < 0);
-  byId("file").replaceChildren(new Option("follow the event", -1), ...(ptx ? [new Option("PTX", PTX)] : []),
+  byId("file").replaceChildren(
+    new Option("follow the event", -1), new Option("follow into functions", INNER), ...(ptx ? [new Option("PTX", PTX)] : []),
     ...app.recording.files.map((file, i) => new Option(file.path.replace(/^.*\//, ""), i)));
   byId("stopped").hidden = !app.recording.stopped;
   byId("stopped").textContent = app.recording.stopped || "";

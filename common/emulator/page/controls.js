@@ -91,6 +91,11 @@ const KEYS = {
   "]": () => changeCluster(1),
   "+": () => zoomBy(0.5),
   "-": () => zoomBy(2),
+  i: () => {
+    app.chosenFile = null;
+    app.view.inner = !app.view.inner;
+    show();
+  },
   x: () => {
     app.view.axis = app.view.axis === "time" ? "event" : "time";
     show();
@@ -153,7 +158,8 @@ function connect() {
   on("help-button", "click", toggleHelp);
   on("file", "change", () => {
     const file = Number(byId("file").value);
-    app.chosenFile = file === -1 ? null : file;
+    app.chosenFile = file === -1 || file === INNER ? null : file;
+    app.view.inner = file === INNER;
     show();
   });
   on("memory-scroll", "scroll", show);

@@ -185,28 +185,51 @@ const openWgmmas = (model, number, n) =>
   model.wgmmas.filter((wgmma) => wgmma.warp === number && wgmma.begin <= n && wgmma.end > n)
     .map((wgmma) => moment(`wgmma ${wgmma.number}`, wgmma.begin));
 
-/* Who has come to the barrier that this warp waits at, and who has not. null: it has not arrived. */
-function explainArrivals(model, number, kind, n) {
-  const same = (event, mine) => event[0] === kind && (kind !== "bar" || (event[5] === mine[5] && event[6] === mine[6]));
-  const mine = model.arrivals.filter((k) => k <= n && model.events[k][0] === kind && model.events[k][2] === number).pop();
-  if (mine === undefined) return null;
-  const arrived = new Map();
-  for (let i = countUpTo(model.arrivals, n) - 1; i >= 0; i--) {
+/* The arrivals at the barrier that this warp waits at, from the first to the one that completes it. null:
+ * it has not arrived. */
+function generationOf(model, number, kind, n) {
+  const isMine = (k) => model.events[k][0] === kind && model.events[k][2] === number;
+  let at = countUpTo(model.arrivals, n) - 1;
+  while (at >= 0 && !isMine(model.arrivals[at])) at--;
+  if (at < 0) return null;
+  const mine = model.events[model.arrivals[at]];
+  const isSame = (event) => event[0] === kind && (kind !== "bar" || (event[5] === mine[5] && event[6] === mine[6]));
+  const completes = (event) => event[event.length - 1] === 1;
+  const found = [];
+  for (let i = at; i >= 0; i--) {
     const event = model.events[model.arrivals[i]];
-    if (!same(event, model.events[mine])) continue;
-    if (event[event.length - 1] && model.arrivals[i] !== mine) break;
-    arrived.set(event[2], model.arrivals[i]);
+    if (isSame(event) && i < at && completes(event)) break;
+    if (isSame(event)) found.unshift(model.arrivals[i]);
   }
-  const perBlock = model.cluster.warps_per_block;
-  const first = kind === "bar" ? Math.floor(number / perBlock) * perBlock : 0;
-  const missing = [];
-  for (let w = first; w < (kind === "bar" ? first + perBlock : model.warpCount); w++)
-    if (!arrived.has(w)) missing.push(w);
-  const links = [...arrived].reverse().map(([w, k]) => moment(warpName(model, w), k));
+  for (let i = at + 1; i < model.arrivals.length && !completes(model.events[found[found.length - 1]]); i++)
+    if (isSame(model.events[model.arrivals[i]])) found.push(model.arrivals[i]);
+  return { arrivals: found, complete: completes(model.events[found[found.length - 1]]) };
+}
+
+/* Who has come to the barrier that this warp waits at, and who has not. */
+function explainArrivals(model, number, kind, n) {
+  const generation = generationOf(model, number, kind, n);
+  if (!generation) return null;
+  const { arrivals, complete } = generation;
+  const last = arrivals[arrivals.length - 1];
+  if (complete && last <= n)
+    return ["All have arrived, the last one at ", moment(`event ${last}`, last), ", but the warp has not run since."];
+  const links = arrivals.filter((k) => k <= n).map((k) => moment(warpName(model, model.events[k][2]), k));
   const parts = ["Arrived: ", ...listOfMoments(links), ". "];
+  const missing = complete ? arrivals.filter((k) => k > n).map((k) => model.events[k][2])
+    : othersThatRun(model, number, kind, n, arrivals);
   if (missing.length) parts.push(`Not arrived: ${missing.slice(0, 6).map((w) => warpAndPlace(model, w, n)).join("; ")}` +
     (missing.length > 6 ? ` and ${missing.length - 6} more.` : "."));
   return parts;
+}
+
+/* Nobody ever completes the barrier: the warps that could, and those that have ended without it. */
+function othersThatRun(model, number, kind, n, arrivals) {
+  const perBlock = model.cluster.warps_per_block;
+  const first = kind === "bar" ? Math.floor(number / perBlock) * perBlock : 0;
+  const count = kind === "bar" ? perBlock : model.warpCount;
+  const arrived = new Set(arrivals.map((k) => model.events[k][2]));
+  return Array.from({ length: count }, (_, i) => first + i).filter((warp) => !arrived.has(warp));
 }
 
 function warpAndPlace(model, number, n) {

@@ -3,6 +3,8 @@
 
 /* The file of a place: its source, or PTX. */
 const PTX = -2;
+/* A choice beside the files: follow the event, into functions. */
+const INNER = -3;
 
 /* The place of the current event, or else of its warp. */
 function currentPlace() {
@@ -34,7 +36,6 @@ function linesOf(file) {
 function openFile(file) {
   if (!app.lists.has(file)) app.lists.set(file, listOfLines(linesOf(file)));
   app.sourceFile = file;
-  byId("file").value = app.chosenFile === null ? -1 : file;
   const { list, lineOf } = app.lists.get(file);
   byId("source").replaceChildren(list);
   app.lineOf = lineOf;
@@ -71,17 +72,29 @@ const SOURCE_LINE_HEIGHT = 18;
 
 function showSource() {
   const place = currentPlace();
-  const own = !place ? -1 : place.file < 0 ? PTX : place.file;
-  const file = app.chosenFile === null ? own : app.chosenFile;
+  const file = app.chosenFile === null ? fileOf(place) : app.chosenFile;
+  byId("file").value = app.chosenFile === null ? (app.view.inner ? INNER : -1) : file;
   if (file !== app.sourceFile) openFile(file);
   const marks = textsOfMarks(file);
-  const current = place ? lineIn(place, file) || (place.inner_file === file ? place.inner_line : 0) : 0;
+  const current = currentLine(place, file);
   for (const number of new Set([...app.marked, ...marks.keys(), current])) markLine(number, marks.get(number), number === current);
   app.marked = [...marks.keys(), current];
   byId("instruction").textContent = place ? place.text : "";
   const found = app.lineOf.get(current);
   if (found && current !== app.scrolledTo) scrollToLine(found.index);
   app.scrolledTo = current;
+}
+
+function fileOf(place) {
+  if (!place) return -1;
+  if (place.file < 0) return PTX;
+  return app.view.inner && place.inner_file >= 0 ? place.inner_file : place.file;
+}
+
+function currentLine(place, file) {
+  if (!place) return 0;
+  const inner = place.inner_file === file && file >= 0 ? place.inner_line : 0;
+  return app.view.inner ? inner || lineIn(place, file) : lineIn(place, file) || inner;
 }
 
 function scrollToLine(index) {

@@ -6,7 +6,7 @@ const app = {
   recording: null, model: null, lanes: [], rows: [], rowsOf: -1, geometry: null, playing: 0,
   sourceFile: -1, chosenFile: null /* null: the file of the event */, marked: [], lineOf: new Map(), lists: new Map(),
   view: { cluster: 0, event: 0, block: 0, focus: "warp:0", pointer: null, label: "author", axis: "event",
-    every: null /* lanes of every block; null: if they are few */, zoom: null },
+    inner: false /* the source of inlined functions */, every: null /* lanes of every block; null: if they are few */, zoom: null },
 };
 
 /* ---- The moment shown ---- */
@@ -71,8 +71,9 @@ function noteAddress() {
 }
 
 function writeAddress() {
-  const { cluster, event, block, focus, pointer, label, axis, every } = app.view;
+  const { cluster, event, block, focus, pointer, label, axis, every, inner } = app.view;
   const parts = [`c=${cluster}`, `e=${event}`, `b=${block}`, `f=${focus}`, `l=${label}`, `x=${axis}`];
+  if (inner) parts.push("i=1");
   if (every !== null) parts.push(`a=${Number(every)}`);
   if (pointer !== null) parts.push(`p=${pointer}`);
   history.replaceState(null, "", "#" + parts.join("&"));
@@ -89,5 +90,6 @@ function readAddress() {
   if (/^(warp|barrier|byte|finding):?\d*$/.test(values.get("f") || "")) app.view.focus = values.get("f");
   if (["author", "element", "bank"].includes(values.get("l"))) app.view.label = values.get("l");
   app.view.axis = values.get("x") === "time" ? "time" : "event";
+  app.view.inner = values.get("i") === "1";
   app.view.every = /^[01]$/.test(values.get("a") || "") ? values.get("a") === "1" : null;
 }

@@ -7,7 +7,6 @@
 BEGIN {
   COPIES = 100000
   TENSOR = 200000
-  MOST_LANES = 64
   separator = ""
   print "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"time\": \"one unit is one warp instruction of the cluster\"}, \"traceEvents\": ["
 }
@@ -78,34 +77,49 @@ function end_wait(warp, time) {
   delete wait_name[warp]
 }
 
-# Threads of a process for what overlaps: the first that is free.
-function free_lane(base, time, label,  lane) {
-  for (lane = 0; lane < MOST_LANES && (base, lane) in busy; lane++) continue
-  busy[base, lane] = 1
-  if (!((base, lane) in lane_named)) {
-    lane_named[base, lane] = 1
-    named("thread_name", base + lane, label " " lane)
-  }
+function name_lane(thread, name) {
+  if (thread in lane_named) return
+  lane_named[thread] = 1
+  named("thread_name", thread, name)
+}
+
+# Copies overlap: each gets the first row that is free.
+function free_lane(  lane) {
+  for (lane = 0; lane in busy; lane++) continue
+  busy[lane] = 1
+  name_lane(COPIES + lane, "copy engine " lane)
   return lane
 }
 
 function end_copy(copy, time) {
   lasting(COPIES + copy_lane[copy], copy_name[copy], copy_begin[copy], time, "copy")
-  delete busy[COPIES, copy_lane[copy]]
+  delete busy[copy_lane[copy]]
   delete copy_begin[copy]
 }
 
-function end_wgmma(number, time) {
-  lasting(TENSOR + wgmma_lane[number], "wgmma", wgmma_begin[number], time, "wgmma")
-  delete busy[TENSOR, wgmma_lane[number]]
-  delete wgmma_begin[number]
+# The wgmmas of a warpgroup are one bar from the first that is issued until none is under way: dozens of them
+# are, and each warp issues its share by itself.
+function begin_wgmma(number, warp, time,  block) {
+  block = int(warp / per_block)
+  group_of[number] = block * 64 + int((warp % per_block) / 4)
+  if (!under_way[group_of[number]]++) {
+    group_begin[group_of[number]] = time
+    name_lane(TENSOR + group_of[number], (blocks > 1 ? "block " block " " : "") "wgmma, group " int((warp % per_block) / 4))
+  }
+}
+
+function end_wgmma(number, time,  group) {
+  group = group_of[number]
+  delete group_of[number]
+  if (--under_way[group]) return
+  lasting(TENSOR + group, "wgmma", group_begin[group], time, "wgmma")
 }
 
 function end_cluster(time,  each) {
   for (each in wait_name) end_wait(each, time)
   for (each in step_name) end_step(each, time)
   for (each in copy_begin) end_copy(each, time)
-  for (each in wgmma_begin) end_wgmma(each, time)
+  for (each in group_of) end_wgmma(each, time)
 }
 
 /^\{"file": [0-9]+, "path"/ {
@@ -134,6 +148,7 @@ function end_cluster(time,  each) {
   blocks = gsub(/\[/, "[") - 1
   split("", warp_seen)
   split("", busy)
+  split("", under_way)
   split("", lane_named)
   launch = number_of("launch")
   named("process_name", 0, "launch " launch ": " kernels[launch] ", cluster " number_of("cluster"))
@@ -171,14 +186,13 @@ function end_cluster(time,  each) {
   } else if (kind == "copy") {
     copy_begin[warp] = time
     copy_name[warp] = word(field[7]) " " warp
-    copy_lane[warp] = free_lane(COPIES, time, "copy engine")
+    copy_lane[warp] = free_lane()
   } else if (kind == "landed") {
     if (warp in copy_begin) end_copy(warp, time)
   } else if (kind == "wgmma") {
-    wgmma_begin[warp] = time
-    wgmma_lane[warp] = free_lane(TENSOR, time, "tensor cores")
+    begin_wgmma(warp, word(field[4]) + 0, time)
   } else if (kind == "wgmma_done") {
-    if (warp in wgmma_begin) end_wgmma(warp, time)
+    if (warp in group_of) end_wgmma(warp, time)
   } else if (kind == "mbarrier") {
     name = "mbarrier " (blocks > 1 ? int(warp / 16777216) ":" : "") warp % 16777216
     counter(name " phase", time, "\"phase\": " field[5])
