@@ -287,7 +287,7 @@ endif
 
 $(BUILD)/common/%.o: $(ROOT)/common/%.c $(CC_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(CC_FLAGS) -MMD -MP -c $< -o $@
+	$(step) $(CC) $(CC_FLAGS) -MMD -MP -MT $@ -c $< -o $@
 
 $(COMMON_LIBRARY): $(COMMON_OBJECTS)
 	$(Q)rm -f $@
@@ -351,10 +351,10 @@ $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) -MMD -MP -c $< -o $@
+	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@
 $(BUILD)/emulator/objects-$(FAST_LEVEL)/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(FAST_LEVEL)) -MMD -MP -c $< -o $@
+	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(FAST_LEVEL)) -MMD -MP -MT $@ -c $< -o $@
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names.

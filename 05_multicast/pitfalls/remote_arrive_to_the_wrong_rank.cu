@@ -1,6 +1,6 @@
 // pitfall remote_arrive_to_the_wrong_rank: "I am done" is said to the peer, not to the sender
 //   H200: hangs
-//   report: hang-arrivals-missing
+//   report: hang-arrivals-at-another-rank
 //
 // The sender waits until both CTAs have released the buffer, at the barrier `empty` of rank 0.
 // mapa turns the address of one's own `empty` into that of the CTA whose rank is given: the rank of

@@ -53,6 +53,10 @@ typedef struct {
   uint32_t phases; /* completed phases: the word holds only the last bit of this number */
   uint64_t word;
   bool alive, ended;
+  bool asked; /* some thread waits for it, or has waited */
+  /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
+   * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
+  uint64_t arrived, arrived_before[2];
 } PhaseRecord;
 typedef struct {
   uint32_t used, capacity;
@@ -167,7 +171,11 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   }
   barrier_write(cluster, address, barrier);
   if (!over) return true;
-  uint32_t finished = record_of(cluster, address)->phases++;
+  PhaseRecord *record = record_of(cluster, address);
+  uint32_t finished = record->phases++;
+  record->arrived_before[1] = record->arrived_before[0];
+  record->arrived_before[0] = record->arrived;
+  record->arrived = 0;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
   cluster_changed(cluster);
   return true;
@@ -303,6 +311,8 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->word = (uint64_t)(negated << 11) << 32 | negated << 1;
     record->alive = true;
     record->phases = 0;
+    record->asked = false;
+    record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
@@ -348,6 +358,10 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+static uint64_t bit_of_warp(const Warp *warp) {
+  return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
+}
+
 static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -373,6 +387,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, form->release, false);
+    if (!form->expect) record_of(cluster, address)->arrived |= bit_of_warp(warp);
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);
@@ -385,12 +400,14 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
 static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
                           const uint32_t *addresses) {
   const MbarrierForm *form = in->decoded;
-  uint32_t reported = UINT32_MAX;
-  FOR_LANES(lanes, lane) {
-    if (addresses[lane] == reported) continue;
-    reported = addresses[lane];
-    const PhaseRecord *record = record_of(warp->cta->cluster, reported);
-    check_mbarrier_observed(warp, in, lane, reported, record->phases - 1, form->acquire);
+  for (LaneMask left = lanes, alike; left; left &= ~alike) {
+    int first = first_lane(left);
+    alike = 0;
+    for (int lane = first;
+         lane < LANES && (!(left >> lane & 1) || addresses[lane] == addresses[first]); lane++)
+      alike |= left & 1u << lane;
+    const PhaseRecord *record = record_of(warp->cta->cluster, addresses[first]);
+    check_mbarrier_observed(warp, in, alike, addresses[first], record->phases - 1, form->acquire);
   }
 }
 
@@ -428,7 +445,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
     /* Not initialised yet: wait and see if some thread does it, so that the report can distinguish
      * a missing synchronisation from a missing init. */
-    const PhaseRecord *record = record_of(cluster, addresses[lane]);
+    PhaseRecord *record = record_of(cluster, addresses[lane]);
+    record->asked = true;
     if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire)
       return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
@@ -442,7 +460,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     return blocked_on(warp, addresses[first_lane(mask)], asked);
   if (settings()->check) {
     tell_observed(warp, in, complete, addresses);
-    FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, addresses[lane]);
+    FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);
   }
   FOR_LANES(mask, lane)
   set_lane_predicate(warp, &in->operand[0], lane, (complete >> lane) & 1u);
@@ -670,6 +688,27 @@ static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
   return false;
 }
 
+/* Arrivals are missing here, and the barrier at the same offset in another CTA has received some,
+ * although no thread ever waits for it. The rank of that CTA, or -1. */
+static int rank_of_stray_arrivals(Cluster *cluster, const BlockedWait *wait) {
+  if (!wait->barrier.pending || wait->rest) return -1;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    if (rank == SHARED_RANK(wait->address)) continue;
+    const PhaseRecord *record = record_of(cluster, rank << 24 | SHARED_OFFSET(wait->address));
+    if (!record->alive || record->asked) continue;
+    if (record->arrived | record->arrived_before[0]) return (int)rank;
+  }
+  return -1;
+}
+
+/* The two phases that went by ended with arrivals of different warps: each was over before all thread
+ * arrive had done so. */
+static bool count_is_too_low(Cluster *cluster, const BlockedWait *wait) {
+  const PhaseRecord *record = record_of(cluster, wait->address);
+  const uint64_t *before = record->arrived_before;
+  return before[0] && before[1] && !(before[0] & before[1]);
+}
+
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return "hang";
@@ -680,7 +719,11 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   /* It should wait for the phase after the last one that it saw complete. */
   uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
   if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
-  if (wait.phases >= next + 2) return "phase-missed";
+  if (wait.phases >= next + 2)
+    return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"
+                                                       : "phase-missed";
+  if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0)
+    return "hang-arrivals-at-another-rank";
   return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
 }
 
@@ -709,6 +752,11 @@ static const char *cause_of(const char *rule) {
        "that "
        "is running, and parity cannot tell them apart. Let nobody begin the next phase before all "
        "have seen this one over, or use a barrier for each copy"},
+      {"hang-arrival-count-too-low",
+       "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
+       "of them over with the arrivals of other warps. Count every thread that arrives, in all "
+       "CTAs "
+       "of the cluster"},
       {"hang-arrivals-missing", "somebody has not arrived, or mbarrier.init's count is too high"},
   };
   for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
@@ -731,6 +779,15 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(out, "        that is %lld bytes %s\n",
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
             wait.rest > 0 ? "too few" : "too many");
-  const char *cause = cause_of(mbarrier_hang_rule(warp, in, lane));
-  if (cause) fprintf(out, "        likely cause: %s\n", cause);
+  int rank = rank_of_stray_arrivals(warp->cta->cluster, &wait);
+  const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
+  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0)
+    fprintf(
+        out,
+        "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
+        "CTA %d has had some, and nobody waits for it. Arrive at the barrier of the CTA that "
+        "waits: mapa with its rank, here %u\n",
+        rank, SHARED_RANK(wait.address));
+  else if (cause)
+    fprintf(out, "        likely cause: %s\n", cause);
 }

@@ -46,12 +46,22 @@ static void leave_list(AsyncCheck *operation) {
   operation->link = NULL;
 }
 
+static void note_tile(AsyncCheck *operation, const SharedPiece *pieces, int count) {
+  if (operation->kind != ASYNC_TENSOR_LOAD && operation->kind != ASYNC_BULK_LOAD) return;
+  for (int i = 0; i < count; i++) {
+    uint32_t first = SHARED_OFFSET(pieces[i].address), end = first + pieces[i].bytes;
+    if (i == 0 || first < operation->into) operation->into = first;
+    if (end > operation->into_end) operation->into_end = end;
+  }
+}
+
 AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                               const SharedPiece *reads, int read_count, const SharedPiece *writes,
                               int write_count, uint32_t barrier) {
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
   for (int i = 0; i < write_count; i++)
     operation->into_own |= SHARED_RANK(writes[i].address) == warp->cta->rank;
+  note_tile(operation, writes, write_count);
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
   return operation;

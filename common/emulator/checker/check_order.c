@@ -146,6 +146,7 @@ void order_begin(ClusterCheck *check) {
   check->vectors_used = check->vectors ? AT_ONCE : 0;
   if (check->now > TIME_MOST / 2) begin_time(check);
   check->start = tick(check);
+  check->overlap_first = check->overlap_end = 0;
   memset(check->last_read, 0, check->agents * sizeof *check->last_read);
   memset(check->last_write, 0, check->agents * sizeof *check->last_write);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
@@ -595,9 +596,10 @@ void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t 
   barrier->phase = finished_phase + 1;
 }
 
-void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t address,
+void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address,
                              uint32_t phase, bool acquire) {
   ClusterCheck *check = check_of(warp);
+  int lane = first_lane(lanes);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier) return;
   uint32_t agent = agent_of(warp);
@@ -608,7 +610,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
     answer->stale = phase == UINT32_MAX || known > phase;
   }
   answer->next = phase + 2;
-  answer->not_yet = NULL;
+  answer->not_yet_lanes &= ~lanes;
   answer->in = in;
   answer->lane = lane;
   /* The warp already knows what the previous lane learnt. A barrier without completed phases gives
@@ -622,13 +624,18 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32
   }
 }
 
-void check_mbarrier_not_yet(Warp *warp, const Instruction *in, uint32_t address) {
+void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
-  if (barrier) barrier->answers[agent_of(warp)].not_yet = in;
+  if (!barrier) return;
+  WaitAnswer *answer = &barrier->answers[agent_of(warp)];
+  answer->not_yet = in;
+  answer->not_yet_lanes |= 1u << lane;
 }
 
-const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent) {
-  return barrier ? barrier->answers[agent].not_yet : NULL;
+const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane) {
+  if (!barrier) return NULL;
+  const WaitAnswer *answer = &barrier->answers[agent];
+  return answer->not_yet_lanes >> lane & 1 ? answer->not_yet : NULL;
 }
 
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,

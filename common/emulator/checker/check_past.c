@@ -146,10 +146,47 @@ const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck
   return order_find_barrier(check, address);
 }
 
+/* Do two tiles that begin at different addresses share bytes by mistake? They do if each has bytes
+ * that the other does not have, or if both are in flight and report to the same barrier. A buffer
+ * that is filled again does neither. */
+static bool tiles_overlap(const AccessNow *now, const AsyncCheck *past) {
+  const AsyncCheck *load = now->operation;
+  if (!load->into_end || !past->into_end || load->into == past->into) return false;
+  bool beside =
+      load->into < past->into ? load->into_end < past->into_end : load->into_end > past->into_end;
+  return beside || (load->barrier == past->barrier && !past->landed);
+}
+
+static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
+  const AsyncCheck *load = now->operation;
+  uint32_t first = load->into > past->into ? load->into : past->into;
+  uint32_t end = load->into_end < past->into_end ? load->into_end : past->into_end;
+  uint32_t distance = load->into > past->into ? load->into - past->into : past->into - load->into;
+  const AsyncCheck *front = load->into < past->into ? load : past;
+  char what[TEXT];
+  describe_operation(now, past, what, sizeof what);
+  REPORT(
+      now, "tiles-overlap",
+      "starts a copy into shared memory at offsets 0x%x to 0x%x, and %s writes 0x%x to 0x%x: %u "
+      "bytes belong to both.\n"
+      "The first of the two tiles has %u bytes, and the next one begins %u bytes behind it. Make "
+      "the distance between the buffers at least as large as the tile (its box times the "
+      "element's size), or the box smaller.",
+      load->into, load->into_end - 1, what, past->into, past->into_end - 1, end - first,
+      front->into_end - front->into, distance);
+  now->check->overlap_first = first / WORD_BYTES;
+  now->check->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
+}
+
 /* Bytes of a copy that may not have landed, as far as this agent knows. */
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  if (now->word >= check->overlap_first && now->word < check->overlap_end) return;
+  if (now->kind == ENTRY_ASYNC_WRITE && tiles_overlap(now, past)) {
+    report_overlap(now, past);
+    return;
+  }
   char place[TEXT], what[TEXT];
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
@@ -186,11 +223,11 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
         verb_now, place, what, landed, phase, over, phase & 1);
     return;
   }
-  const Instruction *asked = order_answered_not_yet(barrier, now->agent);
+  const Instruction *asked = order_answered_not_yet(barrier, now->agent, now->lane);
   if (reading && asked) {
     REPORT(now, "wait-not-repeated",
-           "%s %s, where %s %s: this warp asked the barrier (line %u of the source), was answered "
-           "\"not yet\", and went on.\n"
+           "%s %s, where %s %s: this thread asked the barrier (line %u of the source), was "
+           "answered \"not yet\", and went on.\n"
            "mbarrier.try_wait and test_wait may say so at any time: ask again until the answer is "
            "true, as in while (!try_wait(...)).",
            verb_now, place, what, landed, asked->source_line);
@@ -216,7 +253,9 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
         now, "stage-reused-too-early",
         "%s %s, where %s %s.\n"
         "Wait before the next copy is issued until the readers have said that they are done with "
-        "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads.",
+        "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads. If "
+        "they do "
+        "arrive, mbarrier.init's count may be too low for all of them.",
         verb_now, place, what, landed,
         check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
     return;
@@ -345,6 +384,16 @@ static bool read_again_unasked(const AccessNow *now, const AccessRecord *entry) 
          order_answered_stale(barrier, entry->agent, barrier->phase, &next);
 }
 
+/* The load that wrote this word; NULL if something else wrote it last. */
+static const AsyncCheck *load_before(const AccessNow *now) {
+  uint32_t number = states_of(&now->check->ctas[now->rank], now->word);
+  if (number < FIRST_STATE || number >= PLAIN) return NULL;
+  const WordState *state = state_at(now->check, number);
+  for (unsigned i = 0; i < state->count; i++)
+    if (state->entries[i].kind == ENTRY_ASYNC_WRITE) return state->entries[i].operation;
+  return NULL;
+}
+
 static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
@@ -365,6 +414,11 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
     report_not_landed(&reader, now->operation, "reads");
     return false;
   }
+  const AsyncCheck *before = now->kind == ENTRY_ASYNC_WRITE ? load_before(now) : NULL;
+  if (before && tiles_overlap(now, before)) {
+    report_overlap(now, before);
+    return false;
+  }
   char place[TEXT], who[64], where[128], advice[2 * TEXT];
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
@@ -373,7 +427,8 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
          "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
          now->kind == ENTRY_ASYNC_WRITE
              ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
-               "for, or __syncthreads) before the next copy is issued."
+               "for, or __syncthreads) before the next copy is issued. If they do arrive, "
+               "mbarrier.init's count may be too low for all of them."
              : advise_order(now, entry, advice, sizeof advice));
   return false;
 }

@@ -25,6 +25,7 @@ typedef struct {
    * otherwise `words` has each lane's word. */
   uint32_t first, bytes;
   const uint32_t *words;
+  LaneMask lanes; /* with `words`: the lanes that take part */
 } CheckedWords;
 
 /* Up to which time does this warp know all writes of all agents? If it knows an agent's last
@@ -130,7 +131,8 @@ static void note_clean(const AccessNow *now, uint32_t number) {
 
 static int lane_of_word(const CheckedWords *checked, uint32_t word) {
   if (!checked->words) return (int)((word - checked->first) * WORD_BYTES / checked->bytes);
-  for (int lane = 0; lane < LANES; lane++) {
+  for (LaneMask left = checked->lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
     if (word - checked->words[lane] < checked->bytes / WORD_BYTES) return lane;
   }
   return 0;
@@ -260,6 +262,7 @@ static bool touch_run(AccessNow *now, struct CtaCheck *notes, uint32_t first, ui
   checked.first = first;
   checked.bytes = bytes;
   checked.words = words;
+  checked.lanes = UINT32_MAX;
   if (!chunks_allow(now, notes, first, count, &checked) &&
       !run_allows(now, notes, first, count, &checked))
     return false;
@@ -468,6 +471,7 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   CheckedWords checked = begin_checked_words(now);
   checked.parts = bytes < WORD_BYTES;
   checked.words = scattered.word;
+  checked.lanes = mask;
   checked.bytes = scattered.words * WORD_BYTES;
   if (!scattered_allow(now, notes, &scattered, &checked)) return false;
   if (bytes < WORD_BYTES) {

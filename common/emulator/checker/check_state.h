@@ -51,8 +51,8 @@ typedef struct WaitAnswer {
   uint32_t next; /* 0 before the first; then 1 + the number of complete phases */
   /* the answer was about a phase that the agent already knew to be complete */
   bool stale;
-  /* the wait that returned "not yet", if none has returned true since */
-  const Instruction *not_yet;
+  const Instruction *not_yet; /* the last wait that returned "not yet" */
+  LaneMask not_yet_lanes;     /* the lanes that got this answer, and none since that was true */
   const Instruction *in;
   int lane;
 } WaitAnswer;
@@ -112,7 +112,8 @@ struct AsyncCheck {
   uint8_t lane;
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
-  bool into_own; /* it writes shared memory of the CTA that issued it */
+  uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
+  bool into_own;           /* it writes shared memory of the CTA that issued it */
   uint32_t issue_clock, issue_time;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* The load whose bytes this load has overwritten: they counted in this phase of this barrier (its
@@ -268,6 +269,8 @@ struct ClusterCheck {
   struct AcquiredMap *acquired_maps;
   struct Origin *origins; /* check_undefined_memory.c: loads of uninitialised bytes */
   uint32_t origin_count, origin_room;
+  /* words that two tiles share, once that has been reported */
+  uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
@@ -350,8 +353,8 @@ static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) 
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
-/* The wait of this agent that returned "not yet", if none has returned true since. */
-const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent);
+/* The wait of this lane that returned "not yet", if none has returned true since. */
+const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane);
 /* Was this agent's last wait for the barrier satisfied by an earlier phase that it already knew to
  * be complete? *next is the phase after that. */
 bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t phase,

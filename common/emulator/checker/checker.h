@@ -58,10 +58,10 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
 /* A test or wait returned true for `phase` (the completed one, counted from 0 since init). */
-void check_mbarrier_observed(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t barrier,
                              uint32_t phase, bool acquire);
 /* A test or wait returned false. */
-void check_mbarrier_not_yet(Warp *warp, const Instruction *in, uint32_t barrier);
+void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* The phase that this warp should wait for next, given the answers so far. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
 

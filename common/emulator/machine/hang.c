@@ -188,6 +188,8 @@ static void tell_story(FILE *out, const WaitList *list) {
 static const char *const RULES[] = {
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
+    "hang-arrivals-at-another-rank",
+    "hang-arrival-count-too-low",
     "hang-arrivals-missing", /* some have come */
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
@@ -198,7 +200,7 @@ static const char *const RULES[] = {
     "hang-threads-missing",
     "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 2 };
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 4 };
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);

@@ -1,0 +1,170 @@
+// pipeline_mistakes.cu: one mistake each in a ring of stages that a producer fills and consumers
+// empty. emulator_pipelines.bats looks at what the emulator calls it.
+//
+//   pipeline_mistakes CASE    prints "CASE: cudaError..., sum N"
+//
+// The values of a case say how the ring is set up. Those whose name begins with "fine_" are correct.
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
+enum { TILE_BYTES = TILE_WORDS * 4, MOST_CTAS = 2 };
+
+typedef struct {
+  const char *name;
+  uint32_t ctas;            // of the cluster; rank 0 fills the stages of all
+  uint32_t empty_count;     // arrivals that free a stage
+  uint32_t arriving;        // threads of each consumer warp that arrive
+  uint32_t arrive_rank;     // where they arrive: a rank, or OWN or OTHER
+  uint32_t distance_words;  // between the stages
+  bool producer_arms;       // the producer announces the bytes, not a consumer
+  uint32_t waiting;         // threads of each consumer warp that wait for a tile
+} Ring;
+enum { OWN = 16, OTHER };
+
+static const Ring RINGS[] = {
+    {"fine_warps", 1, 2, 1, OWN, TILE_WORDS, false, 32},
+    {"fine_threads", 1, 64, 32, OWN, TILE_WORDS, false, 32},
+    {"fine_cluster", 2, 4, 1, 0, TILE_WORDS, false, 32},
+    {"count_too_low", 1, 1, 1, OWN, TILE_WORDS, false, 32},
+    {"count_of_warps_for_threads", 1, 2, 32, OWN, TILE_WORDS, false, 32},
+    {"count_too_high", 1, 3, 1, OWN, TILE_WORDS, false, 32},
+    {"count_of_threads_for_warps", 1, 64, 1, OWN, TILE_WORDS, false, 32},
+    {"count_of_one_cta", 2, 2, 1, 0, TILE_WORDS, false, 32},
+    {"arrives_at_own_rank", 2, 4, 1, OWN, TILE_WORDS, false, 32},
+    {"arrives_at_rank_1", 2, 4, 1, 1, TILE_WORDS, false, 32},
+    {"arrives_at_the_other_rank", 2, 4, 1, OTHER, TILE_WORDS, false, 32},
+    {"stages_overlap", 1, 2, 1, OWN, TILE_WORDS / 2, false, 32},
+    {"stages_overlap_by_a_row", 1, 2, 1, OWN, TILE_WORDS - 4, false, 32},
+    {"stages_overlap_in_a_cluster", 2, 4, 1, 0, TILE_WORDS / 2, false, 32},
+    {"fine_armed_by_producer", 1, 2, 1, OWN, TILE_WORDS, true, 32},
+    {"armed_count_too_low", 1, 1, 1, OWN, TILE_WORDS, true, 32},
+    {"armed_count_too_high", 1, 3, 1, OWN, TILE_WORDS, true, 32},
+    {"armed_count_of_warps_for_threads", 1, 2, 32, OWN, TILE_WORDS, true, 32},
+    {"armed_stages_overlap", 1, 2, 1, OWN, TILE_WORDS / 2, true, 32},
+    {"armed_one_lane_waits", 1, 2, 1, OWN, TILE_WORDS, true, 1},
+    {"one_lane_waits", 1, 2, 1, OWN, TILE_WORDS, false, 1},
+};
+
+static __device__ uint32_t shared_address(const void *pointer) {
+  return (uint32_t)__cvta_generic_to_shared(pointer);
+}
+static __device__ uint32_t cluster_rank(void) {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+static __device__ void cluster_sync(void) {
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+static __device__ void wait_parity(uint64_t *barrier, uint32_t parity) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
+      "@!done bra again; }" ::"r"(shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+static __device__ void expect_tile(uint64_t *barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(TILE_BYTES)
+               : "memory");
+}
+static __device__ void arrive_at(uint64_t *barrier, uint32_t rank) {
+  asm volatile(
+      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
+          shared_address(barrier)),
+      "r"(rank)
+      : "memory");
+}
+static __device__ void load_tile(uint32_t *tile, const uint32_t *source, uint64_t *barrier,
+                                 uint32_t ctas) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(tile)),
+      "l"(source), "r"(TILE_BYTES), "r"(shared_address(barrier)), "h"((uint16_t)((1 << ctas) - 1))
+      : "memory");
+}
+
+static __device__ uint32_t consume(const uint32_t *tile) {
+  uint32_t sum = 0;
+  for (uint32_t i = threadIdx.x % 64; i < TILE_WORDS; i += 64) sum += tile[i];
+  return sum;
+}
+
+__global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
+  __shared__ alignas(128) uint32_t tiles[STAGES * TILE_WORDS];
+  __shared__ uint64_t full[STAGES], empty[STAGES];
+  uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, rank = cluster_rank();
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < STAGES; i++) {
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&full[i])) : "memory");
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(&empty[i])),
+                   "r"(ring.empty_count)
+                   : "memory");
+      if (!ring.producer_arms) expect_tile(&full[i]);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  cluster_sync();
+  if (warp == 0) {
+    for (int round = 0; rank == 0 && lane == 0 && round < ROUNDS; round++) {
+      int stage = round % STAGES, lap = round / STAGES;
+      if (lap > 0) wait_parity(&empty[stage], (lap - 1) & 1);
+      if (ring.producer_arms) expect_tile(&full[stage]);
+      load_tile(&tiles[stage * ring.distance_words], source + round * TILE_WORDS, &full[stage],
+                ring.ctas);
+    }
+  } else {
+    uint32_t mine = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+      int stage = round % STAGES, lap = round / STAGES;
+      if (lane < ring.waiting) wait_parity(&full[stage], lap & 1);
+      mine += consume(&tiles[stage * ring.distance_words]);
+      if (!ring.producer_arms) {
+        // Both consumers have seen the phase over; then one thread announces the next tile.
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        if (threadIdx.x == 32 && round + STAGES < ROUNDS) expect_tile(&full[stage]);
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+      }
+      uint32_t to = ring.arrive_rank == OWN     ? rank
+                    : ring.arrive_rank == OTHER ? 1 - rank
+                                                : ring.arrive_rank;
+      if (lane < ring.arriving) arrive_at(&empty[stage], to);
+    }
+    atomicAdd(sum, mine);
+  }
+  __syncwarp();
+  cluster_sync();
+}
+
+int main(int argc, char **argv) {
+  const Ring *ring = NULL;
+  for (size_t i = 0; i < sizeof RINGS / sizeof *RINGS; i++)
+    if (argc == 2 && strcmp(argv[1], RINGS[i].name) == 0) ring = &RINGS[i];
+  if (!ring) {
+    fprintf(stderr, "usage: pipeline_mistakes CASE\n");
+    return 2;
+  }
+  static uint32_t host[ROUNDS * TILE_WORDS];
+  for (int i = 0; i < ROUNDS * TILE_WORDS; i++) host[i] = 1;
+  uint32_t *source, *sum, result = 0;
+  cudaMalloc(&source, sizeof host);
+  cudaMalloc(&sum, sizeof *sum);
+  cudaMemcpy(source, host, sizeof host, cudaMemcpyHostToDevice);
+  cudaMemset(sum, 0, sizeof *sum);
+  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension};
+  cluster.val.clusterDim.x = ring->ctas;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {.gridDim = dim3(ring->ctas), .blockDim = dim3(THREADS)};
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, pipeline, *ring, (const uint32_t *)source, sum);
+  cudaError_t error = cudaDeviceSynchronize();
+  if (error == cudaSuccess) error = cudaMemcpy(&result, sum, sizeof result, cudaMemcpyDeviceToHost);
+  printf("%s: %s, sum %u\n", ring->name, cudaGetErrorName(error), result);
+  return 0;
+}

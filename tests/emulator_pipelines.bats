@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# Mistakes in a ring of stages between a producer and consumers: the rule that names one leads to it,
+# and not to what follows from it, in every order.
+
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup() {
+  begin_test
+}
+
+# SCHEDULE CASE: sets first, the rule of the first report, and text, the reports in one line.
+report_first() {
+  EMULATOR_SCHEDULE=$1 run --separate-stderr timeout 60 common/emulator/emulate \
+    build/tests/emulator/pipeline_mistakes "$2"
+  echo "$1: $output"
+  echo "$stderr"
+  first=${stderr#emulator: }
+  first=${first%%:*}
+  text=$(tr -s ' \n' ' ' <<<"$stderr")
+}
+
+@test "correct rings are silent" {
+  for case in fine_warps fine_threads fine_cluster fine_armed_by_producer; do
+    for schedule in late early random:1 random:2; do
+      report_first $schedule $case
+      [[ $output == "$case: cudaSuccess, sum "* ]]
+      [ -z "$stderr" ]
+    done
+  done
+}
+
+@test "an arrival count that is too low" {
+  for schedule in late early random:2; do
+    for case in count_too_low count_of_warps_for_threads armed_count_too_low; do
+      report_first $schedule $case
+      [ "$first" = too-many-arrivals ]
+    done
+  done
+  report_first late count_of_one_cta
+  [ "$first" = hang-arrival-count-too-low ]
+  [[ $text == *"mbarrier.init's count is too low"* ]]
+  report_first random:2 count_of_one_cta
+  [ "$first" = stage-reused-too-early ]
+  [[ $text == *"count may be too low"* ]]
+}
+
+@test "an arrival count that is too high" {
+  for schedule in late early random:2; do
+    for case in count_too_high count_of_threads_for_warps armed_count_too_high; do
+      report_first $schedule $case
+      [ "$first" = hang-arrivals-missing ]
+    done
+  done
+}
+
+@test "arrivals at the wrong rank" {
+  for schedule in late early random:2; do
+    for case in arrives_at_own_rank arrives_at_rank_1 arrives_at_the_other_rank; do
+      report_first $schedule $case
+      [ "$first" = hang-arrivals-at-another-rank ]
+      [[ $text == *"offset of CTA 1 has had"* ]]
+    done
+  done
+}
+
+@test "stages that overlap are named once, with their places" {
+  for schedule in late early random:2; do
+    for case in stages_overlap stages_overlap_by_a_row stages_overlap_in_a_cluster \
+      armed_stages_overlap; do
+      report_first $schedule $case
+      [ "$first" = tiles-overlap ]
+      [[ $stderr == *"emulator: 1 finding (1 error)"* ]]
+    done
+  done
+  report_first late stages_overlap_by_a_row
+  [[ $text == *"has 1024 bytes, and the next one begins 1008 bytes behind it"* ]]
+}
+
+@test "a thread that has not asked the barrier is not told that it went on" {
+  for seed in 1 2 3 4 5 6; do
+    report_first random:$seed one_lane_waits
+    [ "$first" = read-without-wait ]
+  done
+  EMULATOR_SCHEDULE=random:12 run --separate-stderr common/emulator/emulate \
+    build/02_tma_load/pitfalls/one_thread_waits
+  [[ $stderr == "emulator: read-without-wait: error in kernel load, block (0,0,0), thread 1"$'\n'* ]]
+}
