@@ -285,6 +285,8 @@ export STEPS_TOTAL := $(shell env -u MAKEFLAGS -u MAKELEVEL $(MAKE) -n CUDA_FOUN
 $(shell mkdir -p $(BUILD); : >$(STEPS); date +%s >$(STEPS).shown)
 endif
 
+# -MT: ccache with a base_dir would else name the object by another path than this file does, and
+# a changed header would rebuild nothing.
 $(BUILD)/common/%.o: $(ROOT)/common/%.c $(CC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(CC) $(CC_FLAGS) -MMD -MP -MT $@ -c $< -o $@

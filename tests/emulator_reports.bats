@@ -101,6 +101,20 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
   [[ $output == *"emulator: shared-race: error in kernel arrived_before_writing, "* ]]
 }
 
+@test "a plain access beside an atomic one: where both stand, and both ways to mend it" {
+  run emulate $programs/report_cases asked_beside_atomic
+  echo "$output"
+  [ "$status" -eq 3 ]
+  asks=$(grep -n '// here it asks' tests/emulator/report_cases.cu | cut -d: -f1)
+  takes=$(grep -n '// here it takes' tests/emulator/report_cases.cu | cut -d: -f1)
+  [[ $output == *"  at report_cases.cu:$asks"* ]]
+  [[ $(tr -s '\n ' ' ' <<<"$output") == *"at report_cases.cu:$takes, and nothing orders the two"* ]]
+  [[ $output == *"Only one of them is atomic or volatile."* ]]
+  run emulate $programs/report_cases asked_atomically
+  [ "$status" -eq 0 ]
+  [[ $output != *"emulator:"* ]]
+}
+
 @test "kernels in templates and namespaces have readable names" {
   run emulate $programs/report_cases template
   [[ $output == *"error in kernel outer::(anonymous namespace)::multiply<int, 4>, block"* ]]

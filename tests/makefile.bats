@@ -174,6 +174,15 @@ only_tools() { # TOOL...
   ! objdump -d build/emulator/libcudart.so.13 2>/dev/null | grep -qE '%[yz]mm' || false
 }
 
+@test "lists of headers name each object as the Makefile does, whatever a compiler cache does to paths" {
+  run make -n V=1 -W "$PWD/common/check.c" -W "$PWD/common/emulator/ptx/types.c" all emulator
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"-MT $PWD/build/common/check.o "* ]]
+  [[ $output == *"-MT $PWD/build/emulator/objects/emulator/ptx/types.o "* ]]
+  [ "$(grep -c 'MMD.* -c ' <<<"$output")" -eq "$(grep -c 'MMD.* -MT .* -c ' <<<"$output")" ]
+}
+
 @test "changing one header rebuilds what includes it, and nothing else" {
   run make -n -W "$PWD/05_multicast/tma_multicast.cuh" all
   [ "$status" -eq 0 ]

@@ -55,6 +55,27 @@ __global__ void arrived_before_writing(int *out) {
   out[threadIdx.x] = tile[threadIdx.x + 32];
 }
 
+// Asks with a plain read before it takes with an atomic one.
+__global__ void asked_beside_atomic(int *out) {
+  __shared__ int left;
+  if (threadIdx.x == 0) left = 40;
+  __syncthreads();
+  int got = -1;
+  if (left > 0)                  // here it asks
+    got = atomicAdd(&left, -1);  // here it takes
+  out[threadIdx.x] = got;
+}
+
+// The same, and the one that asks is strong as well.
+__global__ void asked_atomically(int *out) {
+  __shared__ int left;
+  if (threadIdx.x == 0) left = 40;
+  __syncthreads();
+  int got = -1;
+  if (*(volatile int *)&left > 0) got = atomicAdd(&left, -1);
+  out[threadIdx.x] = got;
+}
+
 namespace outer {
 template <typename Number>
 struct Pair {
@@ -88,14 +109,18 @@ int main(int argc, char **argv) {
     exited<<<1, THREADS>>>(out);
   else if (!strcmp(name, "arrived_before_writing"))
     arrived_before_writing<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "asked_beside_atomic"))
+    asked_beside_atomic<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "asked_atomically"))
+    asked_atomically<<<1, THREADS>>>(out);
   else if (!strcmp(name, "template"))
     outer::multiply<int, 4><<<1, THREADS>>>(out);
   else if (!strcmp(name, "argument"))
     outer::first_of<<<1, THREADS>>>(outer::Pair<int>{1, 2}, out);
   else {
     fprintf(stderr,
-            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|template|"
-            "argument\n");
+            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|"
+            "asked_beside_atomic|asked_atomically|template|argument\n");
     return 2;
   }
   CUDA_CHECK(cudaGetLastError());

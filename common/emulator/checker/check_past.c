@@ -316,8 +316,13 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   if (entry->agent / warps != now->agent / warps)
     return "Put a cluster barrier between them (barrier.cluster.arrive and .wait), or an mbarrier "
            "that the other CTA arrives on.";
-  if (!order_exited_before(check, now->agent, entry->agent))
-    return "Put __syncthreads() (or a barrier that both take part in) between them.";
+  if (!order_exited_before(check, now->agent, entry->agent)) {
+    if (now->strong == entry->strong)
+      return "Put __syncthreads() (or a barrier that both take part in) between them.";
+    return "Only one of them is atomic or volatile. Put __syncthreads() between them. If a value "
+           "of "
+           "any moment will do, make the other one so as well (volatile, or cuda::atomic_ref).";
+  }
   char where[128];
   past_describe_place(check->exits[entry->agent], where, sizeof where);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
