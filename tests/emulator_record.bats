@@ -75,7 +75,7 @@ records_faithfully() {
   [ "$status" -eq 0 ]
   [[ $stderr == *"the recording has reached 1 MB and stops here"* ]]
   grep -q '^{"stopped": ' "$recording"
-  [ "$(stat -c %s "$recording")" -lt 3000000 ]
+  [ "$(stat -c %s "$recording")" -lt 2000000 ]
 }
 
 # The counters of one kernel, from stderr.

@@ -665,7 +665,9 @@ static void write_end(Cluster *cluster) {
   text_add(out, ", \"events\": ");
   text_number(out, (int64_t)recorder->events);
   text_add(out, ", \"shared\": [");
-  for (uint32_t i = 0; i < cluster->cta_count; i++) {
+  size_t memory_text = (size_t)cluster->cta_count * recorder->shared_bytes / 3 * 4;
+  recorder->stopped |= !record_take(out->used - recorder->charged + memory_text);
+  for (uint32_t i = 0; i < cluster->cta_count && !recorder->stopped; i++) {
     if (i) text_add(out, ", ");
     text_base64(out, cluster->ctas[i].shared, recorder->shared_bytes);
   }
