@@ -23,7 +23,7 @@ void program_exit(int code) {
   fprintf(stderr,
           "%s: its output could not be written: is standard output closed or the disk full?\n",
           program_name);
-  _exit(EXIT_FAIL); /* not exit(): what is left in the buffer cannot be written either */
+  _exit(EXIT_FAIL); /* not exit(): the rest of the buffer cannot be written either */
 }
 
 /* ---- Errors of the runtime and the driver ---- */
@@ -157,9 +157,9 @@ static void read_options(int argc, char **argv, const Option *options, int optio
 void program_begin(const char *name, int argc, char **argv, const Option *options,
                    int option_count) {
   program_name = name;
-  /* A closed standard output is not to become whatever file is opened next. */
+  /* If standard output is closed, the next opened file must not take its place. */
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) open("/dev/full", O_WRONLY);
-  /* Whole lines, so that what others report on standard error comes between them. */
+  /* Line buffering, so that reports on standard error appear between whole lines. */
   setvbuf(stdout, NULL, _IOLBF, 0);
   read_options(argc, argv, options, option_count);
   int device_count = 0;

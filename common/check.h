@@ -24,16 +24,16 @@ extern "C" {
 
 enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, EXIT_SKIP = 77 };
 
-/* Checks what a call returned; on an error prints file, line, the call, the error's name and
- * sentence and, for the errors a TMA learner meets, the likely causes; then ends with FAIL.
- * A kernel launch returns nothing: follow it with CUDA_CHECK(cudaGetLastError()), and with
+/* Checks the result of a call. On an error it prints file, line, the call, the error's name and
+ * description and, for errors that are common with TMA, the likely causes, and ends with FAIL. A
+ * kernel launch returns nothing: follow it with CUDA_CHECK(cudaGetLastError()), and with
  * CUDA_CHECK(cudaDeviceSynchronize()) to see what went wrong while it ran. */
 #define CUDA_CHECK(call) check_cuda((call), #call, __FILE__, __LINE__)
 #define CU_CHECK(call) check_cu((call), #call, __FILE__, __LINE__)
 void check_cuda(cudaError_t error, const char *call, const char *file, int line);
 void check_cu(CUresult result, const char *call, const char *file, int line);
 
-/* The likely causes of an error, or NULL when we have nothing to add to its sentence. */
+/* The likely causes of an error, or NULL if there is nothing to add to its description. */
 const char *error_hint(cudaError_t error);
 
 /* An option "--name VALUE" (a whole number within least..most), or a flag "--name" when least and
@@ -62,7 +62,7 @@ bool check_that(bool condition, const char *format, ...) __attribute__((format(p
 int program_end(const char *what_was_checked, ...) __attribute__((format(printf, 1, 2)));
 
 /* Ends with this exit code, or with EXIT_FAIL if what was printed could not be written: a verdict
- * that nobody can read is none. */
+ * that cannot be read does not count. */
 __attribute__((noreturn)) void program_exit(int code);
 
 /* Ends at once, with the line FAIL or SKIP and its exit code. */

@@ -76,7 +76,7 @@ void element_format(ElementType type, const void *array, size_t index, char *tex
     case ELEMENT_F32:
     case ELEMENT_F64: {
       double value = element_value(type, array, index);
-      if (isnan(value)) /* printf would show the sign of a NaN, which means nothing */
+      if (isnan(value)) /* printf would show the sign of a NaN, which has no meaning */
         snprintf(text, text_bytes, "nan");
       else
         snprintf(text, text_bytes, "%.6g", value);

@@ -1,7 +1,7 @@
 /* find_device.c: is there a Hopper GPU that the lessons can run on?
  *
- * Prints "gpu NAME" and exits 0, or "emulator WHY" and exits 1. Opens the driver itself, so that it
- * can be built and asked where there is none. */
+ * Prints "gpu NAME" and exits 0, or "emulator WHY" and exits 1. Opens the driver library at run
+ * time, so that it builds and runs on machines without one. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@
 
 static uint64_t divide_up(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-/* The constants of cuda.h by value. hardware_type is what stands in the map. */
+/* The constants of cuda.h by value. hardware_type is the number stored in the map. */
 static const struct {
   const char *name;
   unsigned char bytes, hardware_type;
@@ -130,14 +130,14 @@ enum {
   ALIGNMENT = 9 * 64
 };
 
-/* The bits of words 1 to 7 that no map has set. */
+/* The bits of words 1 to 7 that are zero in every map. */
 static const uint64_t UNUSED_WORD_1 = 0xfff8000eull;
 static const uint64_t UNUSED_WORD_3 = 0xffff000000000000ull;
 static const uint64_t UNUSED_WORD_6 = 0x00ff800000000000ull;
 static const uint64_t UNUSED_WORD_7_TILED = 0xffffffff00000000ull;
 static const uint64_t UNUSED_WORD_7_IM2COL = 0xfffffc0000000000ull;
 
-/* What tiled and im2col maps share: all but words 7 and 8. */
+/* The part common to tiled and im2col maps: all words except 7 and 8. */
 static void put_tensor(uint64_t words[16], const TensorMap *map) {
   memset(words, 0, 16 * sizeof words[0]);
   put(words, ADDRESS, 64, (uint64_t)(uintptr_t)map->address);
@@ -272,9 +272,9 @@ bool tensor_map_unpack_im2col(const uint64_t words[16], TensorMapIm2col *map) {
   return true;
 }
 
-/* How many arrive in dimension i. Without an interleave the innermost element stride has no
- * effect. With one the last dimension but one counts slices of channels, and a copy takes one
- * slice, whatever the box says. */
+/* How many arrive in dimension i. Without an interleave the innermost element stride has no effect.
+ * With one the second-to-last dimension counts slices of channels, and a copy takes one slice,
+ * whatever the box says. */
 static uint64_t arriving(const TensorMap *map, int i) {
   bool interleaved = map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE;
   if (i == 0 && !interleaved) return map->box[0];

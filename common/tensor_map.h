@@ -46,13 +46,14 @@ typedef struct {
   CUtensorMapL2promotion l2_promotion;
   CUtensorMapFloatOOBfill fill; /* what elements outside the tensor read as: zero, or NaNs whose
                                    bytes are f7 7f f7 7f ..., whatever the type */
-  bool zeros_are_literal;       /* true: a zero stride means zero, as in the driver's own call;
-                                   stride_bytes[i] = 0 then repeats one row for ever */
+  /* true: a zero stride means zero, as in the driver's own call; stride_bytes[i] = 0 then
+   * repeats one row forever */
+  bool zeros_are_literal;
 } TensorMap;
 
 /* With an interleave of 16B or 32B dimension 0 counts chunks of so many bytes (of a pixel, 8 or 16
- * channels of 2 bytes), not elements, and needs no alignment of its coordinate; the last dimension
- * but one counts slices of channels. A copy takes one such slice, whatever its box says.
+ * channels of 2 bytes), not elements, and needs no alignment of its coordinate; the second-to-last
+ * dimension counts slices of channels. A copy takes one such slice, whatever its box says.
  *
  * The types TFLOAT32 and TFLOAT32_FTZ round to nearest what they load; FLOAT32_FTZ does not flush
  * what it loads. tests/tensor_map/random_maps.cu shows all this on an H200. */
@@ -78,9 +79,9 @@ typedef struct {
   bool zeros_are_literal;
 } TensorMapIm2col;
 
-/* Writes every broken rule into text, one per line: the field, its value, the rule, a mend.
- * Returns how many rules are broken; 0 means that the driver's encoder accepts the map. Text
- * that does not fit is cut, the count is not; text may be NULL when text_bytes is 0. */
+/* Writes every broken rule into text, one per line: the field, its value, the rule, and a fix.
+ * Returns how many rules are broken; 0 means that the driver's encoder accepts the map. Text that
+ * does not fit is cut, the count is not; text may be NULL when text_bytes is 0. */
 int tensor_map_explain(const TensorMap *map, char *text, size_t text_bytes);
 
 /* Encodes with the driver. A map that breaks a rule is explained on stderr under its name, and the

@@ -47,7 +47,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
   exit(2);
 }
 
-/* Output that nobody could read is no success: 1 then, else the code. */
+/* Returns 1 if the output could not be written, otherwise the code. */
 static int finish(int code) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return code;
   fputs("tensor-map: the output could not be written\n", stderr);
@@ -100,7 +100,7 @@ static const struct {
                    {"tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32},
                    {"tf32_ftz", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ}};
 
-/* "128B", "L2_128B" after "L2_", or a plain number: what explain is to judge, legal or not. */
+/* "128B", "L2_128B" after "L2_", or a plain number: the value that explain checks, legal or not. */
 static unsigned read_mode(const char *option, const char *text, const char *prefix,
                           const char *(*name_of)(unsigned)) {
   for (unsigned value = 0; name_of(value) != NULL; ++value) {
@@ -262,7 +262,7 @@ static void check_counts(const Question *question) {
 static TensorMap map_of(const Question *question) {
   TensorMap map = question->map;
   map.rank = question->size.count;
-  /* Written strides mean what they say, zero included; left-out ones are the usual. */
+  /* Strides given by the user are literal, zero included. Missing ones have the defaults. */
   TensorMap usual = map;
   memcpy(usual.size, question->size.numbers, sizeof usual.size);
   usual = tensor_map_resolved(&usual);
@@ -310,7 +310,7 @@ static size_t read_token(const char *token, unsigned char *bytes, size_t count) 
   size_t digits = strlen(token);
   if (strspn(token, "0123456789abcdefABCDEF") != digits || digits % 2 != 0 || digits == 0)
     fail("'%s' is not hexadecimal digits, two to a byte", token);
-  /* A long run is sixteen 64-bit words one after the other. */
+  /* A long run of digits is sixteen consecutive 64-bit words. */
   size_t word_digits = digits % 16 == 0 ? 16 : digits;
   for (size_t word = 0; word < digits; word += word_digits) {
     for (size_t i = 0; i < word_digits; i += 2) {
@@ -454,7 +454,8 @@ static bool read_words(const char *text, uint64_t words[16]) {
   return true;
 }
 
-/* What both kinds of line begin with; the modes are the four columns from `modes` on. */
+/* Reads the columns common to both kinds of line. The modes are the four columns from `modes`
+ * on. */
 static TensorMap read_tensor(Line *line, int element_strides, int modes) {
   TensorMap map = {.rank = (int)read_field(line, 1), .zeros_are_literal = true};
   map.type = (CUtensorMapDataType)read_field(line, 0);
@@ -471,7 +472,8 @@ static TensorMap read_tensor(Line *line, int element_strides, int modes) {
 
 typedef struct {
   int broken;
-  bool bytes_equal; /* packed as recorded, and unpacked and packed again */
+  /* packed bytes equal the recorded ones, also after unpacking and packing again */
+  bool bytes_equal;
   char text[4096];
 } Verdict;
 

@@ -1,4 +1,4 @@
-/* tensor_map_explain.c: the rules of a tensor map, each with its mend.
+/* tensor_map_explain.c: the rules of a tensor map, each with its fix.
  *
  * These are the answers of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col on an H200, which
  * differ from their documentation here and there; a comment marks each such rule. */
@@ -131,7 +131,7 @@ static void explain_strides(Explanation *explanation, const TensorMap *map,
   for (int i = 0; i < map->rank - 1; ++i) {
     uint64_t index = (uint64_t)i, stride = map->stride_bytes[i];
     bool packed = !given->zeros_are_literal && given->stride_bytes[i] == 0;
-    /* A packed stride follows from the ones below it, and is mended with them. */
+    /* A packed stride follows from the ones below it, and is fixed with them. */
     if (packed && lower_is_broken) continue;
     uint64_t padded = round_up(stride, multiple);
     if (stride >= STRIDE_LIMIT) {
@@ -210,15 +210,15 @@ static void explain_element_strides(Explanation *explanation, const TensorMap *m
   }
 }
 
-/* The driver counts floor(box / element_stride) elements in each dimension, the innermost
- * included, although a copy moves ceil of it: a box smaller than its element stride counts as
- * nothing, and the rule never bites. The same wrong count stands in the map itself. */
+/* The driver counts floor(box / element_stride) elements in each dimension, the innermost included,
+ * although a copy moves ceil of it: a box smaller than its element stride counts as nothing, and
+ * the rule is never broken. The same wrong count is stored in the map itself. */
 static void explain_box_bytes(Explanation *explanation, const TensorMap *map) {
   uint64_t element_bytes = tensor_map_element_bytes(map->type), bytes = element_bytes;
   int longest = 1;
   uint64_t counts[5] = {0};
   for (int i = 0; i < map->rank; ++i) {
-    /* Out of range: another rule's business, and the product could overflow. */
+    /* Out of range: another rule covers it, and the product could overflow. */
     if (map->element_stride[i] == 0 || map->box[i] > MOST_BOX) return;
     counts[i] = map->box[i] / map->element_stride[i];
     bytes *= counts[i];

@@ -1,4 +1,4 @@
-/* tile.c: the picture that tile.h promises. */
+/* tile.c: prints the picture described in tile.h. */
 #include "tile.h"
 
 #include <stdio.h>

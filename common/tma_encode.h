@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The driver's function. Beside each parameter stands its name in CUDA's documentation. */
+/* The driver's function. The comment at each parameter gives its name in CUDA's documentation. */
 typedef CUresult (*TmaEncodeTiled)(
     CUtensorMap *map,                 /* tensorMap: where the 128 bytes go */
     CUtensorMapDataType type,         /* tensorDataType */

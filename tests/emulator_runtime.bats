@@ -111,7 +111,7 @@ same_calls() { # PRINTED RECORDED
     run env "${pair%:*}=x" common/emulator/emulate build/02_tma_load/tma_load
     echo "$output"
     [ "$status" -eq 2 ]
-    [ "${lines[-1]}" = "emulator: there is no setting ${pair%:*}; do you mean ${pair#*:}?" ]
+    [ "${lines[-1]}" = "emulator: unknown setting ${pair%:*}; did you mean ${pair#*:}?" ]
   done
 }
 

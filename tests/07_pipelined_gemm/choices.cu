@@ -21,7 +21,7 @@ static bool covers_every_tile(TileOrder order) {
   return true;
 }
 
-// Every step of every tile is somebody's, once; who ends a tile that others began is told of each
+// Each step of each tile belongs to one block, and the block that ends a tile knows of each
 // of them, and each of them has one place to leave its contribution.
 static bool shares_every_step(TileShares shares) {
   static int steps[80 * 7], parts[80 * 7], owners[80 * 7];

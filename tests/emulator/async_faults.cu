@@ -1,5 +1,5 @@
 /* async_faults.cu: what ends in a fault, and what only looks as if it should. Each case runs in a
- * process of its own and prints "case: outcome": a fault's name, or a digest of what was written.
+ * separate process and prints "case: outcome": a fault's name, or a digest of what was written.
  *
  *   async_faults            all of them
  *   async_faults NUMBER     one */

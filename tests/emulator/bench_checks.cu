@@ -13,7 +13,7 @@ enum { BLOCKS = 16, THREADS = 256, WARPS = THREADS / 32, REPEATS = 5 };
 
 __device__ void store(int *out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
-// Every thread its own word, and the next one's.
+// Each thread accesses its own word and the next thread's.
 __global__ void neighbours(int *out, const int *in, int rounds) {
   __shared__ int words[THREADS + 1];
   int sum = in[threadIdx.x];
@@ -432,7 +432,7 @@ __global__ void permute_in_warp(int *out, const int *in, int rounds) {
   store(out, sum);
 }
 
-// Addresses that nobody could foresee.
+// Unpredictable addresses.
 __global__ void gather(int *out, const int *in, int rounds) {
   __shared__ int words[THREADS * 4];
   unsigned sum = (unsigned)in[threadIdx.x] + threadIdx.x;

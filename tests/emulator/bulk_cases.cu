@@ -314,7 +314,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/* In a process of its own: a fault takes the device along. */
+/* In a separate process, because a fault makes the device unusable. */
 static void run_one(int i) {
   static uint32_t words[2 * BYTES], host_out[BYTES / 2], host_global[BYTES];
   uint8_t *source, *global;

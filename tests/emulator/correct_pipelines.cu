@@ -54,7 +54,7 @@ typedef enum {
 } OutStyle;
 typedef enum {
   FENCE_WRITERS,  // every writer, before the barrier
-  FENCE_ISSUER,   // the thread that issues the store, behind the barrier
+  FENCE_ISSUER,   // the thread that issues the store, after the barrier
   FENCE_BOTH,
   FENCES
 } FenceStyle;

@@ -143,7 +143,7 @@ static void calls_of_the_runtime(void) {
   check_that(count == 1 && found[0] == first, "%zu roots", count);
 }
 
-// A fill, a kernel behind it and a copy behind that, as nodes of the driver's own descriptions.
+// A fill, then a kernel, then a copy, as nodes in the driver's description.
 static void graph_nodes(void) {
   enum { COUNT = 64 };
   int *device, host[COUNT];

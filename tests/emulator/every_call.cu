@@ -1,4 +1,4 @@
-/* every_call.cu: every call of the runtime and the driver with arguments that nobody should pass.
+/* every_call.cu: every call of the runtime and the driver with invalid arguments.
  *
  *   every_call          each call in a process of its own, in each of the ways below
  *   every_call NAME     that call alone
@@ -25,7 +25,7 @@ enum Way {
   GARBAGE,    /* handles that never were, memory that is there, numbers of all ones */
   STALE,      /* handles that were destroyed, memory that is there, small numbers */
   WRONG_KIND, /* handles that live, but are of another kind */
-  LIVING,     /* handles that live, and NULL for everything else */
+  LIVING,     /* live handles, and NULL for everything else */
   WAYS
 };
 static const char *const WAY_NAMES[WAYS] = {"zeros", "garbage", "stale", "wrong kind", "living"};

@@ -148,7 +148,7 @@ int main(void) {
   CHECK(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   CHECK(DRIVER(cuLaunchKernel)(function, 1, 1, 1, COUNT, 1, 1, 0, stream, arguments, NULL));
   CHECK(DRIVER(cuStreamEndCapture)(stream, &graph));
-  value = 1; /* the graph has its own copy */
+  value = 1; /* the graph has a copy of it */
   CHECK(DRIVER(cuGraphInstantiateWithFlags)(&exec, graph, 0));
   CHECK(DRIVER(cuGraphLaunch)(exec, stream));
   CHECK(DRIVER(cuStreamSynchronize)(stream));

@@ -1,4 +1,5 @@
-/* fuzz_fatbin.c: damaged fat binaries must be refused with a reason, or give text; never a crash.
+/* fuzz_fatbin.c: damaged fat binaries must be rejected with a reason or yield text, and must never
+ * crash.
  *
  * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
  * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of fat binaries
@@ -28,7 +29,7 @@ static void read_block(const uint8_t *data, size_t size) {
   static const size_t rooms[] = {0, 1, 64, 4096, 1 << 16};
   for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
     uint8_t *output =
-        malloc(rooms[i] ? rooms[i] : 1); /* so that a sanitizer sees writes behind it */
+        malloc(rooms[i] ? rooms[i] : 1); /* so that a sanitizer detects writes past its end */
     if (!output) return;
     lz4_decompress(data, size, output, rooms[i]);
     free(output);
@@ -52,7 +53,7 @@ int main(int argc, char **argv) {
     static uint8_t data[1 << 22];
     size_t size = fread(data, 1, sizeof data, file);
     fclose(file);
-    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads behind the end */
+    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer detects reads past the end */
     if (!exact) return 2;
     memcpy(exact, data, size);
     LLVMFuzzerTestOneInput(exact, size);

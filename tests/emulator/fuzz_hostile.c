@@ -27,7 +27,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BUFFER_BYTES = 8192, CANARY_WORDS = 512, TEXT_BYTES = 1 << 16, MOST_STATEMENTS = 24 };
-#define CANARY 0x5ec7e7c0ffee5ec7ull /* stands in memory of the host that no kernel may see */
+#define CANARY 0x5ec7e7c0ffee5ec7ull /* fills host memory that no kernel may access */
 
 /* ---- Drawing: from the input's bytes while there are some, then from a generator ---- */
 static const uint8_t *input;
@@ -428,7 +428,7 @@ static void say_prologue(void) {
     say("  mov.u64 %%rd%d, 0x%llx;", i, (unsigned long long)wild());
     say(" mov.u32 %%r%d, 0x%x;\n", i, (uint32_t)(draw(2) ? edge() : (int64_t)draw(UINT32_MAX)));
   }
-  if (draw(2)) say("  add.u64 %%rd8, %%rd0, 4096;\n"); /* a map of random bytes stands there */
+  if (draw(2)) say("  add.u64 %%rd8, %%rd0, 4096;\n"); /* there is a map of random bytes there */
   if (draw(2)) say("  add.u64 %%rd9, %%rd1, %lld;\n", (long long)edge());
   for (int i = 0; i < 8; i++)
     say("  mov.f32 %%f%d, 0f%08x; mov.b16 %%h%d, %u;\n", i, draw(UINT32_MAX), i, draw(65536));
@@ -519,7 +519,7 @@ static uint64_t texture_of(uint64_t buffer) {
   return texture_add(&texture);
 }
 
-/* A loop round a barrier makes progress for ever: a timer of CPU time ends the launch as a fault
+/* A loop around a barrier makes progress forever, so a CPU timer ends the launch as a fault
  * would. */
 static Launch *running;
 static void end_launch(int signal) {

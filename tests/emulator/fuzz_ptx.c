@@ -28,7 +28,7 @@ enum {
   INTEGER = 16 /* what 4-byte parameters hold: a loop's count, mostly */
 };
 
-/* A loop round a barrier makes progress for ever: a timer of CPU time ends the launch as a fault
+/* A loop around a barrier makes progress forever, so a CPU timer ends the launch as a fault
  * would. */
 static Launch *running;
 static void end_launch(int signal) {
@@ -215,7 +215,7 @@ int main(int argc, char **argv) {
     static uint8_t data[1 << 22];
     size_t size = fread(data, 1, sizeof data, file);
     fclose(file);
-    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads behind the end */
+    uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer detects reads past the end */
     if (!exact) return 2;
     memcpy(exact, data, size);
     LLVMFuzzerTestOneInput(exact, size);

@@ -151,7 +151,7 @@ __global__ void sleeping_by_the_clock(int *flag, int *) {
 __global__ void for_ever(int *, int *) {
   for (;;) asm volatile("");
 }
-/* The copy can land, and yet nobody gets any further. */
+/* The copy can land, but no thread makes progress. */
 __global__ void for_ever_beside_a_copy(int *source, int *) {
   __shared__ alignas(16) char tile[1024];
   __shared__ uint64_t barrier;
@@ -240,7 +240,7 @@ __global__ void ends_when_others_are_done(int *, int *result) {
     flag = 1;
   }
 }
-/* Ten attempts only: nobody may tell it "not yet" as long as the other warp works. */
+/* Only ten attempts: it must not get "not yet" as long as the other warp works. */
 __global__ void ends_with_few_attempts(int *, int *result) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);

@@ -15,7 +15,7 @@
 enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 32, RAW_ITERATIONS = 128 };
 
 typedef struct {
-  uint32_t test;  // tells the cases' random numbers apart
+  uint32_t test;  // makes the cases' random numbers differ
   unsigned long long *digest;
   uint64_t *raw;  // where the first iterations put their results, or NULL
 } Run;

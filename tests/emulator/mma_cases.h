@@ -1,5 +1,5 @@
 /* mma_cases.h: every form of mma.sync that the tests try, once for mma_cases.cu (which runs them)
- * and for tensor_core.c (which calls the emulator's room without a GPU or a machine).
+ * and for tensor_core.c (which calls the emulator's functions without a GPU or a machine).
  *
  *   MMA(name, opcode, type of A, of B, of C and D, registers of D, of A, of B)
  *   MMA_SPARSE(the same, type of the metadata, selector)

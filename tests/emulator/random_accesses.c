@@ -32,7 +32,7 @@ typedef struct {
   int warp;
   uint32_t line;
   bool writes;
-  uint32_t clock[WARPS_MOST]; /* what its warp had seen of each warp; of itself: its own time */
+  uint32_t clock[WARPS_MOST]; /* what its warp had seen of each warp; for itself: its own time */
   uint8_t bytes[TILE_BYTES_MOST / 8];
 } Noted;
 
@@ -145,7 +145,7 @@ static void add_step(Program *program) {
   if (!all) add(program, "L%u:", label);
 }
 
-/* Whoever passes has seen what all of them had seen. */
+/* A warp that passes has seen what all of them had seen. */
 static void join_clocks(Program *program, const int *warps, int count) {
   uint32_t all[WARPS_MOST] = {0};
   for (int i = 0; i < count; i++) {
@@ -169,7 +169,7 @@ static void add_barrier(Program *program) {
     count = 2;
     for (int i = 0; i < count; i++) {
       uint32_t label = begin_for(program, warps[i]);
-      add(program, "bar.sync %d, 64;", 1 + first); /* each pair one of its own */
+      add(program, "bar.sync %d, 64;", 1 + first); /* a separate barrier for each pair */
       add(program, "L%u:", label);
     }
   } else {
@@ -266,7 +266,7 @@ static int run(const Program *program) {
   return result ? 2 : 0;
 }
 
-/* Runs it in a process of its own; its stderr. */
+/* Runs it in a separate process and returns its stderr. */
 static int run_apart(const Program *program, char *reports) {
   int ends[2], status = 0;
   fflush(stdout);

@@ -32,7 +32,7 @@ __global__ void two_mistakes(int *out) {
   out[threadIdx.x] = sum;
 }
 
-// Warps 1 to 3 return. The barrier behind does not wait for them.
+// Warps 1 to 3 return. The barrier that follows does not wait for them.
 __global__ void exited(int *out) {
   __shared__ int sums[32];
   if (threadIdx.x < 32) sums[threadIdx.x] = 0;

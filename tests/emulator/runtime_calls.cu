@@ -1,7 +1,7 @@
 // runtime_calls: what the runtime answers to right and wrong calls, one line each. The same
 // executable runs on the H200 and on the emulator; the lines must be the same.
 //
-// Each fault is sticky, so each faulting case has a process of its own: runtime_calls --fault N.
+// Faults are sticky, so each faulting case has a separate process: runtime_calls --fault N.
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>

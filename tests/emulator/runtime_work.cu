@@ -204,7 +204,7 @@ static void nodes(cudaStream_t stream) {
   kernel.blockDim = dim3(COUNT);
   kernel.kernelParams = arguments;
   say("kernel node", cudaGraphAddKernelNode(&add_node, graph, &fill_node, 1, &kernel));
-  amount = 1000;  // the node has its own copy
+  amount = 1000;  // the node has a copy of it
   say("copy node", cudaGraphAddMemcpyNode1D(&copy_node, graph, &add_node, 1, result, data, BYTES,
                                             cudaMemcpyDeviceToDevice));
   cudaHostNodeParams call = {};

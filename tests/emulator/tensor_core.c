@@ -54,7 +54,7 @@ static void compare(const char *name, uint64_t digest, uint64_t recorded) {
          (unsigned long long)recorded);
 }
 
-/* Splits "m16n8k8.row.col..." behind sync and aligned. */
+/* Splits "m16n8k8.row.col...", the part after sync and aligned. */
 static int split_opcode(char *text, const char **modifiers) {
   int count = 0;
   modifiers[count++] = "sync";

@@ -162,7 +162,7 @@ INPUTS uint64_t input_double(uint32_t hash, int mode) {
   return ((uint64_t)(choice >> 31) << 63) | (exponent << 52) | mantissa;
 }
 
-/* Tells the random numbers of different cases apart. */
+/* Makes the random numbers of different cases differ. */
 static inline uint32_t name_hash(const char *name) {
   uint32_t hash = 2166136261u;
   for (; *name != 0; name++) hash = (hash ^ (uint8_t)*name) * 16777619u;

@@ -1,7 +1,7 @@
 /* tma_case.h: random tensor maps and copies, the same for every machine: a case is a number.
  *
  * Used by tma_cases.cu, which runs them on whatever device there is, and by tma_room.c, which runs
- * them on the copy engine's rooms of the emulator alone. */
+ * them only on the emulator's copy engine. */
 #ifndef TESTS_TMA_CASE_H
 #define TESTS_TMA_CASE_H
 

@@ -1,4 +1,4 @@
-// undefined_cases: kernels that read shared memory which nothing has written. In some the value
+// undefined_cases: kernels that read uninitialised shared memory. In some the value
 // never matters, and the emulator must be silent; in the others it must say where it matters.
 //   undefined_cases CASE        undefined_cases --list
 #include <stdio.h>

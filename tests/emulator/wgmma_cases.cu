@@ -14,7 +14,7 @@
 enum { THREADS = 128, RESULTS_EACH = 1 << 20, SHARE = 8 };
 
 typedef struct {
-  uint32_t test;  // tells the cases' random numbers apart
+  uint32_t test;  // makes the cases' random numbers differ
   unsigned long long *digest;
   uint32_t *raw;  // where the first blocks put their results, or NULL
   uint32_t raw_blocks;
@@ -76,7 +76,7 @@ __device__ static void add_results(Run run, int step, const uint32_t *d, int reg
   add_results(run, step, d, R); \
   }
 
-// Where A is: behind a descriptor, or in four registers of each thread.
+// Where A is: in shared memory, given by a descriptor, or in four registers of each thread.
 #define PREPARE_SHARED(A, TRANS_A) \
   const uint64_t descriptor_a = step_descriptor(step_layout(step, TRANS_A, 0), base + REGION_A);
 #define PREPARE_REGISTERS(A, TRANS_A) \

@@ -15,7 +15,7 @@
 enum { BLOCKS = 8, MATRIX_BYTES = 4096, PARTS = 5, RAW_ITERATIONS = MODES };
 
 typedef struct {
-  uint32_t test;                // tells the cases' random numbers apart
+  uint32_t test;                // makes the cases' random numbers differ
   unsigned long long *digests;  // of A, B, C, D and of the matrix that D was stored to
   uint8_t *stored;              // MATRIX_BYTES for each block
   uint64_t *raw;                // the registers of the first iterations, or NULL

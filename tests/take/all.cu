@@ -85,7 +85,7 @@ int main(void) {
   check(cudaGetLastError());
   check(cudaMemcpy(sums, device_sums, sizeof sums, cudaMemcpyDeviceToHost));
   for (int i = 0; i < ROWS * COLUMNS; i++) wrong += sums[i] != 5.0f * i;
-  // A row of 260 bytes breaks a rule: an error comes back, and nothing is printed.
+  // A row of 260 bytes breaks a rule: the call returns an error and prints nothing.
   stride_bytes[0] = 260;
   cudaError_t error = tma_encode_tiled(&refused, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, device_sums,
                                        size, stride_bytes, whole, CU_TENSOR_MAP_SWIZZLE_NONE);

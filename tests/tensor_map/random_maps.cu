@@ -336,7 +336,7 @@ static void compare_im2col(long count, Comparison *comparison) {
 enum {
   TENSOR_BYTES = 1 << 20,
   MOST_FOOTPRINT = 48 * 1024,
-  SLACK_BYTES = 1024,  // watched behind the box: nothing may arrive there
+  SLACK_BYTES = 1024,  // checked after the box: nothing may arrive there
   SHARED_BYTES = 1024 + MOST_FOOTPRINT + SLACK_BYTES,
   POISON = 0xa5
 };
@@ -370,14 +370,14 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int rank, Coor
     if (rank == 4) tma_load_4d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], &barrier);
     if (rank == 5) tma_load_5d(box, &map, at.x[0], at.x[1], at.x[2], at.x[3], at.x[4], &barrier);
   }
-  // A wrong byte count would hang for ever: a hundredth of a second is long enough.
+  // A wrong byte count would hang forever. A hundredth of a second is long enough.
   bool complete = mbarrier_wait_parity_for(&barrier, 0, 20000000);
   if (threadIdx.x == 0) *arrived = complete;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < watched_bytes; i += blockDim.x) out[i] = box[i];
 }
 
-// What stands for NaN outside a tensor of floats, whatever their size.
+// The NaN bytes outside a tensor of floats, whatever their size.
 static const uint64_t NAN_FILL = 0x7ff77ff77ff77ff7ull;
 
 // The types TFLOAT32 and TFLOAT32_FTZ round what they load to the 10 mantissa bits of TF32, to

@@ -1,4 +1,4 @@
-// rules: breaks each rule of tensor maps alone and reads the message; mends it as the message says
+// rules: breaks each rule of tensor maps alone, reads the message, and fixes it as the message says
 // and finds nothing wrong. Also: all messages of a map that breaks several rules, text that does
 // not fit, packed strides, the byte counts, and how long explaining takes.
 // No device takes part, neither a GPU nor the emulator.
@@ -79,7 +79,7 @@ static void expect_im2col_rule(const TensorMapIm2col *map, const char *message) 
              message);
 }
 
-// breaking: statements that break the legal `map`; mending: statements that follow the message.
+// breaking: statements that break the legal `map`; fixing: statements that follow the message.
 #define RULE(breaking, message, mending) \
   do {                                   \
     TensorMap map = legal_map();         \
@@ -304,7 +304,7 @@ static void several_rules(void) {
              "overflowing strides: %s", text);
 }
 
-// A stride of zero repeats a row for ever: legal, but only when it is meant.
+// A stride of zero repeats one row forever: legal, but only when it is intended.
 static void zero_strides(void) {
   TensorMap map = legal_map(), back;
   uint64_t words[16];

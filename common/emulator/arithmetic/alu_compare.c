@@ -97,7 +97,7 @@ static int split_operand(Form *form, const Operand *operand, uint32_t bytes, boo
     parts[i].wanted = element->kind != OPERAND_SINK;
     if (destination && !parts[i].wanted) continue;
     if (destination && (element->kind != OPERAND_REGISTER || element->constant)) {
-      form_fail(form, "a destination is no register");
+      form_fail(form, "a destination must be a register");
       return 0;
     }
     parts[i].slot = form_value(form, element, type);

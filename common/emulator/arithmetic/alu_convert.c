@@ -381,7 +381,7 @@ static uint16_t any_width_destination(Form *form, Conversion *conversion) {
   if (form->failed) return 0;
   if (operand->kind != OPERAND_REGISTER || operand->constant || operand->bytes < bytes ||
       operand->bytes > 8) {
-    form_fail(form, "the destination is no register, or one too narrow or too wide");
+    form_fail(form, "the destination must be a register of the right width");
     return 0;
   }
   conversion->to_column = operand->bytes == 8 ? 8 : 4;

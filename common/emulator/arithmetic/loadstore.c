@@ -498,7 +498,8 @@ void form_elements(Form *form, Transfer *transfer, int index, bool destination) 
       continue;
     }
     if (element->kind != OPERAND_REGISTER || (destination && element->constant)) {
-      form_fail(form, destination ? "a destination is no register" : "a source is no register");
+      form_fail(form,
+                destination ? "a destination must be a register" : "a source must be a register");
       return;
     }
     if (element->constant) {

@@ -279,7 +279,7 @@ static void take_values(Form *form, TextureAccess *access, int index, Type type,
       access->value[c] = NO_SLOT;
     else
       access->value[c] = form_value(form, value, type);
-    if (written && value->constant) form_fail(form, "a destination is no register");
+    if (written && value->constant) form_fail(form, "a destination must be a register");
   }
 }
 

@@ -748,16 +748,15 @@ static const char *cause_of(const char *rule) {
        "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
        "phase"},
       {"phase-missed",
-       "this warp comes too late: a whole phase went by between the one it asks for and the one "
-       "that "
-       "is running, and parity cannot tell them apart. Let nobody begin the next phase before all "
-       "have seen this one over, or use a barrier for each copy"},
+       "this warp comes too late: a whole phase passed between the one it waits for and the "
+       "current one, and the parity cannot distinguish them. Let no thread begin the next phase "
+       "before all have seen the end of this one, or use one barrier for each copy"},
       {"hang-arrival-count-too-low",
        "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
        "of them over with the arrivals of other warps. Count every thread that arrives, in all "
        "CTAs "
        "of the cluster"},
-      {"hang-arrivals-missing", "somebody has not arrived, or mbarrier.init's count is too high"},
+      {"hang-arrivals-missing", "a thread has not arrived, or mbarrier.init's count is too high"},
   };
   for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
     if (strcmp(causes[i][0], rule) == 0) return causes[i][1];
@@ -773,8 +772,8 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
           wait.asked, wait.address, wait.phases, wait.barrier.phase, wait.barrier.pending,
           wait.barrier.expected, wait.barrier.tx);
   if (wait.coming)
-    fprintf(out, "        %llu bytes are on their way in %u copies\n",
-            (unsigned long long)wait.coming, wait.copies);
+    fprintf(out, "        %llu bytes are in flight in %u copies\n", (unsigned long long)wait.coming,
+            wait.copies);
   if (wait.rest)
     fprintf(out, "        that is %lld bytes %s\n",
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),

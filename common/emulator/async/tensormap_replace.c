@@ -117,7 +117,7 @@ bool decode_tensormap_replace(Decoder *decoder, const PtxStatement *statement, I
   ReplaceForm *made = decoder_allocate(decoder, sizeof *made);
   if (!form_take(&form, "tile")) return form_fail(&form, "the form is tensormap.replace.tile");
   int field = form_choose(&form, field_names);
-  if (field < 0) return form_fail(&form, "no such field of a tensor map on sm_90a");
+  if (field < 0) return form_fail(&form, "there is no such field of a tensor map on sm_90a");
   made->field = (uint8_t)field;
   made->space = form_take(&form, "global")                                      ? SPACE_GLOBAL
                 : form_take(&form, "shared::cta") || form_take(&form, "shared") ? SPACE_SHARED

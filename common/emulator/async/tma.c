@@ -223,10 +223,11 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
   if (!cache[slot].filled || memcmp(cache[slot].words, words, sizeof words) != 0) {
     cache[slot].filled = false;
     if (!tma_map_read(words, &cache[slot].map, &problem)) {
-      fault(warp, in, who, 715, "tensor-map",
-            "the 128 bytes at generic address 0x%llx are no tensor map: %s; were they encoded by "
-            "cuTensorMapEncodeTiled, and copied whole?",
-            (unsigned long long)address, problem);
+      fault(
+          warp, in, who, 715, "tensor-map",
+          "the 128 bytes at generic address 0x%llx are not a tensor map: %s; were they encoded by "
+          "cuTensorMapEncodeTiled, and copied whole?",
+          (unsigned long long)address, problem);
       return false;
     }
     memcpy(cache[slot].words, words, sizeof words);

@@ -207,7 +207,7 @@ const char *device_heap_describe(uint64_t address, char *text, size_t text_bytes
     snprintf(text, text_bytes,
              "address 0x%" PRIx64 " is byte %" PRIu64 " of a block of %" PRIu64
              " bytes of the kernels' malloc that was freed: use it before the free, and set the "
-             "pointer to NULL behind it",
+             "pointer to NULL after it",
              address, at, bytes);
     return "use-after-free";
   }

@@ -282,7 +282,7 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
              (unsigned long long)(after->end - after->first));
   else
     snprintf(text, text_bytes,
-             "address 0x%llx is no device memory: a host pointer, or a damaged one",
+             "address 0x%llx is not device memory: it is a host pointer or damaged",
              (unsigned long long)address);
   return OUT_OF_BOUNDS;
 }

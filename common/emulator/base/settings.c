@@ -66,7 +66,7 @@ static const char *read_block_range(const char *at, const char *text, BlockRange
 static const BlockRange *read_blocks(const char *text) {
   if (!strcmp(text, "first")) return NULL;
   BlockRange *ranges = calloc(strlen(text) + 2, sizeof *ranges);
-  if (!ranges) refuse(BLOCKS, text, "shorter: there is no memory for it");
+  if (!ranges) refuse(BLOCKS, text, "shorter: out of memory");
   size_t count = 0;
   if (!strcmp(text, "all")) {
     ranges[count++] = (BlockRange){0, UINT64_MAX - 1};
@@ -140,7 +140,7 @@ static void refuse_unknown_names(void) {
     for (int i = 0; i < KNOWN_COUNT; i++)
       if (letters_apart(name, KNOWN[i]) < letters_apart(name, nearest)) nearest = KNOWN[i];
     if (!strcmp(name, nearest)) continue;
-    fprintf(stderr, "emulator: there is no setting %s; do you mean %s?\n", name, nearest);
+    fprintf(stderr, "emulator: unknown setting %s; did you mean %s?\n", name, nearest);
     _exit(2);
   }
 }

@@ -167,7 +167,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
     finding(warp, store->in, who, "store-never-committed",
             "the CTA has ended, and this %s was never committed: no wait can have waited for it to "
             "have read its source in shared memory%s.\n"
-            "Put cp.async.bulk.commit_group behind it, in the same thread, and then "
+            "Put cp.async.bulk.commit_group after it, in the same thread, and then "
             "cp.async.bulk.wait_group.read 0.",
             name, luck);
   } else if (notes->idle_wait && notes->idle_thread != thread_of(warp, store->lane)) {
@@ -175,14 +175,14 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
     past_describe_place(notes->idle_wait, where, sizeof where);
     finding(
         warp, store->in, who, "wait-in-another-thread",
-        "the CTA has ended, and nobody has waited for this %s to have read its source in shared "
+        "the CTA has ended, and no thread has waited for this %s to have read its source in shared "
         "memory%s: thread %u waited %s, but it had committed nothing, so there was nothing to "
         "wait for.\n"
         "Bulk groups belong to the thread that committed them: wait there, then __syncthreads().",
         name, luck, notes->idle_thread, where);
   } else {
     finding(warp, store->in, who, "exit-before-store-read",
-            "the CTA has ended, and nobody has waited for this %s to have read its source in "
+            "the CTA has ended, and no thread has waited for this %s to have read its source in "
             "shared memory%s.\n"
             "The thread that issued it must commit it and wait before the kernel ends: "
             "cp.async.bulk.commit_group, cp.async.bulk.wait_group.read 0.",
@@ -193,7 +193,7 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
 static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                 const char *luck) {
   finding(warp, in, 1u << lane, "exit-with-copy-in-flight",
-          "the CTA has ended while this %s was on its way into shared memory%s.\n"
+          "the CTA has ended while this %s was still in flight into shared memory%s.\n"
           "Wait for every copy that was issued before the kernel ends.",
           past_kind_names[kind], luck);
 }

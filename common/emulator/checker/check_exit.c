@@ -48,8 +48,8 @@ static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lan
                    const char *what) {
   finding(
       warp_of(cta, agent), in, lanes, "peer-exited",
-      "%s CTA %u of the cluster, which has ended without knowing that this is over: nothing "
-      "keeps it from ending earlier, and then its memory is gone.\n"
+      "%s CTA %u of the cluster, which has ended without waiting for this: it might end earlier, "
+      "and then its memory is gone.\n"
       "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait before "
       "the end of the kernel.",
       what, cta->rank);

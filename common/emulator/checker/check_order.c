@@ -451,7 +451,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     bool ready = barrier && barrier->valid;
     finding(warp, in, 1u << lane, "peer-barrier-not-ready",
             "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, %s.\n"
-            "Put barrier.cluster.arrive.release and .wait.acquire behind mbarrier.init and "
+            "Put barrier.cluster.arrive.release and .wait.acquire after mbarrier.init and "
             "fence.mbarrier_init, in all CTAs (__syncthreads() knows one CTA only).",
             SHARED_OFFSET(address), rank,
             ready ? "which has initialised it by luck: nothing orders that before this use"
@@ -475,7 +475,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
             "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
             "the %s), and nothing orders that before this use.\n"
-            "Put __syncthreads() behind the init.",
+            "Put __syncthreads() after the init.",
             SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->init_clock = 0; /* report only once */
   } else if (!barrier->fenced && barrier->used_by_thread != in &&
@@ -487,9 +487,9 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
             "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
             "%u of the %s) may not be visible to it yet.\n"
-            "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, "
+            "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) after mbarrier.init, "
             "in the thread that called it. With a cuda::barrier that is "
-            "cuda::ptx::fence_mbarrier_init behind init().",
+            "cuda::ptx::fence_mbarrier_init after init().",
             SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
     barrier->fenced = true;
   }
@@ -510,14 +510,13 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   }
   for (uint32_t other = 0; other < check->agents; other++) {
     if (has_seen(check, agent, other, before->seen[other])) continue;
-    finding(
-        warp, in, 1u << lane, "too-many-arrivals",
-        "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing orders "
-        "that behind the arrivals of phase %u: that phase was over without this one.\n"
-        "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
-        "that arrives, or let fewer arrive.",
-        SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1, init_line(barrier),
-        init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s");
+    finding(warp, in, 1u << lane, "too-many-arrivals",
+            "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
+            "orders that after the arrivals of phase %u: that phase completed without this one.\n"
+            "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
+            "that arrives, or let fewer arrive.",
+            SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1, init_line(barrier),
+            init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s");
     return;
   }
 }
@@ -574,9 +573,10 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
   if (by_same && (twice || by_luck) && !waited) {
     finding(
         warp, in, 1u << lane, "stage-reused-too-early",
-        "announces bytes on the barrier at shared-memory offset 0x%x for another copy, and has not "
-        "waited for anything that tells that phase %u, with the bytes of the last one, is over%s.\n"
-        "Wait before a stage is filled again until its readers have said that they are done: "
+        "expects bytes at the barrier at shared-memory offset 0x%x for another copy, but has not "
+        "waited for anything that shows that phase %u, with the bytes of the previous copy, is "
+        "complete%s.\n"
+        "Before a stage is filled again, wait until its readers have reported that they are done: "
         "arrivals on a barrier that this thread waits for, or __syncthreads.",
         SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
   }

@@ -203,8 +203,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
     REPORT(
         now, "too-few-bytes-expected",
         "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
-        "Announce in a phase all bytes that arrive in this CTA's shared memory in that phase, from "
-        "every copy%s (mbarrier.arrive.expect_tx).",
+        "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
+        "from every copy%s (mbarrier.arrive.expect_tx).",
         verb_now, place, what, landed, phase - 1,
         check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
     return;
@@ -227,9 +227,8 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   if (reading && asked) {
     REPORT(now, "wait-not-repeated",
            "%s %s, where %s %s: this thread asked the barrier (line %u of the source), was "
-           "answered \"not yet\", and went on.\n"
-           "mbarrier.try_wait and test_wait may say so at any time: ask again until the answer is "
-           "true, as in while (!try_wait(...)).",
+           "answered \"not yet\", and continued.\nmbarrier.try_wait and test_wait may return \"not "
+           "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
            verb_now, place, what, landed, asked->source_line);
     return;
   }
@@ -237,27 +236,27 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   if (reading && past->replaced_place &&
       check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
       !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(
-        now, "stage-reused-too-early",
-        "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
-        "over "
-        "it.\n"
-        "Let the readers say that they are done (arrive on a barrier that the issuing thread waits "
-        "for, or __syncthreads) before the next copy is issued.",
-        verb_now, place, what);
+    REPORT(now, "stage-reused-too-early",
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+           "over "
+           "it.\n"
+           "Let the readers report that they are done (arrive on a barrier that the issuing thread "
+           "waits "
+           "for, or __syncthreads) before the next copy is issued.",
+           verb_now, place, what);
     return;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && barrier && past->agent == now->agent &&
       past->lane == now->lane) {
-    REPORT(
-        now, "stage-reused-too-early",
-        "%s %s, where %s %s.\n"
-        "Wait before the next copy is issued until the readers have said that they are done with "
-        "the last one%s: arrivals on a barrier that this thread waits for, or __syncthreads. If "
-        "they do "
-        "arrive, mbarrier.init's count may be too low for all of them.",
-        verb_now, place, what, landed,
-        check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+    REPORT(now, "stage-reused-too-early",
+           "%s %s, where %s %s.\n"
+           "Wait before the next copy is issued until the readers have reported that they are done "
+           "with the last one%s: arrivals on a barrier that this thread waits for, or "
+           "__syncthreads. If "
+           "they do "
+           "arrive, mbarrier.init's count may be too low for all of them.",
+           verb_now, place, what, landed,
+           check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
     return;
   }
   REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
@@ -330,7 +329,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
            "waits only for threads that have not exited, and no document says that it also orders "
            "what those did before.\n"
-           "Return behind the barrier, so that all threads take part in it.",
+           "Return after the barrier, so that all threads take part in it.",
            first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where);
   return text;
 }
@@ -355,14 +354,13 @@ static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
   describe_agent(check, entry->agent, lane, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
   if (seen) {
-    REPORT(
-        now, "missing-proxy-fence",
-        "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and no "
-        "fence.proxy.async lies between that and this.\n"
-        "Put fence.proxy.async.shared::cta behind the writes, in each thread that writes and "
-        "before the barrier that orders them%s.",
-        verb(now), place, who, where,
-        now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
+    REPORT(now, "missing-proxy-fence",
+           "%s %s through the asynchronous proxy; written by %s %s through the generic proxy, and "
+           "there is no fence.proxy.async between that and this.\n"
+           "Put fence.proxy.async.shared::cta after the writes, in each thread that writes and "
+           "before the barrier that orders them%s.",
+           verb(now), place, who, where,
+           now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     REPORT(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry),
            "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
@@ -428,13 +426,14 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
-  REPORT(now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
-         "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
-         now->kind == ENTRY_ASYNC_WRITE
-             ? "Let the readers say that they are done (arrive on a barrier that this thread waits "
-               "for, or __syncthreads) before the next copy is issued. If they do arrive, "
-               "mbarrier.init's count may be too low for all of them."
-             : advise_order(now, entry, advice, sizeof advice));
+  REPORT(
+      now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
+      "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
+      now->kind == ENTRY_ASYNC_WRITE
+          ? "Let the readers report that they are done (arrive on a barrier that this thread waits "
+            "for, or __syncthreads) before the next copy is issued. If they do arrive, "
+            "mbarrier.init's count may be too low for all of them."
+          : advise_order(now, entry, advice, sizeof advice));
   return false;
 }
 
@@ -445,7 +444,8 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   bytes_place(now, place, sizeof place);
   REPORT(now, "barrier-overwritten",
          "%s %s, where a live mbarrier stands (initialised at line %u of the source).\n"
-         "The buffer is larger than the room it has, or the barrier must be invalidated first "
+         "The buffer is larger than the space reserved for it, or the barrier must be invalidated "
+         "first "
          "(mbarrier.inval).",
          verb(now), place, entry->barrier->init_in ? entry->barrier->init_in->source_line : 0);
   return false;

@@ -84,13 +84,14 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
           warp, in, warp->lanes, "missing-wgmma-fence",
           "this wgmma uses registers that an ordinary instruction has touched (line %u of the "
           "source) without a wgmma.fence since: the tensor cores may not see what was written.\n"
-          "Put wgmma.fence.sync.aligned before the first wgmma behind such an access.",
+          "Put wgmma.fence.sync.aligned before the first wgmma after such an access.",
           notes->touched->source_line);
     } else {
-      finding(warp, in, warp->lanes, "missing-wgmma-fence",
-              "the first wgmma of this warp is not behind a wgmma.fence: the tensor cores may not "
-              "see what its registers hold.\n"
-              "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
+      finding(
+          warp, in, warp->lanes, "missing-wgmma-fence",
+          "there is no wgmma.fence before the first wgmma of this warp: the tensor cores may not "
+          "see what its registers hold.\n"
+          "Put wgmma.fence.sync.aligned before the first wgmma of a batch.");
     }
     notes->fenced = true;
   }

@@ -236,7 +236,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
     return fault(warp, in, mask, 702, "cluster-arrive-split",
                  "lanes of this warp arrive here by barrier.cluster.arrive.%s, and thread %u has "
                  "arrived by .%s: each thread arrives once, and yet an H200 hangs here. Let all "
-                 "lanes of a warp arrive by one instruction, behind the branch",
+                 "lanes of a warp arrive by one instruction, after the branch",
                  relaxed ? "relaxed" : "release", thread_of(warp, first_lane(others)),
                  relaxed ? "release" : "relaxed");
   flow->cluster_relaxed = relaxed ? flow->cluster_relaxed | mask : flow->cluster_relaxed & ~mask;

@@ -180,7 +180,7 @@ static StepResult run_indirect_call(Warp *warp, const Instruction *in, LaneMask 
       together |= 1u << lane;
   const Function *callee = function_at(module_of(warp), address);
   if (!callee)
-    return fault(warp, in, together, 715, "call", "a call through 0x%llx, which is no function",
+    return fault(warp, in, together, 715, "call", "a call through 0x%llx, which is not a function",
                  (unsigned long long)address);
   if (callee->refusal)
     return fault(warp, in, together, 715, "call", "%s is called, which cannot be emulated: %s",
@@ -298,7 +298,7 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
         return fault(
             warp, in, 1u << lane, 719, "double-free",
             "free of 0x%llx, a block of the kernels' malloc that was freed before: free it "
-            "once, and set the pointer to NULL behind it",
+            "once, and set the pointer to NULL after it",
             (unsigned long long)address);
       case HEAP_NO_BLOCK:
         return fault(
@@ -339,7 +339,7 @@ bool decode_call(Decoder *decoder, const PtxStatement *statement, Instruction *o
   bool allocates = strcmp(callee->name, "malloc") == 0;
   if ((allocates || strcmp(callee->name, "free") == 0) && call->argument_count == 1) {
     if (!device_heap_prepare())
-      return decoder_error(decoder, statement, "there is no memory for the device's heap");
+      return decoder_error(decoder, statement, "out of memory for the device heap");
     out->execute = allocates ? run_malloc : run_free;
     return true;
   }

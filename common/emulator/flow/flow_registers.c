@@ -74,7 +74,7 @@ void registers_warp_exit(Warp *warp) {
     if (other->flow->count || own_changes == other_changes) continue;
     Warp *more = own_changes > other_changes ? warp : other;
     finding(more, more->flow->register_change, more->lanes, "setmaxnreg-disagrees",
-            "warp %u has executed %u setmaxnreg until its end, and warp %u of the same warpgroup "
+            "warp %u had executed %u setmaxnreg when it ended, and warp %u of the same warpgroup "
             "%u; all four warps (%u to %u) must execute the same ones: branch on the warpgroup, "
             "threadIdx.x / 128, and not on the warp or thread",
             warp->index, own_changes, i, other_changes, warp->index & ~3u, warp->index | 3u);

@@ -36,8 +36,8 @@ static void describe_lanes_missing(FILE *out, const Warp *warp, const Group *gro
     print_threads(out, warp, missing);
   }
   fprintf(out,
-          "\n      likely cause: the warp has split, and not all lanes that this instruction "
-          "needs come here: a branch on the thread number around it, or a wrong mask\n");
+          "\n      likely cause: the warp has split, and not all lanes that this instruction needs "
+          "reach it: a branch on the thread number around it, or a wrong mask\n");
 }
 
 static void describe_named(FILE *out, const Warp *warp, const Group *group) {
@@ -56,7 +56,7 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
   }
   if (any)
     fprintf(out,
-            "      likely cause: not all threads of the block come to this barrier: "
+            "      likely cause: not all threads of the block reach this barrier: "
             "__syncthreads() in a branch that only some take, or a wrong thread count\n");
 }
 
@@ -81,7 +81,7 @@ static void describe_circle(FILE *out, const Warp *warp) {
           (unsigned long long)address);
   if (in->source_line) fprintf(out, " (line %u)", in->source_line);
   fprintf(out,
-          "\n      likely cause: whoever should write there has ended, waits itself, or "
+          "\n      likely cause: the thread that should write there has ended, is waiting, too, or "
           "cannot start before this block ends\n");
 }
 

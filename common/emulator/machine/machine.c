@@ -297,10 +297,9 @@ static Next act_on_progress(Context *context, ClusterEnd *end) {
       break;
   }
   stand_still(context);
-  *end =
-      hang(context,
-           "every thread only waits or polls, nothing is in flight, and nobody is left to change "
-           "what it waits for");
+  *end = hang(context,
+              "every thread only waits or polls, nothing is in flight, and no thread is left that "
+              "could change what they wait for");
   return STOP;
 }
 
@@ -318,7 +317,7 @@ static Next settle_idle(Context *context, ClusterEnd *end) {
   if (expire_waits(context, &last)) return GO_ON;
   *end = last.fault || cluster->launch->error
              ? CLUSTER_FAULT
-             : hang(context, "no thread can go on and nothing is in flight");
+             : hang(context, "no thread can continue and nothing is in flight");
   return STOP;
 }
 

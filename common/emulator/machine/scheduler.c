@@ -194,8 +194,8 @@ static void everybody_polls(struct LaunchFlow *flow) {
              count, flow->total - flow->next);
   else
     snprintf(why, sizeof why,
-             "every thread only waits or polls, nothing is in flight, and nobody is left to change "
-             "what it waits for");
+             "every thread only waits or polls, nothing is in flight, and no thread is left that "
+             "could change what they wait for");
   report_hang(contexts, count, why);
   free(contexts);
 }

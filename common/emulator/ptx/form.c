@@ -110,7 +110,7 @@ static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
 uint16_t form_value(Form *form, const Operand *operand, Type type) {
   if (form->failed) return 0;
   if (operand->kind != OPERAND_REGISTER) {
-    form_fail(form, "a source operand is no register and no literal");
+    form_fail(form, "a source operand must be a register or a literal");
     return 0;
   }
   uint32_t bytes = column_bytes(type_bytes(type));
@@ -133,7 +133,7 @@ uint16_t form_destination(Form *form, int index, Type type) {
   const Operand *operand = form_operand(form, index);
   if (form->failed) return 0;
   if (operand->kind != OPERAND_REGISTER || operand->constant) {
-    form_fail(form, "the destination is no register");
+    form_fail(form, "the destination must be a register");
     return 0;
   }
   if (column_bytes(operand->bytes) != column_bytes(type_bytes(type))) {
@@ -157,7 +157,7 @@ const Operand *form_predicate_destination(Form *form, int index) {
   const Operand *operand = form_operand(form, index);
   bool predicate = operand->kind == OPERAND_PREDICATE && !operand->negated;
   if (!form->failed && !predicate && operand->kind != OPERAND_SINK)
-    form_fail(form, "the destination is no predicate");
+    form_fail(form, "the destination must be a predicate");
   return operand;
 }
 

@@ -207,7 +207,7 @@ static void parse_registers(Decoder *decoder) {
         declare_vectors(decoder, name, count, &type);
         continue;
       }
-      if (count > UINT32_MAX) parse_fail(decoder, "more than four thousand million registers");
+      if (count > UINT32_MAX) parse_fail(decoder, "more than four billion registers");
       Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);
       symbol->range_count = (uint32_t)count;
       symbol->first_register = decoder->range_count++;
@@ -874,7 +874,7 @@ void parse_module(Decoder *decoder) {
       if (name[0] == 'w' || name[0] == 'c') weak = true;
       file_local = false;
       name = accept_directive(decoder);
-      if (!name) parse_fail(decoder, "expected a directive behind the linkage");
+      if (!name) parse_fail(decoder, "expected a directive after the linkage");
     }
     if (strcmp(name, "version") == 0) {
       Literal version = parse_literal(decoder);

@@ -177,7 +177,7 @@ bool fatbin_find_ptx(const void *container, size_t limit, char **text, size_t *b
                      size_t error_bytes) {
   const unsigned char *start = container;
   if (limit < HEADER_BYTES || read_number(start, 4) != CONTAINER_MAGIC) {
-    snprintf(error, error_bytes, "its device code is no fat binary (or is damaged)");
+    snprintf(error, error_bytes, "its device code is not a fat binary, or is damaged");
     return false;
   }
   size_t at = read_number(start + 6, 2);

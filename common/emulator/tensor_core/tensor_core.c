@@ -21,7 +21,7 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
   }
   for (int i = 0; i < count; i++) {
     if (written && (elements[i].kind != OPERAND_REGISTER || elements[i].constant))
-      return form_fail(form, "a destination is no register");
+      return form_fail(form, "a destination must be a register");
     slots[i] = form_value(form, &elements[i], type);
   }
   return !form->failed;

@@ -294,11 +294,11 @@ static void record_issue(Warp *warp, const Instruction *in, PendingWgmma *flight
 static void look_at_descriptor(Warp *warp, const Instruction *in, const char *side, uint64_t bits) {
   const uint64_t unused = 0x3ff1c000c000c000ull; /* 14-15, 30-31, 46-48, 52-61 */
   if (bits & unused)
-    finding(
-        warp, in, warp->lanes, "matrix-descriptor-bits",
-        "the matrix descriptor of %s is 0x%016llx: bits 0x%llx mean nothing. Each field takes its "
-        "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
-        side, (unsigned long long)bits, (unsigned long long)(bits & unused));
+    finding(warp, in, warp->lanes, "matrix-descriptor-bits",
+            "the matrix descriptor of %s is 0x%016llx: bits 0x%llx have no meaning. Each field "
+            "takes its "
+            "value in 16-byte units, cut to 14 bits: (bytes & 0x3ffff) >> 4",
+            side, (unsigned long long)bits, (unsigned long long)(bits & unused));
 }
 
 /* ---- The instructions ---- */

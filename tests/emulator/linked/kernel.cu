@@ -10,7 +10,7 @@ extern __device__ int scaled(int x);
 extern __device__ int (*operations[2])(int);
 extern __device__ int sum_on_stack(int count);
 
-static __device__ int own = 1;  // library.cu has another one
+static __device__ int own = 1;  // library.cu has another variable of this name
 static __device__ int addend(void) { return own; }
 
 __global__ void call_library(int *out) {
