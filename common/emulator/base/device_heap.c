@@ -15,7 +15,8 @@
 #include <sys/mman.h>
 
 enum { CHUNK_SIZES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
-static const size_t MOST_BYTES = (size_t)16 << 30; /* so that grain numbers fit into 32 bits */
+/* The size that an H200 uses when more is asked for. Grain numbers fit into 32 bits. */
+static const size_t MOST_BYTES = 17681179680;
 
 typedef enum { NO_BLOCK, BLOCK_USED, BLOCK_FREE } BlockState;
 typedef struct {
@@ -42,8 +43,8 @@ static size_t region_count;
 static size_t grain_of(uint64_t address) { return (size_t)(address - heap_first) / GRAIN_BYTES; }
 
 bool device_heap_resize(size_t bytes) {
-  if (heap_first || bytes > MOST_BYTES) return false;
-  heap_bytes = bytes;
+  if (heap_first) return false;
+  heap_bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
   return true;
 }
 size_t device_heap_size(void) { return heap_bytes; }

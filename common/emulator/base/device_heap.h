@@ -11,7 +11,7 @@ typedef enum {
   HEAP_NO_BLOCK      /* no heap block begins at this address */
 } HeapFree;
 
-/* false: the heap is already in use, or the size is too large */
+/* A size above the most there can be becomes that. false: the heap is already in use */
 bool device_heap_resize(size_t bytes);
 size_t device_heap_size(void);
 bool device_heap_prepare(void);

@@ -81,7 +81,12 @@ static void put_formatted(DeviceText *out, const char *format, ...) {
   va_end(arguments);
 }
 
-/* ---- Formats and arguments ---- */
+/* ---- Formats and arguments ----
+ *
+ * The device copies the arguments of the conversions that it knows, each into a slot of 8 bytes; the
+ * host reads the format again and gives its conversions the slots in turn. The host knows more: hh,
+ * z, j and t, and a star for the precision. Such a conversion therefore takes the next one's
+ * argument, and the last conversions find no slot; they are printed as they stand. */
 typedef struct {
   const char *at, *end;
 } FormatText;
@@ -94,24 +99,40 @@ typedef struct {
   size_t count, at;
 } Arguments;
 
+typedef struct {
+  uint64_t *values; /* by malloc */
+  size_t count, capacity, next;
+} Slots;
+
 /* As the C ABI of the device lays them out: ints in 4 bytes, longs, pointers and doubles in 8, each
  * aligned to its size. */
-static uint64_t take(Arguments *arguments, size_t bytes, DeviceText *out) {
+static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, DeviceText *out) {
   uint64_t value = 0;
   arguments->at = (arguments->at + bytes - 1) & ~(bytes - 1);
   if (arguments->at < arguments->count && arguments->count - arguments->at >= bytes)
     memcpy(&value, arguments->bytes + arguments->at, bytes);
   arguments->at += bytes;
+  if (slots->count == slots->capacity) {
+    size_t capacity = slots->capacity * 2 + 8;
+    uint64_t *larger = realloc(slots->values, capacity * sizeof *larger);
+    out->no_memory |= !larger;
+    if (!larger) return;
+    slots->values = larger;
+    slots->capacity = capacity;
+  }
+  slots->values[slots->count++] = value;
   out->arguments++;
-  return value;
 }
 
 typedef struct {
   char flags[8];
-  int width, precision; /* precision -1: none */
+  int64_t width, precision; /* precision -1: none */
+  bool width_is_star, precision_is_star;
   int shorts;
-  bool wide; /* ll, l, j, z, t */
+  bool wide;      /* ll, l, j, z, t */
+  bool host_only; /* the device does not know it */
   char conversion;
+  size_t length;
 } Directive;
 
 static int bounded(int64_t value, DeviceText *out) {
@@ -120,15 +141,12 @@ static int bounded(int64_t value, DeviceText *out) {
   return PRINTF_MOST_WIDTH;
 }
 
-/* Digits, or the argument for "*"; 0 if there is neither. */
-static int64_t read_number(FormatText *format, size_t *length, Arguments *arguments,
-                           DeviceText *out) {
+/* Digits or a star; 0 when there is neither. */
+static int64_t read_number(const FormatText *format, size_t *length, bool *is_star) {
   int64_t number = 0;
-  if (peek(format, *length) == '*') {
-    ++*length;
-    return (int32_t)take(arguments, 4, out);
-  }
-  for (char c; (c = peek(format, *length)) >= '0' && c <= '9'; ++*length)
+  *is_star = peek(format, *length) == '*';
+  if (*is_star) ++*length;
+  for (char c; !*is_star && (c = peek(format, *length)) >= '0' && c <= '9'; ++*length)
     if (number <= INT_MAX) number = number * 10 + (c - '0');
   return number;
 }
@@ -139,36 +157,78 @@ static void add_flag(Directive *directive, char flag) {
     directive->flags[used] = flag;
 }
 
-/* Reads the directive after a '%'. False: it is not a directive, and nothing is consumed. */
-static bool read_directive(FormatText *format, Arguments *arguments, Directive *directive,
-                           DeviceText *out) {
+/* Reads what begins with this '%'. False: it is no directive. */
+static bool read_directive(const FormatText *format, Directive *directive) {
   size_t length = 1;
-  DeviceText before = *out;
-  Arguments arguments_before = *arguments;
   *directive = (Directive){.precision = -1};
   for (char c; (c = peek(format, length)) != '\0' && strchr("-+ #0", c); length++)
     add_flag(directive, c);
-  int64_t width = read_number(format, &length, arguments, out);
-  if (width < 0) add_flag(directive, '-');
-  directive->width = bounded(width < 0 ? -width : width, out);
+  directive->width = read_number(format, &length, &directive->width_is_star);
   if (peek(format, length) == '.') {
     length++;
-    int64_t precision = read_number(format, &length, arguments, out);
-    directive->precision = precision < 0 ? -1 : bounded(precision, out);
+    directive->precision = read_number(format, &length, &directive->precision_is_star);
   }
   for (char c; (c = peek(format, length)) != '\0' && strchr("hlLqjzt", c); length++) {
     if (c == 'h')
       directive->shorts++;
     else
       directive->wide = true;
+    if (strchr("jzt", c)) directive->host_only = true;
   }
+  if (directive->shorts > 1 || directive->precision_is_star) directive->host_only = true;
   directive->conversion = peek(format, length);
-  if (!directive->conversion || !strchr("diouxXcsfFeEgGaAp", directive->conversion)) {
-    *out = before;
-    *arguments = arguments_before;
-    return false;
+  directive->length = length + 1;
+  return directive->conversion && strchr("diouxXcsfFeEgGaAp", directive->conversion);
+}
+
+static bool is_integer(const Directive *directive) {
+  return strchr("diouxX", directive->conversion) != NULL;
+}
+static bool is_real(const Directive *directive) {
+  return strchr("fFeEgGaA", directive->conversion) != NULL;
+}
+static size_t argument_bytes_of(const Directive *directive) {
+  bool pointer = directive->conversion == 's' || directive->conversion == 'p';
+  bool wide = is_integer(directive) && directive->wide;
+  return is_real(directive) || pointer || wide ? 8 : 4;
+}
+
+/* What the device does with a format: it copies arguments. */
+static Slots copy_arguments(FormatText format, Arguments *arguments, DeviceText *out) {
+  Slots slots = {.values = NULL};
+  while (format.at < format.end) {
+    const char *percent = memchr(format.at, '%', (size_t)(format.end - format.at));
+    if (!percent) break;
+    format.at = percent;
+    Directive directive;
+    if (peek(&format, 1) == '%') {
+      format.at += 2;
+    } else if (read_directive(&format, &directive)) {
+      format.at += directive.length;
+      if (directive.host_only) continue;
+      if (directive.width_is_star) copy_argument(arguments, 4, &slots, out);
+      copy_argument(arguments, argument_bytes_of(&directive), &slots, out);
+    } else {
+      format.at++;
+    }
   }
-  format->at += length + 1;
+  return slots;
+}
+
+/* ---- Printing ---- */
+
+/* Gives the stars of a directive their arguments. False: there are not enough for it. */
+static bool fill_stars(Directive *directive, Slots *slots, DeviceText *out) {
+  size_t stars = (size_t)directive->width_is_star + directive->precision_is_star;
+  if (slots->count - slots->next < stars + 1) return false;
+  if (directive->width_is_star) directive->width = (int32_t)slots->values[slots->next++];
+  if (directive->precision_is_star) directive->precision = (int32_t)slots->values[slots->next++];
+  if (directive->width < 0) {
+    add_flag(directive, '-');
+    directive->width = -directive->width;
+  }
+  directive->width = bounded(directive->width, out);
+  directive->precision = directive->precision < 0 ? -1 : bounded(directive->precision, out);
   return true;
 }
 
@@ -179,39 +239,36 @@ static void put_string(const Warp *warp, int lane, DeviceText *out, const char *
   if (device_bytes_at(warp, lane, address, &text, &count) && directive->precision >= 0)
     most = (size_t)directive->precision;
   size_t bytes = strnlen(text, count < most ? count : most);
-  put_formatted(out, form, directive->width, (int)bytes, text);
+  put_formatted(out, form, (int)directive->width, (int)bytes, text);
 }
 
 static void put_directive(const Warp *warp, int lane, DeviceText *out, const Directive *directive,
-                          Arguments *arguments) {
+                          uint64_t value) {
   char conversion = directive->conversion, form[32];
-  bool integer = strchr("diouxX", conversion) != NULL;
-  bool real = strchr("fFeEgGaA", conversion) != NULL;
+  bool integer = is_integer(directive), real = is_real(directive);
+  int width = (int)directive->width, precision = (int)directive->precision;
   const char *length = !integer                ? ""
                        : directive->wide       ? "ll"
                        : directive->shorts > 1 ? "hh"
                        : directive->shorts     ? "h"
                                                : "";
-  size_t bytes =
-      real || conversion == 's' || conversion == 'p' || (integer && directive->wide) ? 8 : 4;
-  uint64_t value = take(arguments, bytes, out);
   bool precise = integer || real || conversion == 's';
   snprintf(form, sizeof form, "%%%s*%s%s%c", directive->flags, precise ? ".*" : "", length,
            conversion);
   if (conversion == 's') {
     put_string(warp, lane, out, form, directive, value);
   } else if (conversion == 'p') {
-    put_formatted(out, form, directive->width, (void *)(uintptr_t)value);
+    put_formatted(out, form, width, (void *)(uintptr_t)value);
   } else if (conversion == 'c') {
-    put_formatted(out, form, directive->width, (int)value);
+    put_formatted(out, form, width, (int)value);
   } else if (real) {
     double number;
     memcpy(&number, &value, sizeof number);
-    put_formatted(out, form, directive->width, directive->precision, number);
-  } else if (bytes == 8) {
-    put_formatted(out, form, directive->width, directive->precision, (long long)value);
+    put_formatted(out, form, width, precision, number);
+  } else if (argument_bytes_of(directive) == 8) {
+    put_formatted(out, form, width, precision, (long long)value);
   } else {
-    put_formatted(out, form, directive->width, directive->precision, (int)value);
+    put_formatted(out, form, width, precision, (int)value);
   }
 }
 
@@ -220,6 +277,7 @@ DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t 
   DeviceText out = {.text = NULL};
   FormatText rest = {format, format + strnlen(format, format_bytes)};
   Arguments given = {arguments, argument_bytes, 0};
+  Slots slots = copy_arguments(rest, &given, &out);
   while (rest.at < rest.end) {
     if (*rest.at != '%') {
       const char *percent = memchr(rest.at, '%', (size_t)(rest.end - rest.at));
@@ -232,11 +290,13 @@ DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t 
     if (peek(&rest, 1) == '%') {
       put(&out, "%", 1);
       rest.at += 2;
-    } else if (read_directive(&rest, &given, &directive, &out)) {
-      put_directive(warp, lane, &out, &directive, &given);
-    } else { /* not a directive: printed unchanged */
+    } else if (read_directive(&rest, &directive) && fill_stars(&directive, &slots, &out)) {
+      put_directive(warp, lane, &out, &directive, slots.values[slots.next++]);
+      rest.at += directive.length;
+    } else { /* no directive, or one without arguments: printed as it stands */
       put(&out, rest.at++, 1);
     }
   }
+  free(slots.values);
   return out;
 }

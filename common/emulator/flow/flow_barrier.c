@@ -121,11 +121,19 @@ static LaneMask lanes_that_agree(const Warp *warp, const Operand *operand, LaneM
   return same;
 }
 
-/* Lanes may name different barriers: the lanes that name the same one form a group. */
+/* Lanes may give different numbers of threads: those that agree form a group. */
 static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
-  LaneMask same = lanes_that_agree(warp, form->barrier, mask);
-  same = lanes_that_agree(warp, form->threads, same);
+  LaneMask others = mask & ~lanes_that_agree(warp, form->barrier, mask);
+  if (others)
+    return fault(warp, in, others, 715, "barrier-number",
+                 "lanes of one warp name different barriers in one instruction: thread %u barrier "
+                 "%u, thread %u barrier %u. Branch on the number, and name it in each branch",
+                 thread_of(warp, first_lane(mask)),
+                 (uint32_t)lane_value(warp, form->barrier, first_lane(mask)),
+                 thread_of(warp, first_lane(others)),
+                 (uint32_t)lane_value(warp, form->barrier, first_lane(others)));
+  LaneMask same = lanes_that_agree(warp, form->threads, mask);
   if (same == mask) return take_part(warp, in, mask);
   uint32_t place = (uint32_t)(in - current_group(warp)->function->code);
   Group *rest = split_group(warp->flow, current_group(warp)->mask & ~same);

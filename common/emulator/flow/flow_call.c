@@ -302,7 +302,7 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
             (unsigned long long)address);
       case HEAP_NO_BLOCK:
         return fault(
-            warp, in, 1u << lane, 719, "device-free",
+            warp, in, 1u << lane, device_heap_holds(address) ? 719 : 700, "device-free",
             "free of 0x%llx, where no block of the kernels' malloc begins: free takes what "
             "malloc has given to a kernel, and nothing else",
             (unsigned long long)address);

@@ -145,7 +145,6 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
 static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
                         Rendezvous *rendezvous) {
   const struct WarpFlow *flow = warp->flow;
-  LaneMask live = live_lanes(warp);
   for (uint32_t i = 0; i < flow->count; i++) {
     const Group *group = &flow->groups[i];
     if (i == flow->current || group->state != GROUP_BLOCKED) continue;
@@ -157,7 +156,7 @@ static void find_others(Warp *warp, const WarpWideForm *form, LaneMask members,
       continue;
     LaneMask lanes = 0;
     FOR_EACH_LANE(group->mask, lane)
-    if (((value_u32(warp, other->members, lane) ^ members) & live) == 0) lanes |= 1u << lane;
+    if (value_u32(warp, other->members, lane) == members) lanes |= 1u << lane;
     if (!lanes) continue;
     rendezvous->parts[rendezvous->count++] = (WaitingLanes){in, lanes, i};
     rendezvous->lanes |= lanes;
@@ -197,11 +196,11 @@ static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask memb
 
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask) {
   const WarpWideForm *form = in->decoded;
-  LaneMask live = live_lanes(warp), done = 0;
+  LaneMask done = 0;
   for (LaneMask left = mask; left;) {
     LaneMask members = value_u32(warp, form->members, first_lane(left)), same = left;
     if (!form->members->constant) FOR_EACH_LANE(left, lane)
-    if ((value_u32(warp, form->members, lane) ^ members) & live) same &= ~(1u << lane);
+    if (value_u32(warp, form->members, lane) != members) same &= ~(1u << lane);
     left &= ~same;
     if (meet(warp, in, same, members)) done |= same;
   }

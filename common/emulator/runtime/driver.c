@@ -128,6 +128,8 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
 /* ---- Device and context: one of each, always there ---- */
 
 static int the_context;
+/* How often it has been pushed in this thread: a thread begins with the runtime's. */
+static _Thread_local unsigned contexts_pushed = 1;
 
 CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
@@ -156,20 +158,36 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
 }
 CUresult cuCtxGetCurrent(CUcontext *context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = (CUcontext)&the_context;
+  *context = contexts_pushed ? (CUcontext)&the_context : NULL;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
-  (void)context;
+  if (!context && contexts_pushed)
+    contexts_pushed--;
+  else if (context && !contexts_pushed)
+    contexts_pushed = 1;
   return CUDA_SUCCESS;
 }
-CUresult cuCtxPushCurrent_v2(CUcontext context) { return cuCtxSetCurrent(context); }
-CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
-  return context ? cuCtxGetCurrent(context) : CUDA_SUCCESS;
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  contexts_pushed++;
+  return CUDA_SUCCESS;
 }
-CUresult cuCtxGetDevice(CUdevice *device) { return cuDeviceGet(device, 0); }
+CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
+  if (!contexts_pushed) return CUDA_ERROR_INVALID_CONTEXT;
+  contexts_pushed--;
+  if (context) *context = (CUcontext)&the_context;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice *device) {
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  return contexts_pushed ? cuDeviceGet(device, 0) : CUDA_ERROR_INVALID_CONTEXT;
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-  return device == 0 ? cuCtxGetCurrent(context) : CUDA_ERROR_INVALID_DEVICE;
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  *context = (CUcontext)&the_context;
+  return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
@@ -177,13 +195,19 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
                         CUdevice device) {
   (void)parameters, (void)flags;
-  return cuDevicePrimaryCtxRetain(context, device);
+  CUresult result = cuDevicePrimaryCtxRetain(context, device);
+  if (result == CUDA_SUCCESS) contexts_pushed++;
+  return result;
 }
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
   return cuCtxCreate_v4(context, NULL, flags, device);
 }
-CUresult cuCtxDestroy_v2(CUcontext context) { return cuCtxSetCurrent(context); }
-CUresult cuCtxSynchronize(void) { return as_driver(cudaDeviceSynchronize()); }
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  return context ? cuCtxPopCurrent_v2(NULL) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuCtxSynchronize(void) {
+  return contexts_pushed ? as_driver(cudaDeviceSynchronize()) : CUDA_ERROR_INVALID_CONTEXT;
+}
 
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;

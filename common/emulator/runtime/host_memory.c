@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+size_t host_bytes(void) { return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE); }
+
 HostAccess host_access(const void *address, size_t bytes) {
   uint64_t at = (uint64_t)(uintptr_t)address, end = at + bytes;
   HostAccess access = HOST_WRITABLE;

@@ -7,6 +7,7 @@
 
 typedef enum { HOST_UNMAPPED, HOST_READABLE, HOST_WRITABLE } HostAccess;
 
+size_t host_bytes(void); /* the memory of the machine */
 /* The access that every byte of the range allows. */
 HostAccess host_access(const void *address, size_t bytes);
 /* Quick: checks only the first and the last page. */

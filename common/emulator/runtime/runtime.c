@@ -62,10 +62,13 @@ __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
-cudaError_t runtime_permitted(void) {
+cudaError_t runtime_may_ask(void) {
   if (forked) return cudaErrorInitializationError;
-  initialised = true;
   return in_callback ? cudaErrorNotPermitted : cudaSuccess;
+}
+cudaError_t runtime_permitted(void) {
+  if (!forked) initialised = true;
+  return runtime_may_ask();
 }
 
 void runtime_call_back(void (*function)(void *), void *data) {

@@ -15,6 +15,8 @@ cudaError_t cudaGetDeviceCount(int *count) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return runtime_answer(error);
   if (!device) return runtime_answer(cudaErrorInvalidValue);
   *device = 0;
   return cudaSuccess;
@@ -36,6 +38,8 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return runtime_answer(error);
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
   if (!value || !device_attribute((int)attribute, value)) {
     return runtime_answer(cudaErrorInvalidValue);
@@ -116,23 +120,53 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
   *version = 13000;
   return cudaSuccess;
 }
+
+/* ---- Limits, as an H200 answers. Only the heap's changes what kernels can do here. ---- */
+
+static const size_t MOST_STACK = (size_t)512 << 10; /* local memory that a thread can have */
+static const size_t MOST_PRINTF_BYTES = (size_t)2 << 30;
+enum { LIMIT_OF_SHARED_MEMORY = CU_LIMIT_SHMEM_SIZE, LIMITS };
+static size_t limits[LIMITS] = {
+    [cudaLimitStackSize] = 1024,
+    [cudaLimitPrintfFifoSize] = (size_t)8 << 20,
+    [cudaLimitDevRuntimePendingLaunchCount] = 2048,
+    [cudaLimitPersistingL2CacheSize] = 11796480,
+    [LIMIT_OF_SHARED_MEMORY] = 232448,
+};
+
+static cudaError_t limit_known(enum cudaLimit limit) {
+  if ((unsigned)limit >= CU_LIMIT_MAX) return cudaErrorInvalidValue;
+  if (limit == cudaLimitDevRuntimeSyncDepth || (unsigned)limit >= LIMITS)
+    return cudaErrorUnsupportedLimit;
+  return runtime_known_fault();
+}
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
-  if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-    return runtime_answer(cudaErrorUnsupportedLimit);
-  if (limit == cudaLimitMallocHeapSize && value > device_heap_size() && !device_heap_resize(value))
-    return runtime_answer(cudaErrorInvalidValue); /* it is in use */
-  return runtime_answer(runtime_known_fault());
+  HOLD_RUNTIME_LOCK;
+  cudaError_t error = limit_known(limit);
+  if (error == cudaSuccess && (int)limit == LIMIT_OF_SHARED_MEMORY)
+    error = cudaErrorUnsupportedLimit;
+  if (error != cudaSuccess) return runtime_answer(error);
+  if (limit == cudaLimitMallocHeapSize)
+    return runtime_answer(value <= device_heap_size() || device_heap_resize(value)
+                              ? cudaSuccess
+                              : cudaErrorInvalidValue); /* it is in use */
+  size_t most_of_l2 = (size_t)attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
+  if ((limit == cudaLimitStackSize && value > MOST_STACK) ||
+      (limit == cudaLimitPersistingL2CacheSize && value > most_of_l2))
+    return runtime_answer(cudaErrorInvalidValue);
+  if (limit == cudaLimitPrintfFifoSize && value > MOST_PRINTF_BYTES) value = MOST_PRINTF_BYTES;
+  limits[limit] = value;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit) {
+  HOLD_RUNTIME_LOCK;
   if (!value) return runtime_answer(cudaErrorInvalidValue);
-  if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-    return runtime_answer(cudaErrorUnsupportedLimit);
-  *value = limit == cudaLimitStackSize        ? 1024
-           : limit == cudaLimitPrintfFifoSize ? 8u << 20
-           : limit == cudaLimitMallocHeapSize ? device_heap_size()
-                                              : 0;
-  return runtime_answer(runtime_known_fault());
+  cudaError_t error = limit_known(limit);
+  if (error != cudaSuccess) return runtime_answer(error);
+  *value = limit == cudaLimitMallocHeapSize ? device_heap_size() : limits[limit];
+  return cudaSuccess;
 }
+
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config) {
   (void)config;
   return cudaSuccess;

@@ -9,8 +9,9 @@
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
+#define TOO_MANY_BYTES ((size_t)140 << 30) /* an H200 needs the rest itself */
 
-/* Only kernels may use blocks from device-side malloc. */
+/* Copies may not use blocks from device-side malloc. */
 static bool within_device(const void *address, size_t bytes) {
   const Allocation *allocation = memory_find_planned((uint64_t)(uintptr_t)address);
   return allocation && allocation->kind != MEMORY_OF_HEAP &&
@@ -26,7 +27,7 @@ static cudaError_t allocate(void **address, size_t bytes) {
     return cudaSuccess;
   }
   pthread_mutex_lock(&runtime_lock);
-  uint64_t found = bytes < TOTAL_BYTES ? memory_allocate(bytes) : 0;
+  uint64_t found = bytes < TOO_MANY_BYTES ? memory_allocate(bytes) : 0;
   pthread_mutex_unlock(&runtime_lock);
   if (!found) return runtime_answer(cudaErrorMemoryAllocation);
   *address = (void *)(uintptr_t)found;
@@ -48,22 +49,26 @@ cudaError_t cudaFree(void *address) {
   if (error == cudaSuccess) error = runtime_synchronise();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
 }
-cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
-  size_t row, bytes;
-  if (!address || !pitch) return runtime_answer(cudaErrorInvalidValue);
-  if (__builtin_add_overflow(width, (size_t)511, &row) ||
-      __builtin_mul_overflow(row & ~(size_t)511, height, &bytes))
-    return runtime_answer(cudaErrorMemoryAllocation);
-  *pitch = row & ~(size_t)511;
+/* An H200 takes a product of exactly 2^64 bytes, or a multiple of that, for none at all. */
+static cudaError_t allocate_rows(void **address, size_t *pitch, struct cudaExtent extent) {
+  enum { MOST_PITCH = 2147483647, ROWS_ALIGNED = 512 };
+  size_t rows, bytes;
+  if (!address || !pitch || extent.width > MOST_PITCH) return runtime_answer(cudaErrorInvalidValue);
+  size_t row = (extent.width + ROWS_ALIGNED - 1) & ~(size_t)(ROWS_ALIGNED - 1);
+  bool too_many = __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
+                  __builtin_mul_overflow(row, rows, &bytes);
+  bytes = row * extent.height * extent.depth;
+  if (too_many && bytes) return runtime_answer(cudaErrorMemoryAllocation);
+  *pitch = bytes ? row : 0;
   return cudaMalloc(address, bytes);
 }
+cudaError_t cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) {
+  return allocate_rows(address, pitch, (struct cudaExtent){width, height, 1});
+}
 cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent) {
-  size_t rows;
   if (!pitched) return runtime_answer(cudaErrorInvalidValue);
   *pitched = (struct cudaPitchedPtr){NULL, 0, extent.width, extent.height};
-  if (__builtin_mul_overflow(extent.height, extent.depth, &rows))
-    return runtime_answer(cudaErrorMemoryAllocation);
-  return cudaMallocPitch(&pitched->ptr, &pitched->pitch, extent.width, rows);
+  return allocate_rows(&pitched->ptr, &pitched->pitch, extent);
 }
 
 /* ---- Memory pools: every allocation is one of its own, so a pool is a name ---- */
@@ -185,10 +190,15 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
 /* ---- Host memory that the device may use ---- */
 
 cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
-  (void)flags;
+  const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
-  if (!address) return runtime_answer(cudaErrorInvalidValue);
+  if (!address || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
+  if (bytes == 0) {
+    *address = NULL;
+    return cudaSuccess;
+  }
+  if (bytes > host_bytes()) return runtime_answer(cudaErrorMemoryAllocation);
   void *host = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
   if (!host || !memory_register(host, bytes, false)) {
     free(host);
@@ -209,18 +219,26 @@ cudaError_t cudaFreeHost(void *address) {
   return cudaSuccess;
 }
 cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
-  (void)flags;
-  if (within_device(address, 1)) return runtime_answer(cudaErrorHostMemoryAlreadyRegistered);
-  HostAccess access = address && bytes ? host_access(address, bytes) : HOST_UNMAPPED;
-  if (access == HOST_UNMAPPED || !memory_register(address, bytes, access == HOST_READABLE))
+  const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped |
+                         cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
+  if (!address || !bytes || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
+  const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
+  if (there)
+    return runtime_answer(there->kind == MEMORY_OF_HOST ? cudaErrorHostMemoryAlreadyRegistered
+                                                        : cudaErrorInvalidValue);
+  if (bytes > host_bytes()) return runtime_answer(cudaErrorMemoryAllocation);
+  HostAccess access = host_access(address, bytes);
+  if (access == HOST_UNMAPPED || (access == HOST_READABLE && !(flags & cudaHostRegisterReadOnly)) ||
+      !memory_register(address, bytes, access == HOST_READABLE))
     return runtime_answer(cudaErrorInvalidValue);
   memory_set_kind((uint64_t)(uintptr_t)address, MEMORY_OF_HOST);
   return cudaSuccess;
 }
 void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
-  return runtime_answer(memory_unregister(address) ? cudaSuccess
-                                                   : cudaErrorHostMemoryNotRegistered);
+  if (memory_unregister(address)) return cudaSuccess;
+  bool elsewhere = within_device(address, 1); /* not where registered memory begins */
+  return runtime_answer(elsewhere ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered);
 }
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
   (void)flags;
@@ -234,21 +252,23 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocManaged(void **address, size_t bytes, unsigned flags) {
-  (void)flags;
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+    return runtime_answer(cudaErrorInvalidValue);
   cudaError_t error = cudaMalloc(address, bytes);
   if (error == cudaSuccess && *address)
     memory_set_kind((uint64_t)(uintptr_t)*address, MEMORY_MANAGED);
   return error;
 }
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) { /* NULL: not wanted */
   size_t used = memory_in_use();
-  if (!free_bytes || !total_bytes) return runtime_answer(cudaErrorInvalidValue);
-  *total_bytes = TOTAL_BYTES;
-  *free_bytes = used < TOTAL_BYTES ? TOTAL_BYTES - used : 0;
+  if (total_bytes) *total_bytes = TOTAL_BYTES;
+  if (free_bytes) *free_bytes = used < TOTAL_BYTES ? TOTAL_BYTES - used : 0;
   return runtime_answer(runtime_known_fault());
 }
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
                                      const void *address) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return runtime_answer(error);
   if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   memset(attributes, 0, sizeof *attributes);
   const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
@@ -309,6 +329,9 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
   struct cudaExtent extent = copy->extent;
   if (!extent.width || !extent.height || !extent.depth) return cudaSuccess;
   bool rows = extent.height > 1 || extent.depth > 1;
+  if (extent.depth > 1 &&
+      (extent.height > copy->dstPtr.ysize || extent.height > copy->srcPtr.ysize))
+    return cudaErrorInvalidPitchValue;
   if (rows && (extent.width > copy->dstPtr.pitch || extent.width > copy->srcPtr.pitch))
     return cudaErrorInvalidPitchValue;
   size_t to_span = span_of(&copy->dstPtr, copy->dstPos, extent);
@@ -355,6 +378,13 @@ cudaError_t copy_run(const struct cudaMemcpy3DParms *given) {
   return cudaSuccess;
 }
 
+/* A fill may reach a block of the kernels' malloc, which no copy may. */
+static bool may_be_filled(const void *address, size_t bytes) {
+  const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
+  bool block = there && there->kind == MEMORY_OF_HEAP;
+  return block ? bytes <= there->end - (uint64_t)(uintptr_t)address : within_device(address, bytes);
+}
+
 cudaError_t fill_check(const struct cudaMemsetParams *fill) {
   unsigned bytes = fill->elementSize;
   size_t row, span;
@@ -363,7 +393,7 @@ cudaError_t fill_check(const struct cudaMemsetParams *fill) {
   bool too_far = __builtin_mul_overflow(fill->width, (size_t)bytes, &row) ||
                  __builtin_mul_overflow(fill->height - 1, fill->pitch, &span) ||
                  __builtin_add_overflow(span, row, &span);
-  return too_far || !within_device(fill->dst, span) || (fill->height > 1 && fill->pitch < row)
+  return too_far || !may_be_filled(fill->dst, span) || (fill->height > 1 && fill->pitch < row)
              ? cudaErrorInvalidValue
              : cudaSuccess;
 }

@@ -681,7 +681,8 @@ static cudaError_t end_capture(cudaStream_t stream, cudaGraph_t *graph) {
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
-  if (!graph) return runtime_answer(cudaErrorInvalidValue);
+  if (!graph) /* asked after the stream */
+    return runtime_answer(stream_captures(stream) ? cudaErrorInvalidValue : cudaErrorIllegalState);
   pthread_mutex_lock(&runtime_lock);
   cudaError_t error = end_capture(resolve(stream), graph);
   pthread_mutex_unlock(&runtime_lock);
