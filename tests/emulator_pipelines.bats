@@ -87,3 +87,19 @@ report_first() {
     build/02_tma_load/pitfalls/one_thread_waits
   [[ $stderr == "emulator: read-without-wait: error in kernel load, block (0,0,0), thread 1"$'\n'* ]]
 }
+
+@test "a hang that follows from something else may be explained by another order" {
+  report_first late count_too_high
+  [[ $text == *"set EMULATOR_SCHEDULE=random:1"* ]]
+  report_first random:1 count_too_high
+  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  # A finding before the hang, and a rule that says what is wrong, need no other order.
+  report_first late count_too_low
+  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  report_first late arrives_at_rank_1
+  [[ $text != *"EMULATOR_SCHEDULE"* ]]
+  # Without copies there is nothing that could land in another order.
+  run --separate-stderr common/emulator/emulate build/tests/emulator/hangs library_barrier
+  [[ $stderr == *hang-arrivals-missing* ]]
+  [[ $stderr != *"EMULATOR_SCHEDULE"* ]]
+}

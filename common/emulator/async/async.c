@@ -12,6 +12,7 @@
 struct AsyncQueue {
   AsyncOperation *oldest, *newest;
   uint32_t count;
+  bool used; /* some operation has been issued */
   AsyncOperation *spare;
   void *barrier_notes;
 };
@@ -218,6 +219,7 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
     for (int i = 0; i < write_count; i++)
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
   if (cluster->recorder) record_submitted(operation, reads, read_count, writes, write_count);
+  cluster->async->used = true;
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
     thread_append(&warp_async(operation->warp)->bulk[operation->lane], operation);
@@ -435,3 +437,5 @@ void async_describe(Cluster *cluster, FILE *out) {
     fprintf(out, "\n");
   }
 }
+
+bool async_was_used(const Cluster *cluster) { return cluster->async->used; }

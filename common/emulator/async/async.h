@@ -98,6 +98,8 @@ void async_cluster_begin(Cluster *cluster);
 void async_cluster_end(Cluster *cluster);
 bool async_land_next(Cluster *cluster);
 void async_describe(Cluster *cluster, FILE *out);
+/* Has this cluster issued any asynchronous operation? */
+bool async_was_used(const Cluster *cluster);
 /* mbarrier.c: describes what a blocked wait is waiting for, for hang reports. */
 /* Called when a function is decoded: finds the waits that are repeated until they return true. */
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);

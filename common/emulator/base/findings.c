@@ -204,3 +204,10 @@ bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
   pthread_mutex_unlock(&lock);
   return fresh;
 }
+
+bool findings_exist(void) {
+  pthread_mutex_lock(&lock);
+  bool exist = finding_count > 0;
+  pthread_mutex_unlock(&lock);
+  return exist;
+}

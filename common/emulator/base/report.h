@@ -35,5 +35,7 @@ Grade finding_grade(const char *rule);
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);
+/* Has the program had a finding so far? */
+bool findings_exist(void);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "machine/machine.h"
 #include "async/async.h"
+#include "base/report.h"
 #include "state/polling.h"
 
 enum { LISTED = 24 };
@@ -228,6 +229,17 @@ static int rule_of(Warp *warp, const Group *group) {
   return RULE_COUNT - 1;
 }
 
+/* A rule from SOME_ARRIVED on says what is missing, and that may follow from a mistake which shows
+ * only if copies land in another order. A finding before the hang has named a mistake already. */
+static bool other_order_may_help(Context *const *contexts, uint32_t count, int rule) {
+  if (rule < SOME_ARRIVED || !settings()->check || settings()->schedule == SCHEDULE_RANDOM ||
+      findings_exist())
+    return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (async_was_used(&contexts[i]->cluster)) return true;
+  return false;
+}
+
 void report_hang(Context **contexts, uint32_t count, const char *why) {
   char *text = NULL;
   size_t bytes = 0;
@@ -252,6 +264,10 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
   }
   tell_story(out, &list);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
+  if (other_order_may_help(contexts, count, rule))
+    fprintf(out,
+            "If this does not explain the hang, another order of copies and warps may: set "
+            "EMULATOR_SCHEDULE=random:1\n");
   fclose(out);
   if (warp) fault(warp, where(&group), group.mask, 702, RULES[rule], "%s", text ? text : why);
   free(text);
