@@ -83,7 +83,7 @@ report_first() {
     report_first random:$seed one_lane_waits
     [ "$first" = read-without-wait ]
   done
-  EMULATOR_SCHEDULE=random:12 run --separate-stderr common/emulator/emulate \
+  EMULATOR_SCHEDULE=random:12 EMULATOR_THREADS=1 run --separate-stderr common/emulator/emulate \
     build/02_tma_load/pitfalls/one_thread_waits
   [[ $stderr == "emulator: read-without-wait: error in kernel load, block (0,0,0), thread 1"$'\n'* ]]
 }
