@@ -22,6 +22,8 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
     page=$BATS_TEST_TMPDIR/book/${source%.cu}.html
     [ -s "${page/README.md.html/index.html}" ]
   done
+  # A folder without a README is a list of its files.
+  grep -q 'href="gemm_types.cuh.html"' "$BATS_TEST_TMPDIR/book/07_pipelined_gemm/product/index.html"
   grep -q 'href="pitfalls/too_many_bytes.html"' "$BATS_TEST_TMPDIR/book/02_tma_load/index.html"
   grep -q '<header><a href="../../02_tma_load/index.html">' "$BATS_TEST_TMPDIR/book/02_tma_load/pitfalls/too_many_bytes.html"
 }

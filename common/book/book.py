@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # A rung's whole recording would be a page of 80 MB; what is left out is said on the page.
 RECORDING_MB = "16"
-DOCUMENTS = ["README.md", "[0-9][0-9]_*/*.md", "common/emulator/*.md", "common/emulator/record/*.md", "tests/emulator/*.md"]
+DOCUMENTS = ["README.md", "[0-9][0-9]_*/*.md", "[0-9][0-9]_*/*/*.md", "common/emulator/*.md", "common/emulator/record/*.md", "tests/emulator/*.md"]
 
 with open(os.path.join(HERE, "style.css"), encoding="utf-8") as style_file:
     STYLE = style_file.read()
@@ -48,6 +48,7 @@ class Book:
         self.titles = {}
         self.programs = {}  # path of the source: path of its page in the book
         self.others = set()  # files that something links to
+        self.folders = set()  # and folders without a README
 
     def write(self, path, text):
         path = os.path.join(self.target, path)
@@ -97,12 +98,14 @@ class Book:
             path, _, fragment = target.partition("#")
             path = posixpath.normpath(posixpath.join(folder, path))
             if os.path.isdir(f"{ROOT}/{path}"):
+                if not os.path.isfile(f"{ROOT}/{path}/README.md"):
+                    self.folders.add(path)
                 path = posixpath.join(path, "README.md")
             if path in self.programs:
                 page = self.programs[path]
             else:
                 page = page_of(path)
-                if path not in self.documents:
+                if path not in self.documents and not (path.endswith("/README.md") and posixpath.dirname(path) in self.folders):
                     self.others.add(path)
             start = posixpath.dirname(page_of(document)) or "."
             return posixpath.relpath(page, start) + ("#" + fragment if fragment else "")
@@ -149,6 +152,14 @@ class Book:
                           for path in self.documents if path != "README.md")
         return f'<h2>Everything in this book</h2>\n<ul class="watch">{items}</ul>'
 
+    def folder(self, path):
+        """A list of the sources in a folder that has no README."""
+        page = posixpath.join(path, "index.html")
+        link = self.link_from(posixpath.join(path, "README.md"))
+        names = [name for name in sorted(os.listdir(f"{ROOT}/{path}")) if os.path.isfile(f"{ROOT}/{path}/{name}")]
+        items = "\n".join(f'<li><a href="{html.escape(link("./" + name))}">{html.escape(name)}</a></li>' for name in names)
+        self.write(page, self.frame(page, path, f'<h1>{html.escape(path)}</h1>\n<ul class="watch">{items}</ul>'))
+
     def other(self, path):
         """A source or a picture that something links to."""
         if path.endswith((".svg", ".png")):
@@ -166,6 +177,8 @@ class Book:
         self.record_all()
         for path in self.documents:
             self.document(path)
+        for path in sorted(self.folders):
+            self.folder(path)
         missing = sorted(path for path in self.others if not os.path.isfile(f"{ROOT}/{path}"))
         if missing:
             sys.exit("book: a document links to what is not there: " + ", ".join(missing))
