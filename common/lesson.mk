@@ -329,7 +329,7 @@ ifeq ($(CURDIR),$(ROOT))
 build/%: $(BUILD)/% ;
 endif
 
-# Each pitfall mended by its .fix, for the test that it has that one mistake only.
+# Each pitfall fixed by its .fix, for the test that it has only that one mistake.
 $(FIXED_PROGRAMS): $(BUILD)/%: $(BUILD)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 .SECONDEXPANSION:

@@ -50,7 +50,7 @@ setup() {
   [[ $output == *"PASS tma_load"* ]]
 }
 
-@test "emulate: a program with a runtime of its own is told how to build" {
+@test "emulate: a program with a static runtime: how to build it" {
   cp /bin/true "$BATS_TEST_TMPDIR/static"
   printf '.nvFatBinSegment' >>"$BATS_TEST_TMPDIR/static"
   run "$emulate" "$BATS_TEST_TMPDIR/static"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # The checker accuses no correct program: kernels put together at random run silent and right. And
-# it sees every race in shared memory: random accesses, held against each other one by one.
-#   COMPOSITIONS=500   how many of the kernels; 40 unless told
+# it sees every race in shared memory: random accesses, compared one by one.
+#   COMPOSITIONS=500   how many of the kernels; 40 by default
 
 bats_require_minimum_version 1.5.0
 
@@ -34,7 +34,7 @@ runs_silently() {
   runs_silently early 1 "$compositions"
 }
 
-@test "correct pipelines run silent, each in a random schedule of its own" {
+@test "correct pipelines run silent, each in a different random schedule" {
   for ((seed = 1; seed <= compositions; seed++)); do
     runs_silently "random:$seed" "$seed" 1
   done

@@ -33,7 +33,7 @@ passes_in_every_schedule() {
   done
 }
 
-@test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier behind the init fence" {
+@test "a public GEMM's ways: multicast, setmaxnreg, a relaxed cluster barrier after the init fence" {
   passes_in_every_schedule foreign_gemm
 }
 

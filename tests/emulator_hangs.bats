@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Kernels that only poll for what nobody will change end as hangs, whatever the polling looks like;
+# Kernels that only poll memory that no thread will change end as hangs, however they poll;
 # those that end by themselves run to their end.
 
 bats_require_minimum_version 1.5.0
@@ -39,7 +39,7 @@ ends() { # CASE [BLOCKS]
   done
 }
 
-@test "polls of flags that nobody writes are named" {
+@test "polls of flags that no thread writes are named" {
   for schedule in late random:3; do
     for case in volatile_flag plain_flag_and_barrier acquire_flag atomic_wait add_nothing \
       failing_swap counting shared_flag one_thread_for_the_block under_a_lock flag_and_mbarrier \

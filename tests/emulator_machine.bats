@@ -122,7 +122,7 @@ EOF
   done
 }
 
-@test "what is not known refuses the kernel that needs it and no other" {
+@test "an unknown instruction rejects only the kernel that uses it" {
   cat >"$BATS_TEST_TMPDIR/partly.ptx" <<'EOF'
 .version 8.0
 .target sm_90a
@@ -282,7 +282,7 @@ EOF
   done
 }
 
-@test "parameters in registers: declared before and behind, results, guarded calls and returns" {
+@test "parameters in registers: declared before and after, results, guarded calls and returns" {
   run "$run_ptx" tests/emulator/ptx/register_parameters.ptx kernel 1 8 buffer:u32:8
   echo "$output"
   [ "$status" -eq 0 ]

@@ -95,13 +95,13 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
   [[ $output != *"Put __syncthreads()"* ]]
 }
 
-@test "a warp that writes behind the barrier and exits races" {
+@test "a warp that writes after the barrier and exits races" {
   run emulate $programs/report_cases arrived_before_writing
   [ "$status" -eq 3 ]
   [[ $output == *"emulator: shared-race: error in kernel arrived_before_writing, "* ]]
 }
 
-@test "a plain access beside an atomic one: where both stand, and both ways to mend it" {
+@test "a plain access beside an atomic one: where both are, and both ways to fix it" {
   run emulate $programs/report_cases asked_beside_atomic
   echo "$output"
   [ "$status" -eq 3 ]
@@ -147,7 +147,7 @@ PTX
   done
 }
 
-# The value is read from shared memory that nothing has written.
+# The value is read from uninitialised shared memory.
 undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; }
 
 @test "uninitialised values that never matter are not reported" {

@@ -17,7 +17,7 @@ write_file() {
   case $1 in *.c) cc -c -I"$sources" -o "$objects/${1%.c}.o" "$sources/$1" ;; esac
 }
 
-@test "no folder uses one that stands above it" {
+@test "no folder uses one above it" {
   run "$rooms" check
   echo "$output"
   [ "$status" -eq 0 ]

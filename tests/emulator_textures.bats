@@ -8,7 +8,7 @@ setup() {
   cases=build/tests/emulator/texture_cases
 }
 
-@test "arrays, textures and surfaces by both APIs, held against the guide's formulas" {
+@test "arrays, textures and surfaces by both APIs, compared with the guide's formulas" {
   for schedule in late early random:1; do
     EMULATOR_SCHEDULE=$schedule run common/run-program build/tests/emulator/textures
     echo "$output"
@@ -48,7 +48,7 @@ fault_is_named() {
   fault_is_named 1 surface-out-of-bounds "byte 0 of row 4"
 }
 
-@test "a texture that was destroyed, a handle that is none, a surface's handle for a texture" {
+@test "a texture that was destroyed, an invalid handle, a surface's handle for a texture" {
   fault_is_named 2 texture-object "it was destroyed, or never made by this program"
   fault_is_named 3 texture-object "no texture object has the handle 0x123456789"
   fault_is_named 4 texture-object "is that of a surface object"

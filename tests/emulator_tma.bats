@@ -52,7 +52,7 @@ replays() {
   replays replace_cases
 }
 
-@test "a fault names value, rule and mend" {
+@test "a fault names the value, the rule and the fix" {
   EMULATOR_CHECK=off run common/emulator/emulate "$programs/async_faults" 17
   [[ $output == *"innermost coordinate 1 of elements of 1 bytes"*"multiple of 16 bytes"* ]]
   [[ $output == *"start the box at 0"* ]]

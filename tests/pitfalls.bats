@@ -56,7 +56,7 @@ setup() {
   [ $amiss -eq 0 ]
 }
 
-# To record a report anew: what this test shows as "+" belongs into tests/recorded.
+# To record a report anew: copy what this test shows as "+" to tests/recorded.
 @test "the reports that READMEs quote are what the emulator prints first" {
   local recorded chapter name shown=0 amiss=0
   without_numbers() { sed '/^  PTX line/s/[0-9][0-9]*/N/g' "$1"; }

@@ -172,7 +172,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   done
 }
 
-@test "decode tells an im2col map, foreign bytes, bytes changed by hand, and bad input" {
+@test "decode recognises an im2col map, foreign bytes, bytes changed by hand, and bad input" {
   im2col=$(answers im2col | grep -m 1 ',0,[0-9a-f]\{256\}$')
   run $tensor_map decode "${im2col##*,}"
   [ "$status" -eq 0 ]

@@ -4,7 +4,7 @@
  * As a program it replays the files it is given. For fuzzing, build it and the emulator's sources
  * with clang -DFUZZING -fsanitize=fuzzer,address,undefined and give it a folder of fat binaries
  * (nvcc -fatbin, with --no-compress, --compress-mode=speed and without). What an input holds is
- * also unpacked as one LZ4 block, into rooms of several sizes. */
+ * also unpacked as one LZ4 block, into buffers of several sizes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +26,12 @@ static void read_container(const uint8_t *data, size_t size) {
 }
 
 static void read_block(const uint8_t *data, size_t size) {
-  static const size_t rooms[] = {0, 1, 64, 4096, 1 << 16};
-  for (size_t i = 0; i < sizeof rooms / sizeof rooms[0]; i++) {
+  static const size_t sizes[] = {0, 1, 64, 4096, 1 << 16};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     uint8_t *output =
-        malloc(rooms[i] ? rooms[i] : 1); /* so that a sanitizer detects writes past its end */
+        malloc(sizes[i] ? sizes[i] : 1); /* so that a sanitizer detects writes past its end */
     if (!output) return;
-    lz4_decompress(data, size, output, rooms[i]);
+    lz4_decompress(data, size, output, sizes[i]);
     free(output);
   }
 }

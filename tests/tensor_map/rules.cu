@@ -64,7 +64,7 @@ static void expect_rule(const TensorMap *map, const char *message) {
 static void expect_legal(const TensorMap *map, const char *what) {
   char text[4096];
   int count = tensor_map_explain(map, text, sizeof text);
-  check_that(count == 0 && text[0] == 0, "the mend of '%s' is refused: %s", what, text);
+  check_that(count == 0 && text[0] == 0, "the fix of '%s' is refused: %s", what, text);
 }
 
 static void expect_im2col_rule(const TensorMapIm2col *map, const char *message) {
@@ -80,13 +80,13 @@ static void expect_im2col_rule(const TensorMapIm2col *map, const char *message) 
 }
 
 // breaking: statements that break the legal `map`; fixing: statements that follow the message.
-#define RULE(breaking, message, mending) \
-  do {                                   \
-    TensorMap map = legal_map();         \
-    breaking;                            \
-    expect_rule(&map, message);          \
-    mending;                             \
-    expect_legal(&map, message);         \
+#define RULE(breaking, message, fixing) \
+  do {                                  \
+    TensorMap map = legal_map();        \
+    breaking;                           \
+    expect_rule(&map, message);         \
+    fixing;                             \
+    expect_legal(&map, message);        \
   } while (0)
 
 #define IM2COL_RULE(breaking, message)    \

@@ -19,10 +19,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 uint32_t thread_of(const Warp *warp, int lane) { return warp->index * LANES + (uint32_t)lane; }
 
 void report_add_list(Report *report, const char *format, va_list arguments) {
-  size_t room = sizeof report->text - report->used;
-  int wanted = vsnprintf(report->text + report->used, room, format, arguments);
+  size_t capacity = sizeof report->text - report->used;
+  int wanted = vsnprintf(report->text + report->used, capacity, format, arguments);
   if (wanted < 0) return;
-  report->used += (size_t)wanted < room ? (size_t)wanted : room - 1;
+  report->used += (size_t)wanted < capacity ? (size_t)wanted : capacity - 1;
 }
 
 void report_add(Report *report, const char *format, ...) {

@@ -276,7 +276,7 @@ void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
   }
 }
 
-/* ---- Layouts: whoever reads a tile must use the swizzle it was written with ---- */
+/* ---- Layouts: a tile must be read with the swizzle it was written with ---- */
 
 void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        int swizzle_span, bool written, Proxy proxy) {

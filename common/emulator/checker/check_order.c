@@ -20,19 +20,20 @@ enum { MANY_TELLERS = UINT16_MAX };
 
 static uint32_t *new_vector(ClusterCheck *check) {
   _Static_assert(AT_ONCE * sizeof(uint32_t) >= sizeof(void *), "the first piece holds a pointer");
-  if (check->vectors_used + check->room > check->vector_room) {
+  if (check->vectors_used + check->capacity > check->vector_capacity) {
     /* Vectors in use must not move: the first piece of the new block points to the old block. */
-    size_t room = (check->vector_room ? check->vector_room : 64 * (size_t)check->room) * 2;
-    uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, room * sizeof *block);
+    size_t capacity =
+        (check->vector_capacity ? check->vector_capacity : 64 * (size_t)check->capacity) * 2;
+    uint32_t *block = aligned_alloc(AT_ONCE * sizeof *block, capacity * sizeof *block);
     if (!block) out_of_memory();
     memcpy(block, &check->vectors, sizeof(void *));
     check->vectors = block;
-    check->vector_room = room;
+    check->vector_capacity = capacity;
     check->vectors_used = AT_ONCE;
   }
   uint32_t *vector = check->vectors + check->vectors_used;
-  check->vectors_used += check->room;
-  memset(vector, 0, check->room * sizeof *vector);
+  check->vectors_used += check->capacity;
+  memset(vector, 0, check->capacity * sizeof *vector);
   return vector;
 }
 
@@ -389,7 +390,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     if (!barrier) out_of_memory();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
     if (!barrier->answers) out_of_memory();
-    barrier->place = check->width < check->room ? check->width++ : UINT32_MAX;
+    barrier->place = check->width < check->capacity ? check->width++ : UINT32_MAX;
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;
   }

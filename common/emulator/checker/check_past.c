@@ -16,27 +16,27 @@ static const char *source_name(const Instruction *in) {
   return slash ? slash + 1 : in->source_file;
 }
 
-void past_describe_place(const Instruction *in, char *text, size_t room) {
+void past_describe_place(const Instruction *in, char *text, size_t capacity) {
   if (in->source_line && in->source_file) {
-    snprintf(text, room, "at %s:%u", source_name(in), in->source_line);
+    snprintf(text, capacity, "at %s:%u", source_name(in), in->source_line);
   } else if (in->line == 0) {
-    snprintf(text, room, "long before");
+    snprintf(text, capacity, "long before");
   } else {
-    snprintf(text, room, "at PTX line %u", in->line);
+    snprintf(text, capacity, "at PTX line %u", in->line);
   }
 }
 
 static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, char *text,
-                           size_t room) {
+                           size_t capacity) {
   uint32_t warp = agent % check->warps_per_cta;
   size_t used;
   if (lane >= 0) {
-    used = (size_t)snprintf(text, room, "thread %u", warp * LANES + (uint32_t)lane);
+    used = (size_t)snprintf(text, capacity, "thread %u", warp * LANES + (uint32_t)lane);
   } else {
-    used = (size_t)snprintf(text, room, "a thread of warp %u", warp);
+    used = (size_t)snprintf(text, capacity, "a thread of warp %u", warp);
   }
-  if (check->cta_count > 1 && used < room) {
-    snprintf(text + used, room - used, " of CTA %u", agent / check->warps_per_cta);
+  if (check->cta_count > 1 && used < capacity) {
+    snprintf(text + used, capacity - used, " of CTA %u", agent / check->warps_per_cta);
   }
 }
 
@@ -57,11 +57,11 @@ static int lane_of(const AccessNow *now, const AsyncCheck *operation) {
 }
 
 static void describe_operation(const AccessNow *now, const AsyncCheck *operation, char *text,
-                               size_t room) {
+                               size_t capacity) {
   char who[64], where[128];
   describe_agent(now->check, operation->agent, lane_of(now, operation), who, sizeof who);
   past_describe_place(operation->in, where, sizeof where);
-  snprintf(text, room, "the %s issued by %s %s", past_kind_names[operation->kind], who, where);
+  snprintf(text, capacity, "the %s issued by %s %s", past_kind_names[operation->kind], who, where);
 }
 
 /* ---- May this access follow? ---- */
@@ -115,10 +115,10 @@ static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
          has_seen(check, agent, operation->agent, operation->read_waited_clock);
 }
 
-static const char *bytes_place(const AccessNow *now, char *text, size_t room) {
-  int used = snprintf(text, room, "shared memory at offset 0x%x", now->word * 4);
-  if (now->check->cta_count > 1 && used > 0 && (size_t)used < room) {
-    snprintf(text + used, room - (size_t)used, " of CTA %u", now->rank);
+static const char *bytes_place(const AccessNow *now, char *text, size_t capacity) {
+  int used = snprintf(text, capacity, "shared memory at offset 0x%x", now->word * 4);
+  if (now->check->cta_count > 1 && used > 0 && (size_t)used < capacity) {
+    snprintf(text + used, capacity - (size_t)used, " of CTA %u", now->rank);
   }
   return text;
 }
@@ -309,7 +309,7 @@ static Warp *warp_of(const AccessNow *now, uint32_t agent) {
 
 /* The suggested fix when nothing orders this access after that of another agent. */
 static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
-                                size_t room) {
+                                size_t capacity) {
   const ClusterCheck *check = now->check;
   uint32_t warps = check->warps_per_cta, first = entry->agent % warps * LANES;
   if (entry->agent / warps != now->agent / warps)
@@ -325,7 +325,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   char where[128];
   past_describe_place(check->exits[entry->agent], where, sizeof where);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
-  snprintf(text, room,
+  snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
            "waits only for threads that have not exited, and no document says that it also orders "
            "what those did before.\n"

@@ -224,9 +224,9 @@ struct ClusterCheck {
   ClusterCheck *next_free;
   uint32_t warps_per_cta, agents;
   uint32_t width;    /* number of vector elements in use: agents and mbarriers */
-  uint32_t room;     /* number of elements that each vector has */
+  uint32_t capacity; /* number of elements that each vector has */
   uint32_t *vectors; /* all vectors, one block */
-  size_t vector_room;
+  size_t vector_capacity;
   size_t vectors_used;
   Clock *clocks;             /* of each agent */
   uint32_t now, start;       /* the time; when this cluster began */
@@ -431,7 +431,7 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
 void past_confirm_unwritten(Cta *cta);
-void past_describe_place(const Instruction *in, char *text, size_t room);
+void past_describe_place(const Instruction *in, char *text, size_t capacity);
 extern const char *const past_kind_names[]; /* of AsyncKind */
 
 /* check_shadow.c */

@@ -290,7 +290,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
   ClusterCheck *check = calloc(1, sizeof *check);
   if (!check) out_of_memory();
   check->agents = agents;
-  check->room = whole_pieces(agents + BARRIER_PLACES);
+  check->capacity = whole_pieces(agents + BARRIER_PLACES);
   check->warps_per_cta = cluster->ctas[0].warp_count;
   check->cta_count = cluster->cta_count;
   check->clocks = calloc(agents, sizeof *check->clocks);

@@ -139,10 +139,10 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   *device = 0;
   return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
-CUresult cuDeviceGetName(char *name, int room, CUdevice device) {
+CUresult cuDeviceGetName(char *name, int capacity, CUdevice device) {
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  if (device != 0 || room <= 0) return CUDA_ERROR_INVALID_VALUE;
-  snprintf(name, (size_t)room, "Emulated sm_90a");
+  if (device != 0 || capacity <= 0) return CUDA_ERROR_INVALID_VALUE;
+  snprintf(name, (size_t)capacity, "Emulated sm_90a");
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {

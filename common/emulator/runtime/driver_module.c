@@ -66,14 +66,14 @@ void *runtime_read_file(const char *path, size_t *bytes) {
   FILE *file = fopen(path, "rb");
   if (!file) return NULL;
   char *data = NULL;
-  size_t used = 0, room = 0;
+  size_t used = 0, capacity = 0;
   do {
-    room = room ? room * 2 : 1 << 16;
-    char *grown = realloc(data, room + 1);
+    capacity = capacity ? capacity * 2 : 1 << 16;
+    char *grown = realloc(data, capacity + 1);
     if (!grown) out_of_memory();
     data = grown;
-    used += fread(data + used, 1, room - used, file);
-  } while (used == room);
+    used += fread(data + used, 1, capacity - used, file);
+  } while (used == capacity);
   data[used] = '\0';
   fclose(file);
   *bytes = used;

@@ -424,10 +424,10 @@ static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *trait
 uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
                                   size_t packed_bytes) {
   const FunctionTraits *traits = function_traits(entry);
-  size_t room = (traits->parameter_bytes + 255u) & ~(size_t)255;
-  uint8_t *block = aligned_alloc(256, room + 256);
+  size_t capacity = (traits->parameter_bytes + 255u) & ~(size_t)255;
+  uint8_t *block = aligned_alloc(256, capacity + 256);
   if (!block) return NULL;
-  memset(block, 0, room + 256);
+  memset(block, 0, capacity + 256);
   if (packed) {
     memcpy(block, packed,
            packed_bytes < traits->parameter_bytes ? packed_bytes : traits->parameter_bytes);

@@ -182,9 +182,9 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
   return runtime_answer(device == 0 && peer == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
-cudaError_t cudaDeviceGetPCIBusId(char *id, int room, int device) {
+cudaError_t cudaDeviceGetPCIBusId(char *id, int capacity, int device) {
   if (device != 0) return runtime_answer(cudaErrorInvalidDevice);
-  if (!id || room < 13) return runtime_answer(cudaErrorInvalidValue);
+  if (!id || capacity < 13) return runtime_answer(cudaErrorInvalidValue);
   strcpy(id, "0000:00:00.0");
   return cudaSuccess;
 }

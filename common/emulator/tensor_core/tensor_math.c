@@ -404,11 +404,11 @@ static inline __attribute__((always_inline)) void multiply_step(
                    &right[k]);
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        uint32_t *room = count < BLOCK ? memcpy(part, results, count * 4) : results;
+        uint32_t *target = count < BLOCK ? memcpy(part, results, count * 4) : results;
         const NumberOfA *numbers = left + row * step;
         const unsigned left_out =
-            count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, room)
-                          : add_products_wide(rule, half, step, 1, numbers, right, room);
+            count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, target)
+                          : add_products_wide(rule, half, step, 1, numbers, right, target);
         if (count < BLOCK) memcpy(results, part, count * 4);
         if (left_out == 0) continue;
         const size_t from = (size_t)row * a.pitch + (size_t)first;
