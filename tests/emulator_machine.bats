@@ -424,6 +424,26 @@ EOF
   done
 }
 
+@test "masks that differ only in a lane that has exited: an H200 hangs" {
+  cat >"$BATS_TEST_TMPDIR/masks.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry masks() {
+  .reg .b32 %r<4>; .reg .pred %p<2>;
+  mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 5;
+  @%p1 exit;
+  and.b32 %r2, %r1, 1; shl.b32 %r2, %r2, 5; or.b32 %r2, %r2, 0xffffffdf;
+  bar.warp.sync %r2;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/masks.ptx" masks 1 32
+  echo "$output"
+  [ "$status" -ne 0 ]
+  [[ $output == *"emulator: hang-threads-missing: kernel masks"*"threads 0-4, 6-31"* ]]
+}
+
 @test "lanes of one warp that name different barriers in one instruction" {
   cat >"$BATS_TEST_TMPDIR/lanes.ptx" <<'EOF'
 .version 8.0
