@@ -59,7 +59,7 @@ static uint32_t combine_half(AtomicOperation operation, uint32_t a, uint32_t b, 
 /* The new value in memory. */
 static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t c, bool global) {
   Type type = atomic->transfer.type;
-  bool wide = type_bytes(type) == 8;
+  bool wide = atomic->transfer.element_bytes == 8;
   switch (atomic->operation) {
     case ATOMIC_AND:
       return old & b;
@@ -121,25 +121,24 @@ static uint64_t combine(const Atomic *atomic, uint64_t old, uint64_t b, uint64_t
     *changed = next != old;                                                                        \
     return old;                                                                                    \
   }
+#define PLAIN_SWAP(width)                                      \
+  {                                                            \
+    uint##width##_t old, next;                                 \
+    memcpy(&old, at, sizeof old);                              \
+    next = (uint##width##_t)combine(atomic, old, b, c, false); \
+    memcpy(at, &next, sizeof next);                            \
+    *changed = next != old;                                    \
+    return old;                                                \
+  }
 static uint64_t perform(const Atomic *atomic, uint8_t *at, uint64_t b, uint64_t c, bool global,
                         bool *changed) {
   uint32_t bytes = atomic->transfer.element_bytes;
-  if (!global) {
-    uint64_t old = 0;
-    memcpy(&old, at, bytes);
-    uint64_t next = combine(atomic, old, b, c, false);
-    memcpy(at, &next, bytes);
-    *changed = memcmp(&next, &old, bytes) != 0;
-    return old;
-  }
-  switch (bytes) {
-    case 2:
-      SWAP_LOOP(16)
-    case 4:
-      SWAP_LOOP(32)
-    default:
-      SWAP_LOOP(64)
-  }
+  if (!global && bytes == 2) PLAIN_SWAP(16)
+  if (!global && bytes == 4) PLAIN_SWAP(32)
+  if (!global) PLAIN_SWAP(64)
+  if (bytes == 2) SWAP_LOOP(16)
+  if (bytes == 4) SWAP_LOOP(32)
+  SWAP_LOOP(64)
 }
 
 static uint64_t register_value(const Warp *warp, const Transfer *transfer, int element, int lane) {
@@ -177,12 +176,13 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
     tell_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    bool global =
-        transfer->space == SPACE_GLOBAL ||
-        (transfer->space == SPACE_GENERIC && (places.address[lane] & GENERIC_TAG_MASK) == 0);
+    bool global = transfer->space == SPACE_GLOBAL ||
+                  (transfer->space == SPACE_GENERIC &&
+                   (places.run ? places.in_order : (places.address[lane] & GENERIC_TAG_MASK) == 0));
     if (transfer->element_bytes == 16) {
-      if (perform_128(warp, atomic, lane, places.at[lane]))
-        changed |= tell_change(warp, places.at[lane], 16);
+      if (!perform_128(warp, atomic, lane, places.at[lane])) continue;
+      changed = true;
+      if (polling_watches(warp)) tell_change(warp, places.at[lane], 16);
       continue;
     }
     for (int i = 0; i < transfer->element_count; i++) {
@@ -195,7 +195,9 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
       uint8_t *at = places.at[lane] + i * transfer->element_bytes;
       bool changes;
       uint64_t old = perform(atomic, at, b, c, global, &changes);
-      if (changes) changed |= tell_change(warp, at, transfer->element_bytes);
+      changed |= changes;
+      if (changes && __builtin_expect(polling_watches(warp), 0))
+        tell_change(warp, at, transfer->element_bytes);
       if (!atomic->returns || !transfer->element[i].wanted) continue;
       if (transfer->element[i].column_bytes == 8)
         column_u64(warp, transfer->element[i].slot)[lane] = old;

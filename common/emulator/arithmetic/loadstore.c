@@ -38,7 +38,8 @@ static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, ui
     }
     range.run = different == 0;
   } else {
-    for (int lane = 0; lane < LANES; lane++) low_bits |= ((mask >> lane) & 1u) ? address[lane] : 0;
+    for (int lane = 0; lane < LANES; lane++)
+      low_bits |= address[lane] & -(uint64_t)(mask >> lane & 1u);
   }
   range.aligned = (low_bits & (alignment - 1)) == 0;
   if (range.run) {
@@ -49,8 +50,8 @@ static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, ui
   if (!range.run) {
     uint64_t least = ~0ull, most = 0;
     for (int lane = 0; lane < LANES; lane++) {
-      bool here = (mask >> lane) & 1u;
-      uint64_t low = here ? address[lane] : ~0ull, high = here ? address[lane] : 0;
+      uint64_t away = (uint64_t)(mask >> lane & 1u) - 1;
+      uint64_t low = address[lane] | away, high = address[lane] & ~away;
       least = low < least ? low : least;
       most = high > most ? high : most;
     }
@@ -123,7 +124,8 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
     if (most < first) return false;
   } else {
     for (int lane = 0; lane < LANES; lane++) {
-      address[lane] = ((mask >> lane) & 1u) ? base[lane] + offset : first;
+      uint32_t here = base[lane] + offset;
+      address[lane] = ((mask >> lane) & 1u) ? here : first;
       least = address[lane] < least ? address[lane] : least;
       most = address[lane] > most ? address[lane] : most;
       low_bits |= address[lane];
@@ -138,20 +140,45 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
   AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
   if (run) {
     places->at[0] = cta->shared + SHARED_OFFSET(first);
-    if (cta->cluster->recorder) record_shared_run(warp, in, first, bytes, access);
-    if (settings()->check) check_shared_run(warp, in, first, bytes, kind);
+    if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
+      record_shared_run(warp, in, first, bytes, access);
+    if (cta->cluster->check) check_shared_run(warp, in, first, bytes, kind);
     return true;
   }
   uint8_t *start = cta->shared + SHARED_OFFSET(least);
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
-  if (cta->cluster->recorder) record_shared(warp, in, mask, address, bytes, access);
-  if (settings()->check) check_shared(warp, in, mask, address, bytes, kind);
+  if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
+    record_shared(warp, in, mask, address, bytes, access);
+  if (cta->cluster->check) check_shared(warp, in, mask, address, bytes, kind);
+  return true;
+}
+
+/* The most usual access to global memory: all 32 lanes, consecutive. Returns false for any other
+ * access, and when each lane's address is needed. */
+static bool find_global_run(const Warp *warp, LaneMask mask, const Transfer *transfer,
+                            Access access, Places *places) {
+  bool global = transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC;
+  if (mask != ~0u || !global || transfer->address->bytes != 8) return false;
+  uint64_t bytes = (uint64_t)transfer->element_bytes * transfer->element_count;
+  const uint64_t *base = column_u64(warp, transfer->address->slot);
+  uint64_t first = base[0] + (uint64_t)transfer->address->offset, different = 0;
+  for (uint32_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (base[0] + lane * bytes);
+  if (different | (first & (bytes - 1)) | (first & GENERIC_TAG_MASK)) return false;
+  if (warp->async || (warp->watched & WATCH_STEPS)) return false;
+  Range range = {.least = first, .most = first + (LANES - 1) * bytes};
+  if (!all_in_global(&range, (uint32_t)bytes, access)) return false;
+  places->at[0] = (uint8_t *)(uintptr_t)first;
+  places->address[0] = first;
+  places->run = true;
+  places->in_order = true;
   return true;
 }
 
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places) {
-  if (find_shared(warp, in, mask, transfer, access, places)) return true;
+  if (find_shared(warp, in, mask, transfer, access, places) ||
+      find_global_run(warp, mask, transfer, access, places))
+    return true;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;
@@ -187,7 +214,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
       if (!good) break;
       host = cta->shared;
       subtract += (uint64_t)SHARED_RANK(least) << 24;
-      if (settings()->check || cta->cluster->recorder) {
+      if (cta->cluster->check || cta->cluster->recorder) {
         for (int lane = 0; lane < LANES; lane++) shared[lane] = (uint32_t)places->address[lane];
         shared_lanes = mask;
       }
@@ -199,7 +226,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
       places->in_order = space == SPACE_GLOBAL;
       if (good && space == SPACE_GLOBAL && warp->cta->cluster->recorder)
         record_global(warp, mask, places->address, bytes, access);
-      if (good && warp->async && access == ACCESS_READ && settings()->check)
+      if (good && warp->async && access == ACCESS_READ && warp->cta->cluster->check)
         check_reads_written(warp, in, mask, places->address, bytes);
       break;
     case SPACE_LOCAL:
@@ -231,7 +258,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   }
   if (shared_lanes && warp->cta->cluster->recorder)
     record_shared(warp, in, shared_lanes, shared, bytes, access);
-  if (shared_lanes && settings()->check) {
+  if (shared_lanes && warp->cta->cluster->check) {
     AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
     check_shared(warp, in, shared_lanes, shared, bytes, kind);
   }
@@ -248,6 +275,38 @@ void spread_run(Places *places, const Transfer *transfer) {
 
 #define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
 
+/* Moves every lane's words from memory into registers, or back. */
+__attribute__((always_inline)) static inline void move_words(const Warp *warp,
+                                                             const Transfer *transfer, int count,
+                                                             uint8_t *const *at, bool loads) {
+  uint32_t *column[4];
+  for (int i = 0; i < count; i++) column[i] = column_u32(warp, transfer->element[i].slot);
+#pragma GCC unroll 4
+  for (int lane = 0; lane < LANES; lane++)
+    for (int i = 0; i < count; i++) {
+      if (loads)
+        memcpy(&column[i][lane], at[lane] + 4 * i, 4);
+      else
+        memcpy(at[lane] + 4 * i, &column[i][lane], 4);
+    }
+}
+static void load_words(const Warp *warp, const Transfer *transfer, uint8_t *const *at) {
+  if (transfer->element_count == 1)
+    move_words(warp, transfer, 1, at, true);
+  else if (transfer->element_count == 2)
+    move_words(warp, transfer, 2, at, true);
+  else
+    move_words(warp, transfer, 4, at, true);
+}
+static void store_words(const Warp *warp, const Transfer *transfer, uint8_t *const *at) {
+  if (transfer->element_count == 1)
+    move_words(warp, transfer, 1, at, false);
+  else if (transfer->element_count == 2)
+    move_words(warp, transfer, 2, at, false);
+  else
+    move_words(warp, transfer, 4, at, false);
+}
+
 /* Loads one element of every lane into its register. Short values are extended. */
 static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, int index,
                          uint8_t *const *at) {
@@ -261,10 +320,7 @@ static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, in
   }
   if (transfer->element_bytes == 4 && transfer->element[index].column_bytes == 4) {
     uint32_t *column = column_u32(warp, slot);
-    if (mask == ~0u)
-      for (int lane = 0; lane < LANES; lane++) memcpy(&column[lane], at[lane] + offset, 4);
-    else
-      FOR_LANES(mask) memcpy(&column[first_lane(left)], at[first_lane(left)] + offset, 4);
+    FOR_LANES(mask) memcpy(&column[first_lane(left)], at[first_lane(left)] + offset, 4);
     return;
   }
   if (transfer->element_bytes == 8) {
@@ -312,14 +368,20 @@ void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer
   check_undefined_moved(warp, in, mask, places->at, registers, count, access);
 }
 
+/* Reports the load to whoever watches the warp. */
+__attribute__((noinline, cold)) static void show_load(Warp *warp, const Instruction *in,
+                                                      LaneMask mask, const Transfer *transfer,
+                                                      Places *places) {
+  if (polling_watches(warp)) tell_read(warp, in, mask, transfer, places);
+  if (warp->watched & WATCH_UNDEFINED) tell_moved(warp, in, mask, transfer, places, ACCESS_READ);
+}
+
 static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
-  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
-    tell_moved(warp, in, mask, transfer, &places, ACCESS_READ);
+  if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   if (places.run && transfer->element_count == 1) {
     if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
       memcpy(column_u32(warp, transfer->element[0].slot), places.at[0], LANES * 4);
@@ -331,8 +393,11 @@ static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
     }
   }
   spread_run(&places, transfer);
-  for (int i = 0; i < transfer->element_count; i++)
-    if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places.at);
+  if (transfer->words && mask == ~0u)
+    load_words(warp, transfer, places.at);
+  else
+    for (int i = 0; i < transfer->element_count; i++)
+      if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places.at);
   return transfer->strong ? STEP_YIELD : STEP_NEXT;
 }
 
@@ -366,12 +431,10 @@ static void tell_tensor_maps(Warp *warp, const Instruction *in, LaneMask mask,
   }
 }
 
-bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes) {
-  if (__builtin_expect(!polling_watches(warp), 1)) return true;
+void tell_change(const Warp *warp, const uint8_t *at, size_t bytes) {
   uint64_t halves[2] = {0};
   memcpy(halves, at, bytes);
   polling_changed(warp->cta->cluster, (uint64_t)(uintptr_t)at, halves[0] + 31 * halves[1]);
-  return true;
 }
 
 /* Each lane's bytes before a store. Whether a store changes them matters to warps that wait for
@@ -387,10 +450,44 @@ static bool tell_changes(const Warp *warp, const Before *before, LaneMask mask, 
   bool changed = false;
   FOR_LANES(mask) {
     const uint8_t *at = places->at[first_lane(left)];
-    if (memcmp(before->bytes[first_lane(left)], at, bytes) != 0)
-      changed |= tell_change(warp, at, bytes);
+    if (memcmp(before->bytes[first_lane(left)], at, bytes) == 0) continue;
+    changed = true;
+    if (polling_watches(warp)) tell_change(warp, at, bytes);
   }
   return changed;
+}
+
+static inline void write_places(Warp *warp, LaneMask mask, const Transfer *transfer,
+                                Places *places) {
+  if (places->run && transfer->element_count == 1 && transfer->element_bytes >= 4 &&
+      transfer->element_bytes == transfer->element[0].column_bytes) {
+    memcpy(places->at[0], column_u32(warp, transfer->element[0].slot),
+           (size_t)LANES * transfer->element_bytes);
+    return;
+  }
+  spread_run(places, transfer);
+  if (transfer->words && mask == ~0u)
+    store_words(warp, transfer, places->at);
+  else
+    for (int i = 0; i < transfer->element_count; i++)
+      store_element(warp, mask, transfer, i, places->at);
+}
+
+/* The same, and reports what the store changes. */
+__attribute__((noinline)) static void write_and_tell(Warp *warp, const Instruction *in,
+                                                     LaneMask mask, const Transfer *transfer,
+                                                     Places *places) {
+  Before before;
+  size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
+  bool compares = transfer->strong || polling_watches(warp);
+  if (compares) {
+    spread_run(places, transfer);
+    keep_before(&before, mask, bytes, places);
+  }
+  if (warp->watched & WATCH_UNDEFINED) tell_moved(warp, in, mask, transfer, places, ACCESS_WRITE);
+  write_places(warp, mask, transfer, places);
+  if (compares && tell_changes(warp, &before, mask, bytes, places) && transfer->strong)
+    cluster_changed(warp->cta->cluster);
 }
 
 static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -398,27 +495,12 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  Before before;
-  size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
-  bool compares = transfer->strong || __builtin_expect(polling_watches(warp), 0);
-  if (compares) {
-    spread_run(&places, transfer);
-    keep_before(&before, mask, bytes, &places);
-  }
-  if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
-    tell_moved(warp, in, mask, transfer, &places, ACCESS_WRITE);
-  if (places.run && transfer->element_count == 1 && transfer->element_bytes >= 4 &&
-      transfer->element_bytes == transfer->element[0].column_bytes) {
-    memcpy(places.at[0], column_u32(warp, transfer->element[0].slot),
-           (size_t)LANES * transfer->element_bytes);
-  } else {
-    spread_run(&places, transfer);
-    for (int i = 0; i < transfer->element_count; i++)
-      store_element(warp, mask, transfer, i, places.at);
-  }
-  if (places.in_order && settings()->check) tell_tensor_maps(warp, in, mask, transfer, &places);
-  if (compares && tell_changes(warp, &before, mask, bytes, &places) && transfer->strong)
-    cluster_changed(warp->cta->cluster);
+  if (__builtin_expect(transfer->strong || warp->watched, 0))
+    write_and_tell(warp, in, mask, transfer, &places);
+  else
+    write_places(warp, mask, transfer, &places);
+  if (places.in_order && warp->cta->cluster->check)
+    tell_tensor_maps(warp, in, mask, transfer, &places);
   return STEP_NEXT;
 }
 
@@ -554,6 +636,9 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   form_cache_hints(&form, 2);
   if (form.failed) return false;
   form_elements(&form, transfer, is_load ? 0 : 1, is_load);
+  transfer->words = transfer->element_bytes == 4;
+  for (int i = 0; i < transfer->element_count; i++)
+    transfer->words &= transfer->element[i].wanted && transfer->element[i].column_bytes == 4;
   transfer->address = address_operand(&form, is_load ? 1 : 0);
   return form_end(&form, is_load ? load_lanes : store_lanes);
 }

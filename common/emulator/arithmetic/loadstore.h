@@ -14,6 +14,7 @@ typedef struct {
   uint8_t element_count; /* of the vector; 1 */
   bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
   bool acquire, release;
+  bool words; /* each element is a 32-bit register whose value is wanted */
   const Operand *address;
   struct {
     uint16_t slot;
@@ -34,7 +35,7 @@ void form_elements(Form *form, Transfer *transfer, int operand, bool destination
 
 /* Where each lane's bytes are. `at` has an entry for each lane of the mask. If all 32 lanes are
  * consecutive in memory, `run` is set and only the first lane has entries until spread_run fills in
- * the others. `address` is set for generic and global memory. */
+ * those of `at`. `address` is set for generic and global memory. */
 typedef struct {
   uint8_t *at[LANES];
   uint64_t address[LANES];
@@ -49,8 +50,8 @@ void spread_run(Places *places, const Transfer *transfer);
 void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                 Places *places, Access access);
 
-/* Reports changed memory to the search for polls that never end. Returns true. */
-bool tell_change(const Warp *warp, const uint8_t *at, size_t bytes);
+/* Reports changed memory to the search for polls that never end; call it if polling_watches. */
+void tell_change(const Warp *warp, const uint8_t *at, size_t bytes);
 /* The same for memory that a warp reads. */
 void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                const Places *places);

@@ -445,8 +445,10 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
   uint32_t least = UINT32_MAX, most = 0;
   ScatteredWords scattered;
-  for (int lane = 0; lane < LANES; lane++)
-    scattered.word[lane] = mask >> lane & 1 ? addresses[lane] : first;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t address = addresses[lane];
+    scattered.word[lane] = mask >> lane & 1 ? address : first;
+  }
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t word = SHARED_OFFSET(scattered.word[lane]) / WORD_BYTES;
     differing |= scattered.word[lane] ^ first;

@@ -186,7 +186,9 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
 /* ---- Accesses through the generic proxy ---- */
 
 /* Filled in place: copying it as a whole would make the host wait for the stores. */
-static void access_begin(AccessNow *now, Warp *warp, const Instruction *in, AccessKind kind) {
+__attribute__((always_inline)) static inline void access_begin(AccessNow *now, Warp *warp,
+                                                               const Instruction *in,
+                                                               AccessKind kind) {
   ClusterCheck *check = check_of(warp);
   now->check = check;
   now->warp = warp;
@@ -256,7 +258,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   bool strong = kind.strong || kind.access == ACCESS_ATOMIC;
   uint32_t least = UINT32_MAX;
   for (uint32_t lane = 0; lane < LANES; lane++) {
-    uint32_t offset = (mask >> lane) & 1u ? SHARED_OFFSET(addresses[lane]) : UINT32_MAX;
+    uint32_t not_here = (mask >> lane & 1u) - 1; /* all bits, so that it is not the least */
+    uint32_t offset = SHARED_OFFSET(addresses[lane]) | not_here;
     least = offset < least ? offset : least;
   }
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);

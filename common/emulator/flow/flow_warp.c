@@ -65,10 +65,10 @@ static void gather_values(const Warp *warp, const Operand *operand, LaneMask lan
 }
 
 static void gather_u32(const Warp *warp, const Operand *operand, LaneMask lanes, uint32_t *values) {
-  uint64_t wide[LANES] = {0};
-  gather_values(warp, operand, lanes, wide);
-  for (int lane = 0; lane < LANES; lane++)
-    values[lane] = lanes >> lane & 1 ? (uint32_t)wide[lane] : values[lane];
+  const uint32_t *words = column_u32(warp, operand->slot);
+  uint32_t step = operand->bytes == 8 ? 2 : 1; /* of a wide value, the low half */
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    values[lane] = lanes >> lane & 1 ? words[lane * step] : values[lane];
 }
 
 static void gather(const Warp *warp, const WarpWideForm *form, LaneMask lanes, Exchange *exchange) {
@@ -129,7 +129,7 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
 
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
   const WarpWideForm *first = rendezvous->parts[0].in->decoded;
-  if (!first->act) return; /* bar.warp.sync: the checker treats a warp's lanes as one agent */
+  if (!first->act) return;
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
     gather(warp, rendezvous->parts[i].in->decoded, rendezvous->parts[i].lanes, &exchange);
@@ -182,7 +182,9 @@ static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask memb
             "a thread executes this with the member mask 0x%08x, which does not name it: name all "
             "threads that execute it together, and no others",
             members);
-  Rendezvous rendezvous = {.count = 1, .lanes = same};
+  Rendezvous rendezvous;
+  rendezvous.count = 1;
+  rendezvous.lanes = same;
   rendezvous.parts[0] = (WaitingLanes){in, same, warp->flow->current};
   LaneMask wanted = (members | same) & live;
   if (wanted != same) {
@@ -194,9 +196,19 @@ static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask memb
   return true;
 }
 
+/* The usual case: a constant member mask, and all of its lanes are here. */
+static bool all_are_here(const Warp *warp, const Operand *members, LaneMask mask) {
+  return members->constant && (value_u32(warp, members, 0) & live_lanes(warp)) == mask;
+}
+
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask) {
   const WarpWideForm *form = in->decoded;
   LaneMask done = 0;
+  if (all_are_here(warp, form->members, mask)) {
+    /* bar.warp.sync does no more: the checker treats a warp's lanes as one agent */
+    if (form->act) meet(warp, in, mask, value_u32(warp, form->members, 0));
+    return STEP_NEXT;
+  }
   for (LaneMask left = mask; left;) {
     LaneMask members = value_u32(warp, form->members, first_lane(left)), same = left;
     if (!form->members->constant) FOR_EACH_LANE(left, lane)
@@ -289,37 +301,45 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
 /* ---- shfl.sync ---- */
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
 
-static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
-  (void)is_signed;
+/* Whose value each lane takes; returns the lanes whose source is inside their segment. */
+static inline LaneMask shuffle_sources(const Exchange *exchange, uint8_t kind, int *source) {
   LaneMask valid = 0;
   for (int lane = 0; lane < LANES; lane++) {
-    int b = (int)(exchange->b[lane] & 31u);
-    uint32_t c = exchange->c[lane];
-    int limit = (int)(c & 31u), segment = (int)(c >> 8 & 31u);
-    int last = (lane & segment) | (limit & ~segment), first = lane & segment;
-    int from;
-    bool inside;
-    switch (kind) {
-      case SHUFFLE_UP:
-        from = lane - b, inside = from >= last;
-        break;
-      case SHUFFLE_DOWN:
-        from = lane + b, inside = from <= last;
-        break;
-      case SHUFFLE_BUTTERFLY:
-        from = lane ^ b, inside = from <= last;
-        break;
-      default:
-        from = first | (b & ~segment), inside = from <= last;
-        break;
-    }
-    if (!inside) from = lane;
-    if (inside) valid |= 1u << lane;
-    /* a lane that takes no part has no defined value; an H200 gives 0 */
-    exchange->value[lane] =
-        exchange->lanes >> (from & 31) & 1 ? (uint32_t)exchange->a[from & 31] : 0;
+    int b = (int)(exchange->b[lane] & 31u), limit = (int)(exchange->c[lane] & 31u);
+    int segment = (int)(exchange->c[lane] >> 8 & 31u), first = lane & segment;
+    int last = first | (limit & ~segment);
+    int from = kind == SHUFFLE_UP          ? lane - b
+               : kind == SHUFFLE_DOWN      ? lane + b
+               : kind == SHUFFLE_BUTTERFLY ? lane ^ b
+                                           : first | (b & ~segment);
+    bool inside = kind == SHUFFLE_UP ? from >= last : from <= last;
+    source[lane] = (inside ? from : lane) & 31;
+    valid |= (LaneMask)inside << lane;
   }
-  exchange->predicates = valid;
+  return valid;
+}
+
+static void act_shuffle(Exchange *exchange, uint8_t kind, bool is_signed) {
+  (void)is_signed;
+  LANE_ARRAY int source[LANES];
+  switch (kind) { /* a loop for each, which the host's vector instructions can do */
+    case SHUFFLE_UP:
+      exchange->predicates = shuffle_sources(exchange, SHUFFLE_UP, source);
+      break;
+    case SHUFFLE_DOWN:
+      exchange->predicates = shuffle_sources(exchange, SHUFFLE_DOWN, source);
+      break;
+    case SHUFFLE_BUTTERFLY:
+      exchange->predicates = shuffle_sources(exchange, SHUFFLE_BUTTERFLY, source);
+      break;
+    default:
+      exchange->predicates = shuffle_sources(exchange, SHUFFLE_INDEX, source);
+      break;
+  }
+  /* a lane that takes no part has no defined value; an H200 gives 0 */
+  for (int lane = 0; lane < LANES; lane++)
+    exchange->value[lane] =
+        exchange->lanes >> source[lane] & 1 ? (uint32_t)exchange->a[source[lane]] : 0;
 }
 
 bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction *out) {

@@ -25,6 +25,7 @@ static bool may_run(const Group *group, const Cluster *cluster) {
 }
 
 static bool goes_before(const Group *a, const Group *b) {
+  if (a->frame == b->frame) return a->place < b->place;
   uint32_t depth_a = depth_of(a), depth_b = depth_of(b);
   if (depth_a != depth_b) return depth_a > depth_b;
   return a->place < b->place;
@@ -32,35 +33,38 @@ static bool goes_before(const Group *a, const Group *b) {
 
 /* The group to run next, or -1. */
 static int pick_group(const struct WarpFlow *flow, const Cluster *cluster) {
-  int best = -1;
-  for (uint32_t i = 0; i < flow->count; i++)
-    if (may_run(&flow->groups[i], cluster) &&
-        (best < 0 || goes_before(&flow->groups[i], &flow->groups[best])))
-      best = (int)i;
-  return best;
+  const Group *best = NULL;
+  for (const Group *group = flow->groups, *end = group + flow->count; group < end; group++)
+    if (may_run(group, cluster) && (!best || goes_before(group, best))) best = group;
+  return best ? (int)(best - flow->groups) : -1;
 }
 
 /* Lanes at the same instruction with the same call stack continue together. */
 static void merge_groups(struct WarpFlow *flow) {
-  for (uint32_t i = 0; i < flow->count;) {
-    Group *own = &flow->groups[flow->current], *other = &flow->groups[i];
-    if (i == flow->current || other->place != own->place || other->frame != own->frame ||
-        other->function != own->function || other->arrived || own->arrived) {
-      i++;
+  Group *own = &flow->groups[flow->current], *last = &flow->groups[flow->count - 1];
+  if (own->arrived) return;
+  for (Group *other = flow->groups; other <= last;) {
+    if (other->place != own->place || other == own || other->frame != own->frame ||
+        other->function != own->function || other->arrived) {
+      other++;
       continue;
     }
     own->mask |= other->mask;
-    own->state = GROUP_READY;
-    if (flow->current == flow->count - 1) flow->current = i;
-    drop_group(flow, i);
-    i = 0;
+    uint32_t dropped = (uint32_t)(other - flow->groups);
+    drop_group(flow, dropped); /* the last one stands there now */
+    if (own == last) {
+      own = other;
+      flow->current = dropped;
+    }
+    last--;
   }
 }
 
 /* ---- One warp ---- */
 typedef enum { SLICE_BLOCKED, SLICE_YIELDED, SLICE_USED_UP, SLICE_DONE, SLICE_FAULT } SliceEnd;
 
-static void show_watchers(Warp *warp, const Instruction *in, LaneMask mask) {
+__attribute__((noinline, cold)) static void show_watchers(Warp *warp, const Instruction *in,
+                                                          LaneMask mask) {
   if (warp->watched & WATCH_POLLING) polling_step(warp, in, mask);
   if (in->guard >= 0) {
     if (warp->watched & WATCH_UNDEFINED) check_undefined_guard(warp, in, mask);
@@ -71,6 +75,87 @@ static void show_watchers(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->watched & WATCH_STEPS) record_step(warp, in, mask);
   if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
   if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, in, mask);
+}
+
+/* Why none of its groups can run. */
+static SliceEnd why_idle(const struct WarpFlow *flow) {
+  for (uint32_t i = 0; i < flow->count; i++)
+    if (flow->groups[i].state == GROUP_YIELDED) return SLICE_YIELDED;
+  return flow->count == 0 ? SLICE_DONE : SLICE_BLOCKED;
+}
+
+/* The running group stops here: a fault, blocked, or done and yielding. If it is blocked, lanes that
+ * the guard disables continue. */
+static void stop_group(Warp *warp, const Instruction *in, LaneMask active, StepResult result) {
+  struct WarpFlow *flow = warp->flow;
+  Cluster *cluster = warp->cta->cluster;
+  Group *group = current_group(warp);
+  group->place = (uint32_t)(in - group->function->code);
+  if (result == STEP_FAULT) return;
+  if (result != STEP_BLOCKED) {
+    group->state = GROUP_YIELDED;
+    group->place++;
+    return;
+  }
+  if (active != group->mask) {
+    Group *passing = split_group(flow, group->mask & ~active);
+    passing->place++;
+    passing->arrived = false;
+    group = current_group(warp);
+  }
+  if (cluster->recorder) record_blocked(warp, in, active);
+  group->state = GROUP_BLOCKED;
+  group->seen = cluster->changes;
+}
+
+static inline void expiry_is_over(Cluster *cluster) {
+  if (__builtin_expect(cluster->waits_expire, 0))
+    cluster->waits_expire = cluster->flow->all_waits_expire;
+}
+
+/* Runs the group of lanes until it stops, jumps while there are other groups, comes to an instruction
+ * where it may merge with them (another may be first then), or has used up the slice. Returns the
+ * result of the last instruction. */
+static inline StepResult run_group(Warp *warp, Group *group, uint32_t allowed_steps,
+                                   uint32_t *steps) {
+  struct WarpFlow *flow = warp->flow;
+  const Instruction *code = group->function->code, *in = code + group->place;
+  LaneMask mask = group->mask;
+  bool alone = flow->count == 1;
+  StepResult result = STEP_NEXT;
+  do {
+    if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, mask);
+    LaneMask active = mask;
+    if (in->guard >= 0) {
+      LaneMask guard = warp->predicates[in->guard];
+      active &= in->guard_negated ? ~guard : guard;
+      if (!active) {
+        in++;
+        continue;
+      }
+    }
+    ++*steps;
+    result = in->execute(warp, in, active);
+    if (__builtin_expect(result == STEP_NEXT, 1)) {
+      in++;
+      continue;
+    }
+    if (result != STEP_JUMPED) {
+      stop_group(warp, in, active, result);
+      return result;
+    }
+    if (flow->count != 1) return result;
+    expiry_is_over(warp->cta->cluster);
+    flow->current = 0;
+    group = &flow->groups[0];
+    mask = group->mask;
+    code = group->function->code;
+    in = code + group->place;
+    alone = true;
+    if (*steps >= allowed_steps) return result;
+  } while (alone || !in->leader);
+  group->place = (uint32_t)(in - code);
+  return result;
 }
 
 static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
@@ -90,87 +175,21 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
       cluster->waits_expire = true;
     }
     if (picked < 0) {
-      end = flow->count == 0 ? SLICE_DONE : SLICE_BLOCKED;
-      for (uint32_t i = 0; i < flow->count; i++)
-        if (flow->groups[i].state == GROUP_YIELDED) end = SLICE_YIELDED;
+      end = why_idle(flow);
       break;
     }
     flow->current = (uint32_t)picked;
     if (flow->count > 1) merge_groups(flow);
-    Group *group = &flow->groups[flow->current];
+    Group *group = current_group(warp);
     group->state = GROUP_READY;
-    const Instruction *code = group->function->code;
-    const Instruction *in = code + group->place;
-    LaneMask mask = group->mask;
-    bool alone = flow->count == 1, fresh = true;
-    for (;;) {
-      if (in->leader && !alone && !fresh) {
-        group->place = (uint32_t)(in - code);
-        break; /* another group may be first now, or be here as well */
-      }
-      fresh = false;
-      if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, mask);
-      LaneMask active = mask;
-      if (in->guard >= 0) {
-        LaneMask guard = warp->predicates[in->guard];
-        active &= in->guard_negated ? ~guard : guard;
-        if (!active) {
-          in++;
-          continue;
-        }
-      }
-      steps++;
-      StepResult result = in->execute(warp, in, active);
-      if (__builtin_expect(result == STEP_NEXT, 1)) {
-        in++;
-        continue;
-      }
-      cluster->waits_expire = cluster->flow->all_waits_expire;
-      if (result == STEP_JUMPED) {
-        if (flow->count == 1) {
-          group = &flow->groups[0];
-          flow->current = 0;
-          mask = group->mask;
-          code = group->function->code;
-          in = code + group->place;
-          alone = true;
-          if (steps < allowed_steps) continue;
-        }
-        break;
-      }
-      group = &flow->groups[flow->current];
-      group->place = (uint32_t)(in - code);
-      if (result == STEP_FAULT) {
-        end = SLICE_FAULT;
-        goto leave;
-      }
-      /* blocked, or done and yielding; lanes that the guard disables continue */
-      if (active != mask) {
-        if (result == STEP_BLOCKED) {
-          Group *passing = split_group(flow, mask & ~active);
-          passing->place++;
-          passing->arrived = false;
-          group = &flow->groups[flow->current];
-        }
-      }
-      if (result == STEP_BLOCKED) {
-        if (cluster->recorder) record_blocked(warp, in, active);
-        group->state = GROUP_BLOCKED;
-        group->seen = cluster->changes;
-      } else {
-        group->state = GROUP_YIELDED;
-        group->place++;
-      }
-      break;
-    }
-    cluster->waits_expire = cluster->flow->all_waits_expire;
-    if (steps >= allowed_steps && flow->count) {
-      end = SLICE_USED_UP;
+    StepResult last = run_group(warp, group, allowed_steps, &steps);
+    expiry_is_over(cluster);
+    if (last == STEP_FAULT || (steps >= allowed_steps && flow->count)) {
+      end = last == STEP_FAULT ? SLICE_FAULT : SLICE_USED_UP;
       break;
     }
   }
-leave:
-  cluster->waits_expire = cluster->flow->all_waits_expire;
+  expiry_is_over(cluster);
   cluster->flow->steps += steps;
   return end;
 }

@@ -30,29 +30,21 @@ Group *split_group(struct WarpFlow *flow, LaneMask mask) {
   return split_group_at(flow, flow->current, mask);
 }
 
-void drop_group(struct WarpFlow *flow, uint32_t index) {
-  frame_release(flow->groups[index].frame);
-  flow->groups[index] = flow->groups[--flow->count];
-}
-
 /* Spinning lanes may wait for other lanes of their warp, so after a while the others run. */
 static void be_fair(const Warp *warp, Group *group, bool backward) {
   struct WarpFlow *flow = warp->flow;
-  if (!backward || flow->count == 1) return;
+  if (!backward) return;
   uint32_t patience = warp->watched & WATCH_POLLING ? PATIENCE_WHEN_WATCHED : PATIENCE;
   if (++flow->backward_jumps < patience) return;
   flow->backward_jumps = 0;
   group->state = GROUP_YIELDED;
 }
 
-void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
-  struct WarpFlow *flow = warp->flow;
-  Group *group = current_group(warp);
+void jump_among_groups(Warp *warp, Group *group, LaneMask mask, uint32_t from, uint32_t target) {
   if (mask != group->mask) {
-    Group *jumping = split_group(flow, mask);
+    Group *jumping = split_group(warp->flow, mask);
     jumping->place = target;
     jumping->jumped_from = from;
-    group = current_group(warp);
     group->place = from + 1;
     return;
   }

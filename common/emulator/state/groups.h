@@ -64,10 +64,22 @@ static inline LaneMask live_lanes(const Warp *warp) { return warp->lanes & ~warp
 Group *split_group(struct WarpFlow *flow, LaneMask mask);
 /* the same for any group */
 Group *split_group_at(struct WarpFlow *flow, uint32_t index, LaneMask mask);
-void drop_group(struct WarpFlow *flow, uint32_t index);
 /* Moves lanes of the running group to another instruction of the same function. The others
- * continue. */
-void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target);
+ * continue. jump_among_groups is for a warp that has several groups, or gets them by the jump. */
+void jump_among_groups(Warp *warp, Group *group, LaneMask mask, uint32_t from, uint32_t target);
+static inline void jump_lanes(Warp *warp, LaneMask mask, uint32_t from, uint32_t target) {
+  Group *group = current_group(warp);
+  if (warp->flow->count > 1 || mask != group->mask) {
+    jump_among_groups(warp, group, mask, from, target);
+    return;
+  }
+  group->place = target;
+  group->jumped_from = from;
+}
 void frame_release(Frame *frame);
+static inline void drop_group(struct WarpFlow *flow, uint32_t index) {
+  if (flow->groups[index].frame) frame_release(flow->groups[index].frame);
+  flow->groups[index] = flow->groups[--flow->count];
+}
 
 #endif
