@@ -85,6 +85,36 @@ typedef struct {
   Initialiser **tail;
 } InitialiserState;
 
+/* A floating literal has the width in which it is written; its variable may have another. */
+static void convert_float(Literal *literal, uint32_t bytes) {
+  if (!literal->floating || literal->bytes == bytes) return;
+  float narrow;
+  double wide;
+  uint32_t bits = (uint32_t)literal->value;
+  if (literal->bytes == 4 && bytes == 8) {
+    memcpy(&narrow, &bits, 4);
+    wide = narrow;
+    memcpy(&literal->value, &wide, 8);
+  } else if (literal->bytes == 8 && bytes == 4) {
+    memcpy(&wide, &literal->value, 8);
+    narrow = (float)wide;
+    memcpy(&bits, &narrow, 4);
+    literal->value = bits;
+  }
+}
+
+/* 0xff00(symbol): one byte of the symbol's address. */
+static void parse_byte_mask(Decoder *decoder, uint64_t mask, Initialiser *item) {
+  expect_char(decoder, '(');
+  item->masked = 1;
+  while (item->shift < 56 && (mask & 0xff) == 0) {
+    mask >>= 8;
+    item->shift = (uint8_t)(item->shift + 8);
+  }
+  if (mask != 0xff) parse_fail(decoder, "a mask that is not one byte, such as 0xff00");
+  item->addend = 0;
+}
+
 static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
   if (accept_char(decoder, '{')) {
     if (++decoder->depth > 64) parse_fail(decoder, "an initialiser nested too deeply");
@@ -106,34 +136,11 @@ static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
   bool named = at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0;
   if (!named) {
     Literal literal = parse_literal(decoder);
-    if (literal.floating && literal.bytes == 4 && item->bytes == 8) {
-      float narrow;
-      uint32_t bits = (uint32_t)literal.value;
-      memcpy(&narrow, &bits, 4);
-      double wide = narrow;
-      memcpy(&literal.value, &wide, 8);
-    } else if (literal.floating && literal.bytes == 8 && item->bytes == 4) {
-      double wide;
-      memcpy(&wide, &literal.value, 8);
-      float narrow = (float)wide;
-      uint32_t bits;
-      memcpy(&bits, &narrow, 4);
-      literal.value = bits;
-    }
+    convert_float(&literal, item->bytes);
     item->addend = (int64_t)literal.value;
     skip_space(decoder);
-    if (*decoder->at == '(') { /* 0xff00(symbol): one byte of its address */
-      decoder->at++;
-      item->masked = 1;
-      uint64_t mask = literal.value;
-      while (item->shift < 56 && (mask & 0xff) == 0) {
-        mask >>= 8;
-        item->shift = (uint8_t)(item->shift + 8);
-      }
-      if (mask != 0xff) parse_fail(decoder, "a mask that is not one byte, such as 0xff00");
-      item->addend = 0;
-      named = true;
-    }
+    named = *decoder->at == '(';
+    if (named) parse_byte_mask(decoder, literal.value, item);
   }
   if (named) {
     const char *name = parse_identifier(decoder);
@@ -587,6 +594,61 @@ static void open_scope(Decoder *decoder) {
   decoder->scope = decoder->scope_count++;
 }
 
+static void parse_body_directive(Decoder *decoder) {
+  const char *name = accept_directive(decoder);
+  if (!name) parse_fail(decoder, "expected a directive");
+  if (strcmp(name, "loc") == 0) {
+    parse_loc(decoder);
+  } else if (strcmp(name, "reg") == 0) {
+    parse_registers(decoder);
+  } else if (strcmp(name, "local") == 0 || strcmp(name, "shared") == 0 ||
+             strcmp(name, "param") == 0 || strcmp(name, "global") == 0 ||
+             strcmp(name, "const") == 0) {
+    parse_variable(decoder, name, false, false, false);
+  } else if (strcmp(name, "extern") == 0) {
+    const char *space = accept_directive(decoder);
+    if (!space) parse_fail(decoder, "expected a state space");
+    parse_variable(decoder, space, true, false, false);
+  } else if (strcmp(name, "pragma") == 0) {
+    do parse_string(decoder);
+    while (accept_char(decoder, ','));
+    expect_char(decoder, ';');
+  } else if (strcmp(name, "file") == 0) {
+    parse_file(decoder);
+  } else {
+    parse_fail(decoder, "unknown directive .%s", name);
+  }
+}
+
+/* false: an opcode stands here, not a label */
+static bool parse_label(Decoder *decoder) {
+  if (!at_identifier(decoder)) return false;
+  const char *start = decoder->at;
+  uint32_t line = decoder->line;
+  const char *name = parse_identifier(decoder);
+  skip_space(decoder);
+  if (decoder->at[0] != ':' || decoder->at[1] == ':') {
+    decoder->at = start;
+    decoder->line = line;
+    return false;
+  }
+  decoder->at++;
+  skip_space(decoder);
+  const char *behind = decoder->at;
+  const char *directive = *behind == '.' ? accept_directive(decoder) : NULL;
+  if (directive && strcmp(directive, "callprototype") == 0) {
+    parse_prototype(decoder, name);
+  } else if (directive && strcmp(directive, "branchtargets") == 0) {
+    parse_branch_targets(decoder, name);
+  } else if (directive && strcmp(directive, "calltargets") == 0) {
+    skip_call_targets(decoder);
+  } else {
+    decoder->at = behind;
+    define_label(decoder, name);
+  }
+  return true;
+}
+
 /* Directives and statements up to the brace that closes the scope. */
 static void parse_body(Decoder *decoder, int depth) {
   if (depth > 64) parse_fail(decoder, "scopes nested too deeply");
@@ -611,64 +673,10 @@ static void parse_body(Decoder *decoder, int depth) {
       decoder->at++;
       continue;
     }
-    if (c == '.') {
-      const char *name = accept_directive(decoder);
-      if (!name) parse_fail(decoder, "expected a directive");
-      if (strcmp(name, "loc") == 0) {
-        parse_loc(decoder);
-      } else if (strcmp(name, "reg") == 0) {
-        parse_registers(decoder);
-      } else if (strcmp(name, "local") == 0 || strcmp(name, "shared") == 0 ||
-                 strcmp(name, "param") == 0 || strcmp(name, "global") == 0 ||
-                 strcmp(name, "const") == 0) {
-        parse_variable(decoder, name, false, false, false);
-      } else if (strcmp(name, "extern") == 0) {
-        const char *space = accept_directive(decoder);
-        if (!space) parse_fail(decoder, "expected a state space");
-        parse_variable(decoder, space, true, false, false);
-      } else if (strcmp(name, "pragma") == 0) {
-        do parse_string(decoder);
-        while (accept_char(decoder, ','));
-        expect_char(decoder, ';');
-      } else if (strcmp(name, "file") == 0) {
-        parse_file(decoder);
-      } else {
-        parse_fail(decoder, "unknown directive .%s", name);
-      }
-      continue;
-    }
-    if (at_identifier(decoder)) { /* a label, or the opcode */
-      const char *start = decoder->at;
-      uint32_t line = decoder->line;
-      const char *name = parse_identifier(decoder);
-      skip_space(decoder);
-      if (decoder->at[0] == ':' && decoder->at[1] != ':') {
-        decoder->at++;
-        skip_space(decoder);
-        if (*decoder->at == '.') {
-          const char *saved = decoder->at;
-          const char *directive = accept_directive(decoder);
-          if (directive && strcmp(directive, "callprototype") == 0) {
-            parse_prototype(decoder, name);
-            continue;
-          }
-          if (directive && strcmp(directive, "branchtargets") == 0) {
-            parse_branch_targets(decoder, name);
-            continue;
-          }
-          if (directive && strcmp(directive, "calltargets") == 0) {
-            skip_call_targets(decoder);
-            continue;
-          }
-          decoder->at = saved;
-        }
-        define_label(decoder, name);
-        continue;
-      }
-      decoder->at = start;
-      decoder->line = line;
-    }
-    parse_instruction(decoder);
+    if (c == '.')
+      parse_body_directive(decoder);
+    else if (!parse_label(decoder))
+      parse_instruction(decoder);
   }
   forget_symbols(decoder, undo);
   decoder->scope = outer;
@@ -766,8 +774,37 @@ static void parse_body_or_refuse(Decoder *decoder) {
   finish_function(decoder);
 }
 
-static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_local) {
+/* A declaration before the definition: both are one function, known by the first symbol. Returns that
+ * function. */
+static Function *join_declarations(Decoder *decoder, Function *function, bool body, bool weak,
+                                   bool file_local) {
   Module *module = decoder->module;
+  const char *name = function->name;
+  Symbol *symbol = find_symbol(module, name);
+  if (!symbol) {
+    symbol = new_symbol(decoder, name, SYMBOL_FUNCTION);
+    symbol->function = function;
+    symbol->file_local = file_local;
+    declare(decoder, symbol, false);
+    return function;
+  }
+  if (symbol->kind != SYMBOL_FUNCTION) parse_fail(decoder, "%s is declared twice", name);
+  Function *known = symbol->function;
+  if (known->defined && body && !weak) parse_fail(decoder, "the function %s has two bodies", name);
+  module->function_count--; /* the new function was the last one */
+  if (!body || known->defined)
+    return function; /* a second declaration or a second weak body is parsed and dropped */
+  uint32_t number = known->number;
+  uint64_t address = known->address;
+  bool address_taken = known->address_taken;
+  *known = *function;
+  known->number = number;
+  known->address = address;
+  known->address_taken = address_taken;
+  return known;
+}
+
+static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_local) {
   decoder->frame_cursor = 0;
   decoder->scope_count = decoder->scope = 0;
   decoder->label_count = decoder->label_use_count = 0;
@@ -793,34 +830,9 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
     parse_parameters(decoder, function, &function->parameters, &function->parameter_count, true);
   parse_performance_directives(decoder, function);
 
-  /* A declaration before the definition: both are one function, known by the first symbol. */
-  Symbol *symbol = find_symbol(module, name);
-  if (symbol && symbol->kind != SYMBOL_FUNCTION) parse_fail(decoder, "%s is declared twice", name);
   skip_space(decoder);
   bool body = *decoder->at == '{';
-  if (symbol && symbol->function->defined && body && !weak)
-    parse_fail(decoder, "the function %s has two bodies", name);
-  if (symbol) {
-    Function *known = symbol->function;
-    if (body && !known->defined) {
-      uint32_t number = known->number;
-      uint64_t address = known->address;
-      bool address_taken = known->address_taken;
-      *known = *function;
-      known->number = number;
-      known->address = address;
-      known->address_taken = address_taken;
-    } else {
-      known = function; /* a second declaration or a second weak body is parsed and dropped */
-    }
-    module->function_count--; /* the new function was the last one */
-    decoder->function = function = known;
-  } else {
-    symbol = new_symbol(decoder, name, SYMBOL_FUNCTION);
-    symbol->function = function;
-    symbol->file_local = file_local;
-    declare(decoder, symbol, false);
-  }
+  decoder->function = function = join_declarations(decoder, function, body, weak, file_local);
   if (!body) {
     expect_char(decoder, ';');
     forget_symbols(decoder, undo);
