@@ -108,7 +108,7 @@ program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
 # them not (the fetched one), that program is left out and said so.
 LINKING_SOURCES := $(if $(CHAPTER_SOURCES),$(shell grep -l '^// link: ' $(CHAPTER_SOURCES)))
 wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// link: ||p' $(1)))
-lacks_libraries = $(if $(strip $(foreach l,$(call wanted_libraries,$(1)),\
+lacks_libraries = $(if $(strip $(foreach l,$(filter-out -ldl,$(call wanted_libraries,$(1))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
 LEFT_OUT := $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s)))
 ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)

@@ -14,7 +14,10 @@ print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")
   run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book"
   [ "$status" -eq 0 ]
   [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
-  [[ $output != *"not built"* ]]
+  # Programs that need cuBLAS are left out where the toolkit lacks it; all others have a page.
+  for source in $(sed -n 's/^  no page for \(.*\): not built$/\1/p' <<<"$output"); do
+    grep -q '^// link: ' "$source"
+  done
   run python3 -B tests/check_links.py "$BATS_TEST_TMPDIR/book"
   echo "$output"
   [ "$status" -eq 0 ]

@@ -152,7 +152,7 @@ only_tools() { # TOOL...
 }
 
 @test "warnings are errors with WERROR=1 only" {
-  run make -n -W "$PWD/common/check.c" all
+  run env -u MAKEFLAGS -u MAKEOVERRIDES -u WERROR make -n -W "$PWD/common/check.c" all
   [[ $output != *-Werror* ]]
   run make -n WERROR=1 -W "$PWD/common/check.c" all
   [[ $output == *"gcc "*"-Werror"* ]]
