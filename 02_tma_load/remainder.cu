@@ -18,7 +18,7 @@
 //     :...........:..........:
 //
 // Part 2: a 10x10 matrix. The map's strides must be multiples of 16 bytes, and a row of 10 floats
-// takes 40: refused. The mend is padding: rows of 12 floats in memory, of which the map's size
+// takes 40: refused. The fix is padding: rows of 12 floats in memory, of which the map's size
 // names 10. The two padding columns are outside, whatever memory holds there.
 #include <math.h>
 #include <stdio.h>

@@ -4,10 +4,9 @@
 //   multicast | [persistent] | overlapped_epilogue | small_shapes | pipelined_gemm
 //
 // So far every tile had its own CTA, which began with an empty ring and ended with the tensor cores
-// waiting for its stores. Now there are as many clusters as the chip holds at once, and each takes
-// every so-manieth tile. The ring goes on from tile to tile: while the consumers write one out, the
-// producer already loads the next. Stage and parity follow from a count of steps that never starts
-// again.
+// waiting for its stores. Now there are n clusters, as many as the chip holds at once, and each takes
+// every n-th tile. The ring runs on from tile to tile: while the consumers write one tile out, the
+// producer already loads the next. Stage and parity follow from a count of steps that is never reset.
 #include <cuda.h>
 #include <stdint.h>
 
