@@ -620,22 +620,22 @@ typedef struct {
   const Instruction *code;
   uint32_t count;
   uint32_t *seen; /* 1 + the number of the search that visited it */
-  uint32_t *todo;
+  uint32_t *worklist;
 } CodeSearch;
 
 /* Can execution return to this wait with nothing done in between? */
 static bool is_repeated(CodeSearch *search, uint32_t wait) {
   uint32_t left = 0;
-  search->todo[left++] = wait + 1;
+  search->worklist[left++] = wait + 1;
   while (left) {
-    uint32_t place = search->todo[--left];
+    uint32_t place = search->worklist[--left];
     if (place == wait) return true;
     if (place >= search->count || search->seen[place] == wait + 1) continue;
     search->seen[place] = wait + 1;
     const Instruction *in = &search->code[place];
     if (does_something(in)) continue;
-    if (in->traits & JUMPS) search->todo[left++] = in->operand[0].target;
-    if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->todo[left++] = place + 1;
+    if (in->traits & JUMPS) search->worklist[left++] = in->operand[0].target;
+    if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->worklist[left++] = place + 1;
   }
   return false;
 }
@@ -646,7 +646,7 @@ void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32
     if (code[i].execute != run_wait) continue;
     if (!search.seen) { /* each instruction adds at most two, once */
       search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
-      search.todo = decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.todo);
+      search.worklist = decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.worklist);
     }
     ((MbarrierForm *)(uintptr_t)code[i].decoded)->repeated = is_repeated(&search, i);
   }
