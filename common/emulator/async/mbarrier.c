@@ -646,7 +646,8 @@ void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32
     if (code[i].execute != run_wait) continue;
     if (!search.seen) { /* each instruction adds at most two, once */
       search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
-      search.worklist = decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.worklist);
+      search.worklist =
+          decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.worklist);
     }
     ((MbarrierForm *)(uintptr_t)code[i].decoded)->repeated = is_repeated(&search, i);
   }
