@@ -100,11 +100,11 @@ bool reads_allow(AccessNow *now, struct CtaCheck *notes, uint32_t since);
 ReadClocks *reads_make(const AccessNow *now, struct CtaCheck *notes);
 static inline void reads_note_lines(const AccessNow *now, struct CtaCheck *notes, ReadClocks *reads,
                                     uint32_t first, uint32_t last) {
-  uint16_t own = (uint16_t)(now->agent + 1), *readers = notes->readers;
+  uint16_t reader = (uint16_t)(now->agent + 1), *readers = notes->readers;
   uint32_t clock = clock_of(now->check, now->agent), *lines = reads->lines;
   for (uint32_t line = first; line <= last; line++) lines[line] = clock;
   for (uint32_t line = first; line <= last; line++)
-    readers[line] = readers[line] == 0 || readers[line] == own ? own : MANY_READERS;
+    readers[line] = readers[line] == 0 || readers[line] == reader ? reader : MANY_READERS;
 }
 /* Notes for all lines there that some of the words from `word` to `end` will be read. */
 static inline ReadClocks *reads_begin(const AccessNow *now, struct CtaCheck *notes, uint32_t word,

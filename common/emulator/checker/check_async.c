@@ -11,7 +11,7 @@
 static AsyncCheck *new_operation(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                  uint32_t barrier) {
   ClusterCheck *check = check_of(warp);
-  states_make_room(check);
+  states_reserve(check);
   AsyncCheck *operation = calloc(1, sizeof *operation);
   if (!operation) out_of_memory();
   operation->in = in;
@@ -60,7 +60,7 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
                               int write_count, uint32_t barrier) {
   AsyncCheck *operation = new_operation(warp, in, lane, kind, barrier);
   for (int i = 0; i < write_count; i++)
-    operation->into_own |= SHARED_RANK(writes[i].address) == warp->cta->rank;
+    operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   note_tile(operation, writes, write_count);
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
@@ -118,7 +118,7 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
     if (!barrier) continue;
     operation->landing_phase[rank] = barrier->phase;
     bool load = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
-    if (load && operation->into_own && rank == operation->agent / check->warps_per_cta)
+    if (load && operation->into_issuer && rank == operation->agent / check->warps_per_cta)
       barrier->landed = (LandedLoad){operation->in, operation->kind, operation->agent,
                                      barrier->phase, operation->lane};
   }
@@ -259,16 +259,16 @@ void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   uint64_t open = check->wgmma_group[agent];
   registers_wait(warp, open, (uint64_t)pending);
-  uint32_t own = warp->index % WARPS_OF_GROUP;
+  uint32_t member = warp->index % WARPS_OF_GROUP;
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
-    uint32_t index = warp->index - own + i;
+    uint32_t index = warp->index - member + i;
     if (index >= check->warps_per_cta) break;
     AsyncCheck *next;
-    for (AsyncCheck *each = check->of_warp[agent - own + i]; each; each = next) {
+    for (AsyncCheck *each = check->of_warp[agent - member + i]; each; each = next) {
       next = each->next_of_warp;
       if (each->kind != ASYNC_WGMMA || each->group + (uint64_t)pending >= open) continue;
       each->source_read = each->landed = true;
-      if (!each->group_waited[own]) each->group_waited[own] = clock;
+      if (!each->group_waited[member]) each->group_waited[member] = clock;
       bool by_all = true;
       for (uint32_t k = 0; k < WARPS_OF_GROUP; k++) by_all &= each->group_waited[k] != 0;
       if (by_all) leave_list(each);

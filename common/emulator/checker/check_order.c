@@ -11,10 +11,10 @@ typedef struct LocationClock LocationClock;
 struct LocationClock {
   LocationClock *next;
   uint32_t address;
-  uint32_t teller; /* 1 + the only agent that has released here, or MANY_TELLERS; 0: none */
+  uint32_t releaser; /* 1 + the only agent that has released here, or MANY_RELEASERS; 0: none */
   Clock clock;
 };
-enum { MANY_TELLERS = UINT16_MAX };
+enum { MANY_RELEASERS = UINT16_MAX };
 
 /* ---- Vectors ---- */
 
@@ -58,13 +58,13 @@ static uint32_t tick(ClusterCheck *check) {
 
 /* Later accesses of the warp are not covered by this release. */
 static void begin_epoch(ClusterCheck *check, uint32_t agent) {
-  check->own[agent] = check->epoch[agent] = tick(check);
+  check->current_clock[agent] = check->epoch[agent] = tick(check);
 }
 
 static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
   check->released[1][agent] = check->released[0][agent];
   check->first_write[1][agent] = check->first_write[0][agent];
-  check->released[0][agent] = check->own[agent];
+  check->released[0][agent] = check->current_clock[agent];
   check->first_write[0][agent] = UINT32_MAX;
   begin_epoch(check, agent);
 }
@@ -77,7 +77,7 @@ uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *
   _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag tells all times apart");
   _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
   uint32_t time = tick(check);
-  check->own[agent] = time;
+  check->current_clock[agent] = time;
   *time_slot(check, agent, in) = (TimeSlot){in, time};
   check->places[time % PLACES] = ((uint64_t)(uintptr_t)in | strong) << TAG_BITS | time / PLACES;
   return time;
@@ -100,7 +100,7 @@ static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
   join_clock(check, into, &check->clocks[agent]);
-  into->seen[agent] = check->own[agent];
+  into->seen[agent] = check->current_clock[agent];
   begin_epoch_released(check, agent);
 }
 
@@ -128,13 +128,12 @@ static void begin_time(ClusterCheck *check) {
   reads_forget_all(check);
   memset(check->times, 0, check->agents * TIME_SLOTS * sizeof *check->times);
   memset(check->places, 0, PLACES * sizeof *check->places);
-  memset(check->safe_found, 0, check->agents * sizeof *check->safe_found);
+  memset(check->known_epoch, 0, check->agents * sizeof *check->known_epoch);
   memset(check->memos, 0, MEMOS * sizeof *check->memos);
 }
 
-void order_begin(ClusterCheck *check) {
-  check->width = check->agents;
-  /* Frees all blocks except the newest, which is large enough for a cluster like the last one. */
+/* Frees all blocks except the newest, which is large enough for a cluster like the last one. */
+static void free_older_vectors(ClusterCheck *check) {
   void *older = NULL;
   if (check->vectors) memcpy(&older, check->vectors, sizeof older);
   while (older) {
@@ -145,6 +144,27 @@ void order_begin(ClusterCheck *check) {
   }
   if (check->vectors) memset(check->vectors, 0, sizeof(void *));
   check->vectors_used = check->vectors ? AT_ONCE : 0;
+}
+
+static void free_barriers(ClusterCheck *check) {
+  for (uint32_t i = 0; i < check->barrier_count; i++) {
+    free(check->barriers[i]->answers);
+    free(check->barriers[i]->remote);
+    free(check->barriers[i]);
+  }
+  check->barrier_count = 0;
+  for (uint32_t i = 0; i < LOCATION_CHAINS; i++) {
+    while (check->locations[i]) {
+      LocationClock *next = check->locations[i]->next;
+      free(check->locations[i]);
+      check->locations[i] = next;
+    }
+  }
+}
+
+void order_begin(ClusterCheck *check) {
+  check->width = check->agents;
+  free_older_vectors(check);
   if (check->now > TIME_MOST / 2) begin_time(check);
   check->start = tick(check);
   check->overlap_first = check->overlap_end = 0;
@@ -159,7 +179,7 @@ void order_begin(ClusterCheck *check) {
     check->wgmma_group[agent] = 1;
   }
   for (uint32_t agent = 0; agent < check->agents; agent++) {
-    check->own[agent] = check->start;
+    check->current_clock[agent] = check->start;
     begin_epoch_released(check, agent);
     begin_epoch_released(check, agent);
   }
@@ -170,19 +190,7 @@ void order_begin(ClusterCheck *check) {
   memset(check->exited_before, 0, check->agents * sizeof *check->exited_before);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   memset(check->cluster_waited, 0, sizeof check->cluster_waited);
-  for (uint32_t i = 0; i < check->barrier_count; i++) {
-    free(check->barriers[i]->answers);
-    free(check->barriers[i]->remote);
-    free(check->barriers[i]);
-  }
-  check->barrier_count = 0;
-  for (uint32_t i = 0; i < LOCATION_CHAINS; i++) {
-    while (check->locations[i]) {
-      LocationClock *next = check->locations[i]->next;
-      free(check->locations[i]);
-      check->locations[i] = next;
-    }
-  }
+  free_barriers(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
     memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
@@ -208,17 +216,17 @@ static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
 }
 
 /* Merges these clocks into those of each of the other agents. */
-static void join_all(uint32_t *own, uint32_t *const *others, int count, uint32_t width) {
+static void join_all(uint32_t *clock, uint32_t *const *others, int count, uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece all = *piece_at(own, at);
+    Piece all = *piece_at(clock, at);
     for (int i = 0; i < count; i++) all = larger(all, *piece_at(others[i], at));
-    *piece_at(own, at) = all;
+    *piece_at(clock, at) = all;
   }
 }
-static void share_with_all(const uint32_t *own, uint32_t *const *others, int count,
+static void share_with_all(const uint32_t *clock, uint32_t *const *others, int count,
                            uint32_t width) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece shared = *const_piece_at(own, at);
+    Piece shared = *const_piece_at(clock, at);
     for (int i = 0; i < count; i++)
       *piece_at(others[i], at) = larger(*piece_at(others[i], at), shared);
   }
@@ -236,7 +244,7 @@ static inline void add_clock(Clocks *clocks, const Clock *clock) {
 
 void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
                      bool release, bool acquire) {
-  const Clock *own = &check->clocks[agent];
+  const Clock *clock = &check->clocks[agent];
   Clocks news, shared;
   uint32_t last = UINT32_MAX;
   news.count = shared.count = 0;
@@ -244,23 +252,23 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
     uint32_t address = addresses[first_lane(left)];
     if (address == last) continue; /* lanes often use the same location */
     LocationClock *place = location_at(check, last = address);
-    bool by_others = place->teller != 0 && place->teller != agent + 1;
+    bool by_others = place->releaser != 0 && place->releaser != agent + 1;
     if (acquire && by_others) add_clock(&news, &place->clock);
     if (!release) continue;
-    if (place->teller == 0) place->clock = order_new_clock(check);
-    place->teller = by_others ? MANY_TELLERS : agent + 1;
+    if (place->releaser == 0) place->clock = order_new_clock(check);
+    place->releaser = by_others ? MANY_RELEASERS : agent + 1;
     add_clock(&shared, &place->clock);
   }
   if (news.count > 0) {
-    join_all(own->seen, news.seen, news.count, check->width);
-    join_all(own->fenced, news.fenced, news.count, check->width);
+    join_all(clock->seen, news.seen, news.count, check->width);
+    join_all(clock->fenced, news.fenced, news.count, check->width);
     order_begin_epoch(check, agent);
   }
   if (!release) return;
-  own->seen[agent] = check->own[agent];
-  share_with_all(own->seen, shared.seen, shared.count, check->width);
-  share_with_all(own->fenced, shared.fenced, shared.count, check->width);
-  own->seen[agent] = UINT32_MAX;
+  clock->seen[agent] = check->current_clock[agent];
+  share_with_all(clock->seen, shared.seen, shared.count, check->width);
+  share_with_all(clock->fenced, shared.fenced, shared.count, check->width);
+  clock->seen[agent] = UINT32_MAX;
   begin_epoch_released(check, agent);
 }
 
@@ -353,9 +361,9 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)in, (void)mask;
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
-  Clock *own = &check->clocks[agent];
-  join(own->fenced, own->seen, check->width);
-  own->fenced[agent] = check->own[agent];
+  Clock *clock = &check->clocks[agent];
+  join(clock->fenced, clock->seen, check->width);
+  clock->fenced[agent] = check->current_clock[agent];
   begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */
   fence_barriers_of(check, agent);
 }
@@ -433,6 +441,38 @@ static const char *init_text(const MbarrierCheck *barrier) {
   return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
 }
 
+/* Another warp, or the copy engine, may see the barrier as it was before its init. */
+static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                               MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (!knows_init(check, agent, barrier)) {
+    finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
+            "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
+            "the %s), and nothing orders that before this use.\n"
+            "Put __syncthreads() after the init.",
+            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+    barrier->init_clock = 0; /* report only once */
+    return;
+  }
+  if (barrier->fenced || barrier->used_by_thread == in ||
+      check->clocks[agent].fenced[barrier->init_agent] >= barrier->init_clock) {
+    return;
+  }
+  if (!(in->traits & COPY_ENGINE)) {
+    barrier->used_by_thread = in;
+    return;
+  }
+  finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
+          "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
+          "%u of the %s) may not be visible to it yet.\n"
+          "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) after mbarrier.init, "
+          "in the thread that called it. With a cuda::barrier that is "
+          "cuda::ptx::fence_mbarrier_init after init().",
+          SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
+  barrier->fenced = true;
+}
+
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
@@ -472,28 +512,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
                       "barrier when other CTAs use it.");
     return false;
   }
-  if (!knows_init(check, agent, barrier)) {
-    finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
-            "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
-            "the %s), and nothing orders that before this use.\n"
-            "Put __syncthreads() after the init.",
-            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
-    barrier->init_clock = 0; /* report only once */
-  } else if (!barrier->fenced && barrier->used_by_thread != in &&
-             check->clocks[agent].fenced[barrier->init_agent] < barrier->init_clock) {
-    if (!(in->traits & COPY_ENGINE)) {
-      barrier->used_by_thread = in;
-      return true;
-    }
-    finding(warp, in, 1u << lane, "mbarrier-init-not-fenced",
-            "the copy engine will use the barrier at shared-memory offset 0x%x, whose init (line "
-            "%u of the %s) may not be visible to it yet.\n"
-            "Put fence.mbarrier_init.release.cluster (or fence.proxy.async) after mbarrier.init, "
-            "in the thread that called it. With a cuda::barrier that is "
-            "cuda::ptx::fence_mbarrier_init after init().",
-            SHARED_OFFSET(address), init_line(barrier), init_text(barrier));
-    barrier->fenced = true;
-  }
+  check_init_visible(warp, in, lane, address, barrier);
   return true;
 }
 

@@ -178,89 +178,127 @@ static void report_overlap(const AccessNow *now, const AsyncCheck *past) {
   now->check->overlap_end = (end + WORD_BYTES - 1) / WORD_BYTES;
 }
 
-/* Bytes of a copy that may not have landed, as far as this agent knows. */
+/* Bytes of a copy that may not have landed, as far as the accessing agent knows. */
+typedef struct {
+  const AccessNow *now;
+  const AsyncCheck *past; /* the copy */
+  const MbarrierCheck *barrier;
+  uint32_t phase; /* of that barrier: the one in which the bytes count */
+  bool reading;
+  const char *verb, *landed;
+  char place[TEXT], what[TEXT];
+} NotLanded;
+
+/* The copy was issued in an earlier phase, or counts in a phase without expect_tx. */
+static bool report_uncounted_bytes(const NotLanded *bytes) {
+  const MbarrierCheck *barrier = bytes->barrier;
+  uint32_t phase = bytes->phase;
+  if (!barrier) return false;
+  bool unarmed = phase > 0 && barrier->armed && barrier->armed <= phase;
+  if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
+  REPORT(bytes->now, "too-few-bytes-expected",
+         "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
+         "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
+         "from every copy%s (mbarrier.arrive.expect_tx).",
+         bytes->verb, bytes->place, bytes->what, bytes->landed, phase - 1,
+         bytes->now->check->cta_count > 1
+             ? ", also from those that other CTAs of the cluster send here"
+             : "");
+  return true;
+}
+
+static bool report_wrong_phase(const NotLanded *bytes) {
+  uint32_t next;
+  if (!bytes->reading ||
+      !order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) {
+    return false;
+  }
+  char over[64];
+  if (next)
+    snprintf(over, sizeof over, "phase %u is over", next - 1);
+  else
+    snprintf(over, sizeof over, "the phase before the first is over");
+  REPORT(
+      bytes->now, "waited-for-wrong-phase",
+      "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
+      "warp was answered because %s.\n"
+      "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
+      bytes->verb, bytes->place, bytes->what, bytes->landed, bytes->phase, over, bytes->phase & 1);
+  return true;
+}
+
+static bool report_wait_not_repeated(const NotLanded *bytes) {
+  if (!bytes->reading) return false;
+  const Instruction *asked =
+      order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
+  if (!asked) return false;
+  REPORT(bytes->now, "wait-not-repeated",
+         "%s %s, where %s %s: this thread asked the barrier (line %u of the source), was "
+         "answered \"not yet\", and continued.\nmbarrier.try_wait and test_wait may return \"not "
+         "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
+         bytes->verb, bytes->place, bytes->what, bytes->landed, asked->source_line);
+  return true;
+}
+
+/* The next copy into the buffer was issued before its readers were done. */
+static bool report_reused_stage(const NotLanded *bytes) {
+  const AccessNow *now = bytes->now;
+  const AsyncCheck *past = bytes->past;
+  const ClusterCheck *check = now->check;
+  /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
+  if (bytes->reading && past->replaced_place &&
+      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
+      !(past->replaced_readers >> (now->agent & 63) & 1)) {
+    REPORT(now, "stage-reused-too-early",
+           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
+           "over it.\n"
+           "Let the readers report that they are done (arrive on a barrier that the issuing thread "
+           "waits for, or __syncthreads) before the next copy is issued.",
+           bytes->verb, bytes->place, bytes->what);
+    return true;
+  }
+  if (now->kind != ENTRY_ASYNC_WRITE || !bytes->barrier || past->agent != now->agent ||
+      past->lane != now->lane) {
+    return false;
+  }
+  REPORT(now, "stage-reused-too-early",
+         "%s %s, where %s %s.\n"
+         "Wait before the next copy is issued until the readers have reported that they are done "
+         "with the last one%s: arrivals on a barrier that this thread waits for, or "
+         "__syncthreads. If they do arrive, mbarrier.init's count may be too low for all of them.",
+         bytes->verb, bytes->place, bytes->what, bytes->landed,
+         check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
+  return true;
+}
+
 static void report_not_landed(const AccessNow *now, const AsyncCheck *past, const char *verb_now) {
   const ClusterCheck *check = now->check;
-  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   if (now->word >= check->overlap_first && now->word < check->overlap_end) return;
   if (now->kind == ENTRY_ASYNC_WRITE && tiles_overlap(now, past)) {
     report_overlap(now, past);
     return;
   }
-  char place[TEXT], what[TEXT];
-  bytes_place(now, place, sizeof place);
-  describe_operation(now, past, what, sizeof what);
-  const char *landed =
-      past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed";
   const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
-  uint32_t phase = barrier && past->landed ? past->landing_phase[now->rank]
-                   : barrier               ? barrier->phase
-                                           : 0;
-  uint32_t next;
-  /* It was issued in an earlier phase, or counts in a phase without expect_tx. */
-  if (barrier && (past->issue_phase[now->rank] < phase ||
-                  (phase > 0 && barrier->armed && barrier->armed <= phase))) {
-    REPORT(
-        now, "too-few-bytes-expected",
-        "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
-        "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
-        "from every copy%s (mbarrier.arrive.expect_tx).",
-        verb_now, place, what, landed, phase - 1,
-        check->cta_count > 1 ? ", also from those that other CTAs of the cluster send here" : "");
+  NotLanded bytes = {
+      .now = now,
+      .past = past,
+      .barrier = barrier,
+      .phase = barrier && past->landed ? past->landing_phase[now->rank]
+               : barrier               ? barrier->phase
+                                       : 0,
+      .reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ,
+      .verb = verb_now,
+      .landed =
+          past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed",
+  };
+  bytes_place(now, bytes.place, sizeof bytes.place);
+  describe_operation(now, past, bytes.what, sizeof bytes.what);
+  if (report_uncounted_bytes(&bytes) || report_wrong_phase(&bytes) ||
+      report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
-  if (reading && order_answered_stale(barrier, now->agent, phase, &next)) {
-    char over[64];
-    if (next)
-      snprintf(over, sizeof over, "phase %u is over", next - 1);
-    else
-      snprintf(over, sizeof over, "the phase before the first is over");
-    REPORT(
-        now, "waited-for-wrong-phase",
-        "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
-        "warp was answered because %s.\n"
-        "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
-        verb_now, place, what, landed, phase, over, phase & 1);
-    return;
-  }
-  const Instruction *asked = order_answered_not_yet(barrier, now->agent, now->lane);
-  if (reading && asked) {
-    REPORT(now, "wait-not-repeated",
-           "%s %s, where %s %s: this thread asked the barrier (line %u of the source), was "
-           "answered \"not yet\", and continued.\nmbarrier.try_wait and test_wait may return \"not "
-           "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
-           verb_now, place, what, landed, asked->source_line);
-    return;
-  }
-  /* It has waited for the earlier contents, and had not read them yet when this copy was issued. */
-  if (reading && past->replaced_place &&
-      check->clocks[now->agent].seen[past->replaced_place] > past->replaced_phase &&
-      !(past->replaced_readers >> (now->agent & 63) & 1)) {
-    REPORT(now, "stage-reused-too-early",
-           "%s %s: this warp has waited for the copy that filled it, but meanwhile %s was started "
-           "over "
-           "it.\n"
-           "Let the readers report that they are done (arrive on a barrier that the issuing thread "
-           "waits "
-           "for, or __syncthreads) before the next copy is issued.",
-           verb_now, place, what);
-    return;
-  }
-  if (now->kind == ENTRY_ASYNC_WRITE && barrier && past->agent == now->agent &&
-      past->lane == now->lane) {
-    REPORT(now, "stage-reused-too-early",
-           "%s %s, where %s %s.\n"
-           "Wait before the next copy is issued until the readers have reported that they are done "
-           "with the last one%s: arrivals on a barrier that this thread waits for, or "
-           "__syncthreads. If "
-           "they do "
-           "arrive, mbarrier.init's count may be too low for all of them.",
-           verb_now, place, what, landed,
-           check->cta_count > 1 ? ", in every CTA that the copy writes to" : "");
-    return;
-  }
-  REPORT(now, reading ? "read-without-wait" : "overwrite-without-wait", "%s %s, where %s %s.\n%s",
-         verb_now, place, what, landed,
+  REPORT(now, bytes.reading ? "read-without-wait" : "overwrite-without-wait",
+         "%s %s, where %s %s.\n%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
          past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
          : by_group(past)             ? "Wait for its group first."
                                       : "Wait first for the phase of its barrier that counts these "

@@ -51,13 +51,13 @@ __attribute__((noinline)) static uint32_t find_known_until(const AccessNow *now)
     longest = larger(longest, ~known_until(check, seen, at));
   for (int i = 0; i < AT_ONCE; i++) rest = longest[i] > rest ? longest[i] : rest;
   check->known_until[now->agent] = ~rest;
-  check->safe_found[now->agent] = check->epoch[now->agent];
+  check->known_epoch[now->agent] = check->epoch[now->agent];
   return ~rest;
 }
 
 static inline CheckedWords begin_checked_words(const AccessNow *now) {
   const ClusterCheck *check = now->check;
-  bool found = check->safe_found[now->agent] == check->epoch[now->agent];
+  bool found = check->known_epoch[now->agent] == check->epoch[now->agent];
   CheckedWords checked = {
       .known_until = found ? check->known_until[now->agent] : find_known_until(now),
       .allowed = UINT32_MAX,

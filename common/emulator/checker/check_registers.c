@@ -24,7 +24,7 @@ struct WarpCheck {
     int count;
     const Instruction *in;
   } * flights;
-  int flight_count, flight_room;
+  int flight_count, flight_capacity;
 };
 
 static bool bit(const uint64_t *set, uint32_t slot) { return set[slot / 64] >> (slot & 63) & 1; }
@@ -95,9 +95,10 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
     }
     notes->fenced = true;
   }
-  if (notes->flight_count == notes->flight_room) {
-    notes->flight_room = notes->flight_room ? notes->flight_room * 2 : 8;
-    notes->flights = realloc(notes->flights, (size_t)notes->flight_room * sizeof *notes->flights);
+  if (notes->flight_count == notes->flight_capacity) {
+    notes->flight_capacity = notes->flight_capacity ? notes->flight_capacity * 2 : 8;
+    notes->flights =
+        realloc(notes->flights, (size_t)notes->flight_capacity * sizeof *notes->flights);
     if (!notes->flights) out_of_memory();
   }
   struct RegistersInFlight *flight = &notes->flights[notes->flight_count++];

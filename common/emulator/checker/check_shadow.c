@@ -107,17 +107,17 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
   if (unwritten) check->ctas[now->rank].unwritten_reads = true;
-  AccessRecord *own = &entries[count++];
-  *own = (AccessRecord){.kind = now->kind,
-                        .mask = now->mask,
-                        .strong = now->strong,
-                        .unwritten = unwritten,
-                        .agent = now->agent & AGENT_MOST};
+  AccessRecord *added = &entries[count++];
+  *added = (AccessRecord){.kind = now->kind,
+                          .mask = now->mask,
+                          .strong = now->strong,
+                          .unwritten = unwritten,
+                          .agent = now->agent & AGENT_MOST};
   if (now->operation) {
-    own->operation = now->operation;
+    added->operation = now->operation;
   } else {
-    own->clock = now->time;
-    own->in = now->in;
+    added->clock = now->time;
+    added->in = now->in;
   }
   return states_find(check, entries, count, past.written | (writing ? now->mask : 0));
 }
@@ -208,7 +208,7 @@ __attribute__((always_inline)) static inline void access_begin(AccessNow *now, W
 static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses, uint32_t bytes) {
   ClusterCheck *check = now->check;
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
-  states_make_room(check);
+  states_reserve(check);
   now->reads_seen = access_writes(now) && reads_of_all_seen(now);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);

@@ -113,7 +113,7 @@ struct AsyncCheck {
   uint32_t barrier; /* 0: completes by a group */
   bool source_read, landed, released, marked, committed;
   uint32_t into, into_end; /* a load: the offsets that its tile takes in shared memory */
-  bool into_own;           /* it writes shared memory of the CTA that issued it */
+  bool into_issuer;        /* it writes shared memory of the CTA that issued it */
   uint32_t issue_clock, issue_time;
   uint32_t issue_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* The load whose bytes this load has overwritten: they counted in this phase of this barrier (its
@@ -230,10 +230,10 @@ struct ClusterCheck {
   size_t vectors_used;
   Clock *clocks;             /* of each agent */
   uint32_t now, start;       /* the time; when this cluster began */
-  uint32_t *own;             /* clock of each agent */
+  uint32_t *current_clock;   /* of each agent */
   uint32_t *epoch;           /* of each agent: when it began */
   uint32_t *known_until;     /* for each agent: in this epoch it knows all writes up to this time */
-  uint32_t *safe_found;      /* the epoch in which known_until was computed */
+  uint32_t *known_epoch;     /* the epoch in which known_until was computed */
   const Instruction **exits; /* for each agent: where its last threads exited; NULL: not yet */
   /* For each agent, a bit mask of the warps of its CTA that had exited, without arriving, when a
    * barrier completed that this agent has waited for. */
@@ -252,9 +252,9 @@ struct ClusterCheck {
   MbarrierCheck *barriers[BARRIER_PLACES * 4];
   uint32_t barrier_count;
   uint64_t *states; /* all states, one after the other */
-  size_t states_used, states_room;
+  size_t states_used, states_capacity;
   uint32_t *state_places; /* for each number, its position in `states` */
-  uint32_t state_count, state_room;
+  uint32_t state_count, state_capacity;
   uint32_t state_limit; /* from this count on, states_collect drops the states that no word is in */
   StateSlot *table;     /* hash table */
   uint32_t table_size;
@@ -268,7 +268,7 @@ struct ClusterCheck {
   struct LocationClock *locations[LOCATION_CHAINS];
   struct AcquiredMap *acquired_maps;
   struct Origin *origins; /* check_undefined_memory.c: loads of uninitialised bytes */
-  uint32_t origin_count, origin_room;
+  uint32_t origin_count, origin_capacity;
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
@@ -310,7 +310,7 @@ static inline uint32_t agent_of(const Warp *warp) {
 }
 static inline uint32_t time_of_plain(uint32_t state) { return state & TIME_MOST; }
 static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
-  return check->own[agent];
+  return check->current_clock[agent];
 }
 static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
                             uint32_t clock) {
@@ -391,7 +391,7 @@ static inline uint32_t states_written(const ClusterCheck *check, uint32_t number
 }
 /* Must be called now and then, while the caller holds no state number. */
 void states_collect(ClusterCheck *check);
-static inline void states_make_room(ClusterCheck *check) {
+static inline void states_reserve(ClusterCheck *check) {
   if (check->state_count > check->state_limit) states_collect(check);
 }
 void states_fill(struct CtaCheck *notes, uint32_t word, uint32_t count, uint32_t state);

@@ -64,16 +64,16 @@ static void fill_table(ClusterCheck *check) {
 }
 
 static WordState *new_state(ClusterCheck *check, unsigned count) {
-  if (check->state_count == check->state_room) {
-    check->state_room *= 2;
+  if (check->state_count == check->state_capacity) {
+    check->state_capacity *= 2;
     check->state_places =
-        realloc(check->state_places, check->state_room * sizeof *check->state_places);
+        realloc(check->state_places, check->state_capacity * sizeof *check->state_places);
     if (!check->state_places) out_of_memory();
   }
   size_t used = (sizeof(WordState) + count * sizeof(AccessRecord)) / sizeof *check->states;
-  if (check->states_used + used > check->states_room) {
-    check->states_room = (check->states_room + used) * 2;
-    check->states = realloc(check->states, check->states_room * sizeof *check->states);
+  if (check->states_used + used > check->states_capacity) {
+    check->states_capacity = (check->states_capacity + used) * 2;
+    check->states = realloc(check->states, check->states_capacity * sizeof *check->states);
     if (!check->states) out_of_memory();
   }
   WordState *state = (WordState *)(void *)(check->states + check->states_used);
@@ -277,6 +277,58 @@ static uint32_t *new_pieces(uint32_t places) {
   return made;
 }
 
+static void *new_zeros(size_t count, size_t bytes) {
+  void *made = calloc(count, bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+static void new_words(struct CtaCheck *notes, uint32_t words, uint32_t agents) {
+  notes->words = words;
+  size_t lines = line_count(notes);
+  notes->lines = new_zeros(lines, sizeof *notes->lines);
+  notes->states = new_zeros(lines * LINE_WORDS, sizeof *notes->states);
+  notes->writers = new_zeros(lines * LINE_WORDS, sizeof *notes->writers);
+  notes->reads = new_zeros(agents, sizeof(ReadClocks *));
+  notes->readers = new_zeros(lines, sizeof *notes->readers);
+  notes->layouts = new_zeros(lines, 1);
+}
+
+static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t words) {
+  ClusterCheck *check = new_zeros(1, sizeof *check);
+  check->agents = agents;
+  check->capacity = whole_pieces(agents + BARRIER_PLACES);
+  check->warps_per_cta = cluster->ctas[0].warp_count;
+  check->cta_count = cluster->cta_count;
+  check->clocks = new_zeros(agents, sizeof *check->clocks);
+  check->of_warp = new_zeros(agents, sizeof(AsyncCheck *));
+  check->wgmma_group = new_zeros(agents, sizeof *check->wgmma_group);
+  check->state_capacity = 64;
+  check->state_count = FIRST_STATE;
+  check->state_places = new_zeros(check->state_capacity, sizeof *check->state_places);
+  check->memos = new_zeros(MEMOS, sizeof *check->memos);
+  check->current_clock = new_zeros(agents, sizeof *check->current_clock);
+  check->epoch = new_zeros(agents, sizeof *check->epoch);
+  check->exits = new_zeros(agents, sizeof *check->exits);
+  check->exited_before = new_zeros(agents, sizeof *check->exited_before);
+  check->known_until = new_zeros(agents, sizeof *check->known_until);
+  check->known_epoch = new_zeros(agents, sizeof *check->known_epoch);
+  check->last_read = new_pieces(agents);
+  check->last_write = new_pieces(agents);
+  for (int i = 0; i < 2; i++) {
+    check->released[i] = new_pieces(agents);
+    check->first_write[i] = new_pieces(agents);
+  }
+  check->times = new_zeros(agents * TIME_SLOTS, sizeof *check->times);
+  check->places = new_zeros(PLACES, sizeof *check->places);
+  empty_table(check, FIRST_TABLE);
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
+    new_words(&check->ctas[rank], words, agents);
+  }
+  return check;
+}
+
+/* A free one of the same size, or a new one. */
 static ClusterCheck *take_check(const Cluster *cluster) {
   uint32_t agents = cluster->cta_count * cluster->ctas[0].warp_count;
   uint32_t words = (cluster->ctas[0].shared_bytes + 3) / 4;
@@ -287,57 +339,7 @@ static ClusterCheck *take_check(const Cluster *cluster) {
     *link = check->next_free;
     return check;
   }
-  ClusterCheck *check = calloc(1, sizeof *check);
-  if (!check) out_of_memory();
-  check->agents = agents;
-  check->capacity = whole_pieces(agents + BARRIER_PLACES);
-  check->warps_per_cta = cluster->ctas[0].warp_count;
-  check->cta_count = cluster->cta_count;
-  check->clocks = calloc(agents, sizeof *check->clocks);
-  check->of_warp = calloc(agents, sizeof(AsyncCheck *));
-  check->wgmma_group = calloc(agents, sizeof *check->wgmma_group);
-  check->state_room = 64;
-  check->state_count = FIRST_STATE;
-  check->state_places = calloc(check->state_room, sizeof *check->state_places);
-  check->memos = calloc(MEMOS, sizeof *check->memos);
-  check->own = calloc(agents, sizeof *check->own);
-  check->epoch = calloc(agents, sizeof *check->epoch);
-  check->exits = calloc(agents, sizeof *check->exits);
-  check->exited_before = calloc(agents, sizeof *check->exited_before);
-  check->known_until = calloc(agents, sizeof *check->known_until);
-  check->safe_found = calloc(agents, sizeof *check->safe_found);
-  check->last_read = new_pieces(agents);
-  check->last_write = new_pieces(agents);
-  for (int i = 0; i < 2; i++) {
-    check->released[i] = new_pieces(agents);
-    check->first_write[i] = new_pieces(agents);
-  }
-  check->times = calloc(agents * TIME_SLOTS, sizeof *check->times);
-  check->places = calloc(PLACES, sizeof *check->places);
-  if (!check->exits || !check->exited_before || !check->own || !check->epoch ||
-      !check->known_until || !check->safe_found || !check->last_read || !check->last_write ||
-      !check->times || !check->places) {
-    out_of_memory();
-  }
-  if (!check->clocks || !check->of_warp || !check->wgmma_group || !check->state_places ||
-      !check->memos) {
-    out_of_memory();
-  }
-  empty_table(check, FIRST_TABLE);
-  for (uint32_t rank = 0; rank < check->cta_count; rank++) {
-    struct CtaCheck *notes = &check->ctas[rank];
-    notes->words = words;
-    notes->lines = calloc(line_count(notes), sizeof *notes->lines);
-    notes->states = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->states);
-    notes->writers = calloc(line_count(notes) * LINE_WORDS, sizeof *notes->writers);
-    notes->reads = calloc(agents, sizeof(ReadClocks *));
-    notes->readers = calloc(line_count(notes), sizeof *notes->readers);
-    notes->layouts = calloc(line_count(notes), 1);
-    if (!notes->lines || !notes->states || !notes->writers || !notes->reads || !notes->readers ||
-        !notes->layouts)
-      out_of_memory();
-  }
-  return check;
+  return new_check(cluster, agents, words);
 }
 
 static void free_operations(ClusterCheck *check) {

@@ -351,11 +351,12 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
     bits = spread_bits(bits, spread);
     for (int i = 0; i < flow_step->destination_count; i++) {
       const Operand *to = flow_step->destinations[i];
-      uint64_t own[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
+      uint64_t value_bits[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
       if (to->kind == OPERAND_PREDICATE)
         set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
       else if (is_register(to))
-        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)own, origin);
+        undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)value_bits,
+                      origin);
     }
   }
 }
@@ -476,9 +477,9 @@ void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, Lan
   if (!notes || warp->tensor) return;
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t own[2] = {bits[lane], 0};
+    uint64_t value_bits[2] = {bits[lane], 0};
     if (d && d->kind == OPERAND_REGISTER)
-      undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)own, origin);
+      undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
     if (p && p->kind == OPERAND_PREDICATE)
       set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
   }

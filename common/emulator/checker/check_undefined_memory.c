@@ -35,9 +35,9 @@ static OriginNumber find_origin(ClusterCheck *check, Warp *warp, const Instructi
     return (OriginNumber)(i + 1);
   }
   if (check->origin_count == ORIGIN_MOST) return 0;
-  if (check->origin_count == check->origin_room) {
-    check->origin_room = check->origin_room ? 2 * check->origin_room : FIRST_ORIGINS;
-    check->origins = realloc(check->origins, check->origin_room * sizeof *check->origins);
+  if (check->origin_count == check->origin_capacity) {
+    check->origin_capacity = check->origin_capacity ? 2 * check->origin_capacity : FIRST_ORIGINS;
+    check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
     if (!check->origins) abort();
   }
   check->origins[check->origin_count++] =
