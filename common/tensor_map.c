@@ -367,22 +367,10 @@ static void print_swizzle(FILE *out, const TensorMap *map) {
   }
 }
 
-void tensor_map_print(FILE *out, const TensorMap *given) {
-  const TensorMap map = tensor_map_resolved(given);
-  if (map.rank < 1 || map.rank > 5 || tensor_map_element_bytes(map.type) == 0) {
-    fprintf(out, "tensor    of type %u and rank %d: no tensor map\n", (unsigned)map.type, map.rank);
-    return;
-  }
-  unsigned long long element_bytes = tensor_map_element_bytes(map.type);
-
-  fprintf(out, "tensor    ");
-  print_product(out, map.size, map.rank);
-  fprintf(out, " of %s (%llu byte%s), innermost dimension first, at 0x%llx\n",
-          tensor_map_type_name(map.type), element_bytes, element_bytes == 1 ? "" : "s",
-          (unsigned long long)(uintptr_t)map.address);
-  uint64_t below = unit_bytes(&map);
-  for (int i = 0; i < map.rank - 1; ++i) {
-    unsigned long long stride = map.stride_bytes[i], dense = below * map.size[i];
+static void print_strides(FILE *out, const TensorMap *map) {
+  uint64_t below = unit_bytes(map);
+  for (int i = 0; i < map->rank - 1; ++i) {
+    unsigned long long stride = map->stride_bytes[i], dense = below * map->size[i];
     fprintf(out, "stride    %llu bytes between neighbours in dimension %d", stride, i + 1);
     if (stride == dense) fprintf(out, ", packed\n");
     if (stride > dense) fprintf(out, ", the last %llu unused\n", stride - dense);
@@ -390,56 +378,90 @@ void tensor_map_print(FILE *out, const TensorMap *given) {
     if (stride > 0 && stride < dense) fprintf(out, ": they overlap\n");
     below = stride;
   }
+}
 
-  uint64_t box[5], arrive[5], tiles[5], tile_count = 1;
-  bool strided = false, exact = true;
-  for (int i = 0; i < map.rank; ++i) {
-    box[i] = map.box[i];
-    arrive[i] = arriving(&map, i);
+static void print_box(FILE *out, const TensorMap *map) {
+  uint64_t box[5], arrive[5];
+  bool strided = false;
+  for (int i = 0; i < map->rank; ++i) {
+    box[i] = map->box[i];
+    arrive[i] = arriving(map, i);
     strided = strided || arrive[i] != box[i];
-    uint64_t taken = covered(&map, i);
-    tiles[i] = taken == 0 ? 0 : divide_up(map.size[i], taken);
-    exact = exact && tiles[i] * taken == map.size[i];
-    if (__builtin_mul_overflow(tile_count, tiles[i], &tile_count)) tile_count = UINT64_MAX;
   }
   fprintf(out, "box       ");
-  print_product(out, box, map.rank);
+  print_product(out, box, map->rank);
   if (strided) {
     fprintf(out, ", of which ");
-    print_product(out, arrive, map.rank);
+    print_product(out, arrive, map->rank);
     fprintf(out, " arrive (element strides");
-    for (int i = 0; i < map.rank; ++i) fprintf(out, " %u", map.element_stride[i]);
+    for (int i = 0; i < map->rank; ++i) fprintf(out, " %u", map->element_stride[i]);
     fputc(')', out);
   }
-  fprintf(out, ": %llu row%s of %llu bytes\n", (unsigned long long)rows_of_box(&map),
-          rows_of_box(&map) == 1 ? "" : "s", (unsigned long long)row_bytes(&map));
-  print_sketch(out, &map);
+  fprintf(out, ": %llu row%s of %llu bytes\n", (unsigned long long)rows_of_box(map),
+          rows_of_box(map) == 1 ? "" : "s", (unsigned long long)row_bytes(map));
+}
+
+static void print_tiles(FILE *out, const TensorMap *map) {
+  uint64_t tiles[5], tile_count = 1;
+  bool exact = true;
+  for (int i = 0; i < map->rank; ++i) {
+    uint64_t taken = covered(map, i);
+    tiles[i] = taken == 0 ? 0 : divide_up(map->size[i], taken);
+    exact = exact && tiles[i] * taken == map->size[i];
+    if (__builtin_mul_overflow(tile_count, tiles[i], &tile_count)) tile_count = UINT64_MAX;
+  }
   fprintf(out, "tiles     ");
-  print_product(out, tiles, map.rank);
-  if (map.rank > 1) fprintf(out, " = %llu", (unsigned long long)tile_count);
+  print_product(out, tiles, map->rank);
+  if (map->rank > 1) fprintf(out, " = %llu", (unsigned long long)tile_count);
   fprintf(out, " to cover the tensor, %s\n",
           exact ? "exactly" : "the last ones reaching past its end");
+}
+
+static void print_shared(FILE *out, const TensorMap *map) {
   fprintf(out, "copy      %llu bytes: the count for mbarrier.arrive.expect_tx\n",
-          (unsigned long long)tensor_map_copy_bytes(&map));
+          (unsigned long long)tensor_map_copy_bytes(map));
   fprintf(out, "shared    %llu bytes, aligned to %llu\n",
-          (unsigned long long)tensor_map_footprint_bytes(&map),
-          (unsigned long long)tensor_map_alignment(&map));
-  if (row_bytes(&map) < row_pitch(&map)) {
+          (unsigned long long)tensor_map_footprint_bytes(map),
+          (unsigned long long)tensor_map_alignment(map));
+  if (row_bytes(map) < row_pitch(map)) {
     fprintf(out,
             "          more than the copy's bytes: rows lie a whole span of %llu bytes apart\n",
-            (unsigned long long)swizzle_span(map.swizzle));
+            (unsigned long long)swizzle_span(map->swizzle));
   }
-  print_swizzle(out, &map);
+}
+
+static void print_modes(FILE *out, const TensorMap *map) {
   fprintf(out, "outside   the tensor reads as %s\n",
-          map.fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ? "zeros" : "NaN");
+          map->fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE ? "zeros" : "NaN");
   fprintf(out, "modes     L2 promotion %s, interleave %s\n",
-          map.l2_promotion <= CU_TENSOR_MAP_L2_PROMOTION_L2_256B ? L2_PROMOTIONS[map.l2_promotion]
-                                                                 : "?",
-          map.interleave <= CU_TENSOR_MAP_INTERLEAVE_32B ? INTERLEAVES[map.interleave] : "?");
-  if (map.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) {
+          map->l2_promotion <= CU_TENSOR_MAP_L2_PROMOTION_L2_256B ? L2_PROMOTIONS[map->l2_promotion]
+                                                                  : "?",
+          map->interleave <= CU_TENSOR_MAP_INTERLEAVE_32B ? INTERLEAVES[map->interleave] : "?");
+  if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) {
     fprintf(out,
             "          dimension 0 counts chunks of %llu bytes, not elements; dimension %d counts\n"
             "          slices of channels, of which a copy takes one\n",
-            (unsigned long long)unit_bytes(&map), map.rank - 2);
+            (unsigned long long)unit_bytes(map), map->rank - 2);
   }
+}
+
+void tensor_map_print(FILE *out, const TensorMap *given) {
+  const TensorMap map = tensor_map_resolved(given);
+  if (map.rank < 1 || map.rank > 5 || tensor_map_element_bytes(map.type) == 0) {
+    fprintf(out, "tensor    of type %u and rank %d: no tensor map\n", (unsigned)map.type, map.rank);
+    return;
+  }
+  unsigned long long element_bytes = tensor_map_element_bytes(map.type);
+  fprintf(out, "tensor    ");
+  print_product(out, map.size, map.rank);
+  fprintf(out, " of %s (%llu byte%s), innermost dimension first, at 0x%llx\n",
+          tensor_map_type_name(map.type), element_bytes, element_bytes == 1 ? "" : "s",
+          (unsigned long long)(uintptr_t)map.address);
+  print_strides(out, &map);
+  print_box(out, &map);
+  print_sketch(out, &map);
+  print_tiles(out, &map);
+  print_shared(out, &map);
+  print_swizzle(out, &map);
+  print_modes(out, &map);
 }

@@ -345,6 +345,45 @@ static StepResult set_u32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+/* The functions that compare numbers of this type, one for each relation; for packed types also
+ * those for the upper half. NULL: numbers of this type cannot be compared. */
+static Compare *const *functions_for(Type type, bool flush, Compare *const **high) {
+  *high = NULL;
+  switch (type) {
+    case TYPE_B16:
+    case TYPE_U16:
+      return compare_u16;
+    case TYPE_S16:
+      return compare_s16;
+    case TYPE_B32:
+    case TYPE_U32:
+      return compare_u32;
+    case TYPE_S32:
+      return compare_s32;
+    case TYPE_B64:
+    case TYPE_U64:
+      return compare_u64;
+    case TYPE_S64:
+      return compare_s64;
+    case TYPE_F32:
+      return flush ? compare_f32_ftz : compare_f32;
+    case TYPE_F64:
+      return compare_f64;
+    case TYPE_F16X2:
+      *high = flush ? compare_f16_high_ftz : compare_f16_high;
+      return flush ? compare_f16_ftz : compare_f16;
+    case TYPE_F16:
+      return flush ? compare_f16_ftz : compare_f16;
+    case TYPE_BF16X2:
+      *high = compare_bf16_high;
+      return compare_bf16;
+    case TYPE_BF16:
+      return compare_bf16;
+    default:
+      return NULL;
+  }
+}
+
 /* Takes relation, boolean operation, .ftz and the operand type (the last type modifier). */
 static Comparison *comparison_decode(Form *form, Type *type) {
   static const char *const operators[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
@@ -367,57 +406,16 @@ static Comparison *comparison_decode(Form *form, Type *type) {
     if (type_signed(*type) || !(type_integer(*type)))
       form_fail(form, "lo, ls, hi and hs compare unsigned integers");
   }
-  Compare *const *table = NULL, *const *high = NULL;
-  switch (*type) {
-    case TYPE_B16:
-    case TYPE_U16:
-      table = compare_u16;
-      break;
-    case TYPE_S16:
-      table = compare_s16;
-      break;
-    case TYPE_B32:
-    case TYPE_U32:
-      table = compare_u32;
-      break;
-    case TYPE_S32:
-      table = compare_s32;
-      break;
-    case TYPE_B64:
-    case TYPE_U64:
-      table = compare_u64;
-      break;
-    case TYPE_S64:
-      table = compare_s64;
-      break;
-    case TYPE_F32:
-      table = flush ? compare_f32_ftz : compare_f32;
-      break;
-    case TYPE_F64:
-      table = compare_f64;
-      break;
-    case TYPE_F16:
-      table = flush ? compare_f16_ftz : compare_f16;
-      break;
-    case TYPE_F16X2:
-      table = flush ? compare_f16_ftz : compare_f16;
-      high = flush ? compare_f16_high_ftz : compare_f16_high;
-      break;
-    case TYPE_BF16:
-      table = compare_bf16;
-      break;
-    case TYPE_BF16X2:
-      table = compare_bf16, high = compare_bf16_high;
-      break;
-    default:
-      form_fail(form, "no comparison of this type");
-      return comparison;
+  Compare *const *high, *const *low = functions_for(*type, flush, &high);
+  if (!low) {
+    form_fail(form, "no comparison of this type");
+    return comparison;
   }
   if (flush && *type != TYPE_F32 && *type != TYPE_F16 && *type != TYPE_F16X2)
     form_fail(form, ".ftz goes with f32 and f16");
   if (type_bits(*type) && relation != EQ && relation != NE)
     form_fail(form, "bits are compared with eq and ne");
-  comparison->compare = table[relation];
+  comparison->compare = low[relation];
   comparison->compare_high = high ? high[relation] : NULL;
   if (!comparison->compare) form_fail(form, "no such comparison of this type");
   return comparison;

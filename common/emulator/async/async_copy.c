@@ -300,67 +300,88 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   return false;
 }
 
-static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
+/* One lane's bulk copy: where it reads and writes. */
+typedef struct {
+  uint32_t bytes;
+  uint32_t to, from, barrier; /* shared addresses; the unused ones are 0 */
+  uint32_t mask;              /* the CTAs that receive the bytes */
+  uint8_t *global;
+} BulkCopy;
+
+/* The destinations in shared memory; false after a fault. */
+static bool find_bulk_destinations(Warp *warp, const Instruction *in, int lane, BulkCopy *copy) {
   const BulkForm *form = in->decoded;
-  const Operand *operand = in->operand;
-  uint32_t bytes = whole_bytes(warp, in, lane, (uint32_t)lane_value(warp, &operand[2], lane));
-  uint32_t to = 0, from = 0, barrier = 0;
-  uint64_t to_value = lane_address(warp, &operand[0], lane);
-  uint64_t from_value = lane_address(warp, &operand[1], lane);
-  uint8_t *global = NULL;
-  uint32_t mask = 0;
-  if (form->way != BULK_STORE) {
-    if (!window_address(warp, in, lane, to_value, form->window, &to)) return false;
-    if (!window_address(warp, in, lane, lane_address(warp, &operand[form->barrier], lane),
-                        form->window, &barrier))
+  if (!window_address(warp, in, lane, lane_address(warp, &in->operand[0], lane), form->window,
+                      &copy->to) ||
+      !window_address(warp, in, lane, lane_address(warp, &in->operand[form->barrier], lane),
+                      form->window, &copy->barrier)) {
+    return false;
+  }
+  copy->mask = 1u << SHARED_RANK(copy->to);
+  if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &copy->mask)) return false;
+  for (uint32_t left = copy->mask; left; left &= left - 1) {
+    uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
+    if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(copy->barrier)) ||
+        !shared_bytes_at(warp, in, lane, rank | SHARED_OFFSET(copy->to), copy->bytes, 16,
+                         ACCESS_WRITE)) {
       return false;
-    mask = 1u << SHARED_RANK(to);
-    if (form->mask >= 0 && !async_cta_mask(warp, in, lane, form->mask, &mask)) return false;
-    for (uint32_t left = mask; left; left &= left - 1) {
-      uint32_t rank = (uint32_t)__builtin_ctz(left) << 24;
-      if (!mbarrier_check_target(warp, in, lane, rank | SHARED_OFFSET(barrier))) return false;
-      if (!shared_bytes_at(warp, in, lane, rank | SHARED_OFFSET(to), bytes, 16, ACCESS_WRITE))
-        return false;
     }
   }
-  if (form->way != BULK_LOAD) {
-    if (!window_address(warp, in, lane, from_value, WINDOW_CTA, &from) ||
-        !shared_bytes_at(warp, in, lane, from, bytes, 16, ACCESS_READ))
-      return false;
-  }
-  if (form->way == BULK_LOAD) {
-    global = global_bytes_at(warp, in, lane, from_value, bytes, 16, ACCESS_READ);
-    if (!global) return false;
-  } else if (form->way == BULK_STORE) {
-    global = global_bytes_at(warp, in, lane, to_value, bytes, 16,
-                             form->reduce ? ACCESS_ATOMIC : ACCESS_WRITE);
-    if (!global) return false;
-  }
+  return true;
+}
 
+/* False after a fault. */
+static bool find_bulk_copy(Warp *warp, const Instruction *in, int lane, BulkCopy *copy) {
+  const BulkForm *form = in->decoded;
+  const Operand *operand = in->operand;
+  *copy = (BulkCopy){
+      .bytes = whole_bytes(warp, in, lane, (uint32_t)lane_value(warp, &operand[2], lane))};
+  if (form->way != BULK_STORE && !find_bulk_destinations(warp, in, lane, copy)) return false;
+  uint64_t from = lane_address(warp, &operand[1], lane);
+  if (form->way != BULK_LOAD &&
+      (!window_address(warp, in, lane, from, WINDOW_CTA, &copy->from) ||
+       !shared_bytes_at(warp, in, lane, copy->from, copy->bytes, 16, ACCESS_READ))) {
+    return false;
+  }
+  if (form->way == BULK_BETWEEN) return true;
+  if (form->way == BULK_LOAD) {
+    copy->global = global_bytes_at(warp, in, lane, from, copy->bytes, 16, ACCESS_READ);
+  } else {
+    copy->global = global_bytes_at(warp, in, lane, lane_address(warp, &operand[0], lane),
+                                   copy->bytes, 16, form->reduce ? ACCESS_ATOMIC : ACCESS_WRITE);
+  }
+  return copy->global != NULL;
+}
+
+static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
+  const BulkForm *form = in->decoded;
+  BulkCopy copy;
+  if (!find_bulk_copy(warp, in, lane, &copy)) return false;
   AsyncKind kind = form->way == BULK_LOAD      ? ASYNC_BULK_LOAD
                    : form->way == BULK_BETWEEN ? ASYNC_CTA_TO_CTA
                    : form->reduce              ? ASYNC_BULK_REDUCE
                                                : ASYNC_BULK_STORE;
   AsyncOperation *operation = async_new(warp, in, lane, kind);
-  operation->bytes = bytes;
-  operation->global = global;
+  operation->bytes = copy.bytes;
+  operation->global = copy.global;
   operation->reduce = form->reduce;
   operation->type = form->type;
-  SharedPiece reads[1] = {{from, bytes}}, writes[MAX_CLUSTER_CTAS];
+  SharedPiece reads[1] = {{copy.from, copy.bytes}}, writes[MAX_CLUSTER_CTAS];
   int write_count = 0;
-  for (uint32_t left = mask; left; left &= left - 1)
+  for (uint32_t left = copy.mask; left; left &= left - 1) {
     writes[write_count++] =
-        (SharedPiece){(uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(to), bytes};
+        (SharedPiece){(uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(copy.to), copy.bytes};
+  }
   if (form->way == BULK_LOAD) {
     operation->write = land_bulk_load;
   } else {
     operation->read_source = read_bulk_source;
     operation->write = land_bulk_write;
   }
-  operation->shared = form->way == BULK_STORE ? from : to;
-  operation->shared_source = from;
-  operation->barrier = barrier;
-  operation->cta_mask = mask;
+  operation->shared = form->way == BULK_STORE ? copy.from : copy.to;
+  operation->shared_source = copy.from;
+  operation->barrier = copy.barrier;
+  operation->cta_mask = copy.mask;
   async_submit(operation, reads, form->way != BULK_LOAD, writes, write_count);
   return true;
 }

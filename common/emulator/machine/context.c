@@ -78,41 +78,12 @@ static uint32_t axis_of(Index3 index, unsigned axis) {
   return axis == 0 ? index.x : axis == 1 ? index.y : index.z;
 }
 
-static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number) {
-  const Cta *cta = warp->cta;
+static uint64_t cluster_special(const Cta *cta, unsigned special) {
   const Launch *launch = cta->cluster->launch;
   Index3 size = launch->cluster;
   Index3 in_cluster = {cta->rank % size.x, cta->rank / size.x % size.y,
                        cta->rank / size.x / size.y};
   switch (special) {
-    case SPECIAL_NTID_X:
-      return launch->block.x;
-    case SPECIAL_NTID_Y:
-      return launch->block.y;
-    case SPECIAL_NTID_Z:
-      return launch->block.z;
-    case SPECIAL_CTAID_X:
-      return cta->index.x;
-    case SPECIAL_CTAID_Y:
-      return cta->index.y;
-    case SPECIAL_CTAID_Z:
-      return cta->index.z;
-    case SPECIAL_NCTAID_X:
-      return launch->grid.x;
-    case SPECIAL_NCTAID_Y:
-      return launch->grid.y;
-    case SPECIAL_NCTAID_Z:
-      return launch->grid.z;
-    case SPECIAL_WARPID:
-      return warp->index;
-    case SPECIAL_NWARPID:
-      return CHIP_THREADS / LANES;
-    case SPECIAL_SMID:
-      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % CHIP_MULTIPROCESSORS;
-    case SPECIAL_NSMID:
-      return CHIP_MULTIPROCESSORS;
-    case SPECIAL_GRIDID:
-      return 1;
     case SPECIAL_CLUSTERID_X:
       return cta->index.x / size.x;
     case SPECIAL_CLUSTERID_Y:
@@ -137,6 +108,28 @@ static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number
       return cta->cluster->cta_count;
     case SPECIAL_IS_EXPLICIT_CLUSTER:
       return cta->cluster->cta_count > 1;
+    default:
+      return 0; /* %pm and the first reserved byte; clocks are read when used */
+  }
+}
+
+static uint64_t launch_special(const Cta *cta, unsigned special, uint64_t number) {
+  const Launch *launch = cta->cluster->launch;
+  switch (special) {
+    case SPECIAL_NTID_X:
+      return launch->block.x;
+    case SPECIAL_NTID_Y:
+      return launch->block.y;
+    case SPECIAL_NTID_Z:
+      return launch->block.z;
+    case SPECIAL_NCTAID_X:
+      return launch->grid.x;
+    case SPECIAL_NCTAID_Y:
+      return launch->grid.y;
+    case SPECIAL_NCTAID_Z:
+      return launch->grid.z;
+    case SPECIAL_GRIDID:
+      return 1;
     case SPECIAL_DYNAMIC_SMEM_SIZE:
       return launch->dynamic_shared_bytes;
     case SPECIAL_TOTAL_SMEM_SIZE:
@@ -150,7 +143,29 @@ static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number
     case SPECIAL_ENVREG: /* where cooperative groups find the grid's barrier */
       return number == 1 ? launch->workspace >> 32 : number == 2 ? (uint32_t)launch->workspace : 0;
     default:
-      return 0; /* %pm and the first reserved byte; clocks are read when used */
+      return cluster_special(cta, special);
+  }
+}
+
+static uint64_t warp_special(const Warp *warp, unsigned special, uint64_t number) {
+  const Cta *cta = warp->cta;
+  switch (special) {
+    case SPECIAL_CTAID_X:
+      return cta->index.x;
+    case SPECIAL_CTAID_Y:
+      return cta->index.y;
+    case SPECIAL_CTAID_Z:
+      return cta->index.z;
+    case SPECIAL_WARPID:
+      return warp->index;
+    case SPECIAL_NWARPID:
+      return CHIP_THREADS / LANES;
+    case SPECIAL_SMID:
+      return (cta->cluster->number * cta->cluster->cta_count + cta->rank) % CHIP_MULTIPROCESSORS;
+    case SPECIAL_NSMID:
+      return CHIP_MULTIPROCESSORS;
+    default:
+      return launch_special(cta, special, number);
   }
 }
 

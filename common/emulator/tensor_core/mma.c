@@ -70,7 +70,51 @@ static FloatRule rule_of(const MmaForm *form) {
   return rule;
 }
 
-static const char *finish_form(MmaForm *form);
+/* Why these types do not go together; NULL: they do. */
+static const char *types_mismatch(const MmaForm *form) {
+  const bool is_integer = form->a >= NUMBER_S8 && form->a <= NUMBER_B1;
+  const bool is_small_float = form->a == NUMBER_E4M3 || form->a == NUMBER_E5M2;
+  if (number_bits(form->a) != number_bits(form->b)) return "A and B differ in width";
+  if (form->a != form->b && !is_small_float && !(is_integer && form->a != NUMBER_B1))
+    return "A and B must have the same type";
+  if (is_small_float && form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2)
+    return "A and B must both be .e4m3 or .e5m2";
+  const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
+  const ResultFormat natural = is_integer              ? RESULT_S32
+                               : form->a == NUMBER_F64 ? RESULT_F64
+                                                       : RESULT_F32;
+  if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
+    return "this type of D does not go with A and B";
+  if (form->c != natural && !(half_allowed && form->c == RESULT_F16))
+    return "this type of C does not go with A and B";
+  if (form->saturate && !(is_integer && form->a != NUMBER_B1)) return ".satfinite is for integers";
+  const bool tiny = form->rows == 8 && form->a == NUMBER_F16;
+  if (form->c != form->d && !tiny) return "C and D must have the same type";
+  if (tiny && form->d == RESULT_F16 && form->c == RESULT_F32) return "C is wider than D";
+  if (!tiny && (form->a_column_major || form->b_row_major)) return "this shape needs .row.col";
+  if (form->sparse && (form->a == NUMBER_B1 || form->a == NUMBER_F64))
+    return "no sparse form of this type";
+  return NULL;
+}
+
+static const char *finish_form(MmaForm *form) {
+  if (!shape_exists(form)) return "this shape does not exist for these types";
+  const int bits = (int)number_bits(form->a);
+  if (form->rows == 8 && form->a == NUMBER_F16) {
+    form->a_registers = form->b_registers = 2;
+    form->c_registers = form->c == RESULT_F16 ? 4 : 8;
+    form->d_registers = form->d == RESULT_F16 ? 4 : 8;
+  } else {
+    const int register_bits = form->a == NUMBER_F64 ? 64 : 32;
+    form->a_registers =
+        form->rows * form->depth * bits / 32 / register_bits / (form->sparse ? 2 : 1);
+    form->b_registers = form->columns * form->depth * bits / 32 / register_bits;
+    form->c_registers = form->rows * 8 / 32 / (form->c == RESULT_F16 ? 2 : 1);
+    form->d_registers = form->rows * 8 / 32 / (form->d == RESULT_F16 ? 2 : 1);
+  }
+  form->rule = rule_of(form);
+  return NULL;
+}
 
 const char *mma_read_form(const char *const *modifiers, int count, bool sparse, MmaForm *form) {
   memset(form, 0, sizeof *form);
@@ -112,49 +156,8 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
     at += 2;
   }
   if (at != count) return "a modifier at the end is not known for mma";
-
-  const bool is_integer = form->a >= NUMBER_S8 && form->a <= NUMBER_B1;
-  const bool is_small_float = form->a == NUMBER_E4M3 || form->a == NUMBER_E5M2;
-  if (number_bits(form->a) != number_bits(form->b)) return "A and B differ in width";
-  if (form->a != form->b && !is_small_float && !(is_integer && form->a != NUMBER_B1))
-    return "A and B must have the same type";
-  if (is_small_float && form->b != NUMBER_E4M3 && form->b != NUMBER_E5M2)
-    return "A and B must both be .e4m3 or .e5m2";
-  const bool half_allowed = form->a == NUMBER_F16 || is_small_float;
-  const ResultFormat natural = is_integer              ? RESULT_S32
-                               : form->a == NUMBER_F64 ? RESULT_F64
-                                                       : RESULT_F32;
-  if (form->d != natural && !(half_allowed && form->d == RESULT_F16))
-    return "this type of D does not go with A and B";
-  if (form->c != natural && !(half_allowed && form->c == RESULT_F16))
-    return "this type of C does not go with A and B";
-  if (form->saturate && !(is_integer && form->a != NUMBER_B1)) return ".satfinite is for integers";
-  const bool tiny = form->rows == 8 && form->a == NUMBER_F16;
-  if (form->c != form->d && !tiny) return "C and D must have the same type";
-  if (tiny && form->d == RESULT_F16 && form->c == RESULT_F32) return "C is wider than D";
-  if (!tiny && (form->a_column_major || form->b_row_major)) return "this shape needs .row.col";
-  if (sparse && (form->a == NUMBER_B1 || form->a == NUMBER_F64))
-    return "no sparse form of this type";
-  return finish_form(form);
-}
-
-static const char *finish_form(MmaForm *form) {
-  if (!shape_exists(form)) return "this shape does not exist for these types";
-  const int bits = (int)number_bits(form->a);
-  if (form->rows == 8 && form->a == NUMBER_F16) {
-    form->a_registers = form->b_registers = 2;
-    form->c_registers = form->c == RESULT_F16 ? 4 : 8;
-    form->d_registers = form->d == RESULT_F16 ? 4 : 8;
-  } else {
-    const int register_bits = form->a == NUMBER_F64 ? 64 : 32;
-    form->a_registers =
-        form->rows * form->depth * bits / 32 / register_bits / (form->sparse ? 2 : 1);
-    form->b_registers = form->columns * form->depth * bits / 32 / register_bits;
-    form->c_registers = form->rows * 8 / 32 / (form->c == RESULT_F16 ? 2 : 1);
-    form->d_registers = form->rows * 8 / 32 / (form->d == RESULT_F16 ? 2 : 1);
-  }
-  form->rule = rule_of(form);
-  return NULL;
+  const char *wrong = types_mismatch(form);
+  return wrong ? wrong : finish_form(form);
 }
 
 static uint32_t canonical(float value) { return value != value ? 0x7fffffffu : half_bits(value); }
