@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "ptx/form.h"
 
 static inline void store_u32(Warp *warp, unsigned slot, LaneMask mask, const uint32_t *result) {

@@ -5,6 +5,7 @@
  * warp where possible), then move them. */
 #include "arithmetic/loadstore.h"
 
+#include "base/access.h"
 #include "base/memory.h"
 #include "state/polling.h"
 #include "state/cluster.h"

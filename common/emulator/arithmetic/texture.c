@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "ptx/form.h"
 
 enum {

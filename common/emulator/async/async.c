@@ -4,8 +4,11 @@
  * still be overwritten, until async_land_next performs the operation's next step. The machine
  * decides when. */
 #include "async/async.h"
+#include "base/fault.h"
+#include "base/settings.h"
 #include "state/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,10 +9,13 @@
 #ifndef EMULATOR_ASYNC_H
 #define EMULATOR_ASYNC_H
 
+#include <stdio.h>
+
+#include "base/settings.h"
+#include "base/tma_map.h"
+#include "base/warp.h"
 #include "checker/checker.h"
 #include "record/record.h"
-#include "base/emulator.h"
-#include "base/tma_map.h"
 #include "ptx/form.h"
 #include "state/operation.h"
 
@@ -100,9 +103,9 @@ bool async_land_next(Cluster *cluster);
 void async_describe(Cluster *cluster, FILE *out);
 /* Has this cluster issued any asynchronous operation? */
 bool async_was_used(const Cluster *cluster);
-/* mbarrier.c: describes what a blocked wait is waiting for, for hang reports. */
 /* Called when a function is decoded: finds the waits that are repeated until they return true. */
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
+/* mbarrier.c: describes what a blocked wait is waiting for, for hang reports. */
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
 /* the name of the cause */
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);

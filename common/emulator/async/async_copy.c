@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/settings.h"
 #include "state/cluster.h"
 
 /* ---- cp.async: 4, 8 or 16 bytes a thread ----------------------------------------------------- */

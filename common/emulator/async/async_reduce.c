@@ -3,6 +3,7 @@
 
 #include "async/async.h"
 #include "base/half.h"
+#include "base/settings.h"
 
 const char *const reduce_names[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor", NULL};
 

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/settings.h"
 
 typedef struct {
   uint8_t scope; /* FenceScope */

@@ -8,10 +8,14 @@
  * Counts are stored negated. The state of a live barrier is not in shared memory: ordinary loads
  * see the old contents, and mbarrier.inval writes the state back. So the state is in a table here.
  * A word that was never initialised is read from memory at its first use, whatever it contains. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "async/async.h"
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/settings.h"
 #include "state/cluster.h"
 #include "state/polling.h"
 

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/settings.h"
 
 typedef enum {
   FIELD_ADDRESS,

@@ -9,7 +9,10 @@
 #endif
 
 #include "async/async.h"
+#include "base/access.h"
+#include "base/fault.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "state/cluster.h"
 
 typedef enum { TENSOR_LOAD, TENSOR_STORE, TENSOR_PREFETCH } TensorWay;

@@ -1,10 +1,12 @@
-/* access.c: finds the host bytes behind a device address (emulator.h).
+/* access.c: finds the host bytes behind a device address.
  *
  * The error codes are the GPU's: 716 for a misaligned address, 700 for an address that belongs to
  * no allocation. */
 #include <inttypes.h>
 
-#include "base/emulator.h"
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/warp.h"
 #include "base/memory.h"
 
 enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_BANKS_H
 #define EMULATOR_BANKS_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 /* How many passes over the banks one access takes. A pass reads one word of each bank, and lanes
  * that want the same word share it. The hardware splits 8-byte accesses into half warps and 16-byte

@@ -6,11 +6,13 @@
  * others are counted, and the summary says how many there were and where. */
 #include <ctype.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/report.h"
+#include "base/settings.h"
 
 enum {
   FINDINGS_KEPT = 256,

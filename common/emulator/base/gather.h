@@ -6,7 +6,7 @@
 #ifndef EMULATOR_GATHER_H
 #define EMULATOR_GATHER_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>

@@ -4,6 +4,7 @@
  * load it. Otherwise a simple parser here reads the easy cases. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,9 +6,12 @@
  *     <the message of the folder that found it>
  *
  * Host threads report at the same time, so a report is assembled first and written in one piece. */
+#include "base/fault.h"
 #include "base/report.h"
+#include "base/settings.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

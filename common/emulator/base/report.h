@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 enum { REPORT_TEXT = 16384 };
 

@@ -1,11 +1,12 @@
 /* settings.c: reads the EMULATOR_... environment variables, once. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/emulator.h"
+#include "base/settings.h"
 
 static Settings values;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

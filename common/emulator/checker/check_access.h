@@ -2,6 +2,7 @@
 #ifndef EMULATOR_CHECK_ACCESS_H
 #define EMULATOR_CHECK_ACCESS_H
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 /* The last state transition of a word in this access. */

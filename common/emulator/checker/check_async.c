@@ -1,9 +1,11 @@
 /* check_async.c: asynchronous operations in the checker: issued, source read, landed, waited for.
  * Also checks for unfinished operations when their CTA ends, and the layout of the tiles that they
  * write. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 /* ---- Asynchronous operations ---- */

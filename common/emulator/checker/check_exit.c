@@ -7,6 +7,7 @@
  * such barriers. */
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "checker/check_access.h"
 
 /* Does any warp of the CTA know that the clock (or barrier phase count) at this vector index has

@@ -7,6 +7,7 @@
  * from the wrong base, the addresses jump back and forth within the row. */
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 enum { CHUNK_BYTES = 16, ROW_CHUNKS = 8 };

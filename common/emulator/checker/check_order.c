@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 /* Strong accesses to a location in shared memory order the accesses around them. We treat every

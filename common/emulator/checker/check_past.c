@@ -1,6 +1,7 @@
 /* check_past.c: may an access follow the earlier accesses to the word? If not, reports what is
  * wrong.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/check_access.h"
 #include "base/gather.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 enum { SLOTS = 1 << 16 };

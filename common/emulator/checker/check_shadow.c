@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/check_access.h"
 
 enum { ENTRIES_MOST = 40 /* entries of a state; beyond this, older ones are dropped */ };

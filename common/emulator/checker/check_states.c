@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/check_state.h"
 
 enum {

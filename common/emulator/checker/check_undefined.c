@@ -14,6 +14,7 @@
  * its marks are dropped. */
 #include "checker/check_undefined.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

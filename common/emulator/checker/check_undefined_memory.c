@@ -6,9 +6,11 @@
  * clears them, and a store of undefined bits sets them again. */
 #include "checker/check_undefined.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/traits.h"
 
 enum { FIRST_ORIGINS = 64, TEXT = 160 };

@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 static bool range_of_operation(const AsyncOperation *operation, uint64_t *first, uint64_t *end) {

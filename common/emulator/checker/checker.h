@@ -5,7 +5,7 @@
 #ifndef EMULATOR_CHECKER_H
 #define EMULATOR_CHECKER_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "state/operation.h"
 
 typedef enum { PROXY_GENERIC, PROXY_ASYNC, PROXY_TENSOR_CORE } Proxy;

@@ -7,9 +7,11 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access.h"
 #include "base/memory.h"
 
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,

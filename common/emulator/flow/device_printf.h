@@ -2,7 +2,7 @@
 #ifndef EMULATOR_DEVICE_PRINTF_H
 #define EMULATOR_DEVICE_PRINTF_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 enum { PRINTF_MOST_WIDTH = 65536 };
 

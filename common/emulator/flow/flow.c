@@ -1,6 +1,8 @@
 /* flow.c: branches, exits and the other control flow instructions. */
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "flow/flow.h"

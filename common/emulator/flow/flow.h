@@ -2,7 +2,9 @@
 #ifndef EMULATOR_FLOW_H
 #define EMULATOR_FLOW_H
 
-#include "base/emulator.h"
+#include <stdio.h>
+
+#include "base/warp.h"
 #include "ptx/program.h"
 #include "state/groups.h"
 

@@ -5,6 +5,8 @@
  * arrived when the other lanes of their warp arrive. */
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "flow/flow.h"

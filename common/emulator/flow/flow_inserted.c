@@ -1,5 +1,6 @@
 /* flow_inserted.c: instructions that are not in the text but inserted by the decoder. */
 #include "async/async.h"
+#include "base/settings.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
 

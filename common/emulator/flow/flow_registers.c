@@ -4,6 +4,10 @@
  * some back (.dec) or ask for more (.inc), which waits until there are enough. Only ptxas knows the
  * number that the kernel was compiled for. We assume the maximum that its bounds (.maxnreg,
  * .maxntid) allow, and do not limit kernels without bounds. */
+#include <stdio.h>
+
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "flow/flow.h"
 #include "state/groups.h"

@@ -3,6 +3,7 @@
  * when all of them that have not exited have arrived at it. */
 #include <string.h>
 
+#include "base/fault.h"
 #include "checker/checker.h"
 #include "ptx/form.h"
 #include "flow/flow.h"

@@ -2,6 +2,7 @@
  * by name. */
 #include "load/module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_MODULE_H
 #define EMULATOR_MODULE_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 /* NULL: rejected, with the reason (file, kernel, line, text) in `error`. `name` is used in
  * messages. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "machine/machine.h"

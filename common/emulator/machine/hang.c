@@ -1,7 +1,10 @@
 /* hang.c: reports what every blocked thread waits for when none can continue. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/settings.h"
 #include "machine/machine.h"
 #include "async/async.h"
 #include "base/report.h"

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_LAUNCH_H
 #define EMULATOR_LAUNCH_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 /* Runs a whole grid until it ends. Returns 0 or the cudaError_t of the fault. Arguments are already
  * validated by the runtime. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "state/polling.h"

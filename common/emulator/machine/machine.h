@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "flow/flow.h"
 #include "ptx/program.h"
 #include "state/cluster.h"

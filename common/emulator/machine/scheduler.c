@@ -10,10 +10,12 @@
  * clusters do it, depends on the program alone. */
 #include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/settings.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
 #include "state/polling.h"

@@ -1,5 +1,6 @@
 /* decoder.c: memory, constants and errors for the instructions' decoders (ptx.h). */
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "ptx/program.h"
 

@@ -1,5 +1,6 @@
 /* parse.c: from text to symbols: declarations, scopes, functions, source lines. The statements of
  * functions are read by parse_statement.c. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
 /* parse_statement.c: the statements of functions as drafts, their operands looked up by name. This
  * file knows nothing about an instruction except its traits (base/traits.h). */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "ptx/program.h"
 #include "ptx/types.h"
 

@@ -11,7 +11,7 @@
 
 #include <setjmp.h>
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "ptx/ptx.h"
 
 /* ---- Memory that is freed all at once ---- */

@@ -1,6 +1,7 @@
 /* ptx.c: the lexer of PTX: names, numbers, constant expressions, opcodes. */
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

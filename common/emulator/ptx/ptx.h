@@ -2,7 +2,7 @@
 #ifndef EMULATOR_PTX_H
 #define EMULATOR_PTX_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 enum { MAX_MODIFIERS = 24 };
 

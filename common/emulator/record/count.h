@@ -2,7 +2,7 @@
 #ifndef EMULATOR_COUNT_H
 #define EMULATOR_COUNT_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 typedef struct {
   uint64_t accesses, bytes; /* accesses of warps; bytes that their lanes requested */

@@ -6,11 +6,14 @@
  * whether something is missing. */
 #include "record/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/banks.h"
+#include "base/fault.h"
 #include "base/report.h"
+#include "base/settings.h"
 #include "record/count.h"
 #include "record/record_file.h"
 

@@ -6,7 +6,7 @@
 #ifndef EMULATOR_RECORD_H
 #define EMULATOR_RECORD_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "base/tma_map.h"
 
 typedef struct Recorder Recorder;

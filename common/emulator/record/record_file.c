@@ -7,11 +7,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/report.h"
+#include "base/settings.h"
 #include "record/count.h"
 #include "record/record.h"
 

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_RECORD_FILE_H
 #define EMULATOR_RECORD_FILE_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "record/record_text.h"
 
 /* The number of this instruction in the file, the same for every cluster. */

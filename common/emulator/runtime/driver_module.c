@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/linked_texts.h"

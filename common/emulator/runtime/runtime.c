@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/chip.h"
+#include "base/fault.h"
 #include "base/memory.h"
 #include "runtime/cubin.h"
 #include "runtime/fatbin.h"

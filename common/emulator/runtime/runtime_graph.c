@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/memory.h"
 #include "runtime/handles.h"
 #include "runtime/runtime.h"

@@ -1,4 +1,5 @@
 /* cluster.c: turn, random numbers, clock and output of a running cluster (cluster.h). */
+#include "base/settings.h"
 #include "state/cluster.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_CLUSTER_H
 #define EMULATOR_CLUSTER_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 
 struct ClusterFlow {
   uint64_t steps;       /* warp instructions executed: the cluster's clock */

@@ -7,7 +7,7 @@
 #ifndef EMULATOR_GROUPS_H
 #define EMULATOR_GROUPS_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "ptx/program.h"
 
 /* One call: where its caller continues. Groups that split inside the callee share it. */

@@ -3,7 +3,7 @@
 #ifndef EMULATOR_OPERATION_H
 #define EMULATOR_OPERATION_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "base/tma_map.h"
 
 typedef struct AsyncCheck AsyncCheck; /* the checker's data for one operation */

@@ -6,6 +6,7 @@
  * (g+8 in the second half) the columns 2t and 2t+1. Only m8n8k4 has its own. */
 #include "tensor_core/mma.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef EMULATOR_MMA_H
 #define EMULATOR_MMA_H
 
-#include "base/emulator.h"
+#include "base/warp.h"
 #include "tensor_core/tensor_math.h"
 
 typedef enum { RESULT_F32, RESULT_F16, RESULT_S32, RESULT_F64 } ResultFormat;

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "base/access.h"
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/mma.h"

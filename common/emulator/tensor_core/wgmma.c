@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
+#include "base/settings.h"
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/tensor_core.h"

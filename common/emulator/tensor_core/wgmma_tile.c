@@ -1,12 +1,14 @@
 /* wgmma_tile.c: locates the numbers of a matrix descriptor, and computes one warp's share of the
  * product. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tensor_core/wgmma.h"
 
-#include "base/emulator.h"
+#include "base/fault.h"
+#include "base/warp.h"
 #include "base/half.h"
 
 enum { WARP_ROWS = 16, MAX_COLUMNS = 256, MAX_DEPTH = 64, CHUNK = 16 };

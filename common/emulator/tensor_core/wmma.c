@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/access.h"
 #include "base/half.h"
 #include "arithmetic/loadstore.h"
+#include "base/settings.h"
 #include "tensor_core/mma.h"
 #include "tensor_core/tensor_core.h"
 

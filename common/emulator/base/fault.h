@@ -1,0 +1,34 @@
+/* fault.h: what ends a launch, and what is reported (report.c).
+ *
+ * fault: an error that the hardware reports too, with the explanation that the hardware does not
+ * give. Ends the launch with `error` (a cudaError_t: 700 illegal address, 702 time-out, 710 assert,
+ * 715 illegal instruction, 716 misaligned address, 719 launch failure) and prints, on stderr: rule,
+ * kernel, block, threads of the mask, source line, PTX line, message. Only the first fault of a
+ * launch is printed. finding: a mistake that the hardware would not report (the checker). The
+ * launch continues. Findings of one cause are printed once and counted (findings.c). `rule` is a
+ * short fixed name such as "missing-proxy-fence". */
+#ifndef EMULATOR_FAULT_H
+#define EMULATOR_FAULT_H
+
+#include "base/warp.h"
+
+StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, const char *rule,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+             const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Called for every fault and finding, including those that are not printed because they were
+ * printed before. NULL: no listener. */
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  LaneMask lanes;
+  bool ends_launch;
+  const char *rule, *text;
+} ReportNote;
+extern void (*report_listener)(const ReportNote *note);
+/* The emulator cannot get the memory that it needs: prints a message and ends the program with exit
+ * code 1. */
+_Noreturn void out_of_memory(void);
+uint32_t thread_of(const Warp *warp, int lane); /* linear thread number in its CTA */
+
+#endif

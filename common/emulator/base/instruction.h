@@ -1,0 +1,91 @@
+/* instruction.h: an instruction as the machine executes it, and its operands. */
+#ifndef EMULATOR_INSTRUCTION_H
+#define EMULATOR_INSTRUCTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/chip.h"
+#include "base/traits.h"
+
+enum { LANES = CHIP_WARP_THREADS };
+typedef uint32_t LaneMask;
+/* For arrays with one element per lane: aligned for the host's vector instructions. */
+#define LANE_ARRAY __attribute__((aligned(64)))
+static inline int first_lane(LaneMask mask) { return __builtin_ctz(mask); }
+
+typedef struct Module Module;     /* module.h: one PTX text, loaded */
+typedef struct Function Function; /* module.h: an entry or a device function */
+typedef struct Instruction Instruction;
+typedef struct Warp Warp;
+
+/* ---- Registers and operands -----------------------------------------------------------------
+ *
+ * A register is a column of 32 lanes. 8-, 16- and 32-bit values take one slot (128 bytes: 32 x
+ * uint32_t, short values zero-extended), 64-bit values two neighbouring slots (32 x uint64_t),
+ * 128-bit values four (32 x 16 bytes). Constants have slots as well, filled once, so an immediate
+ * is read like a register. A predicate is one uint32_t with one bit per lane. */
+enum { SLOT_BYTES = LANES * 4 };
+
+typedef enum {
+  OPERAND_NONE,
+  OPERAND_REGISTER,  /* a register or a constant: slot, bytes */
+  OPERAND_PREDICATE, /* slot is the predicate's number; negated for "!p" */
+  OPERAND_ADDRESS,   /* [slot + offset]; bytes is the width of the base, 4 or 8 */
+  OPERAND_VECTOR,    /* {a, b, ...}: count operands at elements */
+  OPERAND_LABEL,     /* target: index of an instruction of the same function */
+  OPERAND_FUNCTION,  /* callee */
+  OPERAND_SINK       /* "_": the result is discarded */
+} OperandKind;
+
+typedef struct Operand Operand;
+struct Operand {
+  uint8_t kind;
+  uint8_t bytes;    /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
+  bool negated;     /* "!p"; of video instructions also "-%r1" */
+  const char *part; /* of video instructions: "h1" of %r1.h1; else NULL */
+  bool constant; /* its value is known at decode time: constant_value (a predicate's: 0 or not) */
+  bool floating; /* a floating literal: constant_value is f32 bits when bytes is 4 (0f...), f64 bits
+                    when bytes is 8 (0d... and decimals). Integer literals have 8 bytes. */
+  uint16_t slot;
+  uint16_t count;
+  uint32_t target;
+  int64_t offset;
+  uint64_t constant_value;
+  const Operand *elements;
+  Function *callee;
+};
+
+/* ---- Instructions --------------------------------------------------------------------------- */
+typedef enum {
+  STEP_NEXT, /* done: continue with the next instruction */
+  /* the instruction has set the lanes' next instruction itself (branches, call, ret, exit) */
+  STEP_JUMPED,
+  STEP_BLOCKED, /* nothing was done: try the same instruction again after cluster->changes moved */
+  STEP_YIELD,   /* done, but other warps should run first (after a failed poll) */
+  STEP_FAULT    /* the launch has ended; fault() returned this */
+} StepResult;
+
+typedef StepResult (*Execute)(Warp *warp, const Instruction *in, LaneMask mask);
+
+struct Instruction {
+  Execute execute;
+  uint16_t d, a, b, c; /* the first four operands' slots, for the fast register-only handlers */
+  int16_t guard;       /* the guarding predicate; -1: none */
+  bool guard_negated;
+  bool leader; /* has a label: groups of lanes may merge here */
+  uint8_t operand_count;
+  const Operand *operand; /* all operands, in the order of the text */
+  const void *decoded;    /* the decoded modifiers, in the form that the decoder's folder chose */
+  const char *text;       /* the statement as written, for messages */
+  uint32_t traits;        /* traits.h */
+  uint8_t kind;           /* InstructionKind */
+  uint32_t line;          /* its line in the PTX */
+  uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
+  const char *source_file;
+  uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
+  const char *inner_file;
+};
+
+#endif

@@ -1,0 +1,32 @@
+/* settings.h: the settings, from the environment, read once (settings.c). */
+#ifndef EMULATOR_SETTINGS_H
+#define EMULATOR_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Numbers of blocks in a grid, x first; the last range of a list has UINT64_MAX for both. */
+typedef struct {
+  uint64_t first, last;
+} BlockRange;
+typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
+typedef struct {
+  Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
+  uint64_t seed;
+  bool check;              /* EMULATOR_CHECK=on|off|errors|strict|layout: false for off alone */
+  bool check_errors_only;  /* errors: strict findings are left out */
+  bool check_strict;       /* strict: exit code 3 for strict findings too */
+  bool check_layout;       /* layout: strict, and check_layout.c too */
+  bool fast_math;          /* EMULATOR_MATH=exact|fast */
+  uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
+  int threads;             /* EMULATOR_THREADS: host threads, default all cores */
+  const char *record_file; /* EMULATOR_RECORD; NULL: nothing is recorded */
+  const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */
+  const BlockRange *record_blocks; /* the same; NULL: the first cluster of each launch */
+  bool count;                      /* EMULATOR_COUNT=1 */
+  uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
+} Settings;
+/* an invalid value prints a message with the value and the choices, exit code 2 */
+const Settings *settings(void);
+
+#endif

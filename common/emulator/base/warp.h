@@ -1,0 +1,154 @@
+/* warp.h: the types that all folders of the emulator share: a running kernel's warps, CTAs, clusters
+ * and launch.
+ *
+ *   text of PTX --ptx.h--> statements --decode.c--> Instruction[] --machine.c--> effects
+ *
+ * The machine runs warps of 32 lanes. One Instruction acts on all lanes of a mask at once: its
+ * `execute` function reads and writes the warp's register columns and returns what to do next. */
+#ifndef EMULATOR_WARP_H
+#define EMULATOR_WARP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/address.h"
+#include "base/chip.h"
+#include "base/instruction.h"
+
+enum { MAX_CLUSTER_CTAS = CLUSTER_CTAS };
+
+typedef struct Cta Cta;
+typedef struct Cluster Cluster;
+typedef struct Launch Launch;
+
+typedef struct {
+  uint32_t x, y, z;
+} Index3;
+
+enum {
+  WATCH_REGISTERS = 1, /* checker: check_registers */
+  WATCH_STEPS = 2,     /* record: record_step */
+  WATCH_POLLING = 4,   /* state: polling_step */
+  WATCH_UNDEFINED = 8  /* checker: check_undefined */
+};
+
+struct Warp {
+  uint8_t *registers; /* slots of SLOT_BYTES each, 64-byte aligned */
+  uint32_t *predicates;
+  uint32_t carry; /* the condition code of add.cc and similar instructions: one bit per lane */
+  Cta *cta;
+  uint32_t index; /* warp of its CTA */
+  LaneMask lanes; /* existing lanes (the last warp of a block may be partial) */
+  LaneMask exited;
+  uint8_t *local;                /* .local memory: lane n's bytes are at local + n * local_bytes */
+  uint32_t local_bytes;          /* of each lane; valid .local addresses are 0 to local_bytes - 1 */
+  struct WarpFlow *flow;         /* groups.h: groups of lanes, places, call stacks */
+  struct WarpAsync *async;       /* operation.h: bulk groups, cp.async groups of each lane */
+  struct WarpTensorCore *tensor; /* wgmma.c: groups in flight */
+  struct WarpCheck *check;       /* check_registers.c */
+  struct WarpUndefined *undefined; /* check_undefined.c: register bits that have never been set */
+  uint8_t watched;                 /* who observes every instruction: WATCH_... */
+};
+
+struct Cta {
+  Cluster *cluster;
+  uint32_t rank;   /* in its cluster */
+  Index3 index;    /* ctaid */
+  uint8_t *shared; /* shared_bytes bytes; index with SHARED_OFFSET */
+  uint32_t shared_bytes;
+  uint32_t warp_count;
+  Warp *warps;
+  uint32_t running_warps;       /* warps with lanes that have not exited */
+  struct CtaBarriers *barriers; /* flow.h: named barriers */
+  struct CtaCheck *check;       /* check_state.h: the checker's state of shared memory */
+};
+
+struct Cluster {
+  Launch *launch;
+  uint32_t number; /* in launch order */
+  uint32_t cta_count;
+  Cta *ctas;
+  /* incremented whenever something happens that a blocked warp may be waiting for */
+  uint64_t changes;
+  /* machine.c: nothing can run and nothing is in flight: a blocked try_wait returns false once,
+   * for programs that limit their waits */
+  bool waits_expire;
+  bool waits_stop; /* machine.c: unfinished waits stay blocked, so that a report can name them */
+  uint64_t random; /* state of the random schedule's generator */
+  struct AsyncQueue *async;   /* async.c: what is in flight */
+  struct ClusterCheck *check; /* check_state.h; NULL: nothing is checked */
+  struct ClusterFlow *flow;   /* cluster.h */
+  struct Recorder *recorder;  /* NULL: this cluster is not recorded; else its warps have
+                                 WATCH_STEPS */
+};
+
+/* Properties of a kernel that all folders may use. */
+typedef struct {
+  const char *name;
+  uint32_t parameter_count;
+  const uint32_t *parameter_offsets; /* offset of each parameter in Launch.parameters */
+  const uint32_t *parameter_sizes;
+  uint32_t parameter_bytes;
+  uint32_t static_shared_bytes;
+  uint32_t local_bytes;
+  uint32_t registers;      /* per thread, at most 255 */
+  bool registers_known;    /* from machine code; otherwise an estimate */
+  uint32_t max_threads;    /* from .maxntid, else 1024 */
+  bool debug;              /* compiled with -G */
+  Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
+} FunctionTraits;
+
+struct Launch {
+  const Function *kernel;
+  const FunctionTraits *traits; /* the kernel's */
+  Index3 grid, block, cluster;  /* cluster: {1,1,1} without clusters */
+  const uint8_t *parameters;    /* laid out as the entry's .param list */
+  size_t parameter_bytes;
+  uint32_t dynamic_shared_bytes;
+  bool cooperative; /* all of the grid is resident at once: grid barriers may be used */
+  /* scheduler.c: for a cooperative grid, the memory that %envreg1 and %envreg2 point to */
+  uint64_t workspace;
+  int recording;           /* its number in the recording; -1: not recorded */
+  int error;               /* the cudaError_t that ended it, 0: none */
+  struct LaunchFlow *flow; /* scheduler.c */
+};
+
+/* Something happened that a blocked warp may be waiting for. */
+static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
+
+/* ---- Reading and writing registers ---------------------------------------------------------- */
+static inline uint32_t *column_u32(const Warp *warp, unsigned slot) {
+  return (uint32_t *)(void *)(warp->registers + (size_t)slot * SLOT_BYTES);
+}
+static inline uint64_t *column_u64(const Warp *warp, unsigned slot) {
+  return (uint64_t *)(void *)(warp->registers + (size_t)slot * SLOT_BYTES);
+}
+static inline uint64_t lane_value(const Warp *warp, const Operand *operand, int lane) {
+  return operand->bytes == 8 ? column_u64(warp, operand->slot)[lane]
+                             : column_u32(warp, operand->slot)[lane];
+}
+static inline void set_lane_value(Warp *warp, const Operand *operand, int lane, uint64_t value) {
+  if (operand->kind == OPERAND_SINK) return;
+  if (operand->bytes == 8)
+    column_u64(warp, operand->slot)[lane] = value;
+  else
+    column_u32(warp, operand->slot)[lane] = (uint32_t)value;
+}
+static inline bool lane_predicate(const Warp *warp, const Operand *operand, int lane) {
+  return ((warp->predicates[operand->slot] >> lane) & 1u) != (operand->negated ? 1u : 0u);
+}
+static inline void set_lane_predicate(Warp *warp, const Operand *operand, int lane, bool value) {
+  if (operand->kind == OPERAND_SINK) return;
+  uint32_t bit = 1u << lane;
+  warp->predicates[operand->slot] =
+      value ? warp->predicates[operand->slot] | bit : warp->predicates[operand->slot] & ~bit;
+}
+/* The address that a [register + offset] operand names, in the space that the instruction
+ * states. */
+static inline uint64_t lane_address(const Warp *warp, const Operand *operand, int lane) {
+  uint64_t sum = lane_value(warp, operand, lane) + (uint64_t)operand->offset;
+  return operand->bytes == 8 ? sum : (uint32_t)sum;
+}
+
+#endif
