@@ -81,6 +81,8 @@ struct Instruction {
   const char *text;       /* the statement as written, for messages */
   uint32_t traits;        /* traits.h */
   uint8_t kind;           /* InstructionKind */
+  bool mixes_bits;        /* a bit of the result may depend on any bit of the sources: .f32, .hi */
+  bool packs_halves;      /* its last type is a pair, such as .f16x2 */
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;

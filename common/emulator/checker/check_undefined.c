@@ -377,34 +377,15 @@ static void make_defined(const FlowStep *flow_step) {
 
 /* ---- Instructions ---- */
 
-/* Does the opcode name a type of floating numbers, or anything else that mixes bits? */
-static bool mixes_bits(const Instruction *in) {
-  static const char *const MIXERS[] = {".f16",  ".f32", ".f64", ".bf16", ".tf32", ".e4m3",
-                                       ".e5m2", ".sat", ".hi",  ".cc",   "24."};
-  char opcode[64];
-  const char *text = in->text ? in->text : "";
-  if (*text == '@') text += strcspn(text, " \t");
-  text += strspn(text, " \t");
-  snprintf(opcode, sizeof opcode, "%.*s", (int)strcspn(text, " \t"), text);
-  for (size_t i = 0; i < sizeof MIXERS / sizeof *MIXERS; i++)
-    if (strstr(opcode, MIXERS[i])) return true;
-  return false;
-}
-
-static bool packs_halves(const Instruction *in) {
-  size_t length = in->text ? strcspn(in->text, " \t") : 0;
-  return length > 2 && length < 64 && in->text[length - 1] == '2' && in->text[length - 2] == 'x';
-}
-
 static void pass(const FlowStep *flow_step) {
   const Instruction *in = flow_step->in;
   int count = flow_step->source_count;
   LaneMask undefined = undefined_sources(flow_step, 0, count) & flow_step->mask;
   uint32_t flow = in->traits & FLOW;
-  SpreadBits spread = packs_halves(in) ? SPREAD_HALVES : SPREAD_ALL;
+  SpreadBits spread = in->packs_halves ? SPREAD_HALVES : SPREAD_ALL;
   int data = flow == FLOW_SHIFT_TWO ? 2 : flow == FLOW_SHIFT_ONE ? 1 : count;
   bool may_flip = flow == FLOW_BITWISE || flow == FLOW_SHIFT_ONE || flow == FLOW_SHIFT_TWO ||
-                  (flow == FLOW_COPY && !mixes_bits(in)) ||
+                  (flow == FLOW_COPY && !in->mixes_bits) ||
                   (flow == FLOW_COPY && (in->traits & MOVES));
   if (!undefined || flow == FLOW_DEFINED || flow == FLOW_MEMORY)
     make_defined(flow_step);
@@ -413,7 +394,7 @@ static void pass(const FlowStep *flow_step) {
   else if (may_flip && !(undefined_sources(flow_step, data, count) & flow_step->mask))
     pass_by_flipping(flow_step, data, flow == FLOW_BITWISE);
   else
-    pass_by_rule(flow_step, flow == FLOW_UPWARD && !mixes_bits(in) ? SPREAD_UPWARD : spread);
+    pass_by_rule(flow_step, flow == FLOW_UPWARD && !in->mixes_bits ? SPREAD_UPWARD : spread);
 }
 
 static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -9,6 +9,7 @@
 #include "flow/flow.h"
 #include "load/instructions.h"
 #include "ptx/program.h"
+#include "ptx/types.h"
 #include "tensor_core/tensor_core.h"
 
 /* ---- The call graph ---- */
@@ -259,6 +260,20 @@ static const Symbol *settle_operand(const Function *function, Operand *operand) 
   return missing;
 }
 
+/* Properties that follow from the modifiers, for check_undefined.c. */
+static void decoded_modifiers(const PtxStatement *statement, Instruction *out) {
+  Type type = TYPE_NONE;
+  for (int i = 1; i < statement->modifier_count; i++) {
+    const char *modifier = statement->modifiers[i];
+    type = type_named(modifier);
+    if (type_floating(type) || strcmp(modifier, "sat") == 0 || strcmp(modifier, "hi") == 0 ||
+        strcmp(modifier, "cc") == 0) {
+      out->mixes_bits = true;
+    }
+  }
+  out->packs_halves = type_packed(type);
+}
+
 static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out) {
   for (uint32_t i = 0; i < draft->operand_count; i++) {
     const Symbol *missing = settle_operand(decoder->function, &draft->operand[i]);
@@ -310,6 +325,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
                          draft->statement.modifiers[0]);
   out->traits = known->traits;
   out->kind = known->kind;
+  decoded_modifiers(&draft->statement, out);
   if (draft->call) out->decoded = draft->call;
   if (draft->targets) out->decoded = draft->targets;
   if (!decoder_of(known)(decoder, &draft->statement, out)) return false;

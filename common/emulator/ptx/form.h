@@ -8,13 +8,6 @@
 #include "ptx/ptx.h"
 #include "ptx/types.h"
 
-/* The three kinds of 2-byte, 4-byte and 8-byte integers behind a type. */
-static inline bool type_signed(Type type) {
-  return (type >= TYPE_S8 && type <= TYPE_S64) || type == TYPE_S16X2;
-}
-static inline bool type_integer(Type type) { return type >= TYPE_U8 && type <= TYPE_S64; }
-static inline bool type_bits(Type type) { return type >= TYPE_B8 && type <= TYPE_B128; }
-
 typedef struct {
   Decoder *decoder;
   const PtxStatement *statement;

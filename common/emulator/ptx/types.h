@@ -40,4 +40,15 @@ const char *type_name(Type type);
 /* The size in bytes of any type that a declaration may name; 0 for a predicate. */
 bool declared_type(const char *name, uint8_t *bytes);
 
+static inline bool type_signed(Type type) {
+  return (type >= TYPE_S8 && type <= TYPE_S64) || type == TYPE_S16X2;
+}
+static inline bool type_integer(Type type) { return type >= TYPE_U8 && type <= TYPE_S64; }
+static inline bool type_bits(Type type) { return type >= TYPE_B8 && type <= TYPE_B128; }
+static inline bool type_floating(Type type) { return type >= TYPE_F16 && type <= TYPE_E5M2X2; }
+static inline bool type_packed(Type type) {
+  return type == TYPE_U16X2 || type == TYPE_S16X2 || type == TYPE_F16X2 || type == TYPE_BF16X2 ||
+         type == TYPE_E4M3X2 || type == TYPE_E5M2X2;
+}
+
 #endif
