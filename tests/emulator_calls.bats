@@ -37,6 +37,13 @@ declared() {
   [[ $output == *"PASS driver_calls: "* ]]
 }
 
+@test "occupancy counts registers, threads and shared memory as NVIDIA's cuda_occupancy.h does" {
+  run common/run-program $programs/occupancy
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS occupancy: "* ]]
+}
+
 # $1: which call, $2: its name, $3: the reason
 refusal_is_named() {
   run common/emulator/emulate $programs/driver_calls --unknown "$1"
