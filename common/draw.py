@@ -1,76 +1,19 @@
 #!/usr/bin/env python3
-"""draw.py [--to FOLDER] CHAPTER...: draws the figures of the chapters as SVG, from recordings.
+"""draw.py [--to FOLDER] CHAPTER...: draws the figures of the chapters as SVG, from recordings and measurements.
 
-Each figure runs a program of the chapter on the emulator, records it, and draws what was recorded:
-nothing is placed by hand. They go to CHAPTER/figures/, or with --to to FOLDER/CHAPTER/figures/, which is
-how a test finds out whether one is stale. python3 alone is needed, and the built programs.
+Most figures run a program of the chapter on the emulator, record it, and draw what was recorded. The others draw
+a measured table (curves.py). Nothing is placed by hand. The figures go to CHAPTER/figures/, or with --to to
+FOLDER/CHAPTER/figures/, which is how a test finds out whether one is stale. Needs python3 and the built programs.
 """
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from xml.sax.saxutils import escape
 
+import curves
+from picture import ROOT, Picture
 from recording import Recording, swizzled
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-STYLE = """
-  text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #16191d; }
-  .title { font: 600 13px system-ui, sans-serif; }
-  .small { font-size: 10px; }
-  .faint { fill: #5d6570; }
-  .line { stroke: #5d6570; fill: none; }
-  .cell { stroke: #ffffff; stroke-width: 1; }
-  .empty { fill: #e6e9ee; }
-  .mark { stroke: #c2185b; stroke-width: 2; fill: none; }
-  .c0 { fill: #7fb2e5; } .c1 { fill: #f0b775; } .c2 { fill: #86cfa9; } .c3 { fill: #e7d97a; }
-  .c4 { fill: #9ad7ec; } .c5 { fill: #ec9a86; } .c6 { fill: #d7a3cd; } .c7 { fill: #c3c9a3; }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6e9ee; }
-    .faint { fill: #9aa4b1; }
-    .line { stroke: #9aa4b1; }
-    .cell { stroke: #14171c; }
-    .empty { fill: #2a3039; }
-    .mark { stroke: #ff6fa3; }
-    .c0 { fill: #2f6299; } .c1 { fill: #8f5b1d; } .c2 { fill: #2c7450; } .c3 { fill: #76691c; }
-    .c4 { fill: #2a6d80; } .c5 { fill: #93452f; } .c6 { fill: #7a4470; } .c7 { fill: #5f6542; }
-  }
-"""
-
-
-class Picture:
-    """SVG, put together piece by piece; its size is that of what was drawn."""
-
-    def __init__(self, description):
-        self.description = description
-        self.parts = []
-        self.width = self.height = 0
-
-    def reach(self, x, y):
-        self.width, self.height = max(self.width, x), max(self.height, y)
-
-    def box(self, x, y, width, height, style):
-        self.reach(x + width, y + height)
-        self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" class="{style}"/>')
-
-    def text(self, x, y, words, style="", anchor="start"):
-        self.reach(x + (7.3 * len(str(words)) if anchor == "start" else 0), y + 4)
-        style = f' class="{style}"' if style else ""
-        self.parts.append(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{style}>{escape(str(words))}</text>')
-
-    def path(self, points, style="line"):
-        for x, y in points:
-            self.reach(x, y)
-        text = " ".join(f"{x:g},{y:g}" for x, y in points)
-        self.parts.append(f'<polyline points="{text}" class="{style}"/>')
-
-    def svg(self):
-        width, height = round(self.width + 12), round(self.height + 10)
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-                f'height="{height}" role="img">\n<title>{escape(self.description)}</title>\n'
-                f"<style>{STYLE}</style>\n" + "\n".join(self.parts) + "\n</svg>\n")
 
 
 def record(program, *arguments, blocks="first"):
@@ -324,8 +267,13 @@ def fragment_layout():
 
 
 FIGURES = {
-    "02_tma_load": {"barrier_phases": barrier_phases},
-    "03_tma_store": {"store_life": store_life},
+    "01_tiledcopy_baseline": {
+        "copy_speed": lambda: curves.speeds("01_tiledcopy_baseline", "copy_speed", "Copies by threads")},
+    "02_tma_load": {"barrier_phases": barrier_phases,
+                    "load_speed": lambda: curves.speeds("02_tma_load", "load_speed", "Copies with TMA loads")},
+    "03_tma_store": {"store_life": store_life,
+                     "copy_speed": lambda: curves.speeds("03_tma_store", "copy_speed", "Copies by threads and by TMA")},
+    "04_store_reduce": {"accumulate": curves.sums},
     "05_multicast": {"multicast_masks": multicast_masks, "masks": masks},
     "06_swizzle_3d": {"swizzle_modes": swizzle_modes, "bank_passes": bank_passes},
     "07_pipelined_gemm": {"ring_of_stages": ring_of_stages, "fragment_layout": fragment_layout},

@@ -3,16 +3,17 @@
 
 In a README, the lines between these two are replaced:
 
-  <!-- begin: NAME [rows=A,B columns=C cell=D] -->
+  <!-- begin: NAME [rows=A,B columns=C cell=D] [only=FIELD:VALUE] -->
   <!-- end: NAME -->
 
 NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `make bench` has left
            in build/CHAPTER/NAME.csv since is copied there before. Its lines that start with '#' say
            GPU, driver and date and stand below the table; a CSV without them is not taken. With
            rows, columns and cell the table is turned: one line for each A and B, one column for
-           each value of C, holding D.
+           each value of C, holding D. only=FIELD:VALUE leaves the other lines out before that.
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those
            lines alone, and "..." where lines are left out.
+NAME.cu    lines of a program of the chapter itself, NAME.cuh likewise; lines= as above.
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
@@ -84,6 +85,18 @@ def read_csv(chapter, name):
     return table, notes
 
 
+def chosen_rows(table, only, name):
+    """The lines of a table in which FIELD is VALUE, for "FIELD:VALUE"."""
+    field, _, value = only.partition(":")
+    if field not in table[0]:
+        sys.exit(f"figures: {name}: only={only}: the CSV has no column {field!r}, but " + ", ".join(table[0]))
+    at = table[0].index(field)
+    rows = [row for row in table[1:] if row[at] == value]
+    if not rows:
+        sys.exit(f"figures: {name}: only={only}: no line of the CSV has that")
+    return [table[0]] + rows
+
+
 def table_text(chapter, name, options):
     found = read_csv(chapter, name)
     if found is None:
@@ -91,6 +104,10 @@ def table_text(chapter, name, options):
     table, notes = found
     # Names of columns may hold spaces: a value ends where the next "word=" begins.
     fields = dict(re.findall(r"(\w+)=(.+?)(?=\s+\w+=|\s*$)", options))
+    if fields:
+        only = fields.pop("only", None)
+        if only:
+            table = chosen_rows(table, only, name)
     if fields:
         unknown = set(fields) ^ {"rows", "columns", "cell"}
         if unknown:
@@ -240,7 +257,8 @@ def left_out(lines):
 
 
 def output_text(chapter, name, options):
-    path = os.path.join(ROOT, "tests", "recorded", chapter, name)
+    program = name.endswith((".cu", ".cuh"))
+    path = os.path.join(ROOT, chapter, name) if program else os.path.join(ROOT, "tests", "recorded", chapter, name)
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:
@@ -250,7 +268,7 @@ def output_text(chapter, name, options):
         sys.exit(f"figures: {name}: of an output, lines= alone can be chosen, not {options.strip()!r}")
     if choice[1]:
         lines = chosen_lines(lines, choice[1], name)
-    return "```text\n" + "\n".join(lines) + "\n```\n"
+    return ("```cuda\n" if program else "```text\n") + "\n".join(lines) + "\n```\n"
 
 
 def fill(readme, chapter):
@@ -267,7 +285,7 @@ def fill(readme, chapter):
             text = measured_text()
         elif name == "pitfalls":
             text = pitfalls_text(folder)
-        elif name.endswith(".txt"):
+        elif name.endswith((".txt", ".cu", ".cuh")):
             text = output_text(folder, name, options)
         else:
             text = table_text(folder, name, options)

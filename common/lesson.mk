@@ -191,8 +191,8 @@ bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_c
 	@echo "What the checks cost:"; $(ROOT)/tests/emulator/bench_checks.sh $(BUILD)/tests/emulator/bench_checks
 
 figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tables into the READMEs
-	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
+	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
 pitfalls: all ## run every mistake of the chapters and show what is reported
 	@$(ROOT)/common/show-pitfalls $(CHAPTERS)

@@ -8,6 +8,7 @@ setup() {
   chapter=01_tiledcopy_baseline
 }
 
+@test "first_copy prints what was recorded" { prints_what_was_recorded first_copy; }
 @test "tiledcopy_baseline prints what was recorded" { prints_what_was_recorded tiledcopy_baseline; }
 @test "copy_speed prints what was recorded" { prints_what_was_recorded copy_speed; }
 

@@ -9,6 +9,8 @@ setup() {
   chapter=02_tma_load
 }
 
+@test "first_load prints what was recorded" { prints_what_was_recorded first_load; }
+@test "encode_by_hand prints what was recorded" { prints_what_was_recorded encode_by_hand; }
 @test "tma_load prints what was recorded" { prints_what_was_recorded tma_load; }
 @test "coordinates prints what was recorded" { prints_what_was_recorded coordinates; }
 @test "remainder prints what was recorded" { prints_what_was_recorded remainder; }

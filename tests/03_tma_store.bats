@@ -8,6 +8,7 @@ setup() {
   chapter=03_tma_store
 }
 
+@test "first_store prints what was recorded" { prints_what_was_recorded first_store; }
 @test "tma_store prints what was recorded" { prints_what_was_recorded tma_store; }
 @test "reuse prints what was recorded" { prints_what_was_recorded reuse; }
 @test "clip prints what was recorded" { prints_what_was_recorded clip; }

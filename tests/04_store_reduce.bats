@@ -9,6 +9,7 @@ setup() {
   chapter=04_store_reduce
 }
 
+@test "first_reduce prints what was recorded" { prints_what_was_recorded first_reduce; }
 @test "store_reduce prints what was recorded" { prints_what_was_recorded store_reduce; }
 @test "operations prints what was recorded" { prints_what_was_recorded operations; }
 @test "wrap prints what was recorded" { prints_what_was_recorded wrap; }

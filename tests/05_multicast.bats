@@ -8,6 +8,7 @@ setup() {
   chapter=05_multicast
 }
 
+@test "first_multicast prints what was recorded" { prints_what_was_recorded first_multicast; }
 @test "multicast prints what was recorded" { prints_what_was_recorded multicast; }
 @test "masks prints what was recorded" { prints_what_was_recorded masks; }
 @test "own_barrier prints what was recorded" { prints_what_was_recorded own_barrier; }

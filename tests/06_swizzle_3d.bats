@@ -11,6 +11,7 @@ setup() {
 
 where() { run common/run-program build/06_swizzle_3d/where "$@"; }
 
+@test "first_swizzle prints what was recorded" { prints_what_was_recorded first_swizzle; }
 @test "swizzle_3d prints what was recorded" { prints_what_was_recorded swizzle_3d; }
 @test "where prints what was recorded" { prints_what_was_recorded where; }
 @test "bank_conflicts prints what was recorded" { prints_what_was_recorded bank_conflicts; }

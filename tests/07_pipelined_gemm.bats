@@ -24,6 +24,7 @@ refused() {
 @test "overlapped_epilogue gives the recorded bits" { prints_what_was_recorded overlapped_epilogue; }
 @test "small_shapes gives the recorded bits" { prints_what_was_recorded small_shapes; }
 @test "pipelined_gemm gives the recorded bits" { prints_what_was_recorded pipelined_gemm; }
+@test "first_wgmma prints what was recorded" { prints_what_was_recorded first_wgmma; }
 @test "layouts prints what was recorded" { prints_what_was_recorded layouts; }
 @test "fragment_layout prints what was recorded" { prints_what_was_recorded fragment_layout; }
 

@@ -1,0 +1,85 @@
+"""curves.py: the figures that draw.py makes from measured tables, NN/measured/*.csv: small line plots side by side."""
+import csv
+import os
+
+from picture import ROOT, Picture
+
+
+def read_table(chapter, name):
+    """The rows of a measured table as dictionaries, and the line that says GPU, driver and date."""
+    with open(os.path.join(ROOT, chapter, "measured", name + ".csv"), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    stamp = next(line.lstrip("# ").split(";")[0] for line in lines if line.startswith("#"))
+    return list(csv.DictReader(line for line in lines if line and not line.startswith("#"))), stamp
+
+
+def in_order(values):
+    return list(dict.fromkeys(values))
+
+
+def panel(picture, left, top, title, labels, lines, most, styles):
+    """One plot: a line for each (name, values); values go up to `most`; labels stand below the points."""
+    width, height = 40 * (len(labels) - 1), 110
+    x = lambda i: left + 40 * i
+    y = lambda value: top + 14 + height * (1 - float(value) / most)
+    picture.text(left, top + 4, title, "small")
+    for part in range(5):
+        level = most * part / 4
+        picture.path([(left, y(level)), (left + width, y(level))], "grid")
+        picture.text(left - 8, y(level) + 3, f"{level:g}", "small faint", anchor="end")
+    for i, label in enumerate(labels):
+        picture.text(x(i), top + 30 + height, label, "small faint", anchor="middle")
+    for name, values in lines:
+        # A square on each point, of another size for each line: readable without colour.
+        points = [(x(i), y(value)) for i, value in enumerate(values) if value is not None]
+        number = styles[name]
+        picture.path(points, f"curve l{number}")
+        for point_x, point_y in points:
+            picture.mark(point_x, point_y, number)
+
+
+def legend(picture, left, top, names, styles, across):
+    for i, name in enumerate(names):
+        x, y = left + 170 * (i % across), top + 16 * (i // across)
+        picture.path([(x, y), (x + 24, y)], f"curve l{styles[name]}")
+        picture.mark(x + 12, y, styles[name])
+        picture.text(x + 30, y + 4, name, "small")
+
+
+def speeds(chapter, name, what):
+    """Copies: one panel for each tile, one line for each way, over the size of the matrix."""
+    rows, stamp = read_table(chapter, name)
+    rows = [row for row in rows if row["tile"] != "-"]
+    ways, tiles = in_order(row["way"] for row in rows), in_order(row["tile"] for row in rows)
+    sizes = in_order(row["size"] for row in rows)
+    value = {(row["way"], row["tile"], row["size"]): row["of cudaMemcpy"] for row in rows}
+    styles = {way: i for i, way in enumerate(ways)}
+    picture = Picture(f"{what}: throughput as a fraction of cudaMemcpy's, for six sizes of tile, over the size of the matrix")
+    picture.text(8, 18, f"{what}: throughput as a fraction of cudaMemcpy's, over the size of the matrix in MiB", "title")
+    for i, tile in enumerate(tiles):
+        lines = [(way, [value.get((way, tile, size)) for size in sizes]) for way in ways]
+        panel(picture, 44 + 214 * (i % 3), 46 + 158 * (i // 3), f"tile {tile} (rows x columns)",
+              [size.split()[0] for size in sizes], lines, 1.2, styles)
+    below = 46 + 158 * ((len(tiles) + 2) // 3) + 12
+    legend(picture, 44, below, ways, styles, 3)
+    picture.text(44, below + 16 * ((len(ways) + 2) // 3) + 8, stamp, "small faint")
+    return picture
+
+
+def sums():
+    """04: adding to sums, over the size of the sums."""
+    rows, stamp = read_table("04_store_reduce", "accumulate")
+    rows = [row for row in rows if row["CTAs"] == "264"]
+    ways, sizes = in_order(row["way"] for row in rows), in_order(row["MiB"] for row in rows)
+    value = {(row["way"], row["MiB"]): row["GB/s"] for row in rows}
+    styles = {way: i for i, way in enumerate(ways)}
+    picture = Picture("Adding tiles to sums in global memory: GB/s for each way, over the size of the sums")
+    picture.text(8, 18, "Adding tiles to sums in global memory, 264 CTAs: GB/s of sums over their size in MiB", "title")
+    plain = [way for way in ways if "prefetched" not in way]
+    ahead = [way for way in ways if "prefetched" in way or way == "cudaMemcpy"]
+    for i, (title, chosen) in enumerate((("as they are", plain), ("with a prefetch into L2", ahead))):
+        lines = [(way, [value.get((way, size)) for size in sizes]) for way in chosen]
+        panel(picture, 56 + 290 * i, 46, title, sizes, lines, 4000, styles)
+    legend(picture, 56, 214, ways, styles, 3)
+    picture.text(56, 214 + 16 * ((len(ways) + 2) // 3) + 8, stamp, "small faint")
+    return picture
