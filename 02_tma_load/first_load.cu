@@ -23,7 +23,6 @@ __global__ void load_one(const __grid_constant__ CUtensorMap map, Tile *result) 
   mbarrier_wait_parity(&barrier, 0);  // returns when all 512 bytes have landed
 
   // Here a real kernel computes with the tile. This one writes it out, so that main can check it.
-
   for (int i = threadIdx.x; i < TILE_ROWS * TILE_COLUMNS; i += blockDim.x) {
     (*result)[i / TILE_COLUMNS][i % TILE_COLUMNS] = tile[i / TILE_COLUMNS][i % TILE_COLUMNS];
   }

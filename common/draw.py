@@ -37,6 +37,47 @@ def variable_offset(cluster, name):
     sys.exit(f"draw: {cluster.launch['kernel']} has no shared variable {name}")
 
 
+# ---- 02: one load ----------------------------------------------------------------------------------
+
+def one_load():
+    """What a TMA load is: the matrix, the tile, the engine and the barrier, with the numbers of first_load."""
+    cluster = record("02_tma_load/first_load").clusters[0]
+    copy = cluster.copies()[0]
+    (columns, rows), (box_columns, box_rows), (x, y) = (copy["tensor"][key] for key in ("dims", "box", "at"))
+    changes = [event for event in cluster.events if event[0] == "mbarrier"]
+    expected = max(event[7] for event in changes)
+    picture = Picture("One thread gives the copy engine a tensor map, two coordinates and a barrier; the engine copies the tile "
+                      "and takes its bytes off the barrier")
+    picture.text(8, 18, "A TMA load: one thread asks, the copy engine works, a barrier counts the bytes", "title")
+    picture.box(200, 34, 310, 40, "empty")
+    picture.text(212, 51, "one thread of the block", "small")
+    picture.text(212, 66, f"tma_load_2d(tile, &map, {x}, {y}, &barrier)", "small")
+    left, top, cell = 8, 112, 3
+    picture.text(left, top - 8, f"global memory: {rows} x {columns} matrix", "small")
+    for row in range(rows // box_rows):
+        for column in range(columns // box_columns):
+            chosen = (column * box_columns, row * box_rows) == (x, y)
+            picture.box(left + cell * box_columns * column, top + cell * box_rows * row, cell * box_columns, cell * box_rows,
+                        "cell c1" if chosen else "cell empty")
+    picture.text(left + cell * x + 4, top + cell * y + 16, f"({x},{y})", "small")
+    picture.text(left, top + cell * rows + 16, "the tensor map describes it:", "small faint")
+    picture.text(left, top + cell * rows + 30, "address, sizes, strides, box", "small faint")
+    picture.box(290, 118, 130, 66, "cell c0")
+    picture.text(355, 147, "copy engine", "", anchor="middle")
+    picture.text(355, 163, "(TMA)", "", anchor="middle")
+    picture.arrow([(355, 74), (355, 114)])
+    picture.arrow([(left + cell * columns + 4, 150), (286, 150)])
+    picture.text(470, 104, "shared memory of the block", "small")
+    picture.box(470, 118, 4 * box_columns, 4 * box_rows, "cell c1")
+    picture.text(544, 138, f"tile, {box_rows} x {box_columns}, {copy['bytes']} bytes", "small")
+    picture.box(470, 168, 64, 20, "cell c5")
+    picture.text(544, 182, f"barrier: {expected} bytes expected, then 0", "small")
+    picture.arrow([(424, 134), (466, 134)])
+    picture.arrow([(424, 178), (466, 178)])
+    picture.text(200, 226, "The other threads do something else, or wait for the barrier.", "small faint")
+    return picture
+
+
 # ---- 02: the phases of a barrier ------------------------------------------------------------------
 
 def barrier_phases():
@@ -269,7 +310,8 @@ def fragment_layout():
 FIGURES = {
     "01_tiledcopy_baseline": {
         "copy_speed": lambda: curves.speeds("01_tiledcopy_baseline", "copy_speed", "Copies by threads")},
-    "02_tma_load": {"barrier_phases": barrier_phases,
+    "02_tma_load": {"one_load": one_load,
+                    "barrier_phases": barrier_phases,
                     "load_speed": lambda: curves.speeds("02_tma_load", "load_speed", "Copies with TMA loads")},
     "03_tma_store": {"store_life": store_life,
                      "copy_speed": lambda: curves.speeds("03_tma_store", "copy_speed", "Copies by threads and by TMA")},

@@ -13,7 +13,8 @@ NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `m
            each value of C, holding D. only=FIELD:VALUE leaves the other lines out before that.
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those
            lines alone, and "..." where lines are left out.
-NAME.cu    lines of a program of the chapter itself, NAME.cuh likewise; lines= as above.
+NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
+           the next that contains the other one; "^}" is a line that begins with "}". NAME.cuh likewise.
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
@@ -237,6 +238,21 @@ def draw_timeline(chapter):
         print(f"  {chapter}/timeline.svg: drawn from build/{chapter}/trace.json")
 
 
+def source_part(lines, options, name):
+    choice = re.fullmatch(r"\s*from=(\S+) to=(\S+)\s*", options)
+    if choice is None:
+        sys.exit(f"figures: {name}: say which part of the program: from=WORD to=WORD, not {options.strip()!r}")
+
+    def find(word, start):
+        for i in range(start, len(lines)):
+            if lines[i].startswith(word[1:]) if word.startswith("^") else word in lines[i]:
+                return i
+        sys.exit(f"figures: {name}: no line has {word!r} after line {start}")
+
+    first = find(choice[1], 0)
+    return lines[first:find(choice[2], first) + 1]
+
+
 def chosen_lines(lines, choice, name):
     """The lines of "1-12,40", with "..." between stretches."""
     shown, last = [], 0
@@ -263,12 +279,14 @@ def output_text(chapter, name, options):
         return None
     with open(path, encoding="utf-8") as file:
         lines = file.read().rstrip("\n").split("\n")
+    if program:
+        return "```cuda\n" + "\n".join(source_part(lines, options, name)) + "\n```\n"
     choice = re.fullmatch(r"\s*(?:lines=(\S+))?\s*", options)
     if choice is None:
         sys.exit(f"figures: {name}: of an output, lines= alone can be chosen, not {options.strip()!r}")
     if choice[1]:
         lines = chosen_lines(lines, choice[1], name)
-    return ("```cuda\n" if program else "```text\n") + "\n".join(lines) + "\n```\n"
+    return "```text\n" + "\n".join(lines) + "\n```\n"
 
 
 def fill(readme, chapter):
