@@ -1,7 +1,6 @@
 // 03 first_store: the smallest complete TMA store. A block fills an 8x16 tile, and one thread sends
 // it into a 32x64 matrix of zeros.
 #include <stdio.h>
-#include <string.h>
 
 #include "check.h"
 #include "tensor_map.h"
