@@ -38,7 +38,7 @@ setup() {
   chmod +x "$root/common/emulator/emulate"
   run python3 "$root/common/draw.py" 02_tma_load
   [ "$status" -ne 0 ]
-  [[ $output == *"02_tma_load/tma_load recorded nothing: build it first"* ]]
+  [[ $output == *"02_tma_load/first_load recorded nothing: build it first"* ]]
   run python3 common/draw.py
   [ "$status" -ne 0 ]
   [[ $output == *"usage: draw.py"* ]]
