@@ -313,7 +313,7 @@ $(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # The register counts are in the machine code.
 $(BUILD)/tests/emulator/occupancy: ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 # libcu++ asks for C++17.
-$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub hangs): STANDARD := c++17
+$(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub global_races hangs): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 

@@ -163,6 +163,36 @@ static bool perform_128(Warp *warp, const Atomic *atomic, int lane, uint8_t *at)
   return memcmp(old, at, 16) != 0;
 }
 
+/* A compare-and-swap that fails only reads. Of several lanes that find what they compare with at
+ * one address, the first one writes. */
+static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *atomic,
+                               const Places *places) {
+  LaneMask swapping = 0;
+  uint32_t bytes = atomic->transfer.element_bytes;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    const uint8_t *compared = (const uint8_t *)column_u32(warp, atomic->value.element[0].slot) +
+                              (size_t)lane * atomic->value.element[0].column_bytes;
+    bool first = true;
+    for (LaneMask before = swapping; before; before &= before - 1)
+      first &= places->at[first_lane(before)] != places->at[lane];
+    if (first && memcmp(compared, places->at[lane], bytes) == 0) swapping |= 1u << lane;
+  }
+  return swapping;
+}
+
+static void tell_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
+                        const Places *places) {
+  LaneMask writing = mask;
+  if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
+    writing = swapping_lanes(warp, mask, atomic, places);
+  if (writing) tell_global(warp, in, writing, &atomic->transfer, places);
+  if (writing == mask) return;
+  Transfer reading = atomic->transfer;
+  reading.kind.access = ACCESS_READ;
+  tell_global(warp, in, mask & ~writing, &reading, places);
+}
+
 static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const Atomic *atomic = in->decoded;
   const Transfer *transfer = &atomic->transfer;
@@ -170,6 +200,8 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!find_places(warp, in, mask, transfer, ACCESS_ATOMIC, &places)) return STEP_FAULT;
   spread_run(&places, transfer);
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  bool checks = places.in_order && warp->cta->cluster->check;
+  if (checks) tell_atomic(warp, in, mask, atomic, &places);
   if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
   bool changed = false;
   if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
@@ -205,6 +237,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
         column_u32(warp, transfer->element[i].slot)[lane] = (uint32_t)old;
     }
   }
+  if (checks && atomic->returns) tell_global_read(warp, mask, transfer, &places);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }
@@ -247,6 +280,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   out->decoded = atomic;
   form_order(&form, transfer);
   transfer->strong = true;
+  transfer->kind.access = ACCESS_ATOMIC;
   transfer->space = form_space(&form);
   if (transfer->space != SPACE_GENERIC && transfer->space != SPACE_GLOBAL &&
       transfer->space != SPACE_SHARED)

@@ -343,6 +343,61 @@ static void load_element(Warp *warp, LaneMask mask, const Transfer *transfer, in
   }
 }
 
+typedef struct {
+  GlobalStored values;
+  const Warp *warp;
+  const Transfer *transfer;
+  const Places *places;
+} StoredValues;
+
+/* Whether a store would leave `bytes` bytes of a lane as they are. */
+static bool stores_same(const GlobalStored *values, int lane, uint32_t offset, uint32_t bytes) {
+  const StoredValues *stored = (const StoredValues *)(const void *)values;
+  const Transfer *transfer = stored->transfer;
+  uint32_t size = transfer->element_bytes, all = size * transfer->element_count;
+  const uint8_t *at =
+      stored->places->run ? stored->places->at[0] + (uint32_t)lane * all : stored->places->at[lane];
+  uint8_t value[64];
+  for (int i = 0; i < transfer->element_count; i++)
+    memcpy(value + (uint32_t)i * size,
+           (const uint8_t *)column_u32(stored->warp, transfer->element[i].slot) +
+               (size_t)lane * transfer->element[i].column_bytes,
+           size);
+  return memcmp(at + offset, value + offset, bytes) == 0;
+}
+
+/* Most lanes' addresses of a run are not filled in. */
+static const uint64_t *addresses_of(const Transfer *transfer, const Places *places,
+                                    uint64_t *spread) {
+  if (!places->run) return places->address;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  for (uint32_t lane = 0; lane < LANES; lane++) spread[lane] = places->address[0] + lane * bytes;
+  return spread;
+}
+
+void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 const Places *places) {
+  if (!warp->cta->cluster->launch->global) return;
+  const GlobalKind *kind = &transfer->kind;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  if (kind->reach == REACH_PLAIN) {
+    StoredValues stored = {{stores_same}, warp, transfer, places};
+    check_global(warp, in, mask, places->address, places->run, bytes, kind,
+                 kind->access == ACCESS_WRITE ? &stored.values : NULL);
+    return;
+  }
+  uint64_t spread[LANES];
+  const uint64_t *addresses = addresses_of(transfer, places, spread);
+  check_global(warp, in, mask, addresses, false, bytes, kind, NULL);
+  check_global_release(warp, mask, addresses, kind);
+}
+
+void tell_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places) {
+  if (!warp->cta->cluster->launch->global || transfer->kind.reach == REACH_PLAIN) return;
+  uint64_t spread[LANES];
+  check_global_acquire(warp, mask, addresses_of(transfer, places, spread), &transfer->kind);
+}
+
 /* For reports: what a warp that spins without progress reads. */
 void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                const Places *places) {
@@ -382,6 +437,11 @@ static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  if (places.in_order && warp->cta->cluster->check) {
+    tell_global(warp, in, mask, transfer, &places);
+    /* Only the turn lets others write now, so the value read is the present one. */
+    tell_global_read(warp, mask, transfer, &places);
+  }
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   if (places.run && transfer->element_count == 1) {
     if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
@@ -496,6 +556,7 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  if (places.in_order && warp->cta->cluster->check) tell_global(warp, in, mask, transfer, &places);
   if (__builtin_expect(transfer->strong || warp->watched, 0))
     write_and_tell(warp, in, mask, transfer, &places);
   else
@@ -550,7 +611,7 @@ void form_cache_hints(Form *form, int first_extra_operand) {
 
 void form_order(Form *form, Transfer *transfer) {
   static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
-  if (form_take(form, "weak")) return;
+  if (form_take(form, "weak")) return; /* never of atomics */
   transfer->acquire = form_take(form, "acquire");
   transfer->release = form_take(form, "release");
   if (form_take(form, "acq_rel")) transfer->acquire = transfer->release = true;
@@ -558,7 +619,12 @@ void form_order(Form *form, Transfer *transfer) {
   relaxed |= form_take(form, "relaxed");
   bool is_volatile = form_take(form, "volatile");
   transfer->strong = transfer->acquire || transfer->release || relaxed || is_volatile;
-  form_choose(form, scopes);
+  int scope = form_choose(form, scopes);
+  GlobalKind *kind = &transfer->kind;
+  kind->reach = (uint8_t)(is_volatile ? REACH_SYSTEM : scope < 0 ? REACH_GPU : REACH_CTA + scope);
+  kind->flags = is_volatile ? GLOBAL_VOLATILE : 0;
+  kind->acquire = transfer->acquire;
+  kind->release = transfer->release;
 }
 
 static bool memory_type(Type type) {
@@ -618,11 +684,14 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   Transfer *transfer = decoder_allocate(decoder, sizeof *transfer);
   out->decoded = transfer;
   form_order(&form, transfer);
+  transfer->kind.access = is_load ? ACCESS_READ : ACCESS_WRITE;
+  if (!transfer->strong) transfer->kind.reach = REACH_PLAIN;
   transfer->space = form_space(&form);
   bool constant_path = is_load && form_take(&form, "nc");
   if (strcmp(statement->modifiers[0], "ldu") == 0) constant_path = true;
   if (constant_path && transfer->space != SPACE_GLOBAL && transfer->space != SPACE_GENERIC)
     return form_fail(&form, ".nc and ldu are for global memory");
+  if (constant_path) transfer->kind.flags |= GLOBAL_NON_COHERENT;
   int vector = form_choose(&form, vectors);
   transfer->element_count = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   transfer->type = form_type(&form);

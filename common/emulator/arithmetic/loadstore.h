@@ -14,6 +14,7 @@ typedef struct {
   uint8_t element_count; /* of the vector; 1 */
   bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
   bool acquire, release;
+  GlobalKind kind;       /* the same, for the checker */
   bool words; /* each element is a 32-bit register whose value is wanted */
   const Operand *address;
   struct {
@@ -44,6 +45,11 @@ typedef struct {
 } Places;
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
+/* Informs the checker of accesses to global memory: before the effect, and a strong read after it
+ * again. */
+void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 const Places *places);
+void tell_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places);
 void spread_run(Places *places, const Transfer *transfer);
 /* Informs the checker, which tracks uninitialised values, of the data moved between memory and
  * these registers. */

@@ -311,7 +311,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
 }
 
 /* Checks that all rows are in allocated memory; false after a fault. */
-static bool check_global(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
+static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
                          const TmaPlace *place, Access access) {
   TmaWalk walk;
   TmaRows rows;
@@ -453,7 +453,7 @@ static bool issue(Warp *warp, const Instruction *in, int lane, AsyncKind kind) {
                   : form->reduce            ? ACCESS_ATOMIC
                                             : ACCESS_WRITE;
   bool good = read_map(warp, in, lane, map) && read_place(warp, in, lane, map, place) &&
-              check_global(warp, in, lane, map, place, access);
+              rows_are_allocated(warp, in, lane, map, place, access);
   if (good && form->way == TENSOR_LOAD) good = issue_load(warp, in, lane, operation);
   if (good && form->way == TENSOR_STORE) good = issue_store(warp, in, lane, operation);
   if (!good || form->way == TENSOR_PREFETCH) async_abandon(operation);

@@ -96,11 +96,12 @@ static void read_recording(void) {
 }
 
 static void read_check(const char *text) {
-  static const char *const choices[] = {"on", "off", "errors", "strict", "layout"};
+  static const char *const choices[] = {"on", "off", "errors", "strict", "layout", "shared"};
   size_t choice = 0, count = sizeof choices / sizeof *choices;
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
-  if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict or layout");
+  if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
   values.check = strcmp(text, "off") != 0;
+  values.check_global = strcmp(text, "shared") != 0;
   values.check_errors_only = !strcmp(text, "errors");
   values.check_layout = !strcmp(text, "layout");
   values.check_strict = values.check_layout || !strcmp(text, "strict");
@@ -149,7 +150,7 @@ static void refuse_unknown_names(void) {
 static void read_all(void) {
   refuse_unknown_names();
   values.schedule = SCHEDULE_LATE;
-  values.check = true;
+  values.check = values.check_global = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv("EMULATOR_CHECK");

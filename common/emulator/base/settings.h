@@ -13,7 +13,8 @@ typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
 typedef struct {
   Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
   uint64_t seed;
-  bool check;              /* EMULATOR_CHECK=on|off|errors|strict|layout: false for off alone */
+  bool check;        /* EMULATOR_CHECK=on|off|errors|strict|layout|shared: false for off alone */
+  bool check_global; /* false for shared: accesses to global memory are not checked */
   bool check_errors_only;  /* errors: strict findings are left out */
   bool check_strict;       /* strict: exit code 3 for strict findings too */
   bool check_layout;       /* layout: strict, and check_layout.c too */

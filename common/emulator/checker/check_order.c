@@ -39,7 +39,7 @@ static uint32_t *new_vector(ClusterCheck *check) {
 }
 
 Clock order_new_clock(ClusterCheck *check) {
-  Clock clock;
+  Clock clock = {NULL};
   clock.seen = new_vector(check);
   clock.fenced = new_vector(check);
   return clock;
@@ -92,10 +92,15 @@ AccessSite order_site(const ClusterCheck *check, uint32_t time) {
   return (AccessSite){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
 }
 
-static void join_clock(const ClusterCheck *check, Clock *into, const Clock *from) {
+static void join_clock(ClusterCheck *check, Clock *into, const Clock *from) {
   if (!from->seen) return;
   join(into->seen, from->seen, check->width);
   join(into->fenced, from->fenced, check->width);
+  global_known_add(check, &into->known, &from->known);
+}
+
+void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
+  begin_epoch_released(check, agent);
 }
 
 void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
@@ -115,6 +120,7 @@ static void forget(Clock *clock, uint32_t width) {
   if (!clock->seen) return;
   memset(clock->seen, 0, width * sizeof *clock->seen);
   memset(clock->fenced, 0, width * sizeof *clock->fenced);
+  clock->known = (GlobalKnowledge){{NULL}};
 }
 
 static void swap(Clock *one, Clock *other) {
@@ -280,6 +286,7 @@ void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, L
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  global_barrier(warp);
   order_release(check, agent_of(warp), &notes->arriving[barrier]);
   notes->arrived_warps[barrier] |= 1u << warp->index;
 }
@@ -330,7 +337,13 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
       barrier->init_round = round + 1;
     }
   }
-  if (release) order_release(check, agent, clock);
+  if (release) {
+    order_release(check, agent, clock);
+    return;
+  }
+  /* after a fence of the cluster or more, a relaxed arrival is a release */
+  if (!clock->seen) *clock = order_new_clock(check);
+  global_release_fenced(warp, REACH_CLUSTER, clock);
 }
 
 void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
@@ -346,10 +359,15 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
 
 /* ---- Fences ---- */
 
-/* Ordinary fences order strong accesses, and order_locations already treats those as ordering
- * everything. */
+/* Ordinary fences order strong accesses. For those to shared memory, order_locations does not need
+ * them. */
 void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
-  (void)warp, (void)in, (void)scope, (void)mask;
+  static const Reach reach[] = {[FENCE_CTA] = REACH_CTA,
+                                [FENCE_CLUSTER] = REACH_CLUSTER,
+                                [FENCE_GPU] = REACH_GPU,
+                                [FENCE_SYSTEM] = REACH_SYSTEM};
+  (void)in, (void)mask;
+  global_fence(warp, reach[scope]);
 }
 
 static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {

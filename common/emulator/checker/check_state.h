@@ -31,8 +31,22 @@ enum {
 
 typedef struct ClusterCheck ClusterCheck;
 
+/* Orders of accesses to global memory (check_global.h). */
+typedef enum {
+  KNOWN,           /* causality order */
+  KNOWN_ACQUIRED,  /* the same, but every strong read acquires */
+  KNOWN_ANY_SCOPE, /* the same, and all scopes include all threads: for reports */
+  KNOWN_KINDS_COUNT
+} KnownKind;
+/* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED and
+ * KNOWN_ANY_SCOPE also what is known about warps of the own cluster beyond Clock.seen. */
+typedef struct {
+  const void *tree[KNOWN_KINDS_COUNT];
+} GlobalKnowledge;
+
 typedef struct {
   uint32_t *seen, *fenced;
+  GlobalKnowledge known;
 } Clock;
 
 /* When an instruction last made an access. */
@@ -274,6 +288,7 @@ struct ClusterCheck {
   bool any_undefined; /* some CTA has undefined bits */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
+  struct ClusterGlobal *global; /* check_global.h; NULL: not used so far */
   bool layouts_asked; /* check_layout.c checks plain reads */
 };
 
@@ -366,6 +381,26 @@ static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent
   uint32_t warps = check->warps_per_cta;
   return agent / warps == other / warps && (check->exited_before[agent] >> other % warps & 1);
 }
+
+/* The same after a release. */
+void order_begin_released_epoch(ClusterCheck *check, uint32_t agent);
+
+/* global_order.c */
+void global_known_merge(ClusterCheck *check, GlobalKnowledge *into, const GlobalKnowledge *from);
+static inline void global_known_add(ClusterCheck *check, GlobalKnowledge *into,
+                                    const GlobalKnowledge *from) {
+  bool news = false;
+  for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
+    news |= from->tree[kind] && from->tree[kind] != into->tree[kind];
+  if (__builtin_expect(news, 0)) global_known_merge(check, into, from);
+}
+/* A fence, and a barrier of the CTA. */
+void global_fence(Warp *warp, Reach reach);
+void global_barrier(Warp *warp);
+/* What the warp's last fences of this scope or a wider one have released. */
+void global_release_fenced(Warp *warp, Reach reach, Clock *into);
+/* check_global.c */
+void global_cluster_begin(const Cluster *cluster);
 
 /* check_exit.c */
 /* Has no warp of the CTA waited for the last load that counted at this barrier? */

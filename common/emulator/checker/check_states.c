@@ -359,6 +359,7 @@ void check_cluster_begin(Cluster *cluster) {
   check->state_limit = FIRST_LIMIT;
   check->layouts_asked = settings()->check_layout;
   order_begin(check);
+  global_cluster_begin(cluster);
   maps_begin(cluster);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &cluster->ctas[rank];

@@ -28,6 +28,62 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       AccessKind kind);
 
+/* Accesses to global memory (check_global.c). */
+void check_launch_begin(Launch *launch);
+void check_launch_end(Launch *launch);
+/* How far a strong access reaches: its scope. Plain ones do not synchronise at all. */
+typedef enum { REACH_PLAIN, REACH_CTA, REACH_CLUSTER, REACH_GPU, REACH_SYSTEM } Reach;
+enum { GLOBAL_VOLATILE = 1, GLOBAL_NON_COHERENT = 2 };
+typedef struct {
+  uint8_t access; /* Access */
+  uint8_t reach;  /* Reach */
+  uint8_t flags;  /* GLOBAL_... */
+  bool acquire, release;
+} GlobalKind;
+/* The values of a plain store: are these bytes of the lane's value the same as those in memory? */
+typedef struct GlobalStored {
+  bool (*same)(const struct GlobalStored *stored, int lane, uint32_t offset, uint32_t bytes);
+} GlobalStored;
+/* Before the effect. `run`: all 32 lanes, consecutive from addresses[0] on. Addresses of other
+ * spaces are skipped. stored: NULL unless it is a plain store. */
+void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
+                  bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored);
+/* Strong accesses, which may synchronise: before a write, and after a read. */
+void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
+                          const GlobalKind *kind);
+void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
+                          const GlobalKind *kind);
+/* Accesses to global memory by something else than a kernel: the host, a copy or a fill in a stream.
+ * Every launch, copy and host access is an operation with a number; numbers grow with the order in
+ * which operations begin. Safe to call from any host thread. */
+uint32_t check_operation_begin(void);
+uint32_t check_operation_of(const Launch *launch); /* 0: global memory is not checked */
+/* What the operation's bytes were last used for by an operation that is not ordered before it. */
+typedef struct {
+  uint32_t operation;
+  bool wrote;            /* else it read */
+  const Instruction *in; /* by a kernel; NULL: by no kernel */
+  uint64_t address;      /* of the first such byte */
+} OperationConflict;
+/* Notes that the operation reads or writes these bytes. True: there is a conflict. */
+bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
+                           OperationConflict *conflict);
+/* How operations are ordered among each other. Until this is called, each is ordered before all
+ * later ones. */
+typedef struct {
+  bool (*ordered)(uint32_t earlier, uint32_t later);
+  /* Are all operations before this one ordered before it, and before all that will come? Then they
+   * are forgotten, so this should be true as often as possible: with one stream it always is. */
+  bool (*settled)(uint32_t operation);
+  /* "the copy in stream 2", for reports by kernels; writes into text and returns it */
+  const char *(*describe)(uint32_t operation, char *text, size_t capacity);
+} OperationOrder;
+void check_operations_are(const OperationOrder *order);
+/* These bytes have been freed: nothing is known about them any more. */
+void check_global_freed(uint64_t first, uint64_t bytes);
+/* griddepcontrol.wait */
+void check_dependency_wait(Warp *warp);
+
 /* Orders. */
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 /* All have arrived, and waiting threads continue. of_all: without a thread count. */

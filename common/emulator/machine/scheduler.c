@@ -20,6 +20,7 @@
 #include "machine/machine.h"
 #include "state/polling.h"
 #include "base/memory.h"
+#include "checker/checker.h"
 #include "record/record.h"
 #include "state/device_output.h"
 
@@ -441,6 +442,7 @@ int launch_begin(Launch *launch) {
       record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
   flow->ring_end = 1;
   launch->flow = flow;
+  check_launch_begin(launch);
   pthread_mutex_init(&flow->lock, NULL);
   pthread_cond_init(&flow->changed, NULL);
   return 0;
@@ -474,6 +476,7 @@ int launch_end(Launch *launch) {
       context_free(context);
     }
   print_output(flow, true);
+  check_launch_end(launch);
   record_launch_end(launch->recording);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;

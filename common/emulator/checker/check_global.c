@@ -1,0 +1,424 @@
+/* check_global.c: do two accesses to global memory race? By the PTX memory model they do if they
+ * overlap, at least one writes, they are not ordered by causality, and they are not morally strong:
+ * strong both, with scopes that include each other's thread.
+ *
+ * Two plain stores of the same value are not reported. Two strong accesses whose scopes are too
+ * narrow for each other need an order too, but there an atomic that reads a flag counts as an
+ * acquire (KNOWN_ACQUIRED): without a plain access there is nothing that could be stale. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "base/settings.h"
+#include "checker/check_global.h"
+
+enum { LIST_MOST = 48 }; /* longer lists forget: a race may be missed, none is invented */
+
+static const OperationOrder *operation_order; /* NULL: as they begin */
+
+/* ---- Are they ordered? ---- */
+
+static uint32_t rank_of(const GlobalNow *now, uint32_t agent) {
+  return agent / now->launch->warps_per_cta;
+}
+
+/* The operations of two launches or copies. */
+static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalLaunch *launch = now->launch;
+  if (past->operation == launch->dependency && now->own) {
+    const GlobalKnowledge *known = &now->check->clocks[now->access.agent].known;
+    return global_known_leaf(launch, known->tree[KNOWN], launch->clusters) != NULL;
+  }
+  const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
+  return !order || order->ordered(past->operation, launch->operation);
+}
+
+bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind) {
+  if (past->operation != now->launch->operation) return operations_ordered(now, past);
+  if (!now->own) return true;
+  uint32_t agent = now->access.agent, time = __atomic_load_n(&past->time, __ATOMIC_RELAXED);
+  if (time == NOT_FINISHED)
+    return past->cluster == now->access.cluster && past->agent == agent &&
+           (now->access.flags & GLOBAL_ASYNC);
+  const ClusterCheck *check = now->check;
+  if (past->cluster == now->access.cluster) {
+    if (has_seen(check, agent, past->agent, time)) return true;
+    if (kind == KNOWN) return false;
+  }
+  const uint32_t *leaf =
+      global_known_leaf(now->launch, check->clocks[agent].known.tree[kind], past->cluster);
+  return leaf && leaf[past->agent] >= time;
+}
+
+/* Does the access reach the other one's thread? */
+static bool reaches(const GlobalNow *now, uint8_t reach, const GlobalAccess *past) {
+  if (reach >= REACH_GPU) return true;
+  if (past->operation != now->launch->operation || past->cluster != now->access.cluster)
+    return false;
+  return reach == REACH_CLUSTER ||
+         (reach == REACH_CTA && rank_of(now, past->agent) == rank_of(now, now->access.agent));
+}
+
+static bool morally_strong(const GlobalNow *now, const GlobalAccess *past) {
+  return reaches(now, past->reach, past) && reaches(now, now->access.reach, past);
+}
+
+static bool races(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  if (past->operation == own->operation && past->cluster == own->cluster &&
+      past->agent == own->agent && !((past->flags | own->flags) & GLOBAL_ASYNC))
+    return false;
+  bool both_strong = past->reach != REACH_PLAIN && own->reach != REACH_PLAIN;
+  if (both_strong && morally_strong(now, past)) return false;
+  return !global_ordered(now, past, both_strong ? KNOWN_ACQUIRED : KNOWN);
+}
+
+/* ---- What is known afterwards ---- */
+
+static inline bool settled(const GlobalNow *now, uint32_t number) {
+  if (!(number & GLOBAL_LIST)) return number < now->launch->settled;
+  return (number & ~GLOBAL_LIST) < now->launch->settled_lists;
+}
+
+/* Will everything that races with the past access also race with this one? Then only this one must
+ * be kept. */
+static bool replaces(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  if (!global_ordered(now, past, KNOWN)) return false;
+  if (own->reach == REACH_PLAIN) return true;
+  if (past->reach < own->reach) return false;
+  if (own->reach >= REACH_GPU) return true;
+  return past->cluster == own->cluster && past->operation == own->operation &&
+         rank_of(now, past->agent) == rank_of(now, own->agent);
+}
+
+static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) {
+  if (now->conflict) return;
+  now->conflict = true;
+  now->conflict_reads = reads;
+  now->past = *past;
+  now->conflict_address = now->address;
+}
+
+static int lane_of(const GlobalNow *now, uint64_t address) {
+  return now->lanes[(address - now->first) / now->lane_bytes];
+}
+
+/* Does the store leave these bytes as they are? */
+static bool same_value(const GlobalNow *now) {
+  if (!now->stored) return false;
+  uint64_t address = now->address, end = address + now->bytes;
+  while (address < end) {
+    uint32_t offset = (uint32_t)((address - now->first) % now->lane_bytes);
+    uint32_t bytes = now->lane_bytes - offset;
+    if (bytes > end - address) bytes = (uint32_t)(end - address);
+    if (!now->stored->same(now->stored, lane_of(now, address), offset, bytes)) return false;
+    address += bytes;
+  }
+  return true;
+}
+
+/* Goes through a list, newest first. */
+#define FOR_NUMBERS(number, value)           \
+  for (uint32_t rest_ = (value), number;     \
+       rest_ != 0 && !settled(now, rest_) && \
+       (number = first_of(rest_), rest_ = rest_of(rest_), true);)
+static uint32_t first_of(uint32_t value) {
+  return value & GLOBAL_LIST ? global_list(value)->number : value;
+}
+static uint32_t rest_of(uint32_t value) {
+  return value & GLOBAL_LIST ? global_list(value)->next : 0;
+}
+
+/* Does the access race with one of these? Reports the first. */
+static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
+  bool clean = true;
+  FOR_NUMBERS(number, value) {
+    if (settled(now, number)) continue;
+    const GlobalAccess *past = global_access(number);
+    if (!races(now, past)) continue;
+    bool same = !reads && past->reach == REACH_PLAIN && same_value(now);
+    *any_same |= same;
+    if (same) continue;
+    note_conflict(now, past, reads);
+    clean = false;
+  }
+  return clean;
+}
+
+/* These accesses without the ones that the new one replaces, and, if it is of their kind, with it.
+ */
+static uint32_t update(GlobalNow *now, uint32_t value, bool add) {
+  uint32_t kept[LIST_MOST], count = 0, total = 0;
+  FOR_NUMBERS(number, value) {
+    if (settled(now, number)) continue;
+    total++;
+    if (number == now->number && add) return value;
+    if (count < LIST_MOST && !replaces(now, global_access(number))) kept[count++] = number;
+  }
+  if (!add && count == total) return value;
+  bool full = count == LIST_MOST;
+  if (full && total == count) return value;
+  uint32_t result = 0;
+  for (uint32_t i = count; i-- > 0;)
+    result = result ? global_list_new(now->own, kept[i], result) : kept[i];
+  if (!add || full) return result;
+  return result ? global_list_new(now->own, now->number, result) : now->number;
+}
+
+static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
+  bool reads = now->kind == ACCESS_READ, any_same = false;
+  bool clean = check_all(now, cell.writes, false, &any_same);
+  if (!reads && !check_all(now, cell.reads, true, &any_same)) clean = false;
+  *lasting = clean && !any_same;
+  if (reads) return (GlobalCell){cell.writes, update(now, cell.reads, true)};
+  if (!clean) return (GlobalCell){now->number, 0};
+  if (now->access.reach == REACH_PLAIN && !any_same) return (GlobalCell){now->number, 0};
+  return (GlobalCell){update(now, cell.writes, true), update(now, cell.reads, false)};
+}
+
+GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
+  GlobalCell before = cell;
+  if (cell.writes && settled(now, cell.writes)) cell.writes = 0;
+  if (cell.reads && settled(now, cell.reads)) cell.reads = 0;
+  bool lasting = true;
+  GlobalCell after;
+  CellMemo *memo = NULL;
+  if (cell.writes == 0 && (cell.reads == 0 || cell.reads == now->number)) {
+    after = now->kind == ACCESS_READ ? (GlobalCell){0, now->number} : (GlobalCell){now->number, 0};
+    if (now->kind != ACCESS_READ && cell.reads) after.reads = 0;
+    if (now->kind != ACCESS_READ && now->access.reach != REACH_PLAIN && cell.reads)
+      after = next_cell(now, cell, &lasting);
+  } else {
+    if (now->own) {
+      uint32_t hash =
+          (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + now->number * 0xc2b2ae35u;
+      memo = &now->own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
+    }
+    if (memo && memo->writes == cell.writes && memo->reads == cell.reads &&
+        memo->number == now->number && memo->kind == (uint32_t)now->kind) {
+      after = (GlobalCell){memo->next_writes, memo->next_reads};
+    } else {
+      after = next_cell(now, cell, &lasting);
+      if (memo && lasting)
+        *memo = (CellMemo){cell.writes,         cell.reads,   now->number,
+                           (uint32_t)now->kind, after.writes, after.reads};
+    }
+  }
+  bool one_for_all = lasting || now->conflict;
+  now->before = one_for_all ? before : (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
+  now->after = after;
+  return after;
+}
+
+/* ---- Launches ---- */
+
+static pthread_mutex_t operations_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t operations = 1, active_launches;
+static uint32_t settled_accesses = 1, settled_lists = 1;
+
+uint32_t check_operation_begin(void) {
+  return __atomic_fetch_add(&operations, 1, __ATOMIC_RELAXED);
+}
+uint32_t check_operation_of(const Launch *launch) {
+  return launch->global ? launch->global->operation : 0;
+}
+void check_operations_are(const OperationOrder *order) {
+  __atomic_store_n(&operation_order, order, __ATOMIC_RELEASE);
+}
+const char *global_operation_name(uint32_t operation, char *text, size_t capacity) {
+  const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
+  if (order && order->describe) return order->describe(operation, text, capacity);
+  snprintf(text, capacity, "an earlier kernel");
+  return text;
+}
+
+static bool is_checked(void) { return settings()->check && settings()->check_global; }
+
+/* Sets from which number on accesses may be unordered with the operation. */
+static void find_settled(GlobalLaunch *launch) {
+  const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
+  bool all = active_launches == 0 && (!order || order->settled(launch->operation));
+  global_numbers_settle(&settled_accesses, &settled_lists, all);
+  launch->settled = settled_accesses;
+  launch->settled_lists = settled_lists;
+}
+
+bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
+                           OperationConflict *conflict) {
+  if (!is_checked()) return false;
+  static const uint8_t LANE = 0;
+  GlobalLaunch launch = {.operation = operation};
+  pthread_mutex_lock(&operations_lock);
+  find_settled(&launch);
+  GlobalNow now = {.launch = &launch,
+                   .kind = writes ? ACCESS_WRITE : ACCESS_READ,
+                   .access = {.operation = operation, .flags = GLOBAL_OPERATION},
+                   .before = {GLOBAL_SPLIT, GLOBAL_SPLIT},
+                   .first = first,
+                   .lane_bytes = UINT32_MAX,
+                   .lanes = &LANE};
+  GlobalAccess *made = global_access_new(NULL, &now.number);
+  if (made) {
+    *made = now.access;
+    global_shadow_touch(&now, first, bytes);
+  }
+  pthread_mutex_unlock(&operations_lock);
+  if (!now.conflict) return false;
+  *conflict = (OperationConflict){now.past.operation, !now.conflict_reads, now.past.in,
+                                  now.conflict_address};
+  return true;
+}
+
+void check_global_freed(uint64_t first, uint64_t bytes) {
+  if (is_checked()) global_shadow_forget(first, bytes);
+}
+
+static GlobalLaunch *new_launch(const Launch *launch) {
+  GlobalLaunch *made = calloc(1, sizeof *made);
+  if (!made) out_of_memory();
+  uint32_t threads = launch->block.x * launch->block.y * launch->block.z;
+  uint32_t ctas = launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+  made->warps_per_cta = (threads + LANES - 1) / LANES;
+  made->agents = made->warps_per_cta * ctas;
+  made->clusters = (uint32_t)(blocks / ctas);
+  made->operation = check_operation_begin();
+  pthread_mutex_init(&made->lock, NULL);
+  return made;
+}
+
+void check_launch_begin(Launch *launch) {
+  if (!is_checked()) return;
+  GlobalLaunch *made = new_launch(launch);
+  pthread_mutex_lock(&operations_lock);
+  find_settled(made);
+  active_launches++;
+  pthread_mutex_unlock(&operations_lock);
+  global_order_begin(made);
+  launch->global = made;
+}
+
+void check_launch_end(Launch *launch) {
+  GlobalLaunch *made = launch->global;
+  if (!made) return;
+  pthread_mutex_lock(&operations_lock);
+  active_launches--;
+  pthread_mutex_unlock(&operations_lock);
+  global_order_end(made);
+  pthread_mutex_destroy(&made->lock);
+  free(made);
+  launch->global = NULL;
+}
+
+/* ---- Clusters ---- */
+
+static void *zeroed(size_t count, size_t bytes) {
+  void *made = calloc(count, bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+void global_cluster_begin(const Cluster *cluster) {
+  ClusterCheck *check = cluster->check;
+  GlobalLaunch *launch = cluster->launch->global;
+  if (!launch) {
+    if (check->global) check->global->launch = NULL;
+    return;
+  }
+  struct ClusterGlobal *own = check->global;
+  if (!own) {
+    own = check->global = zeroed(1, sizeof *own);
+    own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
+    own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
+    own->warps = zeroed(check->agents, sizeof *own->warps);
+  }
+  if (own->operation != launch->operation) {
+    memset(own->memos, 0, CELL_MEMOS * sizeof *own->memos);
+    own->next_number = own->end_number = own->next_list = own->end_list = 0;
+  }
+  memset(own->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof *own->slots);
+  memset(own->warps, 0, check->agents * sizeof *own->warps);
+  own->operation = launch->operation;
+  own->launch = launch;
+  own->cluster = cluster->number;
+}
+
+/* ---- Accesses of threads ---- */
+
+/* The number of the accesses that this warp makes by this instruction between two
+ * synchronisations. */
+static uint32_t number_of(GlobalNow *now) {
+  ClusterCheck *check = now->check;
+  uint32_t agent = now->access.agent;
+  bool strong = now->access.reach != REACH_PLAIN;
+  now->access.time = order_time(check, agent, now->in, strong);
+  NumberSlot *slot =
+      &now->own
+           ->slots[agent * NUMBER_SLOTS + (uintptr_t)now->in / sizeof(Instruction) % NUMBER_SLOTS];
+  if (slot->in == now->in && slot->time == now->access.time) return slot->number;
+  uint32_t number;
+  GlobalAccess *made = global_access_new(now->own, &number);
+  if (made) *made = now->access;
+  *slot = (NumberSlot){now->in, now->access.time, number};
+  return number;
+}
+
+static bool begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind) {
+  ClusterCheck *check = check_of(warp);
+  now->own = check->global;
+  now->launch = now->own ? now->own->launch : NULL;
+  if (!now->launch || now->launch->ignored) return false;
+  now->check = check;
+  now->warp = warp;
+  now->in = in;
+  now->kind = kind->access;
+  now->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
+  now->conflict = false;
+  now->access = (GlobalAccess){.operation = now->launch->operation,
+                               .cluster = now->own->cluster,
+                               .agent = (uint16_t)agent_of(warp),
+                               .reach = kind->reach,
+                               .flags = kind->flags,
+                               .in = in};
+  now->number = number_of(now);
+  return now->number != 0;
+}
+
+/* Lanes of the mask whose bytes follow each other; returns the others. */
+static LaneMask next_run(GlobalNow *now, LaneMask left, const uint64_t *addresses, uint8_t *lanes) {
+  uint32_t count = 0;
+  now->first = addresses[first_lane(left)];
+  now->lanes = lanes;
+  do {
+    lanes[count++] = (uint8_t)first_lane(left);
+    left &= left - 1;
+  } while (left && addresses[first_lane(left)] == now->first + count * now->lane_bytes);
+  now->bytes = count * now->lane_bytes;
+  return left;
+}
+
+void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
+                  bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored) {
+  static const uint8_t ALL[LANES] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                     11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                     22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+  GlobalNow now;
+  if (!begin(&now, warp, in, kind)) return;
+  now.stored = stored;
+  now.lane_bytes = bytes;
+  if (run) {
+    now.first = addresses[0];
+    now.lanes = ALL;
+    global_shadow_touch(&now, now.first, (uint64_t)LANES * bytes);
+  } else {
+    for (LaneMask left = mask; left;) {
+      uint8_t lanes[LANES];
+      left = next_run(&now, left, addresses, lanes);
+      if (!(now.first & GENERIC_TAG_MASK)) global_shadow_touch(&now, now.first, now.bytes);
+    }
+  }
+  if (now.conflict) global_report(&now);
+}

@@ -1,0 +1,176 @@
+/* check_global.h: shared by the files that check accesses to global memory.
+ *
+ * The question is the same as for shared memory: who else touched these bytes, and is that access
+ * ordered with this one? Three files answer it. global_shadow.c keeps, for all memory that is
+ * touched, who touched it last. global_order.c knows what each warp knows about the warps of other
+ * clusters: vector clocks that fences, strong accesses and barriers hand on. check_global.c decides
+ * whether two accesses race, by the PTX memory model, and global_report.c says so.
+ *
+ * Who touched these bytes last? An access is a GlobalAccess, which has a number. The shadow has
+ * two numbers for each word: of the last writes and of the reads since then. If it needs more than
+ * one, the number is that of a list (global_list). Numbers only grow. Everything below
+ * `launch->settled` is known to be ordered before all that the launch does, so the shadow is never
+ * cleared: the end of a kernel moves that limit.
+ *
+ * To record an access by something else than a thread (the host, a copy in a stream): take an
+ * operation number with check_operation_begin, and call check_operation_touch for each range of
+ * bytes that is read or written. It says whether an operation that is not ordered before this one
+ * has touched these bytes last, and which. A launch is an operation, too (check_operation_of).
+ *
+ * Whether one operation is ordered before another (streams, events, graph edges) only the runtime
+ * knows. It passes functions that answer this to check_operations_are; until then all operations
+ * are ordered as they begin. When a kernel touches bytes that an unordered operation has touched,
+ * the report names that operation by the `describe` function. */
+#ifndef EMULATOR_CHECK_GLOBAL_H
+#define EMULATOR_CHECK_GLOBAL_H
+
+#include <pthread.h>
+
+#include "checker/check_state.h"
+
+/* ---- Accesses ---- */
+
+enum { SCOPES = 3 }; /* .cta, .cluster, and .gpu with .sys: all agents are on one device */
+static inline int scope_index(Reach reach) {
+  return reach >= REACH_GPU ? 2 : reach == REACH_CLUSTER ? 1 : 0;
+}
+
+/* Flags of an access, besides those of GlobalKind. */
+enum {
+  GLOBAL_ASYNC = 4,    /* by the copy engine: over when `time` is known, which is set later */
+  GLOBAL_OPERATION = 8 /* by the host or a stream's copy, not by a kernel: `in` is NULL */
+};
+enum { NOT_FINISHED = UINT32_MAX };
+
+typedef struct {
+  uint32_t operation; /* the launch, copy or host access that it belongs to */
+  uint32_t cluster;   /* number of the cluster in its grid */
+  uint32_t time;      /* the warp's clock in that cluster's check */
+  uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
+  uint8_t reach, flags;
+  const Instruction *in;
+} GlobalAccess;
+
+/* ---- What is known ---- */
+
+/* One launch. */
+typedef struct GlobalLaunch {
+  uint32_t operation, settled, settled_lists;
+  uint32_t dependency; /* operation that this launch may overlap until griddepcontrol.wait; 0 */
+  uint32_t clusters, agents, warps_per_cta, depth;
+  bool ignored;         /* out of memory for the order: nothing is reported any more */
+  bool releases;        /* some warp has released something */
+  pthread_mutex_t lock; /* of all that follows */
+  struct KnownBlock *blocks;
+  size_t block_used, bytes;
+  struct GlobalLocation **locations; /* hash table */
+  uint32_t location_count, location_room;
+} GlobalLaunch;
+
+typedef struct {
+  const Instruction *in;
+  uint32_t time, number;
+} NumberSlot;
+typedef struct {
+  uint32_t writes, reads, number, kind;
+  uint32_t next_writes, next_reads;
+} CellMemo;
+enum { NUMBER_SLOTS = 16, CELL_MEMOS = 1024, NUMBERS_AT_ONCE = 64 };
+
+/* Of one warp. */
+typedef struct {
+  GlobalKnowledge fence[SCOPES]; /* what its last fence of this scope has released */
+  GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
+  GlobalKnowledge updated;       /* what atomics that it read have released: for bar.sync */
+  bool any_fence;
+  bool strong_write, strong_read; /* it has made such accesses: for hints */
+} GlobalWarp;
+
+/* Of one cluster. */
+struct ClusterGlobal {
+  GlobalLaunch *launch;
+  uint32_t cluster;
+  uint32_t next_number, end_number, next_list, end_list;
+  uint32_t operation; /* of the memos and numbers */
+  NumberSlot *slots;  /* NUMBER_SLOTS for each agent */
+  CellMemo *memos;
+  GlobalWarp *warps; /* for each agent */
+};
+
+/* global_known.c; the launch's lock must be held */
+void global_known_begin(GlobalLaunch *launch);
+void global_known_end(GlobalLaunch *launch);
+const void *global_known_join(GlobalLaunch *launch, const void *one, const void *other);
+/* The clocks of a cluster's warps in the tree; NULL: nothing is known. Needs no lock. */
+const uint32_t *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster);
+/* A tree of one cluster. clocks NULL: all 0. */
+const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks);
+
+/* global_order.c */
+void global_order_begin(GlobalLaunch *launch);
+void global_order_end(GlobalLaunch *launch);
+
+/* ---- The shadow ---- */
+
+enum { GLOBAL_LIST = 1u << 31, GLOBAL_SPLIT = UINT32_MAX };
+typedef struct {
+  uint32_t writes, reads; /* number of an access, or of a list with GLOBAL_LIST; 0: none */
+} GlobalCell;
+
+typedef struct {
+  uint32_t number, next; /* next: another list, or the last number */
+  uint32_t count;
+} GlobalList;
+
+/* An access on its way through the shadow. */
+typedef struct GlobalNow {
+  GlobalLaunch *launch;
+  struct ClusterGlobal *own; /* NULL: no thread */
+  ClusterCheck *check;
+  GlobalAccess access;
+  uint32_t number;
+  Access kind;
+  Warp *warp;
+  const Instruction *in;
+  uint64_t address; /* of the cell */
+  uint32_t bytes;
+  GlobalCell before, after; /* the last cell, and what became of it */
+  /* the lanes whose bytes are touched: each has `lane_bytes`, in this order from `first` on */
+  uint64_t first;
+  uint32_t lane_bytes;
+  const uint8_t *lanes;
+  const GlobalStored *stored; /* a plain store's values; NULL: unknown */
+  /* the first conflict */
+  bool conflict, conflict_reads;
+  GlobalAccess past;
+  uint64_t conflict_address;
+} GlobalNow;
+
+/* global_numbers.c */
+const GlobalAccess *global_access(uint32_t number);
+/* NULL and number 0: there are too many. */
+GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
+const GlobalList *global_list(uint32_t number);
+/* The list of this access and those in `next`. */
+uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next);
+/* all: everything so far is ordered before what follows. Sets the limits. */
+void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all);
+
+/* global_shadow.c. Applies global_next to all bytes from `first` on. */
+void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
+/* Nothing is known about these bytes any more: they have been freed. */
+void global_shadow_forget(uint64_t first, uint64_t bytes);
+
+/* check_global.c: checks the access against what is known about these bytes, and returns what is
+ * known afterwards. */
+GlobalCell global_next(GlobalNow *now, GlobalCell cell);
+
+/* Is that access ordered before this one? */
+bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
+
+const char *global_operation_name(uint32_t operation, char *text, size_t capacity);
+
+/* global_report.c */
+void global_report(const GlobalNow *now);
+
+#endif

@@ -1,0 +1,112 @@
+/* global_known.c: what a warp knows about the warps of other clusters: a vector of clocks for each
+ * cluster, in a tree of 16 branches that many warps share.
+ *
+ * Trees never change: joining two makes new nodes only where they differ. They live until the
+ * launch ends. The launch's lock must be held. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/check_global.h"
+
+enum { BRANCHES = 16 };
+static const size_t BLOCK_BYTES = 1u << 20, MOST_BYTES = (size_t)1 << 30;
+
+typedef struct {
+  const void *child[BRANCHES];
+} Node;
+
+typedef struct KnownBlock {
+  struct KnownBlock *older;
+  uint64_t bytes[];
+} KnownBlock;
+
+void global_known_begin(GlobalLaunch *launch) {
+  /* one more than the clusters: the place for griddepcontrol.wait */
+  for (uint64_t reach = 1; reach < (uint64_t)launch->clusters + 1; reach *= BRANCHES)
+    launch->depth++;
+}
+
+void global_known_end(GlobalLaunch *launch) {
+  for (KnownBlock *block = launch->blocks, *older; block; block = older) {
+    older = block->older;
+    free(block);
+  }
+  launch->blocks = NULL;
+}
+
+static void *allocate(GlobalLaunch *launch, size_t bytes) {
+  bytes = (bytes + 7) & ~(size_t)7;
+  if (!launch->blocks || launch->block_used + bytes > BLOCK_BYTES) {
+    size_t block_bytes = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    KnownBlock *block = malloc(sizeof *block + block_bytes);
+    if (!block) out_of_memory();
+    block->older = launch->blocks;
+    launch->blocks = block;
+    launch->block_used = 0;
+    launch->bytes += block_bytes;
+    if (launch->bytes > MOST_BYTES) __atomic_store_n(&launch->ignored, true, __ATOMIC_RELAXED);
+  }
+  void *made = (uint8_t *)launch->blocks->bytes + launch->block_used;
+  launch->block_used += bytes;
+  return made;
+}
+
+static const void *join_leaves(GlobalLaunch *launch, const uint32_t *one, const uint32_t *other) {
+  bool one_newer = false, other_newer = false;
+  for (uint32_t i = 0; i < launch->agents; i++) {
+    one_newer |= one[i] > other[i];
+    other_newer |= other[i] > one[i];
+  }
+  if (!other_newer) return one;
+  if (!one_newer) return other;
+  uint32_t *made = allocate(launch, launch->agents * sizeof *made);
+  for (uint32_t i = 0; i < launch->agents; i++) made[i] = one[i] > other[i] ? one[i] : other[i];
+  return made;
+}
+
+static const void *join_at(GlobalLaunch *launch, const void *one, const void *other,
+                           uint32_t depth) {
+  if (one == other || !other) return one;
+  if (!one) return other;
+  if (depth == 0) return join_leaves(launch, one, other);
+  const Node *a = one, *b = other;
+  Node both;
+  bool is_a = true, is_b = true;
+  for (int i = 0; i < BRANCHES; i++) {
+    both.child[i] = join_at(launch, a->child[i], b->child[i], depth - 1);
+    is_a &= both.child[i] == a->child[i];
+    is_b &= both.child[i] == b->child[i];
+  }
+  if (is_a) return one;
+  if (is_b) return other;
+  Node *made = allocate(launch, sizeof *made);
+  *made = both;
+  return made;
+}
+
+const void *global_known_join(GlobalLaunch *launch, const void *one, const void *other) {
+  return join_at(launch, one, other, launch->depth);
+}
+
+const uint32_t *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster) {
+  for (uint32_t depth = launch->depth; tree && depth-- > 0;)
+    tree = ((const Node *)tree)->child[cluster >> (4 * depth) & (BRANCHES - 1)];
+  return tree;
+}
+
+const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks) {
+  uint32_t *leaf = allocate(launch, launch->agents * sizeof *leaf);
+  if (clocks)
+    memcpy(leaf, clocks, launch->agents * sizeof *leaf);
+  else
+    memset(leaf, 0, launch->agents * sizeof *leaf);
+  const void *tree = leaf;
+  for (uint32_t depth = 0; depth < launch->depth; depth++) {
+    Node *node = allocate(launch, sizeof *node);
+    memset(node, 0, sizeof *node);
+    node->child[cluster >> (4 * depth) & (BRANCHES - 1)] = tree;
+    tree = node;
+  }
+  return tree;
+}

@@ -1,0 +1,90 @@
+/* global_numbers.c: the accesses to global memory and the lists of them, by number.
+ *
+ * Both are kept in chunks that are allocated when a number in them is first used, and freed when
+ * no launch can ask for them any more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/check_global.h"
+
+enum { CHUNK = 1 << 16, CHUNKS = 1 << 15 };
+
+typedef struct {
+  size_t item_bytes;
+  uint32_t next, freed; /* the next number; chunks below `freed` are gone */
+  uint8_t *chunks[CHUNKS];
+} Numbered;
+
+static Numbered accesses = {.item_bytes = sizeof(GlobalAccess), .next = 1};
+static Numbered lists = {.item_bytes = sizeof(GlobalList), .next = 1};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *item_at(const Numbered *table, uint32_t number) {
+  const uint8_t *chunk = __atomic_load_n(&table->chunks[number / CHUNK], __ATOMIC_ACQUIRE);
+  return (void *)(uintptr_t)(chunk + number % CHUNK * table->item_bytes);
+}
+
+/* Takes `count` numbers. 0: there are none left. */
+static uint32_t take(Numbered *table, uint32_t count) {
+  pthread_mutex_lock(&lock);
+  uint32_t first = table->next;
+  if (first > (uint32_t)CHUNK * (CHUNKS - 1) - count) {
+    pthread_mutex_unlock(&lock);
+    return 0;
+  }
+  for (uint32_t chunk = first / CHUNK; chunk <= (first + count - 1) / CHUNK; chunk++) {
+    if (table->chunks[chunk]) continue;
+    uint8_t *made = calloc(CHUNK, table->item_bytes);
+    if (!made) out_of_memory();
+    __atomic_store_n(&table->chunks[chunk], made, __ATOMIC_RELEASE);
+  }
+  table->next += count;
+  pthread_mutex_unlock(&lock);
+  return first;
+}
+
+static void free_below(Numbered *table, uint32_t number) {
+  for (; table->freed < number / CHUNK; table->freed++) {
+    free(table->chunks[table->freed]);
+    table->chunks[table->freed] = NULL;
+  }
+}
+
+void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all) {
+  pthread_mutex_lock(&lock);
+  if (all) {
+    *settled_accesses = accesses.next;
+    *settled_lists = lists.next;
+    free_below(&accesses, accesses.next);
+    free_below(&lists, lists.next);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+const GlobalAccess *global_access(uint32_t number) { return item_at(&accesses, number); }
+const GlobalList *global_list(uint32_t number) { return item_at(&lists, number & ~GLOBAL_LIST); }
+
+static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
+  if (*next == *end) {
+    *next = take(table, NUMBERS_AT_ONCE);
+    *end = *next ? *next + NUMBERS_AT_ONCE : 0;
+    if (*next == 0) return 0;
+  }
+  return (*next)++;
+}
+
+GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number) {
+  *number = own ? next_number(&accesses, &own->next_number, &own->end_number) : take(&accesses, 1);
+  return *number ? item_at(&accesses, *number) : NULL;
+}
+
+uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next) {
+  uint32_t number = own ? next_number(&lists, &own->next_list, &own->end_list) : take(&lists, 1);
+  if (number == 0) return next;
+  GlobalList *list = item_at(&lists, number);
+  list->number = access;
+  list->next = next;
+  list->count = 2 + (next & GLOBAL_LIST ? global_list(next)->count - 1 : 0);
+  return number | GLOBAL_LIST;
+}

@@ -1,0 +1,137 @@
+/* global_report.c: what is wrong with an access to global memory, in words. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "checker/check_global.h"
+
+enum { TEXT = 256 };
+
+/* "block (1,0,0)" and "warp 3". */
+static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char *text,
+                           size_t capacity) {
+  const Launch *launch = now->warp->cta->cluster->launch;
+  const Index3 *shape = &launch->cluster, *grid = &launch->grid;
+  uint32_t rank = past->agent / now->launch->warps_per_cta;
+  uint32_t across = grid->x / shape->x, down = grid->y / shape->y;
+  uint32_t x = past->cluster % across * shape->x + rank % shape->x;
+  uint32_t y = past->cluster / across % down * shape->y + rank / shape->x % shape->y;
+  uint32_t z = past->cluster / across / down * shape->z + rank / shape->x / shape->y;
+  snprintf(text, capacity, "warp %u of block (%u,%u,%u)", past->agent % now->launch->warps_per_cta,
+           x, y, z);
+}
+
+static void describe_past(const GlobalNow *now, char *text, size_t capacity) {
+  char who[96], where[128] = "";
+  if (now->past.operation == now->launch->operation)
+    describe_agent(now, &now->past, who, sizeof who);
+  else
+    global_operation_name(now->past.operation, who, sizeof who);
+  if (now->past.in) past_describe_place(now->past.in, where, sizeof where);
+  snprintf(text, capacity, "%s %s %s", who, now->conflict_reads ? "read" : "wrote", where);
+}
+
+static void describe_memory(uint64_t address, char *text, size_t capacity) {
+  const Allocation *found = memory_find(address);
+  if (!found) {
+    snprintf(text, capacity, "global memory at 0x%llx", (unsigned long long)address);
+    return;
+  }
+  snprintf(text, capacity, "global memory at byte %llu of an allocation of %llu bytes",
+           (unsigned long long)(address - found->first),
+           (unsigned long long)(found->end - found->first));
+}
+
+/* ".cta" and so on: the least scope that includes both. */
+static const char *needed_scope(const GlobalNow *now) {
+  const GlobalAccess *past = &now->past, *own = &now->access;
+  uint32_t warps = now->launch->warps_per_cta;
+  if (past->operation != own->operation || past->cluster != own->cluster) return ".gpu";
+  return past->agent / warps != own->agent / warps ? ".cluster" : ".cta";
+}
+
+static const char *scope_name(uint8_t reach) {
+  static const char *const names[] = {"none", ".cta", ".cluster", ".gpu", ".sys"};
+  return names[reach];
+}
+
+static const char *fix_for_scope(const char *needed) {
+  if (!strcmp(needed, ".cta")) return "";
+  return strcmp(needed, ".gpu") == 0
+             ? " __threadfence_block() and the _block atomics reach the threads of one block only; "
+               "use __threadfence() and the plain atomics, or cuda::thread_scope_device."
+             : " Use cuda::thread_scope_cluster or wider.";
+}
+
+static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
+
+static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,
+                         const char *past) {
+  const char *needed = needed_scope(now);
+  if (is_strong(&now->past) && is_strong(&now->access) &&
+      !global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
+    finding(now->warp, now->in, lanes, "scope-too-narrow",
+            "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
+            "Two atomics are atomic to each other only if the scope of each includes the other's "
+            "thread: here both need %s.%s",
+            does, memory, scope_name(now->access.reach), past, scope_name(now->past.reach), needed,
+            fix_for_scope(needed));
+    return;
+  }
+  finding(now->warp, now->in, lanes, "scope-too-narrow",
+          "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
+          "but a fence or an access on the way has a scope that does not include both threads.\n"
+          "Every fence and every atomic between the two needs at least %s.%s",
+          does, memory, past, needed, fix_for_scope(needed));
+}
+
+static const char *hint(const GlobalNow *now) {
+  const GlobalWarp *own = &now->own->warps[now->access.agent];
+  const GlobalAccess *past = &now->past;
+  if (past->operation != now->access.operation)
+    return "The two kernels may run at the same time: griddepcontrol.wait "
+           "(cudaGridDependencySynchronize()) before the first access to what the other kernel "
+           "touches.";
+  if (is_strong(past) != is_strong(&now->access))
+    return "One of the two is atomic or volatile, the other one is not: make both atomic, or order "
+           "them.";
+  if (own->strong_read || own->strong_write)
+    return "Atomics, volatile and relaxed accesses order nothing by themselves: the writer needs "
+           "__threadfence() before its flag, the reader one after it has seen the flag.";
+  if (past->cluster != now->access.cluster)
+    return "Blocks of one grid run in any order: use atomics, a grid-wide barrier, or a second "
+           "kernel.";
+  return "Put a barrier between the two: __syncthreads(), or for several blocks of a cluster "
+         "cluster.sync().";
+}
+
+void global_report(const GlobalNow *now) {
+  char past[TEXT], memory[TEXT];
+  describe_past(now, past, sizeof past);
+  describe_memory(now->conflict_address, memory, sizeof memory);
+  uint64_t behind = (now->conflict_address - now->first) / now->lane_bytes;
+  LaneMask lanes = 1u << now->lanes[behind < LANES ? behind : 0];
+  const char *does = now->kind == ACCESS_READ    ? "reads"
+                     : now->kind == ACCESS_WRITE ? "writes"
+                                                 : "atomically changes";
+  bool both_strong = is_strong(&now->past) && is_strong(&now->access);
+  if (now->past.operation == now->access.operation) {
+    if (!both_strong && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
+      finding(now->warp, now->in, lanes, "flag-without-fence",
+              "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
+              "set after it, but has executed no fence since.\n"
+              "Reading a flag with a volatile, relaxed or atomic access does not order what "
+              "follows: put __threadfence() after it, or read it with ld.acquire "
+              "(cuda::memory_order_acquire).",
+              does, memory, past);
+      return;
+    }
+    if (both_strong || global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
+      report_scope(now, lanes, does, memory, past);
+      return;
+    }
+  }
+  finding(now->warp, now->in, lanes, "global-race",
+          "%s %s, which %s, and nothing orders the two.\n%s", does, memory, past, hint(now));
+}

@@ -1,0 +1,177 @@
+/* global_shadow.c: what is known about each byte of global memory: cells by address.
+ *
+ * A page of the shadow stands for 64 KiB of memory and is allocated when they are first touched.
+ * It has a cell for each line of 128 bytes. When parts of a line have different pasts, the line
+ * gets a cell for each word, and a word can get one for each byte. Each page has a lock: clusters
+ * run on several host threads. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/check_global.h"
+
+enum {
+  LINE_BYTES = 128,
+  PAGE_SHIFT = 16,
+  PAGE_LINES = (1 << PAGE_SHIFT) / LINE_BYTES,
+  BOOK_SHIFT = 30, /* a book holds the pages of 1 GiB */
+  BOOK_PAGES = 1 << (BOOK_SHIFT - PAGE_SHIFT),
+  BOOKS = 1 << (47 - BOOK_SHIFT),
+  LINE_CELLS = LINE_BYTES / 4
+};
+
+typedef struct {
+  GlobalCell words[LINE_CELLS];
+  GlobalCell *bytes; /* four for each word; NULL: no word is split */
+} SplitLine;
+
+typedef struct {
+  uint32_t locked;
+  GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
+  SplitLine *split[PAGE_LINES]; /* NULL: has never been split */
+} Page;
+
+typedef struct {
+  Page *pages[BOOK_PAGES];
+} Book;
+static Book *books[BOOKS];
+
+static void *find_or_make(void **place, size_t bytes) {
+  void *found = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+  if (found) return found;
+  void *made = calloc(1, bytes);
+  if (!made) out_of_memory();
+  if (__atomic_compare_exchange_n(place, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return made;
+  free(made);
+  return found;
+}
+
+static Page *page_of(uint64_t address) {
+  if (address >> 47) return NULL;
+  Book *book = find_or_make((void **)(void *)&books[address >> BOOK_SHIFT], sizeof(Book));
+  return find_or_make((void **)(void *)&book->pages[(address >> PAGE_SHIFT) % BOOK_PAGES],
+                      sizeof(Page));
+}
+
+static void lock_page(Page *page) {
+  for (uint32_t tries = 0; __atomic_exchange_n(&page->locked, 1, __ATOMIC_ACQUIRE); tries++)
+    if (tries > 100) sched_yield();
+}
+static void unlock_page(Page *page) { __atomic_store_n(&page->locked, 0, __ATOMIC_RELEASE); }
+
+static inline void touch_cell(GlobalNow *now, GlobalCell *cell, uint64_t address, uint32_t bytes) {
+  if (cell->writes == now->before.writes && cell->reads == now->before.reads) {
+    *cell = now->after;
+    return;
+  }
+  now->address = address;
+  now->bytes = bytes;
+  *cell = global_next(now, *cell);
+}
+
+static SplitLine *split_line(Page *page, uint32_t line) {
+  SplitLine *split = page->split[line];
+  if (page->lines[line].writes == GLOBAL_SPLIT) return split;
+  if (!split) {
+    split = page->split[line] = calloc(1, sizeof *split);
+    if (!split) out_of_memory();
+  }
+  for (int i = 0; i < LINE_CELLS; i++) split->words[i] = page->lines[line];
+  page->lines[line].writes = GLOBAL_SPLIT;
+  return split;
+}
+
+static GlobalCell *split_word(SplitLine *split, uint32_t word) {
+  if (!split->bytes) {
+    split->bytes = calloc((size_t)LINE_CELLS * 4, sizeof *split->bytes);
+    if (!split->bytes) out_of_memory();
+  }
+  GlobalCell *bytes = &split->bytes[word * 4];
+  if (split->words[word].writes == GLOBAL_SPLIT) return bytes;
+  for (int i = 0; i < 4; i++) bytes[i] = split->words[word];
+  split->words[word].writes = GLOBAL_SPLIT;
+  return bytes;
+}
+
+/* If all bytes have the same past again, one cell is enough. */
+static void join_bytes(SplitLine *split, uint32_t word, const GlobalCell *bytes) {
+  for (int i = 1; i < 4; i++)
+    if (bytes[i].writes != bytes[0].writes || bytes[i].reads != bytes[0].reads) return;
+  split->words[word] = bytes[0];
+}
+
+static void touch_word(GlobalNow *now, SplitLine *split, uint64_t address, uint32_t bytes) {
+  uint32_t word = (uint32_t)(address / 4 % LINE_CELLS), first = (uint32_t)(address & 3);
+  if (bytes == 4 && split->words[word].writes != GLOBAL_SPLIT) {
+    touch_cell(now, &split->words[word], address, 4);
+    return;
+  }
+  GlobalCell *cells = split_word(split, word);
+  for (uint32_t i = 0; i < bytes; i++) touch_cell(now, &cells[first + i], address + i, 1);
+  join_bytes(split, word, cells);
+}
+
+static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t end) {
+  uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  bool whole = end - first == LINE_BYTES;
+  if (whole && page->lines[line].writes != GLOBAL_SPLIT) {
+    touch_cell(now, &page->lines[line], first, LINE_BYTES);
+    return;
+  }
+  SplitLine *split = split_line(page, line);
+  while (first < end) {
+    uint64_t next = (first & ~3ull) + 4;
+    if (next > end) next = end;
+    touch_word(now, split, first, (uint32_t)(next - first));
+    first = next;
+  }
+  if (!whole) return;
+  const GlobalCell *words = split->words;
+  for (int i = 0; i < LINE_CELLS; i++)
+    if (words[i].writes != words[0].writes || words[i].reads != words[0].reads ||
+        words[i].writes == GLOBAL_SPLIT)
+      return;
+  page->lines[line] = words[0];
+}
+
+void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
+  uint64_t end = first + bytes;
+  while (first < end) {
+    Page *page = page_of(first);
+    if (!page) return;
+    uint64_t page_end = ((first >> PAGE_SHIFT) + 1) << PAGE_SHIFT;
+    if (page_end > end) page_end = end;
+    lock_page(page);
+    while (first < page_end) {
+      uint64_t next = (first / LINE_BYTES + 1) * LINE_BYTES;
+      if (next > page_end) next = page_end;
+      touch_in_line(now, page, first, next);
+      first = next;
+    }
+    unlock_page(page);
+  }
+}
+
+void global_shadow_forget(uint64_t first, uint64_t bytes) {
+  GlobalCell none = {0, 0};
+  for (uint64_t at = first & ~(uint64_t)(LINE_BYTES - 1); at < first + bytes; at += LINE_BYTES) {
+    const Book *book =
+        at >> 47 ? NULL : __atomic_load_n(&books[at >> BOOK_SHIFT], __ATOMIC_ACQUIRE);
+    uint64_t number = (at >> PAGE_SHIFT) % BOOK_PAGES;
+    Page *page = book ? __atomic_load_n(&book->pages[number], __ATOMIC_ACQUIRE) : NULL;
+    if (!page) {
+      at = (((at >> PAGE_SHIFT) + 1) << PAGE_SHIFT) - LINE_BYTES;
+      continue;
+    }
+    uint32_t line = (uint32_t)(at / LINE_BYTES % PAGE_LINES);
+    lock_page(page);
+    SplitLine *split = page->split[line];
+    page->split[line] = NULL;
+    page->lines[line] = none;
+    unlock_page(page);
+    if (split) free(split->bytes);
+    free(split);
+  }
+}

@@ -1,0 +1,546 @@
+/* global_races.cu: small kernels with and without races in global memory, and their known answers.
+ *
+ *   global_races          runs all, and prints for each its name and the rule that it breaks ("-": none)
+ *   global_races NAME     runs one
+ *
+ * The test compares this list with what the checker reports (tests/emulator_global.bats). Each kernel
+ * is named after its case; `data` has one element for each thread, and `flags` is zero at the start. */
+#include <cooperative_groups.h>
+#include <cuda/atomic>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+namespace cg = cooperative_groups;
+
+enum { BLOCKS = 4, THREADS = 64, COUNT = BLOCKS * THREADS };
+
+#define KERNEL(name) __global__ void name(int *data, int *flags)
+#define ME (blockIdx.x * blockDim.x + threadIdx.x)
+static __device__ volatile int *as_volatile(int *at) { return at; }
+
+/* ---- Plain accesses of several blocks and warps ---- */
+KERNEL(own_elements) { data[ME] += 1; }
+KERNEL(neighbour_of_block) {
+  int right = data[(ME + 1) % COUNT];
+  data[ME] = right + 1;
+}
+KERNEL(all_write_one) { data[0] = (int)ME + 5; }
+KERNEL(all_write_same) { data[0] = 7; }
+KERNEL(all_read_one) { data[ME + COUNT] = data[0]; }
+KERNEL(one_writes_all_read) {
+  if (ME == 0) data[0] = 5;
+  data[ME + COUNT] = data[0];
+}
+KERNEL(increments) { data[0]++; }
+KERNEL(atomic_increments) { atomicAdd(&data[0], 1); }
+KERNEL(one_increment_not_atomic) {
+  if (blockIdx.x == 1)
+    data[0]++;
+  else
+    atomicAdd(&data[0], 1);
+}
+KERNEL(reads_atomic_counter) {
+  atomicAdd(&data[0], 1);
+  data[ME + COUNT] = data[0];
+}
+KERNEL(warps_without_barrier) {
+  data[ME] = (int)ME;
+  flags[ME] = data[blockIdx.x * THREADS + (threadIdx.x + 32) % THREADS];
+}
+KERNEL(warps_with_barrier) {
+  data[ME] = (int)ME;
+  __syncthreads();
+  flags[ME] = data[blockIdx.x * THREADS + (threadIdx.x + 32) % THREADS];
+}
+KERNEL(bytes_of_one_word) {
+  char *bytes = (char *)data;
+  bytes[ME * 3 % COUNT] = (char)ME;
+}
+KERNEL(halves_of_one_word) {
+  short *halves = (short *)data;
+  halves[(threadIdx.x & 31) * 2 + (ME / 32) % 2 + ME / 64 * 64] = (short)ME;
+}
+KERNEL(byte_written_twice) {
+  char *bytes = (char *)data;
+  if (threadIdx.x == 0) bytes[blockIdx.x / 2] = (char)(blockIdx.x + 1);
+}
+KERNEL(wrong_bounds) {
+  if (threadIdx.x <= 32) data[blockIdx.x * 32 + threadIdx.x] = (int)ME + 1;
+}
+
+/* ---- Flags ---- */
+KERNEL(flag_with_fences) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    atomicExch(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (atomicAdd(&flags[0], 0) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(volatile_flag_with_fences) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    *as_volatile(&flags[0]) = 1;
+  } else if (blockIdx.x == 1) {
+    while (*as_volatile(&flags[0]) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_without_writer_fence) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    atomicExch(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (atomicAdd(&flags[0], 0) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_without_reader_fence) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    atomicExch(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (*as_volatile(&flags[0]) == 0) continue;
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_with_block_fence) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence_block();
+    atomicExch(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (atomicAdd(&flags[0], 0) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_with_block_fence_in_reader) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    atomicExch(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (*as_volatile(&flags[0]) == 0) continue;
+    __threadfence_block();
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_with_block_fence_in_block) {
+  if (blockIdx.x != 0) return;
+  if (threadIdx.x == 0) {
+    data[0] = 5;
+    __threadfence_block();
+    atomicExch_block(&flags[0], 1);
+  } else if (threadIdx.x == 32) {
+    while (atomicAdd_block(&flags[0], 0) == 0) continue;
+    __threadfence_block();
+    data[1] = data[0];
+  }
+}
+KERNEL(flag_set_by_block_atomic) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    atomicExch_block(&flags[0], 1);
+  } else if (blockIdx.x == 1) {
+    while (*as_volatile(&flags[0]) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(release_acquire) {
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[0]);
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    flag.store(1, cuda::memory_order_release);
+  } else if (blockIdx.x == 1) {
+    while (flag.load(cuda::memory_order_acquire) == 0) continue;
+    data[1] = data[0];
+  }
+}
+KERNEL(release_acquire_of_block) {
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_block> flag(flags[0]);
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    flag.store(1, cuda::memory_order_release);
+  } else if (blockIdx.x == 1) {
+    while (flag.load(cuda::memory_order_acquire) == 0) continue;
+    data[1] = data[0];
+  }
+}
+KERNEL(relaxed_flag) {
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[0]);
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    flag.store(1, cuda::memory_order_relaxed);
+  } else if (blockIdx.x == 1) {
+    while (flag.load(cuda::memory_order_relaxed) == 0) continue;
+    data[1] = data[0];
+  }
+}
+KERNEL(plain_flag) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    __threadfence();
+    flags[0] = 1;
+  } else if (blockIdx.x == 1) {
+    while (*as_volatile(&flags[0]) == 0) continue;
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+KERNEL(three_blocks_pass_on) { /* cumulative: 0 to 1 to 2 */
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> first(flags[0]), second(flags[1]);
+  if (blockIdx.x == 0) {
+    data[0] = 5;
+    first.store(1, cuda::memory_order_release);
+  } else if (blockIdx.x == 1) {
+    while (first.load(cuda::memory_order_acquire) == 0) continue;
+    second.store(1, cuda::memory_order_release);
+  } else if (blockIdx.x == 2) {
+    while (second.load(cuda::memory_order_acquire) == 0) continue;
+    data[1] = data[0];
+  }
+}
+KERNEL(release_sequence) { /* the reader sees the second atomic's value, and both have released */
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> count(flags[0]);
+  if (blockIdx.x < 2) {
+    data[blockIdx.x] = 5;
+    count.fetch_add(1, cuda::memory_order_release);
+  } else if (blockIdx.x == 2) {
+    while (count.load(cuda::memory_order_acquire) != 2) continue;
+    data[2] = data[0] + data[1];
+  }
+}
+KERNEL(block_hands_on_by_barrier) { /* all threads write, one of them releases after a barrier */
+  data[ME] = (int)ME;
+  __syncthreads();
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[0]);
+  if (threadIdx.x == 0 && blockIdx.x == 0) flag.store(1, cuda::memory_order_release);
+  if (blockIdx.x != 1) return;
+  if (threadIdx.x == 0)
+    while (flag.load(cuda::memory_order_acquire) == 0) continue;
+  __syncthreads();
+  flags[1 + threadIdx.x] = data[threadIdx.x];
+}
+KERNEL(block_hands_on_without_barrier) {
+  data[ME] = (int)ME;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[0]);
+  if (threadIdx.x == 0 && blockIdx.x == 0) flag.store(1, cuda::memory_order_release);
+  if (blockIdx.x != 1) return;
+  if (threadIdx.x == 0)
+    while (flag.load(cuda::memory_order_acquire) == 0) continue;
+  __syncthreads();
+  flags[1 + threadIdx.x] = data[threadIdx.x];
+}
+KERNEL(writes_after_release) {
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[0]);
+  if (blockIdx.x == 0) {
+    flag.store(1, cuda::memory_order_release);
+    data[0] = 5;
+  } else if (blockIdx.x == 1) {
+    while (flag.load(cuda::memory_order_acquire) == 0) continue;
+    data[1] = data[0];
+  }
+}
+
+/* ---- Locks ---- */
+static __device__ void take(int *lock) {
+  while (atomicCAS(lock, 0, 1) != 0) continue;
+}
+KERNEL(lock_with_fences) {
+  if (threadIdx.x != 0) return;
+  take(&flags[0]);
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
+KERNEL(lock_without_release_fence) {
+  if (threadIdx.x != 0) return;
+  take(&flags[0]);
+  __threadfence();
+  data[0]++;
+  atomicExch(&flags[0], 0);
+}
+KERNEL(lock_without_acquire_fence) {
+  if (threadIdx.x != 0) return;
+  take(&flags[0]);
+  data[0]++;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
+KERNEL(lock_with_block_fences) {
+  if (threadIdx.x != 0) return;
+  take(&flags[0]);
+  __threadfence_block();
+  data[0]++;
+  __threadfence_block();
+  atomicExch(&flags[0], 0);
+}
+KERNEL(lock_of_block) {
+  if (threadIdx.x % 32 != 0) return;
+  int *lock = &flags[blockIdx.x], *count = &data[blockIdx.x];
+  while (atomicCAS_block(lock, 0, 1) != 0) continue;
+  __threadfence_block();
+  ++*count;
+  __threadfence_block();
+  atomicExch_block(lock, 0);
+}
+KERNEL(block_lock_between_blocks) {
+  if (threadIdx.x % 32 != 0) return;
+  while (atomicCAS_block(&flags[0], 0, 1) != 0) continue;
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  atomicExch_block(&flags[0], 0);
+}
+KERNEL(one_without_the_lock) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    return;
+  }
+  take(&flags[0]);
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
+
+/* ---- Atomics' scopes ---- */
+KERNEL(block_atomics_on_own_counter) { atomicAdd_block(&data[blockIdx.x], 1); }
+KERNEL(block_atomics_between_blocks) { atomicAdd_block(&data[0], 1); }
+KERNEL(one_block_atomic) {
+  if (blockIdx.x == 0)
+    atomicAdd_block(&data[0], 1);
+  else
+    atomicAdd(&data[0], 1);
+}
+KERNEL(block_and_device_atomics_in_block) {
+  if (threadIdx.x < 32)
+    atomicAdd_block(&data[blockIdx.x], 1);
+  else
+    atomicAdd(&data[blockIdx.x], 1);
+}
+
+/* ---- The last block, and barriers of the grid ---- */
+KERNEL(last_block_sums) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = (int)blockIdx.x;
+    __threadfence();
+    last = atomicAdd(&flags[0], 1) == (int)gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last || threadIdx.x != 0) return;
+  int sum = 0;
+  for (unsigned i = 0; i < gridDim.x; i++) sum += data[i];
+  data[COUNT] = sum;
+}
+KERNEL(last_block_sums_without_fence) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    data[blockIdx.x] = (int)blockIdx.x;
+    last = atomicAdd(&flags[0], 1) == (int)gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last || threadIdx.x != 0) return;
+  int sum = 0;
+  for (unsigned i = 0; i < gridDim.x; i++) sum += data[i];
+  data[COUNT] = sum;
+}
+KERNEL(grid_barrier) {
+  data[ME] = (int)ME;
+  cg::this_grid().sync();
+  int right = data[(ME + THREADS) % COUNT];
+  cg::this_grid().sync();
+  data[ME] = right;
+}
+KERNEL(grid_barrier_missing) {
+  data[ME] = (int)ME;
+  cg::this_grid().sync();
+  int right = data[(ME + THREADS) % COUNT];
+  data[ME] = right;
+}
+static __device__ void barrier_of_blocks(int *count, int goal, bool fence) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (fence) __threadfence();
+    atomicAdd(count, 1);
+    while (*(volatile int *)count < goal) continue;
+    if (fence) __threadfence();
+  }
+  __syncthreads();
+}
+KERNEL(own_grid_barrier) {
+  data[ME] = (int)ME;
+  barrier_of_blocks(flags, BLOCKS, true);
+  flags[64 + ME] = data[(ME + THREADS) % COUNT];
+}
+KERNEL(own_grid_barrier_without_fences) {
+  data[ME] = (int)ME;
+  barrier_of_blocks(flags, BLOCKS, false);
+  flags[64 + ME] = data[(ME + THREADS) % COUNT];
+}
+
+/* ---- Clusters ---- */
+__cluster_dims__(2) KERNEL(cluster_barrier) {
+  data[ME] = (int)ME;
+  cg::this_cluster().sync();
+  flags[ME] = data[ME ^ THREADS];
+}
+__cluster_dims__(2) KERNEL(cluster_without_barrier) {
+  data[ME] = (int)ME;
+  __syncthreads();
+  flags[ME] = data[ME ^ THREADS];
+}
+__cluster_dims__(2) KERNEL(cluster_relaxed_arrive) {
+  data[ME] = (int)ME;
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+  flags[ME] = data[ME ^ THREADS];
+}
+__cluster_dims__(2) KERNEL(cluster_fence_and_relaxed_arrive) {
+  data[ME] = (int)ME;
+  asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  flags[ME] = data[ME ^ THREADS];
+}
+__cluster_dims__(2) KERNEL(cluster_scope_flag) {
+  if (threadIdx.x != 0) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[blockIdx.x / 2]);
+  if (blockIdx.x % 2 == 0) {
+    data[ME] = 5;
+    asm volatile("st.release.cluster.global.s32 [%0], 1;" ::"l"(&flags[blockIdx.x / 2]) : "memory");
+  } else {
+    int seen = 0;
+    while (!seen)
+      asm volatile("ld.acquire.cluster.global.s32 %0, [%1];"
+                   : "=r"(seen)
+                   : "l"(&flags[blockIdx.x / 2])
+                   : "memory");
+    data[ME] = data[ME - THREADS];
+  }
+}
+
+typedef struct {
+  const char *name, *rule;
+  void (*kernel)(int *, int *);
+  bool cooperative;
+} Case;
+#define CASE(name, rule) \
+  { #name, rule, name, false }
+#define GRID_CASE(name, rule) \
+  { #name, rule, name, true }
+static const Case CASES[] = {
+    CASE(own_elements, "-"),
+    CASE(neighbour_of_block, "global-race"),
+    CASE(all_write_one, "global-race"),
+    CASE(all_write_same, "-"),
+    CASE(all_read_one, "-"),
+    CASE(one_writes_all_read, "global-race"),
+    CASE(increments, "global-race"),
+    CASE(atomic_increments, "-"),
+    CASE(one_increment_not_atomic, "global-race"),
+    CASE(reads_atomic_counter, "global-race"),
+    CASE(warps_without_barrier, "global-race"),
+    CASE(warps_with_barrier, "-"),
+    CASE(bytes_of_one_word, "-"),
+    CASE(halves_of_one_word, "-"),
+    CASE(byte_written_twice, "global-race"),
+    CASE(wrong_bounds, "global-race"),
+    CASE(flag_with_fences, "-"),
+    CASE(volatile_flag_with_fences, "-"),
+    CASE(flag_without_writer_fence, "global-race"),
+    CASE(flag_without_reader_fence, "flag-without-fence"),
+    CASE(flag_with_block_fence, "scope-too-narrow"),
+    CASE(flag_with_block_fence_in_reader, "flag-without-fence"),
+    CASE(flag_with_block_fence_in_block, "-"),
+    CASE(flag_set_by_block_atomic, "scope-too-narrow"),
+    CASE(release_acquire, "-"),
+    CASE(release_acquire_of_block, "scope-too-narrow"),
+    CASE(relaxed_flag, "global-race"),
+    CASE(plain_flag, "global-race"),
+    CASE(three_blocks_pass_on, "-"),
+    CASE(release_sequence, "-"),
+    CASE(block_hands_on_by_barrier, "-"),
+    CASE(block_hands_on_without_barrier, "global-race"),
+    CASE(writes_after_release, "global-race"),
+    CASE(lock_with_fences, "-"),
+    CASE(lock_without_release_fence, "global-race"),
+    CASE(lock_without_acquire_fence, "flag-without-fence"),
+    CASE(lock_with_block_fences, "scope-too-narrow"),
+    CASE(lock_of_block, "-"),
+    CASE(block_lock_between_blocks, "scope-too-narrow"),
+    CASE(one_without_the_lock, "global-race"),
+    CASE(block_atomics_on_own_counter, "-"),
+    CASE(block_atomics_between_blocks, "scope-too-narrow"),
+    CASE(one_block_atomic, "scope-too-narrow"),
+    CASE(block_and_device_atomics_in_block, "-"),
+    CASE(last_block_sums, "-"),
+    CASE(last_block_sums_without_fence, "global-race"),
+    GRID_CASE(grid_barrier, "-"),
+    GRID_CASE(grid_barrier_missing, "global-race"),
+    CASE(own_grid_barrier, "-"),
+    CASE(own_grid_barrier_without_fences, "global-race"),
+    CASE(cluster_barrier, "-"),
+    CASE(cluster_without_barrier, "global-race"),
+    CASE(cluster_relaxed_arrive, "global-race"),
+    CASE(cluster_fence_and_relaxed_arrive, "-"),
+    CASE(cluster_scope_flag, "-"),
+};
+
+static void run_case(const Case *test, int *data, int *flags) {
+  CUDA_CHECK(cudaMemset(data, 0, 2 * COUNT * sizeof *data));
+  CUDA_CHECK(cudaMemset(flags, 0, 2 * COUNT * sizeof *flags));
+  void *arguments[] = {&data, &flags};
+  if (test->cooperative)
+    CUDA_CHECK(
+        cudaLaunchCooperativeKernel((const void *)test->kernel, BLOCKS, THREADS, arguments, 0, 0));
+  else
+    CUDA_CHECK(cudaLaunchKernel((const void *)test->kernel, BLOCKS, THREADS, arguments, 0, 0));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  printf("%s %s\n", test->name, test->rule);
+}
+
+int main(int argc, char **argv) {
+  int *data, *flags, ran = 0;
+  CUDA_CHECK(cudaMalloc(&data, 2 * COUNT * sizeof *data));
+  CUDA_CHECK(cudaMalloc(&flags, 2 * COUNT * sizeof *flags));
+  for (const Case &test : CASES) {
+    if (argc > 1 && strcmp(argv[1], test.name) != 0) continue;
+    run_case(&test, data, flags);
+    ran++;
+  }
+  if (ran == 0) {
+    fprintf(stderr, "global_races: there is no case %s\n", argv[1]);
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bats
+# Races in global memory: what the checker reports, and that it is silent about correct kernels.
+
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup() { begin_test; }
+
+# Prints "KERNEL RULE" for each finding in $BATS_TEST_TMPDIR/err.
+findings_by_kernel() {
+  sed -n 's/^emulator: \([a-z-]*\): \(error\|strict\).* in kernel \([a-zA-Z0-9_]*\).*/\3 \1/p' \
+    "$BATS_TEST_TMPDIR/err" | sort -u
+}
+
+@test "global memory: every kernel with a race is reported by its rule, and no other one" {
+  for schedule in late random:3; do
+    EMULATOR_SCHEDULE=$schedule common/emulator/emulate build/tests/emulator/global_races \
+      >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || [ $? -eq 3 ]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/out")" -gt 50 ]
+    diff <(awk '$2 != "-"' "$BATS_TEST_TMPDIR/out" | sort) <(findings_by_kernel)
+  done
+}
+
+@test "global memory: EMULATOR_CHECK=shared reports nothing about it" {
+  EMULATOR_CHECK=shared run common/emulator/emulate build/tests/emulator/global_races
+  [ "$status" -eq 0 ]
+  [[ "$output" != *emulator:* ]]
+}
