@@ -186,3 +186,26 @@ undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; 
     done
   done
 }
+
+# Each line of the list: a case, and what its report says or "dropped".
+undefined_tiles_try() {
+  local schedule=$1 name says text
+  while read -r name says; do
+    EMULATOR_SCHEDULE=$schedule run emulate $programs/undefined_tiles "$name"
+    echo "$name, $schedule: $output"
+    if [ "$says" = dropped ]; then
+      [ "$status" -eq 0 ]
+      [ -z "$output" ]
+      continue
+    fi
+    [ "$status" -eq 3 ]
+    [ "$(reports_in "$output")" -eq 1 ]
+    text=$(sed 's/: error in kernel.*/:/' <<<"$output" | grep -v '^  \(at\|PTX\)' | tr -s ' \n' ' ')
+    [[ $text == *"$says"* ]]
+  done < <(LD_LIBRARY_PATH=build/emulator $programs/undefined_tiles --list)
+}
+
+@test "tiles that are not filled: copied to global memory, multiplied, or never used" {
+  [ "$(LD_LIBRARY_PATH=build/emulator $programs/undefined_tiles --list | wc -l)" -ge 20 ]
+  for schedule in late early random:1; do undefined_tiles_try $schedule; done
+}

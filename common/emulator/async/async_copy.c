@@ -303,6 +303,17 @@ bool async_cta_mask(Warp *warp, const Instruction *in, int lane, int operand, ui
   return false;
 }
 
+/* Bytes that nothing has written: they matter in global memory; in shared memory, if they are
+ * read. */
+static void check_bulk_source(Warp *warp, const Instruction *in, int lane,
+                              const SharedPiece *source) {
+  enum { CHUNK = 16 };
+  CopiedBytes copied = {.row_bytes = 0};
+  for (uint32_t i = 0; i < source->bytes; i += CHUNK)
+    check_copied_bytes(warp, source->address + i, CHUNK, true, 0, &copied);
+  check_copied(warp, in, lane, &copied);
+}
+
 /* One lane's bulk copy: where it reads and writes. */
 typedef struct {
   uint32_t bytes;
@@ -385,7 +396,12 @@ static bool issue_bulk(Warp *warp, const Instruction *in, int lane) {
   operation->shared_source = copy.from;
   operation->barrier = copy.barrier;
   operation->cta_mask = copy.mask;
+  bool undefined =
+      settings()->check && form->way != BULK_LOAD && check_undefined_pieces(warp, reads, 1);
+  if (undefined && form->way == BULK_STORE) check_bulk_source(warp, in, lane, reads);
   async_submit(operation, reads, form->way != BULK_LOAD, writes, write_count);
+  if (undefined && form->way == BULK_BETWEEN)
+    check_undefined_copy(warp, in, lane, copy.from, copy.to, copy.bytes);
   return true;
 }
 

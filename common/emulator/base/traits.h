@@ -33,7 +33,7 @@ enum Trait {
   ARRIVES = 1 << 16,     /* at an mbarrier */
   COPY_ENGINE = 1 << 17, /* bulk copies: the copy engine does it */
   TENSOR_MAP = 1 << 18,  /* writes a tensor map */
-  READS_TILE = 1 << 19,  /* reads a whole tile, of which the program may need only a part */
+  LANDS_FIRST = 1 << 19, /* set by wgmma.c: it lands wgmmas in flight before it executes */
 
   /* In the early and random schedules, operations in flight may land after it */
   ASYNC = 1 << 20,
@@ -52,7 +52,8 @@ enum Trait {
   FLOW_UPWARD = 5 << 24,    /* from their position upward, as in a sum, if the types are integers */
   FLOW_COMPARE = 6 << 24,   /* a comparison */
   FLOW_MEMORY = 7 << 24,    /* the value in memory, before or after */
-  FLOW_DEFINED = 8 << 24,   /* the result is always defined: tensor cores, textures */
+  FLOW_DEFINED = 8 << 24,   /* the result is always defined: textures */
+  FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined.c */
   FLOW = 15 << 24
 };
 

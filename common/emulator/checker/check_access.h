@@ -27,6 +27,7 @@ typedef struct {
   /* the result depended on which lane had written the word, so it is not valid for other words */
   bool by_lane;
   bool reads_seen; /* all reads by others, of any word, are ordered before this access */
+  bool unwritten;  /* an asynchronous operation: it reads bytes that nothing has written */
   LastTransition last;
   AsyncCheck *operation;
   /* cp.async: one piece for each of its lanes; NULL: another operation */

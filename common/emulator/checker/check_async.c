@@ -245,8 +245,8 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
   return operation;
 }
 
-void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
-  shadow_touch(warp, operation, false, pieces, count);
+bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
+  return shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
 }
 
 void check_wgmma_commit(Warp *warp, const Instruction *in) {

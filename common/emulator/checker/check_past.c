@@ -306,6 +306,36 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
                                         "bytes, in this thread or before a barrier that orders it.");
 }
 
+/* The read in this entry came before every write of what it read. */
+static void confirm_unwritten(const Cluster *cluster, const AccessRecord *entry) {
+  ClusterCheck *check = cluster->check;
+  bool asynchronous = entry->kind == ENTRY_ASYNC_READ;
+  uint32_t agent = asynchronous ? entry->operation->agent : entry->agent;
+  const Warp *reader = &cluster->ctas[agent / check->warps_per_cta].warps[agent % check->warps_per_cta];
+  undefined_confirm(check, reader, asynchronous ? entry->operation->in : entry->in);
+}
+
+static Warp *warp_of(const AccessNow *now, uint32_t agent) {
+  uint32_t per_cta = now->check->warps_per_cta;
+  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
+}
+
+/* The reader came even before the copy was issued. The report is as if it came right after. */
+static void report_early_reader(const AccessNow *now, const AccessRecord *entry) {
+  AsyncCheck *operation = entry->kind == ENTRY_ASYNC_READ ? entry->operation : NULL;
+  uint32_t agent = operation ? operation->agent : entry->agent;
+  AccessNow reader = {.check = now->check,
+                      .warp = warp_of(now, agent),
+                      .in = operation ? operation->in : entry->in,
+                      .lane = operation ? operation->lane : 0,
+                      .agent = agent,
+                      .rank = now->rank,
+                      .word = now->word,
+                      .kind = (uint8_t)entry->kind,
+                      .operation = operation};
+  report_not_landed(&reader, now->operation, verb(&reader));
+}
+
 static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   const AsyncCheck *past = entry->operation;
@@ -317,7 +347,15 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     report_not_landed(now, past, verb(now));
     return false;
   }
-  if (reading || knows_source_read(check, now->agent, past)) return true;
+  if (reading) return true;
+  if (knows_source_read(check, now->agent, past)) {
+    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
+    return true;
+  }
+  if (now->kind == ENTRY_ASYNC_WRITE && entry->unwritten) {
+    report_early_reader(now, entry);
+    return false;
+  }
   char place[TEXT], what[TEXT];
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
@@ -339,11 +377,6 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
            verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "");
   }
   return false;
-}
-
-static Warp *warp_of(const AccessNow *now, uint32_t agent) {
-  uint32_t per_cta = now->check->warps_per_cta;
-  return &now->warp->cta->cluster->ctas[agent / per_cta].warps[agent % per_cta];
 }
 
 /* The suggested fix when nothing orders this access after that of another agent. */
@@ -441,19 +474,11 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (now->strong && entry->strong) return true;
   if (has_seen(check, now->agent, entry->agent, entry->clock)) {
-    if (entry->unwritten) undefined_confirm(now->check, warp_of(now, entry->agent), entry->in);
+    if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
     return true;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {
-    /* The reader came even before the copy was issued. The report is as if it came right after. */
-    AccessNow reader = {.check = now->check,
-                        .warp = warp_of(now, entry->agent),
-                        .in = entry->in,
-                        .agent = entry->agent,
-                        .rank = now->rank,
-                        .word = now->word,
-                        .kind = ENTRY_READ};
-    report_not_landed(&reader, now->operation, "reads");
+    report_early_reader(now, entry);
     return false;
   }
   const AsyncCheck *before = now->kind == ENTRY_ASYNC_WRITE ? load_before(now) : NULL;
@@ -503,13 +528,13 @@ bool past_allows(AccessNow *now, const AccessRecord *entry) {
   }
 }
 
-/* Reading uninitialised memory is a mistake if the value matters (check_undefined.c). Of a whole
- * fragment (ldmatrix) or a tile often only a part matters, so only plain loads are checked. Later
- * accesses show which mistake it is: a missing wait, a race, or memory that is never written. */
+/* Reading uninitialised memory is a mistake if the value matters (check_undefined.c). Later accesses
+ * show which mistake it is: a missing wait, a race, or memory that is never written. */
 bool past_unwritten(const AccessNow *now, uint8_t written) {
-  if (now->kind != ENTRY_READ || (written & now->mask) == now->mask || now->strong) return false;
-  return !(now->in->traits & READS_TILE);
+  bool reads = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  return reads && (written & now->mask) != now->mask && !now->strong;
 }
+
 
 void past_confirm_unwritten(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;
@@ -521,10 +546,7 @@ void past_confirm_unwritten(Cta *cta) {
     const WordState *state = state_at(check, number);
     for (unsigned i = 0; i < state->count; i++) {
       const AccessRecord *entry = &state->entries[i];
-      if (entry->kind != ENTRY_READ || !entry->unwritten) continue;
-      uint32_t per_cta = check->warps_per_cta;
-      Cta *reader = &cta->cluster->ctas[entry->agent / per_cta];
-      undefined_confirm(check, &reader->warps[entry->agent % per_cta], entry->in);
+      if (entry->unwritten) confirm_unwritten(cta->cluster, entry);
     }
   }
 }

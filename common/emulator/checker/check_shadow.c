@@ -126,6 +126,8 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
 uint32_t shadow_next(AccessNow *now, uint32_t number) {
   ClusterCheck *check = now->check;
   bool reads = now->kind == ENTRY_READ, plain = is_plain_write(now) || reads;
+  if (now->kind == ENTRY_ASYNC_READ && number < PLAIN)
+    now->unwritten |= (states_written(check, number) & now->mask) != now->mask;
   if (plain && number >= PLAIN && plain_allows(now, &check->ctas[now->rank], now->word, number))
     return reads ? number : plain_of(now);
   const void *what = now->operation ? (const void *)now->operation : (const void *)now->in;
@@ -386,11 +388,12 @@ static AccessNow access_of_operation(Warp *warp, AsyncCheck *operation, EntryKin
   };
 }
 
-void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+bool shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count) {
   AccessNow now =
       access_of_operation(warp, operation, writes ? ENTRY_ASYNC_WRITE : ENTRY_ASYNC_READ);
   touch_pieces(&now, pieces, count);
+  return now.unwritten;
 }
 
 void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {

@@ -26,6 +26,7 @@ enum {
   PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
+  ORIGIN_CHAINS = 256,
   WARPS_OF_GROUP = 4
 };
 
@@ -281,8 +282,12 @@ struct ClusterCheck {
   /* locations through which strong accesses order others */
   struct LocationClock *locations[LOCATION_CHAINS];
   struct AcquiredMap *acquired_maps;
-  struct Origin *origins; /* check_undefined_memory.c: loads of uninitialised bytes */
+  struct Origin *origins; /* check_undefined_origins.c: reads of uninitialised bytes */
   uint32_t origin_count, origin_capacity;
+  uint32_t origin_chains[ORIGIN_CHAINS]; /* 1 + the newest origin with this hash; 0: none */
+  const Instruction *last_confirmed;     /* the last argument of undefined_confirm */
+  const Warp *last_confirmed_reader;
+  uint32_t confirmed_origins; /* how many origins there were then */
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
@@ -470,8 +475,8 @@ void past_describe_place(const Instruction *in, char *text, size_t capacity);
 extern const char *const past_kind_names[]; /* of AsyncKind */
 
 /* check_shadow.c */
-/* An operation reads or writes these pieces. */
-void shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
+/* An operation reads or writes these pieces. True: it reads bytes that nothing has written. */
+bool shadow_touch(Warp *warp, AsyncCheck *operation, bool writes, const SharedPiece *pieces,
                   int count);
 /* cp.async: one piece for each of its lanes. */
 void shadow_touch_copies(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
@@ -496,14 +501,17 @@ void undefined_forget(Warp *warp);
  * this word. */
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
                     uint32_t word, uint32_t mask);
-/* That load came before every write, so it is neither a race nor a missing wait. */
-void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
 /* An access of these lanes. Called only while some shared memory of the cluster has undefined
  * bits. */
 void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
                       bool writes);
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes);
 void undefined_forget_shared(ClusterCheck *check);
+
+/* check_undefined_origins.c */
+/* That read came before every write, so it is neither a race nor a missing wait. */
+void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
+void undefined_forget_origins(ClusterCheck *check);
 
 /* check_maps.c */
 void maps_begin(const Cluster *cluster);

@@ -380,6 +380,7 @@ void check_cluster_end(Cluster *cluster) {
     notes->any_layout = false;
   }
   if (check->any_undefined) undefined_forget_shared(check);
+  if (check->origin_count) undefined_forget_origins(check);
   free_operations(check);
   maps_end(check);
   check->next_free = free_checks;

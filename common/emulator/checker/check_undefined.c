@@ -9,9 +9,9 @@
  * Most rules follow from one trick: execute the instruction once with its sources and once with
  * their undefined bits flipped. Result bits that differ are undefined.
  *
- * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Results of
- * tensor cores count as defined. When a warp issues a wgmma, which writes registers asynchronously,
- * its marks are dropped. */
+ * A warp without marks has no overhead: WATCH_UNDEFINED is set only while it has some. Matrices are
+ * followed by tensor_core/undefined.c. A wgmma marks its results when it is issued: what reads or
+ * writes them lands it first. */
 #include "checker/check_undefined.h"
 
 #include <stdio.h>
@@ -38,6 +38,8 @@ void undefined_forget(Warp *warp) {
   free(notes->local_origins);
   free(notes);
 }
+
+void check_undefined_forget(Warp *warp) { undefined_forget(warp); }
 
 struct WarpUndefined *undefined_notes(Warp *warp) {
   struct WarpUndefined *notes = warp->undefined;
@@ -410,7 +412,7 @@ static void look_at_addresses(Warp *warp, const Instruction *in, LaneMask mask) 
 
 void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
   const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || warp->tensor) return;
+  if (!notes) return;
   LaneMask lanes = notes->predicate_lanes[in->guard] & group;
   if (!lanes) return;
   int lane = first_lane(lanes);
@@ -420,16 +422,13 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
 
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpUndefined *notes = warp->undefined;
-  /* Registers of a wgmma in flight change at any time; calls move registers that are not
-   * operands. */
-  bool unclear = warp->tensor || (in->traits & (CALLS | RETURNS | ACCUMULATES));
-  if (unclear) undefined_forget(warp);
-  if (!notes || unclear || (notes->marked == 0 && !notes->local)) {
+  if (!notes || (notes->marked == 0 && !notes->local)) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }
   look_at_addresses(warp, in, mask);
   if (in->traits & WARP_WIDE) return; /* flow_warp.c: once the lanes have met */
+  if ((in->traits & FLOW) == FLOW_MATRIX) return;
   FlowStep flow_step = flow_step_of(warp, in, mask);
   if (in->traits & JUMPS_BY_LIST) {
     LaneMask lanes = undefined_sources(&flow_step, 0, 1) & mask;
@@ -443,7 +442,7 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,
                                  uint64_t *bits, LaneMask *yes) {
   const struct WarpUndefined *notes = warp->undefined;
-  if (!notes || warp->tensor || !operand) return 0;
+  if (!notes || !operand) return 0;
   LaneMask undefined = undefined_lanes(notes, operand) & lanes;
   if (!undefined) return 0;
   const FlowStep flow_step = {.notes = warp->undefined};
@@ -456,7 +455,7 @@ uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneM
 void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
                              const uint64_t *bits, LaneMask yes, uint16_t origin) {
   struct WarpUndefined *notes = warp->undefined;
-  if (!notes || warp->tensor) return;
+  if (!notes) return;
   for (LaneMask left = lanes; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t value_bits[2] = {bits[lane], 0};
@@ -465,4 +464,42 @@ void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, Lan
     if (p && p->kind == OPERAND_PREDICATE)
       set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
   }
+}
+
+/* ---- Matrices ---- */
+
+const void *check_undefined_column(const Warp *warp, uint16_t slot) {
+  const struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !notes->lanes[slot]) return NULL;
+  return notes->bits + (size_t)slot * SLOT_BYTES;
+}
+
+uint16_t check_undefined_origin(const Warp *warp, uint16_t slot, int lane) {
+  const struct WarpUndefined *notes = warp->undefined;
+  return notes ? notes->origins[slot * LANES + (uint32_t)lane] : 0;
+}
+
+uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint32_t index,
+                             uint32_t address) {
+  OriginPlace place = {.part = of_a ? PART_A : PART_B,
+                       .index = index,
+                       .rank = SHARED_RANK(address),
+                       .offset = SHARED_OFFSET(address)};
+  return undefined_origin(check_of(warp), warp, in, 0, place);
+}
+
+void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
+                         const void *bits, const uint16_t *origins) {
+  struct WarpUndefined *notes = undefined_notes(warp);
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left);
+    undefined_set(notes, slot, bytes, lane, (const uint8_t *)bits + (size_t)lane * bytes,
+                  origins[lane]);
+  }
+  if (notes->marked) warp->watched |= WATCH_UNDEFINED;
+}
+
+void check_undefined_matters(Warp *warp, const Instruction *in, int lane, uint16_t origin,
+                             const char *how) {
+  undefined_matters(warp, in, lane, origin, how);
 }

@@ -1,4 +1,4 @@
-/* check_undefined.h: shared by the two files about undefined bits. */
+/* check_undefined.h: shared by the files about undefined bits. */
 #ifndef EMULATOR_CHECK_UNDEFINED_H
 #define EMULATOR_CHECK_UNDEFINED_H
 
@@ -7,7 +7,7 @@
 /* Where undefined bits come from: the number of an Origin, and whether they have been computed with
  * or only moved. 0: no origin. */
 typedef uint16_t OriginNumber;
-enum { ORIGIN_MOST = 0x7fff, ORIGIN_COMPUTED = 0x8000 };
+enum { ORIGIN_MOST = 0x7fff };
 
 /* The undefined bits of a warp's registers and .local memory. A register of two or four slots has
  * its lanes and origins at the first slot. */
@@ -29,8 +29,18 @@ struct WarpUndefined *undefined_notes(Warp *warp);
 void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
                    const uint8_t *bits, OriginNumber origin);
 
-/* check_undefined_memory.c: a value with undefined bits decides something. `how` completes "here it
- * ...". */
+/* check_undefined_origins.c */
+typedef enum { PART_NONE, PART_A, PART_B, PART_COPY, PART_STORE } OriginPart;
+typedef struct {
+  OriginPart part;
+  uint32_t index; /* row of A, eighth column of B, thread of a store */
+  uint32_t rank, offset;
+  CopiedBytes copied; /* of a store */
+} OriginPlace;
+/* The origin of what this instruction reads there. 0: there are too many. */
+OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
+                              OriginPlace place);
+/* A value with undefined bits decides something. `how` completes "here it ...". */
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
 

@@ -1,5 +1,5 @@
-/* check_undefined_memory.c: tracks uninitialised values through memory: where they come from, where
- * they are stored, and the reports.
+/* check_undefined_memory.c: tracks uninitialised values through memory: where they are loaded and
+ * stored.
  *
  * Each CTA's shared memory has a shadow with one bit per bit, allocated when the first undefined
  * byte is read: 1 means undefined. A plain read of uninitialised bytes sets the bits, each write
@@ -12,77 +12,6 @@
 
 #include "base/fault.h"
 #include "base/traits.h"
-
-enum { FIRST_ORIGINS = 64, TEXT = 160 };
-
-struct Origin {
-  Warp *warp;
-  const Instruction *in, *user; /* user: where the value matters; NULL: nowhere yet */
-  const char *how;
-  uint32_t rank, offset;
-  LaneMask lanes;
-  uint32_t using_thread;
-  bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
-  bool reported;
-};
-
-/* ---- Origins ---- */
-
-static OriginNumber find_origin(ClusterCheck *check, Warp *warp, const Instruction *in,
-                                uint32_t rank, uint32_t offset, int lane) {
-  for (uint32_t i = check->origin_count; i-- > 0;) {
-    struct Origin *origin = &check->origins[i];
-    if (origin->in != in || origin->warp != warp) continue;
-    origin->lanes |= 1u << lane;
-    return (OriginNumber)(i + 1);
-  }
-  if (check->origin_count == ORIGIN_MOST) return 0;
-  if (check->origin_count == check->origin_capacity) {
-    check->origin_capacity = check->origin_capacity ? 2 * check->origin_capacity : FIRST_ORIGINS;
-    check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
-    if (!check->origins) abort();
-  }
-  check->origins[check->origin_count++] =
-      (struct Origin){.warp = warp, .in = in, .rank = rank, .offset = offset, .lanes = 1u << lane};
-  return (OriginNumber)check->origin_count;
-}
-
-static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
-  if (!origin->confirmed || !origin->user || origin->reported) return;
-  origin->reported = true;
-  char where[TEXT], whose[32] = "";
-  past_describe_place(origin->user, where, sizeof where);
-  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of CTA %u", origin->rank);
-  finding(
-      origin->warp, origin->in, origin->lanes, "uninitialised-read",
-      "reads shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
-      "%s it %s (thread %u).\n"
-      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
-      origin->offset, whose, where, origin->how, origin->using_thread);
-}
-
-void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
-                       const char *how) {
-  ClusterCheck *check = check_of(warp);
-  uint32_t place = number & ORIGIN_MOST;
-  if (place == 0 || place > check->origin_count) return;
-  struct Origin *origin = &check->origins[place - 1];
-  if (!origin->user) {
-    origin->user = in;
-    origin->how = how;
-    origin->using_thread = thread_of(warp, lane);
-  }
-  report_if_due(check, origin);
-}
-
-void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
-  for (uint32_t i = 0; i < check->origin_count; i++) {
-    struct Origin *origin = &check->origins[i];
-    if (origin->in != in || origin->warp != reader) continue;
-    origin->confirmed = true;
-    report_if_due(check, origin);
-  }
-}
 
 /* ---- Shared memory ---- */
 
@@ -102,7 +31,8 @@ void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int 
   warp->watched |= WATCH_UNDEFINED;
   for (uint32_t i = 0; i < WORD_BYTES; i++)
     if (mask >> i & 1) notes->undefined[word * WORD_BYTES + i] = 0xff;
-  notes->undefined_origins[word] = find_origin(check, warp, in, rank, word * WORD_BYTES, lane);
+  notes->undefined_origins[word] = undefined_origin(
+      check, warp, in, lane, (OriginPlace){.rank = rank, .offset = word * WORD_BYTES});
 }
 
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
@@ -129,7 +59,73 @@ void undefined_forget_shared(ClusterCheck *check) {
     check->ctas[rank].undefined_origins = NULL;
   }
   check->any_undefined = false;
-  check->origin_count = 0;
+}
+
+/* ---- Tiles: copies and matrices ---- */
+
+/* Bytes past the end of what the checker watches count as written. */
+static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
+  uint32_t rank = SHARED_RANK(address);
+  return rank < check->cta_count &&
+         SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
+}
+
+bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count) {
+  const ClusterCheck *check = check_of(warp);
+  for (int i = 0; i < count; i++) {
+    if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
+    const struct CtaCheck *notes = &check->ctas[SHARED_RANK(pieces[i].address)];
+    uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
+    for (uint32_t word = offset / WORD_BYTES; word * WORD_BYTES < end;
+         word = states_next(notes, word)) {
+      uint32_t number = states_of(notes, word);
+      if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
+    }
+    for (uint32_t at = offset; notes->undefined && at < end; at++)
+      if (notes->undefined[at]) return true;
+  }
+  return false;
+}
+
+UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes) {
+  const ClusterCheck *check = check_of(warp);
+  UndefinedBytes found = {0, 0, 0};
+  if (!watches(check, address, bytes)) return found;
+  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = 0; i < bytes; i++) {
+    uint32_t at = offset + i, word = at / WORD_BYTES;
+    bool written = states_written(check, states_of(notes, word)) >> at % WORD_BYTES & 1;
+    if (!written) found.unwritten |= 1u << i;
+    if (!notes->undefined || !notes->undefined[at]) continue;
+    found.undefined |= 1u << i;
+    if (!found.origin) found.origin = notes->undefined_origins[word];
+  }
+  return found;
+}
+
+void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits) {
+  const ClusterCheck *check = check_of(warp);
+  const struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  memset(bits, 0, bytes);
+  if (watches(check, address, bytes) && notes->undefined)
+    memcpy(bits, notes->undefined + SHARED_OFFSET(address), bytes);
+}
+
+void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
+                         uint16_t origin) {
+  ClusterCheck *check = check_of(warp);
+  if (!watches(check, address, bytes)) return;
+  struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = 0; i < bytes; i++) {
+    if (!bits[i] && !notes->undefined) continue;
+    make_shadow(notes);
+    notes->undefined[offset + i] = bits[i];
+    if (!bits[i]) continue;
+    notes->undefined_origins[(offset + i) / WORD_BYTES] = origin;
+    check->any_undefined = true;
+  }
 }
 
 /* ---- Loads and stores ---- */
@@ -273,7 +269,6 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
 
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access) {
-  if (warp->tensor) return;
   if (!warp->undefined && (access != ACCESS_READ || !any_marks(warp, mask, at, registers, count)))
     return;
   undefined_notes(warp);
@@ -286,4 +281,13 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
     for (int i = 0; i < count; i++)
       load_marks(warp, at[lane] + registers[i].offset, &registers[i], lane);
   }
+}
+
+void check_undefined_passed(Warp *warp, const uint8_t *to, const uint8_t *from, uint32_t bytes) {
+  struct WarpUndefined *notes = warp->undefined;
+  if (!notes || !notes->local) return;
+  size_t source = (size_t)(from - warp->local), target = (size_t)(to - warp->local);
+  memmove(notes->local + target, notes->local + source, bytes);
+  memmove(notes->local_origins + target, notes->local_origins + source,
+          bytes * sizeof *notes->local_origins);
 }

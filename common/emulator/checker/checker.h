@@ -184,6 +184,56 @@ uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneM
 void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
                              const uint64_t *bits, LaneMask yes, uint16_t origin);
 
+/* A call has copied an argument or a result within .local memory. */
+void check_undefined_passed(Warp *warp, const uint8_t *to, const uint8_t *from, uint32_t bytes);
+/* A recursive call saves the registers of its caller: their undefined bits are forgotten. */
+void check_undefined_forget(Warp *warp);
+
+/* Undefined bytes of a tile in shared memory, one bit for each byte (at most 32). */
+typedef struct {
+  uint32_t unwritten; /* nothing has written them */
+  uint32_t undefined; /* some of their bits are undefined */
+  uint16_t origin;    /* of the first of the latter */
+} UndefinedBytes;
+UndefinedBytes check_undefined_bytes(const Warp *warp, uint32_t address, uint32_t bytes);
+/* Quickly: may any of these bytes be undefined? */
+bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count);
+/* The undefined bits of what has been written there; and a write of such bits. */
+void check_undefined_bits(const Warp *warp, uint32_t address, uint32_t bytes, uint8_t *bits);
+void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, const uint8_t *bits,
+                         uint16_t origin);
+
+/* What a copy takes to global memory: add all its bytes, at most 32 at a time, and then report.
+ * whole_only: unwritten bytes beside written ones may be the padding of a struct. */
+typedef struct {
+  uint32_t bytes; /* that nothing has written */
+  uint32_t first_offset, last_offset;
+  uint32_t first_row, last_row, row_bytes; /* of the box; row_bytes 0: there is no box */
+  uint16_t origin;                         /* of a written byte with undefined bits */
+} CopiedBytes;
+void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
+                        uint32_t row, CopiedBytes *copied);
+void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied);
+/* A copy from shared to shared memory; after check_async_issue. */
+void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
+                          uint32_t bytes);
+
+/* Matrices in registers. The undefined bits of a register, in the layout of its column; NULL: all
+ * are defined. */
+const void *check_undefined_column(const Warp *warp, uint16_t slot);
+uint16_t check_undefined_origin(const Warp *warp, uint16_t slot, int lane);
+/* The origin of unwritten bytes that a matrix multiplication reads: row `index` of A, or the eighth
+ * columns from 8 * index on of B. */
+uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint32_t index,
+                             uint32_t address);
+/* Sets the undefined bits of a register of `bytes` bytes in these lanes. */
+void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
+                         const void *bits, const uint16_t *origins);
+/* A value with these origins decides something; `how` completes "here it ...". */
+void check_undefined_matters(Warp *warp, const Instruction *in, int lane, uint16_t origin,
+                             const char *how);
+enum { ORIGIN_COMPUTED = 0x8000 }; /* added to an origin: the value is a result of arithmetic */
+
 /* wgmma: registers of a warp that an operation in flight uses. */
 /* Called before each instruction of a warp that has WATCH_REGISTERS. */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
@@ -193,7 +243,8 @@ void check_wgmma_fence(Warp *warp, const Instruction *in);
 /* The register slots must outlive the warp's data. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count);
-void check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
+/* True: some of these bytes may be undefined. */
+bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
 void check_wgmma_commit(Warp *warp, const Instruction *in);
 void check_wgmma_wait(Warp *warp, const Instruction *in, int pending);
 

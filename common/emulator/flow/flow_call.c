@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/device_heap.h"
+#include "checker/checker.h"
 #include "flow/device_printf.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
@@ -33,6 +34,7 @@ static size_t registers_bytes(const Function *function) {
 }
 
 static void save_registers(Warp *warp, Frame *frame) {
+  if (warp->watched & WATCH_UNDEFINED) check_undefined_forget(warp);
   const Function *function = frame->caller;
   const Module *module = function->module;
   frame->saved = malloc(registers_bytes(function) + 1);
@@ -77,6 +79,8 @@ static bool copy_bytes(Warp *warp, int lane, uint64_t to, uint64_t from, uint32_
     return false;
   uint8_t *local = warp->local + (size_t)lane * warp->local_bytes;
   memmove(local + to, local + from, bytes);
+  if (warp->watched & WATCH_UNDEFINED)
+    check_undefined_passed(warp, local + to, local + from, bytes);
   return true;
 }
 

@@ -75,7 +75,8 @@ __attribute__((noinline, cold)) static void show_watchers(Warp *warp, const Inst
   if (!mask) return;
   if (warp->watched & WATCH_STEPS) record_step(warp, in, mask);
   if (warp->watched & WATCH_REGISTERS) check_registers(warp, in, mask);
-  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, in, mask);
+  if ((warp->watched & WATCH_UNDEFINED) && !(in->traits & LANDS_FIRST))
+    check_undefined(warp, in, mask);
 }
 
 /* Why none of its groups can run. */

@@ -10,6 +10,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/mma.h"
+#include "tensor_core/undefined.h"
 
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots) {
   const Operand *operand = form_operand(form, index);
@@ -66,6 +67,7 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->cta->cluster->recorder)
     record_multiply_adds(warp->cta->cluster,
                          (uint64_t)form->rows * (uint64_t)form->columns * (uint64_t)form->depth);
+  if (settings()->check) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
   mma_compute(form, a, b, c, form->sparse ? column_u32(warp, mma->metadata) : NULL, d);
   if (mask != ~0u)
     for (int i = 0; i < form->d_registers; i++)
@@ -168,6 +170,11 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   if (settings()->check) {
     const AccessKind kind = {.access = access};
     check_shared(warp, in, giving, addresses, 16, kind);
+    if (move->store)
+      undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
+    else
+      undefined_matrix_load(warp, addresses, move->registers, move->matrices, move->transposed,
+                            mask);
   }
   for (int matrix = 0; matrix < move->matrices; matrix++) {
     uint32_t *column = column_u32(warp, move->registers[matrix]);
@@ -220,6 +227,7 @@ bool decode_stmatrix(Decoder *decoder, const PtxStatement *statement, Instructio
 
 static StepResult run_movmatrix(Warp *warp, const Instruction *in, LaneMask mask) {
   uint32_t turned[LANES];
+  if (settings()->check) undefined_matrix_turn(warp, in->a, in->d, mask);
   transpose(column_u32(warp, in->a), turned);
   uint32_t *column = column_u32(warp, in->d);
   for (int lane = 0; lane < LANES; lane++)

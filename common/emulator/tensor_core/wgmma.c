@@ -17,6 +17,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "tensor_core/tensor_core.h"
+#include "tensor_core/undefined.h"
 #include "state/cluster.h"
 
 enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
@@ -248,12 +249,14 @@ static const WgmmaPieces *pieces_of(const ListKey *name) {
   return list;
 }
 
-static void tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
+/* True: some of these bytes may be undefined. */
+static bool tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
   const WgmmaPieces *list = pieces_of(&name);
   const uint32_t span = matrix_descriptor(name.descriptor).span;
-  check_wgmma_reads(warp, operation, list->pieces, list->count);
+  const bool undefined = check_wgmma_reads(warp, operation, list->pieces, list->count);
   check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
                     false, PROXY_TENSOR_CORE);
+  return undefined;
 }
 
 /* The shared memory that this warp's share reads: its part of A, if A is in shared memory, and
@@ -278,7 +281,18 @@ static void tell_checker(Warp *warp, const Instruction *in, const PendingWgmma *
   AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
   ListKey names[2];
   const int count = operands_read(warp, flight, names);
-  for (int i = 0; i < count; i++) tell_reads(warp, in, operation, names[i]);
+  bool undefined = warp->watched & WATCH_UNDEFINED;
+  for (int i = 0; i < count; i++) undefined |= tell_reads(warp, in, operation, names[i]);
+  if (!undefined) return;
+  const WgmmaForm *form = &wgmma->form;
+  const WgmmaIssue issue = {
+      .form = form,
+      .descriptor_a = flight->descriptor_a,
+      .descriptor_b = flight->descriptor_b,
+      .a_slot = form->a_in_registers ? wgmma->registers + form->d_registers : NULL,
+      .d_slot = wgmma->registers,
+      .scale_d = flight->scale_d};
+  undefined_wgmma(warp, in, &issue);
 }
 
 static void record_issue(Warp *warp, const Instruction *in, PendingWgmma *flight) {
@@ -510,6 +524,7 @@ static StepResult run_watched(Warp *warp, const Instruction *in, LaneMask mask) 
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }
+  if (warp->watched & WATCH_UNDEFINED) check_undefined(warp, &watched->inner, mask);
   return watched->inner.execute(warp, &watched->inner, mask);
 }
 
@@ -558,5 +573,6 @@ void tensor_function_decoded(Decoder *decoder, Instruction *code, uint32_t count
     watched->inner = *in;
     in->decoded = watched;
     in->execute = run_watched;
+    in->traits |= LANDS_FIRST;
   }
 }

@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "tensor_core/mma.h"
 #include "tensor_core/tensor_core.h"
+#include "tensor_core/undefined.h"
 
 typedef enum { FRAGMENT_A, FRAGMENT_B, FRAGMENT_RESULT } FragmentKind;
 
@@ -170,6 +171,15 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
   if (settings()->check && shared_lanes)
     check_shared(warp, in, shared_lanes, shared, move->element_bytes,
                  (AccessKind){.access = move->store ? ACCESS_WRITE : ACCESS_READ});
+  if (warp->watched & WATCH_UNDEFINED) {
+    const NumberMove number = {.slot = move->slots[r],
+                               .bytes = move->element_bytes,
+                               .shift = narrow ? 0 : (uint32_t)(index * fragment->bits) % 64,
+                               .shared = shared,
+                               .shared_lanes = shared_lanes,
+                               .store = move->store};
+    undefined_move_number(warp, in, mask, &number);
+  }
   for (LaneMask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     const unsigned shift = narrow ? 0 : (unsigned)(index * fragment->bits);
@@ -311,10 +321,47 @@ static void multiply_tile(Warp *warp, const Product *product, int row_tile, int 
   mma_compute(tile, a, b, c, NULL, d);
 }
 
+/* The same for the undefined bits. */
+static void follow_undefined(Warp *warp, const Product *product, LaneMask mask) {
+  const MmaForm *tile = &product->tile;
+  const bool halves_in = product->c == RESULT_F16 && tile->c == RESULT_F32;
+  const bool halves_out = product->d == RESULT_F16 && tile->d == RESULT_F32;
+  const int across = product->shape.n / 8;
+  const int tiles = (product->shape.m > 16 ? product->shape.m / 16 : 1) * across;
+  UndefinedResults all = {0}, one;
+  for (int t = 0; t < tiles; t++) {
+    const void *c_bits[8];
+    uint16_t c_slot[8];
+    uint32_t wide[8][LANES];
+    const int first = t * tile->c_registers;
+    for (int i = 0; i < tile->c_registers; i++) {
+      c_slot[i] = product->c_slot[halves_in ? (first + i) / 2 : first + i];
+      const uint32_t *bits = check_undefined_column(warp, c_slot[i]);
+      for (int lane = 0; halves_in && bits && lane < LANES; lane++)
+        wide[i][lane] = bits[lane] >> ((first + i) % 2 * 16) & 0xffffu;
+      c_bits[i] = halves_in && bits ? wide[i] : bits;
+    }
+    undefined_product(warp, tile, product->a_slot + t / across * tile->a_registers,
+                      product->b_slot + t % across * tile->b_registers, c_bits, c_slot, &one);
+    for (int i = 0; i < tile->d_registers; i++)
+      for (int lane = 0; lane < LANES; lane++) {
+        const int d = t * tile->d_registers + i, to = halves_out ? d / 2 : d;
+        const uint64_t bits = one.bits[i][lane];
+        all.bits[to][lane] |= halves_out ? (bits & 0xffffu) << (d % 2 * 16) : bits;
+        if (bits) all.origins[to][lane] = one.origins[i][lane];
+      }
+  }
+  const int registers = tiles * tile->d_registers / (halves_out ? 2 : 1);
+  for (int i = 0; i < registers; i++)
+    undefined_set_result(warp, product->d_slot[i], tile->d == RESULT_F64 ? 8 : 4, mask, all.bits[i],
+                         all.origins[i]);
+}
+
 static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
   const Product *product = in->decoded;
   const MmaForm *tile = &product->tile;
   uint64_t result[8][LANES];
+  if (warp->watched & WATCH_UNDEFINED) follow_undefined(warp, product, mask);
   const int row_tiles = product->shape.m > 16 ? product->shape.m / 16 : 1;
   for (int row = 0; row < row_tiles; row++)
     for (int column = 0; column < product->shape.n / 8; column++)

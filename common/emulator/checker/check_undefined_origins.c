@@ -1,0 +1,198 @@
+/* check_undefined_origins.c: where undefined values come from, and the reports when they matter.
+ *
+ * An origin is an instruction of a warp that reads bytes that nothing has written. For a matrix each
+ * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
+ * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
+ * nor a missing wait. The second is known when the CTA ends, or when an ordered write follows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "base/instruction.h"
+#include "checker/check_undefined.h"
+
+enum { FIRST_ORIGINS = 64, TEXT = 160 };
+
+struct Origin {
+  Warp *warp;
+  const Instruction *in, *user; /* user: where the value matters; NULL: nowhere yet */
+  const char *how;
+  OriginPlace place;
+  LaneMask lanes;
+  uint32_t using_thread;
+  uint32_t next;  /* 1 + the next origin with the same hash; 0: none */
+  bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
+  bool reported;
+};
+
+static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instruction *in,
+                          const OriginPlace *place) {
+  uintptr_t mixed = ((uintptr_t)warp >> 5) * 31 + ((uintptr_t)in >> 4) * 17 + place->part * 7u +
+                    (uintptr_t)place->index;
+  return &check->origin_chains[mixed % ORIGIN_CHAINS];
+}
+
+OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
+                              OriginPlace place) {
+  uint32_t *chain = chain_of(check, warp, in, &place);
+  for (uint32_t i = *chain; i; i = check->origins[i - 1].next) {
+    struct Origin *origin = &check->origins[i - 1];
+    if (origin->in != in || origin->warp != warp || origin->place.part != place.part ||
+        origin->place.index != place.index)
+      continue;
+    origin->lanes |= 1u << lane;
+    return (OriginNumber)i;
+  }
+  if (check->origin_count == ORIGIN_MOST) return 0;
+  if (check->origin_count == check->origin_capacity) {
+    check->origin_capacity = check->origin_capacity ? 2 * check->origin_capacity : FIRST_ORIGINS;
+    check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
+    if (!check->origins) out_of_memory();
+  }
+  check->origins[check->origin_count++] =
+      (struct Origin){.warp = warp, .in = in, .place = place, .lanes = 1u << lane, .next = *chain};
+  *chain = check->origin_count;
+  return (OriginNumber)check->origin_count;
+}
+
+void undefined_forget_origins(ClusterCheck *check) {
+  check->origin_count = 0;
+  check->last_confirmed = NULL;
+  memset(check->origin_chains, 0, sizeof check->origin_chains);
+}
+
+/* ---- Reports ---- */
+
+static void report_read(const ClusterCheck *check, const struct Origin *origin) {
+  const OriginPlace *place = &origin->place;
+  char where[TEXT], whose[32] = "", what[64] = "reads";
+  past_describe_place(origin->user, where, sizeof where);
+  if (check->cta_count > 1) snprintf(whose, sizeof whose, " of CTA %u", place->rank);
+  if (place->part == PART_A)
+    snprintf(what, sizeof what, "multiplies row %d of A,", place->index);
+  else if (place->part == PART_B)
+    snprintf(what, sizeof what, "multiplies columns %d to %d of B,", place->index * 8,
+             place->index * 8 + 7);
+  else if (place->part == PART_COPY)
+    snprintf(what, sizeof what, "copies");
+  finding(
+      origin->warp, origin->in, origin->lanes, "uninitialised-read",
+      "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
+      "%s it %s (thread %u).\n"
+      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
+      what, place->offset, whose, where, origin->how, origin->using_thread);
+}
+
+static void report_store(const struct Origin *origin) {
+  const CopiedBytes *copied = &origin->place.copied;
+  char rows[TEXT] = "";
+  if (copied->row_bytes)
+    snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
+             copied->first_row, copied->last_row, copied->row_bytes);
+  finding(
+      origin->warp, origin->in, origin->lanes, "unwritten-bytes-stored",
+      "copies %u bytes to global memory that nothing has written: the first is in shared memory "
+      "at offset 0x%x, the last at offset 0x%x%s.\n"
+      "%s",
+      copied->bytes, copied->first_offset, copied->last_offset, rows,
+      copied->row_bytes
+          ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
+            "and columns beyond the tensor need no values."
+          : "Fill all of these bytes before the copy, or copy fewer.");
+}
+
+static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
+  if (!origin->confirmed || !origin->user || origin->reported) return;
+  origin->reported = true;
+  if (origin->place.part == PART_STORE)
+    report_store(origin);
+  else
+    report_read(check, origin);
+}
+
+void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
+                       const char *how) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t place = number & ORIGIN_MOST;
+  if (place == 0 || place > check->origin_count) return;
+  struct Origin *origin = &check->origins[place - 1];
+  if (!origin->user) {
+    origin->user = in;
+    origin->how = how;
+    origin->using_thread = thread_of(warp, lane);
+  }
+  report_if_due(check, origin);
+}
+
+void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
+  if (check->last_confirmed == in && check->last_confirmed_reader == reader &&
+      check->confirmed_origins == check->origin_count)
+    return;
+  check->last_confirmed = in;
+  check->last_confirmed_reader = reader;
+  check->confirmed_origins = check->origin_count;
+  for (uint32_t i = 0; i < check->origin_count; i++) {
+    struct Origin *origin = &check->origins[i];
+    /* A word notes only the last wgmma of a warp that has read it. */
+    bool alike = origin->in == in || (origin->in->traits & in->traits & ACCUMULATES);
+    if (!alike || origin->warp != reader) continue;
+    origin->confirmed = true;
+    report_if_due(check, origin);
+  }
+}
+
+/* ---- Copies ---- */
+
+void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool whole_only,
+                        uint32_t row, CopiedBytes *copied) {
+  UndefinedBytes found = check_undefined_bytes(warp, address, bytes);
+  uint32_t all = bytes == 32 ? UINT32_MAX : (1u << bytes) - 1u;
+  uint32_t unwritten = found.unwritten;
+  if (found.undefined & ~unwritten && !copied->origin) copied->origin = found.origin;
+  if (!unwritten || (whole_only && unwritten != all)) return;
+  uint32_t first = SHARED_OFFSET(address) + (uint32_t)__builtin_ctz(unwritten);
+  uint32_t last = SHARED_OFFSET(address) + 31u - (uint32_t)__builtin_clz(unwritten);
+  if (!copied->bytes) {
+    copied->first_row = row;
+    copied->first_offset = first;
+    copied->last_offset = last;
+  }
+  if (first < copied->first_offset) copied->first_offset = first;
+  if (last > copied->last_offset) copied->last_offset = last;
+  copied->last_row = row;
+  copied->bytes += (uint32_t)__builtin_popcount(unwritten);
+}
+
+void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
+  static const char HOW[] = "goes to global memory";
+  ClusterCheck *check = check_of(warp);
+  if (copied->origin) undefined_matters(warp, in, lane, copied->origin, HOW);
+  if (!copied->bytes) return;
+  OriginPlace place = {.part = PART_STORE,
+                       .index = thread_of(warp, lane),
+                       .rank = warp->cta->rank,
+                       .offset = copied->first_offset,
+                       .copied = *copied};
+  undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), HOW);
+}
+
+void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,
+                          uint32_t bytes) {
+  enum { CHUNK = 16 };
+  ClusterCheck *check = check_of(warp);
+  for (uint32_t i = 0; i < bytes; i += CHUNK) {
+    UndefinedBytes found = check_undefined_bytes(warp, from + i, CHUNK);
+    if (!(found.unwritten | found.undefined)) continue;
+    uint8_t bits[CHUNK];
+    check_undefined_bits(warp, from + i, CHUNK, bits);
+    for (uint32_t k = 0; k < CHUNK; k++)
+      if (found.unwritten >> k & 1) bits[k] = 0xff;
+    OriginPlace place = {
+        .part = PART_COPY, .rank = SHARED_RANK(from), .offset = SHARED_OFFSET(from) + i};
+    uint16_t origin =
+        found.unwritten ? undefined_origin(check, warp, in, lane, place) : found.origin;
+    check_undefined_put(warp, to + i, CHUNK, bits, origin);
+  }
+}

@@ -1,0 +1,241 @@
+/* undefined.c: undefined bits in the matrices of one warp: mma.sync, wmma, ldmatrix, stmatrix,
+ * movmatrix. A number of the result is undefined if any number of its row of A, of its column of B,
+ * or the number in C is, because an undefined float times anything may be NaN. Integers times zero
+ * are zero. So a kernel may multiply rows outside its matrix, as long as it never uses the results.
+ */
+#include "tensor_core/undefined.h"
+
+#include <string.h>
+
+enum { MAX_ROWS = 16, MAX_COLUMNS = 8, MAX_DEPTH = 256, HALF_BITS = 16 };
+
+/* ---- Products ---- */
+
+/* The numbers of A and B: which are undefined, and where they come from. */
+typedef struct {
+  bool a[MAX_ROWS][MAX_DEPTH], b[MAX_COLUMNS][MAX_DEPTH];
+  bool zero_a[MAX_ROWS][MAX_DEPTH], zero_b[MAX_COLUMNS][MAX_DEPTH]; /* integers only */
+  bool row[MAX_ROWS], column[MAX_COLUMNS];                          /* some of them is undefined */
+  uint16_t row_origin[MAX_ROWS], column_origin[MAX_COLUMNS];
+} Factors;
+
+static uint64_t column_value(const void *column, int lane, bool is_wide) {
+  if (!column) return 0;
+  return is_wide ? ((const uint64_t *)column)[lane] : ((const uint32_t *)column)[lane];
+}
+
+static uint64_t part_of(uint64_t value, int index, int bits) {
+  return bits >= 32 ? value : value >> (index * bits) & ((1u << bits) - 1u);
+}
+
+static bool is_integer(const MmaForm *form) { return form->d == RESULT_S32; }
+
+static void take_a(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
+  const int bits = (int)number_bits(form->a), each = bits >= 32 ? 1 : 32 / bits;
+  const int row_step = form->rows == 8 ? 1 : 2;
+  const bool is_wide = form->a == NUMBER_F64;
+  for (int r = 0; r < form->a_registers; r++) {
+    const void *marks = check_undefined_column(warp, slots[r]);
+    for (int lane = 0; lane < LANES; lane++) {
+      const int row = lane / 4 + r % row_step * 8, first = (r / row_step * 4 + lane % 4) * each;
+      const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
+      const uint64_t mark = column_value(marks, lane, is_wide);
+      for (int i = 0; i < each; i++) {
+        factors->zero_a[row][first + i] = part_of(value, i, bits) == 0;
+        if (!part_of(mark, i, bits)) continue;
+        factors->a[row][first + i] = factors->row[row] = true;
+        factors->row_origin[row] = check_undefined_origin(warp, slots[r], lane);
+      }
+    }
+  }
+}
+
+static void take_b(const Warp *warp, const MmaForm *form, const uint16_t *slots, Factors *factors) {
+  const int bits = (int)number_bits(form->a), each = bits >= 32 ? 1 : 32 / bits;
+  const bool is_wide = form->a == NUMBER_F64;
+  for (int r = 0; r < form->b_registers; r++) {
+    const void *marks = check_undefined_column(warp, slots[r]);
+    for (int lane = 0; lane < LANES; lane++) {
+      const int column = lane / 4, first = (r * 4 + lane % 4) * each;
+      const uint64_t value = column_value(column_u32(warp, slots[r]), lane, is_wide);
+      const uint64_t mark = column_value(marks, lane, is_wide);
+      for (int i = 0; i < each; i++) {
+        factors->zero_b[column][first + i] = part_of(value, i, bits) == 0;
+        if (!part_of(mark, i, bits)) continue;
+        factors->b[column][first + i] = factors->column[column] = true;
+        factors->column_origin[column] = check_undefined_origin(warp, slots[r], lane);
+      }
+    }
+  }
+}
+
+/* Is the sum of this row times this column undefined, without C? */
+static bool is_undefined(const MmaForm *form, const Factors *factors, int row, int column) {
+  if (!factors->row[row] && !factors->column[column]) return false;
+  if (!is_integer(form) || form->sparse) return true;
+  for (int k = 0; k < form->depth; k++) {
+    const bool a = factors->a[row][k], b = factors->b[column][k];
+    if ((a && (b || !factors->zero_b[column][k])) || (b && !factors->zero_a[row][k])) return true;
+  }
+  return false;
+}
+
+static bool any_column(const Warp *warp, const uint16_t *slots, int count) {
+  for (int i = 0; i < count; i++)
+    if (check_undefined_column(warp, slots[i])) return true;
+  return false;
+}
+
+bool undefined_product(const Warp *warp, const MmaForm *form, const uint16_t *a_slot,
+                       const uint16_t *b_slot, const void *const *c_bits, const uint16_t *c_slot,
+                       UndefinedResults *results) {
+  bool any =
+      any_column(warp, a_slot, form->a_registers) || any_column(warp, b_slot, form->b_registers);
+  for (int i = 0; i < form->c_registers; i++) any |= c_bits[i] != NULL;
+  memset(results, 0, sizeof *results);
+  /* m8n8k4 of f16 is arranged in another way. Hopper has no hardware for it. */
+  if (!any || (form->rows == 8 && form->a == NUMBER_F16)) return false;
+  Factors factors;
+  memset(&factors, 0, sizeof factors);
+  take_a(warp, form, a_slot, &factors);
+  take_b(warp, form, b_slot, &factors);
+  const bool is_wide = form->d == RESULT_F64, half_c = form->c == RESULT_F16;
+  for (int lane = 0; lane < LANES; lane++)
+    for (int i = 0; i < form->rows * 8 / LANES; i++) {
+      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      const int c = half_c ? i / 2 : i;
+      const uint64_t before =
+          part_of(column_value(c_bits[c], lane, is_wide), i % 2, half_c ? HALF_BITS : 32);
+      const bool product = is_undefined(form, &factors, row, column);
+      if (!product && !before) continue;
+      const int d = form->d == RESULT_F16 ? i / 2 : i;
+      results->bits[d][lane] |= form->d != RESULT_F16 ? (is_wide ? UINT64_MAX : UINT32_MAX)
+                                                      : 0xffffull << (i % 2 * HALF_BITS);
+      results->origins[d][lane] =
+          ORIGIN_COMPUTED | (!product           ? check_undefined_origin(warp, c_slot[c], lane)
+                             : factors.row[row] ? factors.row_origin[row]
+                                                : factors.column_origin[column]);
+    }
+  return true;
+}
+
+void undefined_set_result(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask mask,
+                          const uint64_t *bits, const uint16_t *origins) {
+  uint32_t narrow[LANES];
+  for (int lane = 0; lane < LANES; lane++) narrow[lane] = (uint32_t)bits[lane];
+  check_undefined_set(warp, slot, bytes, mask, bytes == 8 ? (const void *)bits : narrow, origins);
+}
+
+void undefined_mma(Warp *warp, const MmaForm *form, const uint16_t *a_slot, const uint16_t *b_slot,
+                   const uint16_t *c_slot, const uint16_t *d_slot, LaneMask mask) {
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  const void *c_bits[8];
+  UndefinedResults results;
+  for (int i = 0; i < form->c_registers; i++) c_bits[i] = check_undefined_column(warp, c_slot[i]);
+  undefined_product(warp, form, a_slot, b_slot, c_bits, c_slot, &results);
+  for (int i = 0; i < form->d_registers; i++)
+    undefined_set_result(warp, d_slot[i], form->d == RESULT_F64 ? 8 : 4, mask, results.bits[i],
+                         results.origins[i]);
+}
+
+/* ---- ldmatrix, stmatrix, movmatrix ---- */
+
+/* A matrix of 8 x 8 numbers of 16 bits: two in each lane, row lane / 4. */
+static void turn(const uint32_t *bits, const uint16_t *origins, uint32_t *turned,
+                 uint16_t *turned_origins) {
+  for (int lane = 0; lane < LANES; lane++) {
+    const int low = lane % 4 * 8 + lane / 8, high = low + 4; /* the lanes that hold its numbers */
+    const int shift = lane / 4 % 2 * HALF_BITS;
+    turned[lane] = (bits[low] >> shift & 0xffffu) | (bits[high] >> shift & 0xffffu) << HALF_BITS;
+    turned_origins[lane] = turned[lane] & 0xffffu ? origins[low] : origins[high];
+  }
+}
+
+void undefined_matrix_load(Warp *warp, const uint32_t *addresses, const uint16_t *slots, int count,
+                           bool transposed, LaneMask mask) {
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  enum { ROW_BYTES = 16, ROWS = 8, LANES_OF_ROW = 4 };
+  for (int matrix = 0; matrix < count; matrix++) {
+    uint32_t bits[LANES], turned[LANES];
+    uint16_t origins[LANES], turned_origins[LANES];
+    for (int row = 0; row < ROWS; row++) {
+      const uint32_t address = addresses[matrix * ROWS + row];
+      check_undefined_bits(warp, address, ROW_BYTES, (uint8_t *)&bits[row * LANES_OF_ROW]);
+      const uint16_t origin = check_undefined_bytes(warp, address, ROW_BYTES).origin;
+      for (int i = 0; i < LANES_OF_ROW; i++) origins[row * LANES_OF_ROW + i] = origin;
+    }
+    turn(bits, origins, turned, turned_origins);
+    check_undefined_set(warp, slots[matrix], 4, mask, transposed ? turned : bits,
+                        transposed ? turned_origins : origins);
+  }
+}
+
+/* A register's bits and origins. */
+static void take_column(const Warp *warp, uint16_t slot, uint32_t *bits, uint16_t *origins) {
+  const void *marks = check_undefined_column(warp, slot);
+  for (int lane = 0; lane < LANES; lane++) {
+    bits[lane] = (uint32_t)column_value(marks, lane, false);
+    origins[lane] = check_undefined_origin(warp, slot, lane);
+  }
+}
+
+void undefined_matrix_store(const Warp *warp, const uint32_t *addresses, const uint16_t *slots,
+                            int count, bool transposed) {
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  enum { WORD = 4, ROWS = 8, LANES_OF_ROW = 4 };
+  for (int matrix = 0; matrix < count; matrix++) {
+    uint32_t bits[LANES], turned[LANES];
+    uint16_t origins[LANES], turned_origins[LANES];
+    take_column(warp, slots[matrix], bits, origins);
+    turn(bits, origins, turned, turned_origins);
+    for (int i = 0; i < ROWS * LANES_OF_ROW; i++)
+      check_undefined_put(
+          warp, addresses[matrix * ROWS + i / LANES_OF_ROW] + (uint32_t)(i % LANES_OF_ROW * WORD),
+          WORD, (const uint8_t *)&(transposed ? turned : bits)[i],
+          (transposed ? turned_origins : origins)[i]);
+  }
+}
+
+void undefined_matrix_turn(Warp *warp, uint16_t from, uint16_t to, LaneMask mask) {
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  uint32_t bits[LANES], turned[LANES];
+  uint16_t origins[LANES], turned_origins[LANES];
+  take_column(warp, from, bits, origins);
+  turn(bits, origins, turned, turned_origins);
+  check_undefined_set(warp, to, 4, mask, turned, turned_origins);
+}
+
+/* ---- Numbers of a fragment, for wmma.load and wmma.store ---- */
+
+void undefined_move_number(Warp *warp, const Instruction *in, LaneMask mask,
+                           const NumberMove *move) {
+  if (!(warp->watched & WATCH_UNDEFINED)) return;
+  const uint32_t width = move->bytes == 8 ? 8 : 4;
+  uint64_t bits[LANES] = {0};
+  uint16_t origins[LANES] = {0};
+  const void *marks = check_undefined_column(warp, move->slot);
+  const uint64_t kept = move->bytes >= 4 ? 0 : ~(((1ull << 8 * move->bytes) - 1) << move->shift);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const int lane = first_lane(left);
+    const bool in_shared = move->shared_lanes >> lane & 1;
+    uint64_t number = 0;
+    bits[lane] = column_value(marks, lane, width == 8);
+    origins[lane] = check_undefined_origin(warp, move->slot, lane);
+    if (!move->store) {
+      if (in_shared)
+        check_undefined_bits(warp, move->shared[lane], move->bytes, (uint8_t *)&number);
+      if (number)
+        origins[lane] = check_undefined_bytes(warp, move->shared[lane], move->bytes).origin;
+      bits[lane] = (bits[lane] & kept) | number << move->shift;
+      continue;
+    }
+    number =
+        bits[lane] >> move->shift & (move->bytes == 8 ? UINT64_MAX : (1ull << 8 * move->bytes) - 1);
+    if (in_shared)
+      check_undefined_put(warp, move->shared[lane], move->bytes, (const uint8_t *)&number,
+                          origins[lane]);
+    else if (number)
+      check_undefined_matters(warp, in, lane, origins[lane], "goes to global memory");
+  }
+  if (!move->store) undefined_set_result(warp, move->slot, width, mask, bits, origins);
+}

@@ -1,0 +1,357 @@
+// undefined_tiles: kernels whose tiles in shared memory are not filled completely, and which copy
+// them by the copy engine or multiply them on the tensor cores. In the cases named dropped, the rest
+// never matters; the emulator must be silent. In the others a report is due.
+//   undefined_tiles CASE        undefined_tiles --list
+#include <cuda_bf16.h>
+#include <mma.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../04_store_reduce/tma_reduce.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "../../07_pipelined_gemm/wgmma.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum { THREADS = 128, COLUMNS = 32, ROWS = 32, FILLED = 20, K = 64, SPAN = 128 };
+
+struct Matrices {
+  CUtensorMap map;        // of a matrix of int, ROWS rows
+  CUtensorMap short_map;  // of FILLED rows
+  int *out;
+};
+
+// ---- The copy engine ----
+
+__device__ void fill_rows(int *tile, int rows) {
+  for (int i = threadIdx.x; i < rows * COLUMNS; i += THREADS) tile[i] = i;
+  fence_proxy_async();
+  __syncthreads();
+}
+
+__device__ void finish(void) {
+  bulk_commit_group();
+  bulk_wait_group_read(0);
+}
+
+// The engine clips what lies beyond the tensor, so the rows there need no values.
+__global__ void clipped_rows(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS];
+  fill_rows(tile, FILLED);
+  if (threadIdx.x != 0) return;
+  tma_store_2d(&at.short_map, tile, 0, 0);
+  finish();
+}
+
+struct alignas(16) Padded {
+  int value;
+  char letter;
+};
+
+__global__ void padding(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) Padded all[THREADS];
+  all[threadIdx.x].value = 3;
+  all[threadIdx.x].letter = 'a';
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  bulk_store(at.out, all, sizeof all);
+  finish();
+}
+
+__global__ void short_tile_stored(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS];
+  fill_rows(tile, FILLED);
+  if (threadIdx.x != 0) return;
+  tma_store_2d(&at.map, tile, 0, 0);  // here it matters
+  finish();
+}
+
+__global__ void short_tile_reduced(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS];
+  fill_rows(tile, FILLED);
+  if (threadIdx.x != 0) return;
+  tma_reduce_add_2d(&at.map, tile, 0, 0);  // here it matters
+  finish();
+}
+
+__global__ void short_bulk_store(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS];
+  fill_rows(tile, FILLED);
+  if (threadIdx.x != 0) return;
+  bulk_store(at.out, tile, sizeof tile);  // here it matters
+  finish();
+}
+
+// A value made of unwritten memory is written to the tile.
+__global__ void garbage_stored(const __grid_constant__ Matrices at) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS];
+  __shared__ int other[THREADS];
+  int value = other[threadIdx.x];  // here it comes from
+  for (int i = threadIdx.x; i < ROWS * COLUMNS; i += THREADS) tile[i] = value + i;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  tma_store_2d(&at.map, tile, 0, 0);  // here it matters
+  finish();
+}
+
+template <bool USED>
+__device__ void to_a_peer(int *out) {
+  __shared__ alignas(128) int tile[ROWS * COLUMNS], from_peer[ROWS * COLUMNS];
+  __shared__ alignas(8) uint64_t barrier;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, sizeof tile);
+  }
+  fill_rows(tile, FILLED);
+  cluster_sync();
+  uint32_t peer = cluster_rank() ^ 1u;
+  if (threadIdx.x == 0)
+    bulk_copy_to_cluster(mapa_shared(from_peer, peer), tile, sizeof tile,
+                         mapa_shared(&barrier, peer));
+  mbarrier_wait_parity(&barrier, 0);
+  int last = (USED ? ROWS : FILLED) * COLUMNS;
+  for (int i = threadIdx.x; i < last; i += THREADS) out[i] = from_peer[i] + 1;
+  cluster_sync();
+}
+
+__global__ __cluster_dims__(2, 1, 1) void peer_drops_it(const __grid_constant__ Matrices at) {
+  to_a_peer<false>(at.out);
+}
+__global__ __cluster_dims__(2, 1, 1) void peer_uses_it(const __grid_constant__ Matrices at) {
+  to_a_peer<true>(at.out + cluster_rank() * ROWS * COLUMNS);
+}
+
+// ---- Tensor cores ----
+
+// Rows of A and columns of B (rows of their tiles), 64 numbers of K each, swizzled.
+struct alignas(1024) Operands {
+  __nv_bfloat16 a[64 * K], b[64 * K];
+};
+
+__device__ void fill_lines(__nv_bfloat16 *tile, int lines) {
+  for (int i = threadIdx.x; i < lines * K; i += THREADS) tile[i] = __float2bfloat16(1.0f);
+}
+
+// D = A * B of 64 x 64. Only results in the first `rows` rows and `columns` columns are stored.
+__device__ void multiply(const Operands *operands, float *out, int rows, int columns) {
+  float d[32];
+  fence_proxy_async();
+  __syncthreads();
+  uint64_t a = wgmma_descriptor_k_major(operands->a), b = wgmma_descriptor_k_major(operands->b);
+  wgmma_fence();
+  for (int k = 0; k < K / 16; k++)
+    wgmma_m64n64k16(d, a + k * WGMMA_K_STEP, b + k * WGMMA_K_STEP, k > 0);
+  wgmma_commit();
+  wgmma_wait_all();
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int i = 0; i < 32; i++) {
+    int row = warp * 16 + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    if (row < rows && column < columns) out[row * 64 + column] = d[i];  // wgmma's result matters
+  }
+}
+
+__global__ void wgmma_rows_dropped(const __grid_constant__ Matrices at) {
+  __shared__ Operands operands;
+  fill_lines(operands.a, 40);
+  fill_lines(operands.b, 24);
+  multiply(&operands, (float *)at.out, 40, 24);
+}
+
+__global__ void wgmma_row_of_a(const __grid_constant__ Matrices at) {
+  __shared__ Operands operands;
+  fill_lines(operands.a, 40);
+  fill_lines(operands.b, 64);
+  multiply(&operands, (float *)at.out, 41, 64);
+}
+
+__global__ void wgmma_column_of_b(const __grid_constant__ Matrices at) {
+  __shared__ Operands operands;
+  fill_lines(operands.a, 64);
+  fill_lines(operands.b, 24);
+  multiply(&operands, (float *)at.out, 64, 25);
+}
+
+// One m16n8k16 from fragments that ldmatrix loads. B's columns are rows of its tile.
+__device__ void multiply_fragments(__nv_bfloat16 *a, __nv_bfloat16 *b, float *out, int rows,
+                                   int columns) {
+  uint32_t lane = threadIdx.x, x[4], y[2];
+  float d[4] = {0, 0, 0, 0};
+  __syncwarp();
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+               : "r"(shared_address(a + lane % 16 * 16 + lane / 16 * 8)));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(y[0]), "=r"(y[1])
+               : "r"(shared_address(b + lane % 8 * 16 + lane / 8 % 2 * 8)));
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+  for (int i = 0; i < 4; i++) {
+    int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    if (row < rows && column < columns) out[row * 8 + column] = d[i];  // mma's result matters
+  }
+}
+
+template <int ROWS_OF_A, int COLUMNS_OF_B, int USED_ROWS, int USED_COLUMNS>
+__device__ void fragments(float *out) {
+  __shared__ alignas(16) __nv_bfloat16 a[16 * 16], b[8 * 16];
+  if (threadIdx.x >= 32) return;
+  for (int i = threadIdx.x; i < ROWS_OF_A * 16; i += 32) a[i] = __float2bfloat16(2.0f);
+  for (int i = threadIdx.x; i < COLUMNS_OF_B * 16; i += 32) b[i] = __float2bfloat16(3.0f);
+  multiply_fragments(a, b, out, USED_ROWS, USED_COLUMNS);
+}
+
+__global__ void mma_rows_dropped(const __grid_constant__ Matrices at) {
+  fragments<11, 5, 11, 5>((float *)at.out);
+}
+__global__ void mma_row_of_a(const __grid_constant__ Matrices at) {
+  fragments<11, 8, 12, 8>((float *)at.out);
+}
+__global__ void mma_column_of_b(const __grid_constant__ Matrices at) {
+  fragments<16, 5, 16, 6>((float *)at.out);
+}
+
+// The older interface. A result goes to shared memory, and from there to global memory.
+template <int FILLED_ROWS, int USED_ROWS>
+__device__ void warp_fragments(float *out) {
+  using namespace nvcuda;
+  __shared__ alignas(32) __half a[16 * 16], b[16 * 16];
+  __shared__ alignas(32) float c[16 * 16];
+  if (threadIdx.x >= 32) return;
+  for (int i = threadIdx.x; i < FILLED_ROWS * 16; i += 32) a[i] = __float2half(2.0f);
+  for (int i = threadIdx.x; i < 16 * 16; i += 32) b[i] = __float2half(3.0f);
+  __syncwarp();
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> right;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::fill_fragment(sum, 0.0f);
+  wmma::load_matrix_sync(left, a, 16);
+  wmma::load_matrix_sync(right, b, 16);
+  wmma::mma_sync(sum, left, right, sum);
+  wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+  __syncwarp();
+  for (int i = threadIdx.x; i < USED_ROWS * 16; i += 32) out[i] = c[i];  // wmma's result matters
+}
+__global__ void wmma_rows_dropped(const __grid_constant__ Matrices at) {
+  warp_fragments<9, 9>((float *)at.out);
+}
+__global__ void wmma_row_of_a(const __grid_constant__ Matrices at) {
+  warp_fragments<9, 10>((float *)at.out);
+}
+
+// An integer times zero is zero, whatever it is.
+__device__ void multiply_bytes(const int8_t *a, const int8_t *b, int *out) {
+  uint32_t lane = threadIdx.x, x[4], y[2];
+  int d[4] = {0, 0, 0, 0};
+  for (int i = 0; i < 4; i++)
+    x[i] = *(const uint32_t *)&a[(lane / 4 + i % 2 * 8) * 32 + lane % 4 * 4 + i / 2 * 16];
+  for (int i = 0; i < 2; i++) y[i] = *(const uint32_t *)&b[lane / 4 * 32 + lane % 4 * 4 + i * 16];
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, "
+      "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+  for (int i = 0; i < 4; i++) out[lane * 4 + i] = d[i];  // the bytes' result matters
+}
+
+template <int FILLED_BYTES, int LAST>
+__device__ void bytes(int *out) {
+  __shared__ alignas(16) int8_t a[16 * 32], b[8 * 32];
+  if (threadIdx.x >= 32) return;
+  for (int i = threadIdx.x; i < 16 * 32; i += 32)
+    if (i % 32 < FILLED_BYTES) a[i] = 2;
+  for (int i = threadIdx.x; i < 8 * 32; i += 32) b[i] = i % 32 < LAST ? 3 : 0;
+  __syncwarp();
+  multiply_bytes(a, b, out);
+}
+__global__ void bytes_times_zero(const __grid_constant__ Matrices at) { bytes<20, 20>(at.out); }
+__global__ void bytes_times_three(const __grid_constant__ Matrices at) { bytes<20, 24>(at.out); }
+
+// ---- Calls ----
+
+__device__ __noinline__ int doubled(int value) { return 2 * value; }
+
+__global__ void call_dropped(const __grid_constant__ Matrices at) {
+  __shared__ int tile[THREADS];
+  if (threadIdx.x < FILLED) tile[threadIdx.x] = 1;
+  __syncthreads();
+  int value = doubled(tile[threadIdx.x]);
+  at.out[threadIdx.x] = threadIdx.x < FILLED ? value : 0;
+}
+__global__ void through_a_call(const __grid_constant__ Matrices at) {
+  __shared__ int tile[THREADS];
+  if (threadIdx.x < FILLED) tile[threadIdx.x] = 1;
+  __syncthreads();
+  at.out[threadIdx.x] = doubled(tile[threadIdx.x]);  // here it matters
+}
+
+typedef void Kernel(const Matrices at);
+static const struct {
+  const char *name;
+  Kernel *kernel;
+  const char *says;  // part of the report; NULL: the values are dropped
+} CASES[] = {
+    {"clipped_rows", clipped_rows, NULL},
+    {"padding", padding, NULL},
+    {"peer_drops_it", peer_drops_it, NULL},
+    {"wgmma_rows_dropped", wgmma_rows_dropped, NULL},
+    {"mma_rows_dropped", mma_rows_dropped, NULL},
+    {"wmma_rows_dropped", wmma_rows_dropped, NULL},
+    {"bytes_times_zero", bytes_times_zero, NULL},
+    {"call_dropped", call_dropped, NULL},
+    {"short_tile_stored", short_tile_stored,
+     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
+    {"short_tile_reduced", short_tile_reduced,
+     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
+    {"short_bulk_store", short_bulk_store,
+     "unwritten-bytes-stored: copies 1536 bytes to global memory that nothing has written"},
+    {"garbage_stored", garbage_stored, "uninitialised-read: reads shared memory"},
+    {"peer_uses_it", peer_uses_it, "uninitialised-read: copies shared memory"},
+    {"wgmma_row_of_a", wgmma_row_of_a, "uninitialised-read: multiplies row 40 of A"},
+    {"wgmma_column_of_b", wgmma_column_of_b,
+     "uninitialised-read: multiplies columns 24 to 31 of B"},
+    {"mma_row_of_a", mma_row_of_a, "uninitialised-read: reads shared memory"},
+    {"mma_column_of_b", mma_column_of_b, "uninitialised-read: reads shared memory"},
+    {"wmma_row_of_a", wmma_row_of_a, "uninitialised-read: reads shared memory"},
+    {"bytes_times_three", bytes_times_three, "uninitialised-read: reads shared memory"},
+    {"through_a_call", through_a_call, "uninitialised-read: reads shared memory"},
+};
+enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+
+static CUtensorMap encode(int *matrix, int rows) {
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                       .rank = 2,
+                       .address = matrix,
+                       .size = {COLUMNS, (uint64_t)rows},
+                       .box = {COLUMNS, ROWS}};
+  return tensor_map_encode("matrix", &request);
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc == 2 ? argv[1] : "";
+  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
+    printf("%s %s\n", CASES[i].name, CASES[i].says ? CASES[i].says : "dropped");
+  if (!strcmp(name, "--list")) return 0;
+  int chosen = 0;
+  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
+  if (chosen == CASE_COUNT) {
+    fprintf(stderr, "usage: undefined_tiles CASE|--list\n");
+    return 2;
+  }
+  Matrices at;
+  CUDA_CHECK(cudaMalloc(&at.out, 1 << 16));
+  CUDA_CHECK(cudaMemset(at.out, 0, 1 << 16));
+  at.map = encode(at.out, ROWS);
+  at.short_map = encode(at.out, FILLED);
+  bool pair = CASES[chosen].kernel == peer_drops_it || CASES[chosen].kernel == peer_uses_it;
+  CASES[chosen].kernel<<<pair ? 2 : 1, THREADS>>>(at);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return 0;
+}
