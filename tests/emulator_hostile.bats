@@ -148,3 +148,19 @@ misuse() {
   [ "$status" -eq 3 ]
   [[ $output == *"emulator: reserved-shared-memory: "* ]]
 }
+
+@test "without memory: a call returns the error, or a message ends the program; nothing crashes" {
+  [ -z "${SANITIZE:-}" ] || skip "the sanitizer has its own malloc"
+  EMULATOR_THREADS=2 run common/emulator/emulate build/tests/emulator/out_of_memory --first 3 --step 9
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS out_of_memory: "* ]]
+}
+
+@test "a limit of the address space: the program gets cudaErrorMemoryAllocation" {
+  [ -z "${SANITIZE:-}" ] || skip "the sanitizer needs more address space"
+  run bash -c 'ulimit -v 400000; LD_LIBRARY_PATH=build/emulator build/07_pipelined_gemm/ring'
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"FAIL ring: cudaErrorMemoryAllocation"* ]]
+}

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "ptx/program.h"
 
 enum { SOURCES = 12, DESTINATIONS = 8, COLUMN_BYTES = LANES * 16 };
@@ -46,7 +47,7 @@ struct WarpUndefined *undefined_notes(Warp *warp) {
   if (notes) return notes;
   const Module *module = warp->cta->cluster->launch->kernel->module;
   notes = warp->undefined = calloc(1, sizeof *notes);
-  if (!notes) abort();
+  if (!notes) out_of_memory();
   notes->slots = module->slots;
   notes->predicates = module->predicates;
   size_t slots = notes->slots + 1u, predicates = notes->predicates + 1u;
@@ -57,7 +58,7 @@ struct WarpUndefined *undefined_notes(Warp *warp) {
   notes->predicate_origins = calloc(predicates * LANES, sizeof *notes->predicate_origins);
   if (!notes->bits || !notes->lanes || !notes->origins || !notes->predicate_lanes ||
       !notes->predicate_origins)
-    abort();
+    out_of_memory();
   return notes;
 }
 
@@ -256,7 +257,7 @@ static void mark_results(const FlowStep *flow_step, const TrialResults *results,
 static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choice) {
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
-  if (!results) abort();
+  if (!results) out_of_memory();
   if (data > flow_step->source_count) data = flow_step->source_count;
   unsigned choices = 1u << data, step = each_choice ? 1 : choices - 1;
   save(flow_step, &saved, false);
@@ -308,7 +309,7 @@ static void pass_by_varying(const FlowStep *flow_step) {
   unsigned of_with = with && undefined_lanes(flow_step->notes, with) ? 2 : 1;
   SavedColumns saved;
   TrialResults *results = calloc(1, sizeof *results);
-  if (!results) abort();
+  if (!results) out_of_memory();
   save(flow_step, &saved, false);
   for (unsigned i = 0; i < of_a * of_b * of_with; i++) {
     if (of_a > 1) vary(flow_step, a, b, i % of_a);

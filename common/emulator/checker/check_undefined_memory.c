@@ -20,7 +20,7 @@ static void make_shadow(struct CtaCheck *notes) {
   size_t bytes = (size_t)notes->words * WORD_BYTES;
   notes->undefined = calloc(bytes + WORD_BYTES, 1);
   notes->undefined_origins = calloc(notes->words + 1u, sizeof *notes->undefined_origins);
-  if (!notes->undefined || !notes->undefined_origins) abort();
+  if (!notes->undefined || !notes->undefined_origins) out_of_memory();
 }
 
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
@@ -217,7 +217,7 @@ static void make_local(Warp *warp) {
   if (notes->local || !warp->local) return;
   notes->local = calloc(bytes + 16, 1);
   notes->local_origins = calloc(bytes + 16, sizeof *notes->local_origins);
-  if (!notes->local || !notes->local_origins) abort();
+  if (!notes->local || !notes->local_origins) out_of_memory();
 }
 
 /* An unmodified value that is stored to global memory may be padding between the members of a

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/access.h"
+#include "base/fault.h"
 #include "base/memory.h"
 
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
@@ -49,21 +50,17 @@ bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **
 }
 
 /* ---- The text ---- */
-static bool reserve(DeviceText *out, size_t bytes) {
-  if (out->bytes + bytes < out->capacity) return true;
+static void reserve(DeviceText *out, size_t bytes) {
+  if (out->bytes + bytes < out->capacity) return;
   size_t capacity = (out->bytes + bytes) * 2 + 64;
-  char *larger = out->no_memory ? NULL : realloc(out->text, capacity);
-  if (!larger) {
-    out->no_memory = true;
-    return false;
-  }
+  char *larger = realloc(out->text, capacity);
+  if (!larger) out_of_memory();
   out->text = larger;
   out->capacity = capacity;
-  return true;
 }
 
 static void put(DeviceText *out, const char *text, size_t bytes) {
-  if (!reserve(out, bytes)) return;
+  reserve(out, bytes);
   memcpy(out->text + out->bytes, text, bytes);
   out->bytes += bytes;
 }
@@ -76,8 +73,10 @@ static void put_formatted(DeviceText *out, const char *format, ...) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   int bytes = vsnprintf(NULL, 0, format, arguments);
-  if (bytes > 0 && reserve(out, (size_t)bytes + 1))
+  if (bytes > 0) {
+    reserve(out, (size_t)bytes + 1);
     out->bytes += (size_t)vsnprintf(out->text + out->bytes, (size_t)bytes + 1, format, again);
+  }
 #pragma GCC diagnostic pop
   va_end(again);
   va_end(arguments);
@@ -117,8 +116,7 @@ static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, Devi
   if (slots->count == slots->capacity) {
     size_t capacity = slots->capacity * 2 + 8;
     uint64_t *larger = realloc(slots->values, capacity * sizeof *larger);
-    out->no_memory |= !larger;
-    if (!larger) return;
+    if (!larger) out_of_memory();
     slots->values = larger;
     slots->capacity = capacity;
   }

@@ -9,9 +9,8 @@ enum { PRINTF_MOST_WIDTH = 65536 };
 typedef struct {
   char *text; /* allocated by malloc */
   size_t bytes, capacity;
-  int arguments;  /* number of arguments copied: what printf returns on the device */
-  bool too_wide;  /* a width or precision was above PRINTF_MOST_WIDTH, which was used instead */
-  bool no_memory; /* out of memory: the text is incomplete */
+  int arguments; /* number of arguments copied: what printf returns on the device */
+  bool too_wide; /* a width or precision was above PRINTF_MOST_WIDTH, which was used instead */
 } DeviceText;
 
 /* The bytes from a generic address of this lane to the end of the variable, block or space that it

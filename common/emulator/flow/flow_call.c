@@ -240,7 +240,7 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
             "a printf with a width or a precision above %d, the most that is printed here for one "
             "argument",
             PRINTF_MOST_WIDTH);
-  bool kept = !text.no_memory && cluster_print(warp->cta->cluster, text.text, text.bytes);
+  bool kept = cluster_print(warp->cta->cluster, text.text, text.bytes);
   set_result(warp, call, lane, (uint32_t)text.arguments);
   free(text.text);
   return kept ? STEP_NEXT

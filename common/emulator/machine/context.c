@@ -236,8 +236,8 @@ Context *context_new(Launch *launch) {
   size_t shared_stride = (shared_bytes + 4095u) & ~(size_t)4095;
   uint32_t local_bytes = (kernel->local_bytes + 15u) & ~15u;
   uint32_t predicates = (module->predicates + 15u) & ~15u;
-  context->warp_count = warp_count;
   context->warps = calloc(warp_count, sizeof *context->warps);
+  context->warp_count = context->warps ? warp_count : 0;
   context->warp_flows = calloc(warp_count, sizeof *context->warp_flows);
   context->registers = aligned_memory((size_t)warp_count * module->slots * SLOT_BYTES);
   context->predicates = calloc((size_t)warp_count * predicates + 1, sizeof(uint32_t));

@@ -15,14 +15,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fault.h"
+#include "base/memory.h"
 #include "base/settings.h"
+#include "checker/checker.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
-#include "state/polling.h"
-#include "base/memory.h"
-#include "checker/checker.h"
 #include "record/record.h"
 #include "state/device_output.h"
+#include "state/polling.h"
 
 #define FIRST_HURRY (1ull << 14) /* clocks */
 #define LAST_HURRY (1ull << 44)  /* hours: no program waits that long */
@@ -106,7 +107,7 @@ static void keep_output(struct LaunchFlow *flow, Context *context) {
   if (!flow->outputs) {
     flow->outputs = calloc(flow->total, sizeof *flow->outputs);
     flow->output_bytes = calloc(flow->total, sizeof *flow->output_bytes);
-    if (!flow->outputs || !flow->output_bytes) return;
+    if (!flow->outputs || !flow->output_bytes) out_of_memory();
   }
   flow->outputs[number] = context->flow.output;
   flow->output_bytes[number] = context->flow.output_used;

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/fault.h"
+
 typedef struct {
   const void *handle; /* NULL: never used */
   HandleKind kind;    /* 0: removed */
@@ -31,7 +33,7 @@ static void grow(void) {
   size_t old_count = slot_count;
   slot_count = old_count ? old_count * 2 : 256;
   slots = calloc(slot_count, sizeof *slots);
-  if (!slots) abort();
+  if (!slots) out_of_memory();
   used = 0;
   for (size_t i = 0; i < old_count; i++) {
     if (!old[i].kind) continue;

@@ -44,6 +44,8 @@ cudaError_t runtime_synchronise(void) {
 cudaError_t runtime_synchronised(void) {
   device_output_flush();
   int fault = atomic_exchange(&fault_to_come, cudaSuccess);
+  /* A launch without memory for its first block has changed nothing: later calls work. */
+  if (fault == cudaErrorMemoryAllocation && sticky == cudaSuccess) return cudaErrorMemoryAllocation;
   if (fault != cudaSuccess) sticky = fault;
   return (cudaError_t)sticky;
 }

@@ -136,7 +136,7 @@ Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_
                   size_t height);
 cudaError_t work_check(Work *work);     /* the error for wrong arguments */
 cudaError_t work_run(const Work *work); /* all but kernels and graphs */
-bool work_copy(const Work *work, Work *copy);
+cudaError_t work_copy(const Work *work, Work *copy);
 void work_free(Work *work);
 
 /* ---- Graphs (runtime_graph.c) ---- */
@@ -151,7 +151,8 @@ cudaGraphNode_t graph_add(cudaGraph_t graph, const cudaGraphNode_t *dependencies
                           Work *work); /* takes ownership of the work; NULL: out of memory */
 /* Is there a node, other than these, that no node depends on? */
 bool graph_has_other_ends(cudaGraph_t graph, const NodeList *nodes);
-cudaGraph_t graph_clone(cudaGraph_t graph);
+/* cudaErrorInvalidValue: its dependencies form a cycle. *clone is NULL after an error. */
+cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone);
 /* Submits the work of its nodes to the stream, each after its dependencies. */
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 

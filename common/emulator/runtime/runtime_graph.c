@@ -196,11 +196,8 @@ static cudaGraphNode_t find_copy(cudaGraph_t graph, cudaGraphNode_t original) {
   return NULL;
 }
 
-/* Copies nodes in the order of their dependencies. NULL: the dependencies form a cycle, or out of
- * memory. */
-cudaGraph_t graph_clone(cudaGraph_t graph) {
-  cudaGraph_t clone = new_graph();
-  if (!clone) return NULL;
+/* Copies nodes in the order of their dependencies. */
+static cudaError_t copy_nodes(cudaGraph_t graph, cudaGraph_t clone) {
   for (bool progress = true; progress && clone->nodes.count < graph->nodes.count;) {
     progress = false;
     for (size_t i = 0; i < graph->nodes.count; i++) {
@@ -211,9 +208,10 @@ cudaGraph_t graph_clone(cudaGraph_t graph) {
         ready = find_copy(clone, needs->nodes[k]) != NULL;
       if (!ready) continue;
       Work work;
-      cudaGraphNode_t copy =
-          work_copy(&node->work, &work) ? graph_add(clone, NULL, 0, &work) : NULL;
-      if (!copy) goto failed;
+      cudaError_t error = work_copy(&node->work, &work);
+      if (error != cudaSuccess) return error;
+      cudaGraphNode_t copy = graph_add(clone, NULL, 0, &work);
+      if (!copy) return cudaErrorMemoryAllocation;
       copy->original = node;
       copy->disabled = node->disabled;
       for (size_t k = 0; k < needs->count; k++)
@@ -221,12 +219,19 @@ cudaGraph_t graph_clone(cudaGraph_t graph) {
       progress = true;
     }
   }
-  for (size_t i = 0; i < graph->object_count; i++)
-    cudaGraphRetainUserObject(clone, graph->objects[i], 1, 0);
-  if (clone->nodes.count == graph->nodes.count) return clone;
-failed:
-  cudaGraphDestroy(clone);
-  return NULL;
+  return clone->nodes.count == graph->nodes.count ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone) {
+  *clone = new_graph();
+  cudaError_t error = *clone ? copy_nodes(graph, *clone) : cudaErrorMemoryAllocation;
+  for (size_t i = 0; error == cudaSuccess && i < graph->object_count; i++)
+    error = cudaGraphRetainUserObject(*clone, graph->objects[i], 1, 0);
+  if (error != cudaSuccess && *clone) {
+    cudaGraphDestroy(*clone);
+    *clone = NULL;
+  }
+  return error;
 }
 
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
@@ -234,8 +239,8 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
     Work work;
     if (node->disabled) continue;
-    if (!work_copy(&node->work, &work)) return cudaErrorMemoryAllocation;
-    cudaError_t error = stream_run(stream, &work);
+    cudaError_t error = work_copy(&node->work, &work);
+    if (error == cudaSuccess) error = stream_run(stream, &work);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
@@ -243,8 +248,7 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
 
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
   if (!clone || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
-  *clone = graph_clone(graph);
-  return runtime_answer(*clone ? cudaSuccess : cudaErrorMemoryAllocation);
+  return runtime_answer(graph_clone(graph, clone));
 }
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *copy, cudaGraphNode_t original,
                                      cudaGraph_t clone) {
@@ -396,9 +400,8 @@ static cudaError_t work_of_kernel(const struct cudaKernelNodeParams *params, Wor
 }
 
 static cudaError_t work_of_child(cudaGraph_t child, Work *work) {
-  *work = (Work){.type = cudaGraphNodeTypeGraph,
-                 .child = graph_known(child) ? graph_clone(child) : NULL};
-  return work->child ? cudaSuccess : cudaErrorInvalidValue;
+  *work = (Work){.type = cudaGraphNodeTypeGraph};
+  return graph_known(child) ? graph_clone(child, &work->child) : cudaErrorInvalidValue;
 }
 
 /* The address is the same at every launch. The memory exists from this node on. */
@@ -708,12 +711,13 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
   if (!exec || !graph_known(graph)) return runtime_answer(cudaErrorInvalidValue);
   cudaError_t error = runtime_known_fault();
   if (error != cudaSuccess) return runtime_answer(error);
+  cudaGraph_t copy;
   *exec = calloc(1, sizeof **exec);
-  cudaGraph_t copy = *exec ? graph_clone(graph) : NULL;
-  if (!copy) {
+  error = *exec ? graph_clone(graph, &copy) : cudaErrorMemoryAllocation;
+  if (error != cudaSuccess) {
     free(*exec);
     *exec = NULL;
-    return runtime_answer(cudaErrorInvalidValue); /* a circle */
+    return runtime_answer(error);
   }
   **exec = (struct CUgraphExec_st){copy, flags};
   handle_add(*exec, HANDLE_EXEC);
@@ -823,8 +827,10 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
   if (!exec_known(exec) || !graph_known(graph) || !result)
     return runtime_answer(cudaErrorInvalidValue);
   memset(result, 0, sizeof *result);
-  cudaGraph_t copy = graph_clone(graph);
-  if (!copy || !same_form(exec->graph, copy)) {
+  cudaGraph_t copy;
+  cudaError_t error = graph_clone(graph, &copy);
+  if (error == cudaErrorMemoryAllocation) return runtime_answer(error);
+  if (error != cudaSuccess || !same_form(exec->graph, copy)) {
     if (copy) cudaGraphDestroy(copy);
     result->result = cudaGraphExecUpdateErrorTopologyChanged;
     return runtime_answer(cudaErrorGraphExecUpdateFailure);

@@ -66,14 +66,14 @@ cudaError_t work_run(const Work *work) {
   return cudaSuccess;
 }
 
-bool work_copy(const Work *work, Work *copy) {
+cudaError_t work_copy(const Work *work, Work *copy) {
   *copy = *work;
-  if (work->type == cudaGraphNodeTypeGraph) return (copy->child = graph_clone(work->child)) != NULL;
-  if (work->type != cudaGraphNodeTypeKernel) return true;
+  if (work->type == cudaGraphNodeTypeGraph) return graph_clone(work->child, &copy->child);
+  if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
   copy->launch.pointers = NULL;
   copy->launch.parameters = runtime_gather_arguments(runtime_entry(work->launch.kernel), NULL,
                                                      work->launch.parameters, SIZE_MAX);
-  return copy->launch.parameters != NULL;
+  return copy->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 void work_free(Work *work) {

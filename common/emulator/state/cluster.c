@@ -1,4 +1,5 @@
 /* cluster.c: turn, random numbers, clock and output of a running cluster (cluster.h). */
+#include "base/fault.h"
 #include "base/settings.h"
 #include "state/cluster.h"
 
@@ -40,7 +41,7 @@ bool cluster_print(Cluster *cluster, const char *text, size_t bytes) {
   if (flow->output_used + bytes > flow->output_size) {
     size_t size = (flow->output_used + bytes) * 2 + 256;
     char *output = realloc(flow->output, size);
-    if (!output) return false;
+    if (!output) out_of_memory();
     flow->output = output;
     flow->output_size = size;
   }

@@ -38,7 +38,7 @@ uint64_t cluster_random(Cluster *cluster);
 bool cluster_has_turn(Warp *warp);
 uint64_t cluster_clock(const Cluster *cluster); /* of the emulated chip */
 /* Text of the device's printf, kept until all clusters before this one have ended. false: it is
- * more than a cluster may print, or than the host can hold. */
+ * more than a cluster may print. */
 enum { CLUSTER_MOST_OUTPUT = 256 << 20 };
 bool cluster_print(Cluster *cluster, const char *text, size_t bytes);
 
