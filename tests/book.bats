@@ -11,7 +11,9 @@ render() { python3 -B -c 'import sys; sys.path.insert(0, "common/book"); import 
 print(markdown.Renderer(lambda target: target.replace("README.md", "index.html")).render(sys.stdin.read()))'; }
 
 @test "book: every link leads somewhere, and nothing is loaded from a network" {
-  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book"
+  # emulator_record.bats tests what each program's page is made of; a page for each takes half a minute.
+  run python3 -B common/book/book.py "$BATS_TEST_TMPDIR/book" 0[1-6]_*/*.cu 02_tma_load/pitfalls/*.cu \
+    07_pipelined_gemm/bench_shapes.cu 07_pipelined_gemm/serial.cu
   [ "$status" -eq 0 ]
   [[ $output == *"/book/index.html: "*" documents, "*" programs to step through, "* ]]
   # Programs that need cuBLAS are left out where the toolkit lacks it; all others have a page.

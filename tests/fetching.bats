@@ -89,6 +89,15 @@ ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.|pip co
 END
 }
 
+@test "no process that it started outlives it, so that a pipe it prints to is closed" {
+  failing_pip "no"
+  PATH=$bin:$PATH common/fetch-wheels "the thing" "$build/thing" "$BATS_TEST_TMPDIR/list" \
+    >"$BATS_TEST_TMPDIR/printed" 2>&1 || [ $? -eq 2 ]
+  writing=$(find /proc/[0-9]*/fd -lname "$BATS_TEST_TMPDIR/printed" 2>/dev/null) || true
+  echo "$writing"
+  [ -z "$writing" ]
+}
+
 @test "a folder that cannot be written is said before anything is fetched" {
   failing_pip "never asked"
   touch "$build/thing"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""book.py FOLDER: writes the book: every README and the sources that it links to, and a page that shows
-what happens (emulate --page) for every lesson, rung and pitfall. All links stay within the folder, so
-that it can be read offline. Needs python3 alone, and the built programs."""
+"""book.py FOLDER [SOURCES...]: writes the book: every README and the sources that it links to, and a page
+that shows what happens (emulate --page) for every lesson, rung and pitfall, or for the given ones alone.
+All links stay within the folder, so that it can be read offline. Needs python3 alone, and the built
+programs."""
 import concurrent.futures
 import glob
 import html
@@ -41,8 +42,9 @@ def page_of(path):
 
 
 class Book:
-    def __init__(self, target):
+    def __init__(self, target, sources):
         self.target = target
+        self.sources = sources
         self.documents = sorted(found(*DOCUMENTS), key=lambda path: path == "README.md")  # the index comes last
         self.chapters = [path for path in found("[0-9][0-9]_*") if os.path.isfile(f"{ROOT}/{path}/README.md")]
         self.titles = {}
@@ -81,9 +83,8 @@ class Book:
         return None
 
     def record_all(self):
-        sources = found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/ladder/*.cu", "[0-9][0-9]_*/pitfalls/*.cu")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            reasons = [reason for reason in pool.map(self.record, sources) if reason]
+            reasons = [reason for reason in pool.map(self.record, self.sources) if reason]
         for reason in reasons:
             print(f"  no page for {reason}")
 
@@ -188,6 +189,7 @@ class Book:
               f"through, {len(self.others)} sources and figures")
 
 
-if len(sys.argv) != 2:
-    sys.exit("usage: book.py FOLDER")
-Book(os.path.abspath(sys.argv[1])).make()
+if len(sys.argv) < 2:
+    sys.exit("usage: book.py FOLDER [SOURCES...]")
+RECORDED = sys.argv[2:] or found("[0-9][0-9]_*/*.cu", "[0-9][0-9]_*/ladder/*.cu", "[0-9][0-9]_*/pitfalls/*.cu")
+Book(os.path.abspath(sys.argv[1]), RECORDED).make()
