@@ -115,6 +115,10 @@ ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
+# What measures is compiled by check, but not run by it: optimising such a program for the GPU would take
+# five times as long, so check has its own, built without.
+BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
+UNOPTIMISED_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/tests/unoptimised/%,$(BENCH_PROGRAMS))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
 # Relocatable device code: several files to one program.
@@ -158,8 +162,11 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
 EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
-FAST_OBJECTS := $(if $(FAST_LEVEL),$(patsubst $(BUILD)/emulator/objects/%,\
-  $(BUILD)/emulator/objects-$(FAST_LEVEL)/%,$(EMULATOR_OBJECTS)))
+# What runs once a program or a launch is not faster for it, and compiled once.
+ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
+  $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
+FAST_OBJECTS := $(if $(FAST_LEVEL),$(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,\
+  $(BUILD)/emulator/objects-$(FAST_LEVEL)/%,$(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS))))
 FAST_EMULATOR := $(BUILD)/emulator/glibc-hwcaps/$(FAST_LEVEL)
 OLD_EMULATOR := $(BUILD)/emulator/haswell$(if $(filter %-v4,$(FAST_LEVEL)),/avx512_1)/libcuda.so.1
 EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
@@ -176,7 +183,7 @@ all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
 run: $(RUN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
-check: all tests ## build and test everything; the last line is "N passed, N failed, N skipped"
+check: $(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) $(SUPPORT) tests ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS)
@@ -309,7 +316,11 @@ endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
-$(TEST_PROGRAMS): ARCHITECTURES := $(EMULATED)
+$(TEST_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+# The kernels of these are never launched.
+$(UNOPTIMISED_PROGRAMS) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
+$(UNOPTIMISED_PROGRAMS): $(BUILD)/tests/unoptimised/%: $(ROOT)/%.cu $(NVCC_MADE)
+	$(build_cuda)
 # The register counts are in the machine code.
 $(BUILD)/tests/emulator/occupancy: ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 # libcu++ asks for C++17.
@@ -385,4 +396,4 @@ $(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMUL
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
   $(FAST_OBJECTS:.o=.d)
--include $(addsuffix .d,$(PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))
+-include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))
