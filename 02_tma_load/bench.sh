@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 02 measures. make bench runs it; tables to stdout, CSV under build/.
 #   load_speed.csv   TMA on the way in, threads on the way out
+#   overlap.csv      copies and computation, apart and together
+#   l2_promotion.csv, l2_hints.csv   what L2 promotion and cache hints are worth
 #   price.csv        registers and instructions of a fetched tile (where ncu and cuobjdump are)
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,7 +12,11 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
   sed 's/, /, driver /'), $(date +%F)"
 
 "$chapter/load_speed" --bench
-sed -i "1i $stamp" "$chapter/load_speed.csv"
+"$chapter/overlap" --bench
+"$chapter/l2_hints" --bench
+for table in load_speed overlap l2_promotion l2_hints; do
+  sed -i "1i $stamp" "$chapter/$table.csv"
+done
 
 printf '\n==== price of a tile\n'
 02_tma_load/price.sh

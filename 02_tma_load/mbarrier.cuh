@@ -147,4 +147,22 @@ static __device__ __forceinline__ void fence_proxy_async(void) {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/* PTX ISA: elect.sync. True in exactly one of the lanes of the mask, all of which must execute it. */
+static __device__ __forceinline__ bool elect_one_of(uint32_t mask) {
+  uint32_t chosen;
+  asm volatile(
+      "{\n"
+      "  .reg .pred chosen;\n"
+      "  elect.sync _|chosen, %1;\n"
+      "  selp.u32 %0, 1, 0, chosen;\n"
+      "}"
+      : "=r"(chosen)
+      : "r"(mask)
+      : "memory");
+  return chosen != 0;
+}
+
+/* One lane of a whole warp. */
+static __device__ __forceinline__ bool elect_one(void) { return elect_one_of(0xffffffff); }
+
 #endif

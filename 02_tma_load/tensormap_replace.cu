@@ -23,6 +23,7 @@
 
 #include "check.h"
 #include "tensor_map.h"
+#include "tensormap.cuh"
 #include "tile.h"
 #include "tma_load.cuh"
 
@@ -40,38 +41,6 @@ typedef struct {
   int first_row;  // in the pool
   int rows;
 } Extent;
-
-/* PTX ISA: tensormap.replace. Writes one field of a map that lies in shared memory. .b1024 is the
- * size of a map. Dimension and box are counted as in the encoder, the field names differ. */
-static __device__ void tensormap_replace_address(CUtensorMap *shared_map, const void *address) {
-  asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(
-                   shared_address(shared_map)),
-               "l"(address)
-               : "memory");
-}
-
-static __device__ void tensormap_replace_size_1(CUtensorMap *shared_map, uint32_t size) {
-  asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(
-                   shared_address(shared_map)),
-               "r"(size)
-               : "memory");
-}
-
-/* PTX ISA: tensormap.cp_fenceproxy. Copies the map to global memory and releases it to the
- * tensormap proxy. All threads of the warp execute it together. */
-static __device__ void tensormap_publish(CUtensorMap *global_map, const CUtensorMap *shared_map) {
-  asm volatile(
-      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
-      " [%0], [%1], 128;" ::"l"(global_map),
-      "r"(shared_address(shared_map))
-      : "memory");
-}
-
-/* PTX ISA: fence.proxy.tensormap. What was released above is seen by copies issued after it. */
-static __device__ void fence_proxy_tensormap_acquire(const CUtensorMap *global_map) {
-  asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(global_map)
-               : "memory");
-}
 
 __global__ void __launch_bounds__(THREADS)
     load_own_matrix(const __grid_constant__ CUtensorMap template_map, const float *pool,

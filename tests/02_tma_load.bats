@@ -21,6 +21,11 @@ setup() {
 @test "bounded_wait prints what was recorded" { prints_what_was_recorded bounded_wait; }
 @test "price prints what was recorded" { prints_what_was_recorded price; }
 @test "load_speed prints what was recorded" { prints_what_was_recorded load_speed; }
+@test "l2_hints prints what was recorded" { prints_what_was_recorded l2_hints; }
+@test "overlap prints what was recorded" { prints_what_was_recorded overlap; }
+@test "replace_in_loop prints what was recorded" { prints_what_was_recorded replace_in_loop; }
+@test "elect_one prints what was recorded" { prints_what_was_recorded elect_one; }
+@test "im2col prints what was recorded" { prints_what_was_recorded im2col; }
 
 @test "tma_load takes any m and n, multiples of the tile or not" {
   for size in "1 8" "128 64" "129 72" "500 1000"; do

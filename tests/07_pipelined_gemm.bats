@@ -24,7 +24,6 @@ refused() {
 @test "overlapped_epilogue gives the recorded bits" { prints_what_was_recorded overlapped_epilogue; }
 @test "small_shapes gives the recorded bits" { prints_what_was_recorded small_shapes; }
 @test "pipelined_gemm gives the recorded bits" { prints_what_was_recorded pipelined_gemm; }
-@test "majors prints what was recorded" { prints_what_was_recorded majors; }
 @test "first_wgmma prints what was recorded" { prints_what_was_recorded first_wgmma; }
 @test "majors prints what was recorded" { prints_what_was_recorded majors; }
 @test "layouts prints what was recorded" { prints_what_was_recorded layouts; }
