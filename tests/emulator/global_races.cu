@@ -449,15 +449,196 @@ __cluster_dims__(2) KERNEL(cluster_scope_flag) {
   }
 }
 
+/* ---- The copy engine ---- */
+static __device__ unsigned shared_address(const void *at) {
+  return (unsigned)__cvta_generic_to_shared(at);
+}
+static __device__ void fence_proxy_async(void) { asm volatile("fence.proxy.async;" ::: "memory"); }
+static __device__ void bulk_store(int *to, const int *from, int bytes) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
+      "cp.async.bulk.commit_group;" ::"l"(to),
+      "r"(shared_address(from)), "r"(bytes)
+      : "memory");
+}
+static __device__ void bulk_add(int *to, const int *from, int bytes) {
+  asm volatile(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;\n\t"
+      "cp.async.bulk.commit_group;" ::"l"(to),
+      "r"(shared_address(from)), "r"(bytes)
+      : "memory");
+}
+static __device__ void bulk_wait(void) { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+static __device__ void bulk_wait_read(void) {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+static __device__ void barrier_init(unsigned long long *barrier) {
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(
+                   shared_address(barrier))
+               : "memory");
+}
+static __device__ void bulk_load(int *to, const int *from, int bytes, unsigned long long *barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+static __device__ void barrier_wait(unsigned long long *barrier) {
+  asm volatile(
+      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n\t"
+      "@!p bra again; }" ::"r"(shared_address(barrier))
+      : "memory");
+}
+#define TILE __shared__ __align__(128) int tile[THREADS]
+#define BARRIER __shared__ unsigned long long barrier
+#define FILL_TILE              \
+  tile[threadIdx.x] = (int)ME; \
+  fence_proxy_async();         \
+  __syncthreads()
+
+KERNEL(bulk_store_awaited) {
+  TILE;
+  FILL_TILE;
+  if (threadIdx.x == 0) {
+    bulk_store(&data[blockIdx.x * THREADS], tile, sizeof tile);
+    bulk_wait();
+  }
+  __syncthreads();
+  flags[ME] = data[ME];
+}
+KERNEL(bulk_store_read_elsewhere) {
+  TILE;
+  FILL_TILE;
+  if (threadIdx.x == 0) {
+    bulk_store(&data[blockIdx.x * THREADS], tile, sizeof tile);
+    bulk_wait_read();
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32) flags[ME] = data[ME];
+}
+KERNEL(bulk_stores_to_one_place) {
+  TILE;
+  FILL_TILE;
+  if (threadIdx.x == 0) {
+    bulk_store(data, tile, sizeof tile);
+    bulk_wait();
+  }
+}
+KERNEL(bulk_adds_to_one_place) {
+  TILE;
+  FILL_TILE;
+  if (threadIdx.x == 0) {
+    bulk_add(data, tile, sizeof tile);
+    bulk_wait();
+  }
+}
+KERNEL(bulk_adds_and_a_store) {
+  TILE;
+  FILL_TILE;
+  if (threadIdx.x == 0) {
+    bulk_add(data, tile, sizeof tile);
+    bulk_wait();
+    if (blockIdx.x == 2) data[3] = 1;
+  }
+}
+KERNEL(bulk_load_of_own_store) {
+  TILE;
+  BARRIER;
+  data[ME] = (int)ME;
+  if (threadIdx.x == 0) barrier_init(&barrier);
+  __syncthreads();
+  if (threadIdx.x == 0) bulk_load(tile, &data[blockIdx.x * THREADS], sizeof tile, &barrier);
+  barrier_wait(&barrier);
+  flags[ME] = tile[threadIdx.x];
+}
+KERNEL(bulk_load_of_fenced_store) {
+  TILE;
+  BARRIER;
+  data[ME] = (int)ME;
+  fence_proxy_async();
+  if (threadIdx.x == 0) barrier_init(&barrier);
+  __syncthreads();
+  if (threadIdx.x == 0) bulk_load(tile, &data[blockIdx.x * THREADS], sizeof tile, &barrier);
+  barrier_wait(&barrier);
+  flags[ME] = tile[threadIdx.x];
+}
+KERNEL(bulk_load_overwritten) {
+  TILE;
+  BARRIER;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    bulk_load(tile, &data[blockIdx.x * THREADS], sizeof tile, &barrier);
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32) data[ME] = 5;
+  barrier_wait(&barrier);
+}
+KERNEL(bulk_load_awaited_and_overwritten) {
+  TILE;
+  BARRIER;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    bulk_load(tile, &data[blockIdx.x * THREADS], sizeof tile, &barrier);
+  }
+  __syncthreads();
+  barrier_wait(&barrier);
+  data[ME] = tile[threadIdx.x] + 5;
+}
+KERNEL(bulk_load_of_other_block) {
+  TILE;
+  BARRIER;
+  data[ME] = (int)ME;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    bulk_load(tile, &data[(blockIdx.x + 1) % BLOCKS * THREADS], sizeof tile, &barrier);
+  }
+  __syncthreads();
+  barrier_wait(&barrier);
+}
+
+/* ---- The read-only path, and dependent launches ---- */
+KERNEL(read_only_load_of_written) {
+  data[ME] = (int)ME;
+  __syncthreads();
+  flags[ME] = __ldg(&data[ME ^ 32]);
+}
+KERNEL(read_only_load_of_input) { flags[ME] = __ldg(&data[ME ^ 32]); }
+
+static __global__ void writes_early(int *data) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  data[ME] = (int)ME;
+}
+KERNEL(dependent_waits) {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  flags[ME] = data[ME];
+}
+KERNEL(dependent_does_not_wait) { flags[ME] = data[ME]; }
+KERNEL(dependent_waits_in_one_warp) {
+  if (threadIdx.x < 32) asm volatile("griddepcontrol.wait;" ::: "memory");
+  flags[ME] = data[ME];
+}
+KERNEL(dependent_waits_for_all) {
+  if (threadIdx.x < 32) asm volatile("griddepcontrol.wait;" ::: "memory");
+  __syncthreads();
+  flags[ME] = data[ME];
+}
+
+typedef enum { ALONE, COOPERATIVE, DEPENDENT } HowLaunched;
 typedef struct {
   const char *name, *rule;
   void (*kernel)(int *, int *);
-  bool cooperative;
+  HowLaunched how;
 } Case;
 #define CASE(name, rule) \
-  { #name, rule, name, false }
+  { #name, rule, name, ALONE }
 #define GRID_CASE(name, rule) \
-  { #name, rule, name, true }
+  { #name, rule, name, COOPERATIVE }
+#define DEPENDENT_CASE(name, rule) \
+  { #name, rule, name, DEPENDENT }
 static const Case CASES[] = {
     CASE(own_elements, "-"),
     CASE(neighbour_of_block, "global-race"),
@@ -514,17 +695,48 @@ static const Case CASES[] = {
     CASE(cluster_relaxed_arrive, "global-race"),
     CASE(cluster_fence_and_relaxed_arrive, "-"),
     CASE(cluster_scope_flag, "-"),
+    CASE(bulk_store_awaited, "-"),
+    CASE(bulk_store_read_elsewhere, "global-race"),
+    CASE(bulk_stores_to_one_place, "global-race"),
+    CASE(bulk_adds_to_one_place, "-"),
+    CASE(bulk_adds_and_a_store, "global-race"),
+    CASE(bulk_load_of_own_store, "missing-proxy-fence"),
+    CASE(bulk_load_of_fenced_store, "-"),
+    CASE(bulk_load_overwritten, "global-race"),
+    CASE(bulk_load_awaited_and_overwritten, "-"),
+    CASE(bulk_load_of_other_block, "global-race"),
+    CASE(read_only_load_of_written, "read-only-load-of-written"),
+    CASE(read_only_load_of_input, "-"),
+    DEPENDENT_CASE(dependent_waits, "-"),
+    DEPENDENT_CASE(dependent_does_not_wait, "global-race"),
+    DEPENDENT_CASE(dependent_waits_in_one_warp, "global-race"),
+    DEPENDENT_CASE(dependent_waits_for_all, "-"),
 };
+
+static void run_dependent(const Case *test, int *data, int *flags) {
+  writes_early<<<BLOCKS, THREADS>>>(data);
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = BLOCKS;
+  config.blockDim = THREADS;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, test->kernel, data, flags));
+}
 
 static void run_case(const Case *test, int *data, int *flags) {
   CUDA_CHECK(cudaMemset(data, 0, 2 * COUNT * sizeof *data));
   CUDA_CHECK(cudaMemset(flags, 0, 2 * COUNT * sizeof *flags));
   void *arguments[] = {&data, &flags};
-  if (test->cooperative)
-    CUDA_CHECK(
-        cudaLaunchCooperativeKernel((const void *)test->kernel, BLOCKS, THREADS, arguments, 0, 0));
+  const void *kernel = (const void *)test->kernel;
+  if (test->how == COOPERATIVE)
+    CUDA_CHECK(cudaLaunchCooperativeKernel(kernel, BLOCKS, THREADS, arguments, 0, 0));
+  else if (test->how == DEPENDENT)
+    run_dependent(test, data, flags);
   else
-    CUDA_CHECK(cudaLaunchKernel((const void *)test->kernel, BLOCKS, THREADS, arguments, 0, 0));
+    CUDA_CHECK(cudaLaunchKernel(kernel, BLOCKS, THREADS, arguments, 0, 0));
   CUDA_CHECK(cudaDeviceSynchronize());
   printf("%s %s\n", test->name, test->rule);
 }

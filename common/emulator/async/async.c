@@ -217,6 +217,7 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
     operation->check = check_async_issue(operation->warp, operation->in, operation->lane,
                                          (AsyncKind)operation->kind, reads, read_count, writes,
                                          write_count, operation->barrier);
+  if (operation->check && cluster->launch->global) check_async_global(operation);
   /* A reduce needs the data at its destination. */
   if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)

@@ -112,6 +112,7 @@ struct Launch {
   int recording;               /* its number in the recording; -1: not recorded */
   int error;                   /* the cudaError_t that ended it, 0: none */
   struct LaunchFlow *flow;     /* scheduler.c */
+  bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
 };
 

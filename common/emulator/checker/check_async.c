@@ -113,6 +113,7 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
   ClusterCheck *check = cluster->check;
   operation->source_read = operation->landed = true;
   if (by_group(operation)) return;
+  global_async_landed(check, operation);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     uint32_t address = operation->barrier;
     if (operation->kind != ASYNC_CTA_TO_CTA) address = rank << 24 | SHARED_OFFSET(address);
@@ -134,7 +135,10 @@ void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck 
   ClusterCheck *check = check_of(warp);
   uint32_t clock = clock_of(check, agent_of(warp));
   if (!operation->read_waited_clock) operation->read_waited_clock = clock;
-  if (!reads_only && !operation->waited_clock) operation->waited_clock = clock;
+  if (!reads_only && !operation->waited_clock) {
+    operation->waited_clock = clock;
+    global_async_waited(operation, clock);
+  }
   order_begin_epoch(check, agent_of(warp));
   leave_list(operation);
 }

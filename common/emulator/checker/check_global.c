@@ -28,7 +28,7 @@ static uint32_t rank_of(const GlobalNow *now, uint32_t agent) {
 static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalLaunch *launch = now->launch;
   if (past->operation == launch->dependency && now->own) {
-    const GlobalKnowledge *known = &now->check->clocks[now->access.agent].known;
+    const GlobalKnowledge *known = &now->check->clocks[now->access.issuer].known;
     return global_known_leaf(launch, known->tree[KNOWN], launch->clusters) != NULL;
   }
   const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
@@ -38,18 +38,16 @@ static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind) {
   if (past->operation != now->launch->operation) return operations_ordered(now, past);
   if (!now->own) return true;
-  uint32_t agent = now->access.agent, time = __atomic_load_n(&past->time, __ATOMIC_RELAXED);
-  if (time == NOT_FINISHED)
-    return past->cluster == now->access.cluster && past->agent == agent &&
-           (now->access.flags & GLOBAL_ASYNC);
-  const ClusterCheck *check = now->check;
+  uint32_t agent = now->access.issuer, time = __atomic_load_n(&past->time, __ATOMIC_RELAXED);
+  if (time == NOT_FINISHED) return false;
+  const Clock *clock = &now->check->clocks[agent];
   if (past->cluster == now->access.cluster) {
-    if (has_seen(check, agent, past->agent, time)) return true;
-    if (kind == KNOWN) return false;
+    const uint32_t *seen = kind == KNOWN_FENCED ? clock->fenced : clock->seen;
+    if (seen[past->agent] >= time) return true;
+    if (kind == KNOWN || kind == KNOWN_FENCED) return false;
   }
-  const uint32_t *leaf =
-      global_known_leaf(now->launch, check->clocks[agent].known.tree[kind], past->cluster);
-  return leaf && leaf[past->agent] >= time;
+  const KnownLeaf *leaf = global_known_leaf(now->launch, clock->known.tree[kind], past->cluster);
+  return leaf && past->agent < leaf->count && leaf->clocks[past->agent] >= time;
 }
 
 /* Does the access reach the other one's thread? */
@@ -58,17 +56,25 @@ static bool reaches(const GlobalNow *now, uint8_t reach, const GlobalAccess *pas
   if (past->operation != now->launch->operation || past->cluster != now->access.cluster)
     return false;
   return reach == REACH_CLUSTER ||
-         (reach == REACH_CTA && rank_of(now, past->agent) == rank_of(now, now->access.agent));
+         (reach == REACH_CTA && rank_of(now, past->issuer) == rank_of(now, now->access.issuer));
 }
 
 static bool morally_strong(const GlobalNow *now, const GlobalAccess *past) {
   return reaches(now, past->reach, past) && reaches(now, now->access.reach, past);
 }
 
+/* What a warp's own accesses before this one mean for it. Reads of what its bulk stores have not
+ * written yet are the business of check_written.c. */
+static bool own_is_ordered(const GlobalNow *now, const GlobalAccess *past) {
+  if (!(past->flags & GLOBAL_ASYNC) || past->time != NOT_FINISHED) return true;
+  bool async = now->access.flags & GLOBAL_ASYNC;
+  return now->kind == ACCESS_READ ? !async : async;
+}
+
 static bool races(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
   if (past->operation == own->operation && past->cluster == own->cluster &&
-      past->agent == own->agent && !((past->flags | own->flags) & GLOBAL_ASYNC))
+      past->issuer == own->issuer && own_is_ordered(now, past))
     return false;
   bool both_strong = past->reach != REACH_PLAIN && own->reach != REACH_PLAIN;
   if (both_strong && morally_strong(now, past)) return false;
@@ -91,7 +97,7 @@ static bool replaces(const GlobalNow *now, const GlobalAccess *past) {
   if (past->reach < own->reach) return false;
   if (own->reach >= REACH_GPU) return true;
   return past->cluster == own->cluster && past->operation == own->operation &&
-         rank_of(now, past->agent) == rank_of(now, own->agent);
+         rank_of(now, past->issuer) == rank_of(now, own->issuer);
 }
 
 static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) {
@@ -132,13 +138,29 @@ static uint32_t rest_of(uint32_t value) {
   return value & GLOBAL_LIST ? global_list(value)->next : 0;
 }
 
+/* Something wrong with two accesses that are ordered; MISTAKE_RACE: nothing. */
+static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, bool past_reads) {
+  if (past->operation != now->access.operation || past_reads) return MISTAKE_RACE;
+  if (now->access.flags & GLOBAL_NON_COHERENT) return MISTAKE_NON_COHERENT;
+  if (!(now->access.flags & GLOBAL_ASYNC) || (past->flags & GLOBAL_ASYNC)) return MISTAKE_RACE;
+  if (past->reach != REACH_PLAIN && now->access.reach != REACH_PLAIN) return MISTAKE_RACE;
+  return global_ordered(now, past, KNOWN_FENCED) ? MISTAKE_RACE : MISTAKE_PROXY;
+}
+
 /* Does the access race with one of these? Reports the first. */
 static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
   bool clean = true;
   FOR_NUMBERS(number, value) {
     if (settled(now, number)) continue;
     const GlobalAccess *past = global_access(number);
-    if (!races(now, past)) continue;
+    if (!races(now, past)) {
+      GlobalMistake mistake = mistake_of(now, past, reads);
+      if (mistake == MISTAKE_RACE) continue;
+      if (!now->conflict) now->mistake = mistake;
+      note_conflict(now, past, reads);
+      clean = false;
+      continue;
+    }
     bool same = !reads && past->reach == REACH_PLAIN && same_value(now);
     *any_same |= same;
     if (same) continue;
@@ -217,6 +239,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
 
 static pthread_mutex_t operations_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t operations = 1, active_launches;
+static uint32_t last_launch; /* if a dependent launch may begin before its end; else 0 */
 static uint32_t settled_accesses = 1, settled_lists = 1;
 
 uint32_t check_operation_begin(void) {
@@ -240,7 +263,8 @@ static bool is_checked(void) { return settings()->check && settings()->check_glo
 /* Sets from which number on accesses may be unordered with the operation. */
 static void find_settled(GlobalLaunch *launch) {
   const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
-  bool all = active_launches == 0 && (!order || order->settled(launch->operation));
+  bool all =
+      active_launches == 0 && !launch->dependency && (!order || order->settled(launch->operation));
   global_numbers_settle(&settled_accesses, &settled_lists, all);
   launch->settled = settled_accesses;
   launch->settled_lists = settled_lists;
@@ -294,6 +318,7 @@ void check_launch_begin(Launch *launch) {
   if (!is_checked()) return;
   GlobalLaunch *made = new_launch(launch);
   pthread_mutex_lock(&operations_lock);
+  if (launch->overlaps) made->dependency = last_launch;
   find_settled(made);
   active_launches++;
   pthread_mutex_unlock(&operations_lock);
@@ -305,6 +330,7 @@ void check_launch_end(Launch *launch) {
   GlobalLaunch *made = launch->global;
   if (!made) return;
   pthread_mutex_lock(&operations_lock);
+  last_launch = made->triggers ? made->operation : 0;
   active_launches--;
   pthread_mutex_unlock(&operations_lock);
   global_order_end(made);
@@ -366,7 +392,7 @@ static uint32_t number_of(GlobalNow *now) {
   return number;
 }
 
-static bool begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind) {
+bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
   now->own = check->global;
   now->launch = now->own ? now->own->launch : NULL;
@@ -377,9 +403,12 @@ static bool begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   now->kind = kind->access;
   now->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
   now->conflict = false;
+  now->mistake = MISTAKE_RACE;
+  now->stored = NULL;
   now->access = (GlobalAccess){.operation = now->launch->operation,
                                .cluster = now->own->cluster,
                                .agent = (uint16_t)agent_of(warp),
+                               .issuer = (uint16_t)agent_of(warp),
                                .reach = kind->reach,
                                .flags = kind->flags,
                                .in = in};
@@ -406,7 +435,7 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
                                      11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                      22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
   GlobalNow now;
-  if (!begin(&now, warp, in, kind)) return;
+  if (!global_begin(&now, warp, in, kind)) return;
   now.stored = stored;
   now.lane_bytes = bytes;
   if (run) {

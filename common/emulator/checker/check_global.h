@@ -42,11 +42,12 @@ enum {
 };
 enum { NOT_FINISHED = UINT32_MAX };
 
-typedef struct {
+typedef struct GlobalAccess {
   uint32_t operation; /* the launch, copy or host access that it belongs to */
   uint32_t cluster;   /* number of the cluster in its grid */
   uint32_t time;      /* the warp's clock in that cluster's check */
   uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
+  uint16_t issuer;    /* warp of the cluster */
   uint8_t reach, flags;
   const Instruction *in;
 } GlobalAccess;
@@ -60,6 +61,7 @@ typedef struct GlobalLaunch {
   uint32_t clusters, agents, warps_per_cta, depth;
   bool ignored;         /* out of memory for the order: nothing is reported any more */
   bool releases;        /* some warp has released something */
+  bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
   pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;
@@ -101,10 +103,15 @@ struct ClusterGlobal {
 void global_known_begin(GlobalLaunch *launch);
 void global_known_end(GlobalLaunch *launch);
 const void *global_known_join(GlobalLaunch *launch, const void *one, const void *other);
-/* The clocks of a cluster's warps in the tree; NULL: nothing is known. Needs no lock. */
-const uint32_t *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster);
-/* A tree of one cluster. clocks NULL: all 0. */
-const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks);
+/* The clocks of a cluster's warps, and of its mbarriers behind them. */
+typedef struct {
+  uint32_t count, clocks[];
+} KnownLeaf;
+/* NULL: nothing is known about that cluster. Needs no lock. */
+const KnownLeaf *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster);
+/* A tree of one cluster. */
+const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks,
+                                uint32_t count);
 
 /* global_order.c */
 void global_order_begin(GlobalLaunch *launch);
@@ -121,6 +128,12 @@ typedef struct {
   uint32_t number, next; /* next: another list, or the last number */
   uint32_t count;
 } GlobalList;
+
+typedef enum {
+  MISTAKE_RACE,
+  MISTAKE_PROXY,       /* ordered, but without fence.proxy.async */
+  MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
+} GlobalMistake;
 
 /* An access on its way through the shadow. */
 typedef struct GlobalNow {
@@ -142,6 +155,7 @@ typedef struct GlobalNow {
   const GlobalStored *stored; /* a plain store's values; NULL: unknown */
   /* the first conflict */
   bool conflict, conflict_reads;
+  GlobalMistake mistake;
   GlobalAccess past;
   uint64_t conflict_address;
 } GlobalNow;
@@ -165,6 +179,8 @@ void global_shadow_forget(uint64_t first, uint64_t bytes);
  * known afterwards. */
 GlobalCell global_next(GlobalNow *now, GlobalCell cell);
 
+/* Fills in all but the lanes and what is stored. False: nothing is to be checked. */
+bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind);
 /* Is that access ordered before this one? */
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
 

@@ -381,6 +381,7 @@ void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   Clock *clock = &check->clocks[agent];
+  global_fence_proxy_async(warp);
   join(clock->fenced, clock->seen, check->width);
   clock->fenced[agent] = check->current_clock[agent];
   begin_epoch(check, agent); /* later writes of this warp are not covered by the fence */

@@ -37,6 +37,7 @@ typedef enum {
   KNOWN,           /* causality order */
   KNOWN_ACQUIRED,  /* the same, but every strong read acquires */
   KNOWN_ANY_SCOPE, /* the same, and all scopes include all threads: for reports */
+  KNOWN_FENCED,    /* what the asynchronous proxy may rely on: as Clock.fenced */
   KNOWN_KINDS_COUNT
 } KnownKind;
 /* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED and
@@ -139,6 +140,7 @@ struct AsyncCheck {
   uint32_t landing_phase[MAX_CLUSTER_CTAS]; /* of the barrier in each CTA */
   /* The thread's clock when its own wait showed that the operation was complete; 0: not yet. */
   uint32_t read_waited_clock, waited_clock;
+  struct GlobalAccess *global; /* its access to global memory (check_global.h); NULL: none */
   /* cp.async: one operation of several lanes, each with its own wait: waited_clock is that of the
    * last. */
   LaneMask lanes, lanes_waited;
@@ -404,8 +406,12 @@ void global_fence(Warp *warp, Reach reach);
 void global_barrier(Warp *warp);
 /* What the warp's last fences of this scope or a wider one have released. */
 void global_release_fenced(Warp *warp, Reach reach, Clock *into);
+void global_fence_proxy_async(Warp *warp);
 /* check_global.c */
 void global_cluster_begin(const Cluster *cluster);
+/* global_async.c */
+void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation);
+void global_async_waited(const AsyncCheck *operation, uint32_t clock);
 
 /* check_exit.c */
 /* Has no warp of the CTA waited for the last load that counted at this barrier? */

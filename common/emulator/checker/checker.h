@@ -81,8 +81,11 @@ typedef struct {
 void check_operations_are(const OperationOrder *order);
 /* These bytes have been freed: nothing is known about them any more. */
 void check_global_freed(uint64_t first, uint64_t bytes);
-/* griddepcontrol.wait */
+/* A bulk or tensor copy or reduce, after its check_async_issue. */
+void check_async_global(const AsyncOperation *operation);
+/* griddepcontrol.wait and .launch_dependents */
 void check_dependency_wait(Warp *warp);
+void check_dependency_launches(Warp *warp);
 
 /* Orders. */
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);

@@ -52,16 +52,30 @@ static void *allocate(GlobalLaunch *launch, size_t bytes) {
   return made;
 }
 
-static const void *join_leaves(GlobalLaunch *launch, const uint32_t *one, const uint32_t *other) {
+static uint32_t clock_at(const KnownLeaf *leaf, uint32_t i) {
+  return i < leaf->count ? leaf->clocks[i] : 0;
+}
+
+static KnownLeaf *new_leaf(GlobalLaunch *launch, uint32_t count) {
+  KnownLeaf *made = allocate(launch, sizeof *made + count * sizeof *made->clocks);
+  made->count = count;
+  return made;
+}
+
+static const void *join_leaves(GlobalLaunch *launch, const KnownLeaf *one, const KnownLeaf *other) {
   bool one_newer = false, other_newer = false;
-  for (uint32_t i = 0; i < launch->agents; i++) {
-    one_newer |= one[i] > other[i];
-    other_newer |= other[i] > one[i];
+  uint32_t count = one->count > other->count ? one->count : other->count;
+  for (uint32_t i = 0; i < count; i++) {
+    one_newer |= clock_at(one, i) > clock_at(other, i);
+    other_newer |= clock_at(other, i) > clock_at(one, i);
   }
   if (!other_newer) return one;
   if (!one_newer) return other;
-  uint32_t *made = allocate(launch, launch->agents * sizeof *made);
-  for (uint32_t i = 0; i < launch->agents; i++) made[i] = one[i] > other[i] ? one[i] : other[i];
+  KnownLeaf *made = new_leaf(launch, count);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t a = clock_at(one, i), b = clock_at(other, i);
+    made->clocks[i] = a > b ? a : b;
+  }
   return made;
 }
 
@@ -89,18 +103,16 @@ const void *global_known_join(GlobalLaunch *launch, const void *one, const void 
   return join_at(launch, one, other, launch->depth);
 }
 
-const uint32_t *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster) {
+const KnownLeaf *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster) {
   for (uint32_t depth = launch->depth; tree && depth-- > 0;)
     tree = ((const Node *)tree)->child[cluster >> (4 * depth) & (BRANCHES - 1)];
   return tree;
 }
 
-const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks) {
-  uint32_t *leaf = allocate(launch, launch->agents * sizeof *leaf);
-  if (clocks)
-    memcpy(leaf, clocks, launch->agents * sizeof *leaf);
-  else
-    memset(leaf, 0, launch->agents * sizeof *leaf);
+const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const uint32_t *clocks,
+                                uint32_t count) {
+  KnownLeaf *leaf = new_leaf(launch, count);
+  memcpy(leaf->clocks, clocks, count * sizeof *clocks);
   const void *tree = leaf;
   for (uint32_t depth = 0; depth < launch->depth; depth++) {
     Node *node = allocate(launch, sizeof *node);

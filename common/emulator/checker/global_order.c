@@ -85,12 +85,19 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   Clock *clock = &check->clocks[agent];
   GlobalKnowledge all = clock->known;
   clock->seen[agent] = check->current_clock[agent];
-  const void *here = global_known_single(launch, own->cluster, clock->seen);
+  const void *here = global_known_single(launch, own->cluster, clock->seen, check->width);
   clock->seen[agent] = UINT32_MAX;
-  for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++) add_tree(launch, &all.tree[kind], here);
+  const void *fenced = global_known_single(launch, own->cluster, clock->fenced, check->width);
+  for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
+    add_tree(launch, &all.tree[kind], kind == KNOWN_FENCED ? fenced : here);
   order_begin_released_epoch(check, agent);
   launch->releases = true;
   return all;
+}
+
+static void learn_own(uint32_t *seen, const KnownLeaf *leaf) {
+  for (uint32_t i = 0; leaf && i < leaf->count; i++)
+    if (seen[i] < leaf->clocks[i]) seen[i] = leaf->clocks[i];
 }
 
 /* The warp now knows what is in these trees. Knowledge about its own cluster goes to its clock. */
@@ -99,11 +106,16 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
   Clock *clock = &check->clocks[agent];
   const void *before = clock->known.tree[kind];
   add_tree(own->launch, &clock->known.tree[kind], tree);
-  if (clock->known.tree[kind] == before || kind != KNOWN) return;
-  const uint32_t *leaf = global_known_leaf(own->launch, tree, own->cluster);
-  for (uint32_t i = 0; leaf && i < check->agents; i++)
-    if (clock->seen[i] < leaf[i]) clock->seen[i] = leaf[i];
-  order_begin_epoch(check, agent);
+  if (clock->known.tree[kind] == before) return;
+  const KnownLeaf *leaf = global_known_leaf(own->launch, tree, own->cluster);
+  if (kind == KNOWN) learn_own(clock->seen, leaf);
+  if (kind == KNOWN_FENCED) learn_own(clock->fenced, leaf);
+  if (kind == KNOWN) order_begin_epoch(check, agent);
+}
+/* The same for an acquire. */
+static void learn_all(ClusterCheck *check, uint32_t agent, const GlobalKnowledge *known) {
+  learn(check, agent, KNOWN, known->tree[KNOWN]);
+  learn(check, agent, KNOWN_FENCED, known->tree[KNOWN_FENCED]);
 }
 
 /* ---- Locations ---- */
@@ -206,7 +218,7 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
   learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
   learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
-  if (kind->acquire) learn(check, agent, KNOWN, now->tree[KNOWN]);
+  if (kind->acquire) learn_all(check, agent, now);
   if (kind->access == ACCESS_ATOMIC) add(launch, &warp->updated, now);
 }
 
@@ -300,7 +312,7 @@ void global_fence(Warp *warp, Reach reach) {
   GlobalWarp *state = &own->warps[agent];
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
-  learn(check, agent, KNOWN, state->read[scope].tree[KNOWN]);
+  learn_all(check, agent, &state->read[scope]);
   GlobalKnowledge all = snapshot(check, agent);
   /* a wider fence is a narrower one as well */
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
@@ -316,10 +328,9 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
   pthread_mutex_lock(&own->launch->lock);
   for (int i = scope_index(reach); i < SCOPES; i++) {
     const GlobalKnowledge *fence = &own->warps[agent_of(warp)].fence[i];
-    const uint32_t *leaf = global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster);
-    for (uint32_t k = 0; leaf && k < check->agents; k++) {
-      if (into->seen[k] < leaf[k]) into->seen[k] = leaf[k];
-    }
+    learn_own(into->seen, global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster));
+    learn_own(into->fenced,
+              global_known_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
     add(own->launch, &into->known, fence);
   }
   pthread_mutex_unlock(&own->launch->lock);
@@ -333,11 +344,27 @@ void global_barrier(Warp *warp) {
   struct ClusterGlobal *own = check->global;
   if (!own || !own->launch) return;
   uint32_t agent = agent_of(warp);
-  const void *updated = own->warps[agent].updated.tree[KNOWN];
-  if (!updated) return;
+  const GlobalKnowledge *updated = &own->warps[agent].updated;
+  if (!updated->tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
-  learn(check, agent, KNOWN, updated);
+  learn_all(check, agent, updated);
   pthread_mutex_unlock(&own->launch->lock);
+}
+
+void global_fence_proxy_async(Warp *warp) {
+  ClusterCheck *check = check_of(warp);
+  struct ClusterGlobal *own = check->global;
+  if (!own || !own->launch) return;
+  Clock *clock = &check->clocks[agent_of(warp)];
+  if (!clock->known.tree[KNOWN]) return;
+  pthread_mutex_lock(&own->launch->lock);
+  add_tree(own->launch, &clock->known.tree[KNOWN_FENCED], clock->known.tree[KNOWN]);
+  pthread_mutex_unlock(&own->launch->lock);
+}
+
+void check_dependency_launches(Warp *warp) {
+  const struct ClusterGlobal *own = check_of(warp)->global;
+  if (own && own->launch) __atomic_store_n(&own->launch->triggers, true, __ATOMIC_RELAXED);
 }
 
 void check_dependency_wait(Warp *warp) {
@@ -347,6 +374,7 @@ void check_dependency_wait(Warp *warp) {
   GlobalLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   pthread_mutex_lock(&launch->lock);
-  learn(check, agent, KNOWN, global_known_single(launch, launch->clusters, NULL));
+  static const uint32_t waited = 1;
+  learn(check, agent, KNOWN, global_known_single(launch, launch->clusters, &waited, 1));
   pthread_mutex_unlock(&launch->lock);
 }

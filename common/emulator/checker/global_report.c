@@ -13,12 +13,12 @@ static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char 
                            size_t capacity) {
   const Launch *launch = now->warp->cta->cluster->launch;
   const Index3 *shape = &launch->cluster, *grid = &launch->grid;
-  uint32_t rank = past->agent / now->launch->warps_per_cta;
+  uint32_t rank = past->issuer / now->launch->warps_per_cta;
   uint32_t across = grid->x / shape->x, down = grid->y / shape->y;
   uint32_t x = past->cluster % across * shape->x + rank % shape->x;
   uint32_t y = past->cluster / across % down * shape->y + rank / shape->x % shape->y;
   uint32_t z = past->cluster / across / down * shape->z + rank / shape->x / shape->y;
-  snprintf(text, capacity, "warp %u of block (%u,%u,%u)", past->agent % now->launch->warps_per_cta,
+  snprintf(text, capacity, "warp %u of block (%u,%u,%u)", past->issuer % now->launch->warps_per_cta,
            x, y, z);
 }
 
@@ -48,7 +48,7 @@ static const char *needed_scope(const GlobalNow *now) {
   const GlobalAccess *past = &now->past, *own = &now->access;
   uint32_t warps = now->launch->warps_per_cta;
   if (past->operation != own->operation || past->cluster != own->cluster) return ".gpu";
-  return past->agent / warps != own->agent / warps ? ".cluster" : ".cta";
+  return past->issuer / warps != own->issuer / warps ? ".cluster" : ".cta";
 }
 
 static const char *scope_name(uint8_t reach) {
@@ -86,8 +86,27 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
           does, memory, past, needed, fix_for_scope(needed));
 }
 
+/* The two accesses are ordered, but that is not enough. */
+static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
+                           const char *memory, const char *past) {
+  if (now->mistake == MISTAKE_PROXY)
+    finding(now->warp, now->in, lanes, "missing-proxy-fence",
+            "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
+            "fence.proxy.async between that and this.\n"
+            "Put fence.proxy.async after the write, in the thread that wrote, before what tells "
+            "this thread of it.",
+            does, memory, past);
+  else
+    finding(now->warp, now->in, lanes, "read-only-load-of-written",
+            "%s %s by ld.global.nc, which %s in this kernel.\n"
+            "The read-only path may hold an older value, whatever orders the two: it is for memory "
+            "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
+            "pointer.",
+            does, memory, past);
+}
+
 static const char *hint(const GlobalNow *now) {
-  const GlobalWarp *own = &now->own->warps[now->access.agent];
+  const GlobalWarp *own = &now->own->warps[now->access.issuer];
   const GlobalAccess *past = &now->past;
   if (past->operation != now->access.operation)
     return "The two kernels may run at the same time: griddepcontrol.wait "
@@ -115,6 +134,10 @@ void global_report(const GlobalNow *now) {
   const char *does = now->kind == ACCESS_READ    ? "reads"
                      : now->kind == ACCESS_WRITE ? "writes"
                                                  : "atomically changes";
+  if (now->mistake != MISTAKE_RACE) {
+    report_mistake(now, lanes, does, memory, past);
+    return;
+  }
   bool both_strong = is_strong(&now->past) && is_strong(&now->access);
   if (now->past.operation == now->access.operation) {
     if (!both_strong && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {

@@ -204,7 +204,15 @@ bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instructi
   return true;
 }
 
-/* Grids run one after the other, so the effects of earlier ones are already visible. */
+/* Grids run one after the other, so the effects of earlier ones are already visible. Only the
+ * checker needs to know. */
+static StepResult run_dependency(Warp *warp, const Instruction *in, LaneMask mask) {
+  (void)mask;
+  bool waits = in->decoded != NULL;
+  if (warp->cta->cluster->check && waits) check_dependency_wait(warp);
+  if (warp->cta->cluster->check && !waits) check_dependency_launches(warp);
+  return STEP_NEXT;
+}
 static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) {
   (void)warp, (void)in, (void)mask;
   return STEP_NEXT;
@@ -214,7 +222,9 @@ bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruct
       !(has_modifier(statement, "wait") || has_modifier(statement, "launch_dependents")))
     return decoder_error(decoder, statement,
                          "expected griddepcontrol.wait or griddepcontrol.launch_dependents");
-  out->execute = run_nothing;
+  out->execute = run_dependency;
+  static const bool WAITS = true;
+  out->decoded = has_modifier(statement, "wait") ? &WAITS : NULL;
   return out->operand_count == 0 ||
          decoder_error(decoder, statement, "griddepcontrol takes no operands");
 }

@@ -500,6 +500,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .parameter_bytes = traits->parameter_bytes,
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
+      .overlaps = shape.overlaps,
   };
   memory_launch_begins();
   error = (cudaError_t)launch_begin(launch);
@@ -580,7 +581,7 @@ cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
 }
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
-  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false};
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false, false};
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
@@ -590,7 +591,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true};
+  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true, false};
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,
@@ -600,6 +601,8 @@ cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsig
     const cudaLaunchAttributeValue *value = &attributes[i].val;
     if (attributes[i].id == cudaLaunchAttributeCooperative)
       shape->cooperative = value->cooperative != 0;
+    if (attributes[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+      shape->overlaps = value->programmaticStreamSerializationAllowed != 0;
     if (attributes[i].id != cudaLaunchAttributeClusterDimension) continue;
     shape->cluster = (Index3){value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
     /* {0,1,1} is an invalid size, not "no cluster". */

@@ -84,6 +84,7 @@ typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
   size_t dynamic_shared_bytes;
   bool cooperative;
+  bool overlaps; /* programmatic stream serialization */
 } LaunchShape;
 /* Would a launch of this shape be accepted? Fills in a cluster size that was not specified. */
 cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape);

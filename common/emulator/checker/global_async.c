@@ -1,0 +1,83 @@
+/* global_async.c: what the copy engine reads and writes in global memory.
+ *
+ * Such an access lasts from its issue to its end, and only what shows its end orders it before
+ * anything: wait_group without .read in the thread that issued it, or the phase of the mbarrier in
+ * which its bytes count. Until then its time is NOT_FINISHED, which no warp has seen. */
+#include "base/tma_map.h"
+#include "checker/check_global.h"
+
+static bool is_reduce(const AsyncOperation *operation) {
+  return operation->kind == ASYNC_TENSOR_REDUCE || operation->kind == ASYNC_BULK_REDUCE;
+}
+
+static bool is_load(const AsyncOperation *operation) {
+  return operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_BULK_LOAD;
+}
+
+/* The mbarrier that a warp of the issuing CTA can wait for; NULL: none. */
+static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncCheck *operation) {
+  if (!operation->barrier) return NULL;
+  return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
+}
+
+static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
+  TmaWalk walk;
+  TmaRows rows;
+  tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
+  while (tma_walk_next(&walk, &rows)) {
+    if (rows.bytes && rows.step == rows.bytes) {
+      global_shadow_touch(now, rows.global, (uint64_t)rows.count * rows.bytes);
+      continue;
+    }
+    for (uint32_t row = 0; row < rows.count && rows.bytes > 0; row++)
+      global_shadow_touch(now, rows.global + row * rows.step, rows.bytes);
+  }
+}
+
+void check_async_global(const AsyncOperation *operation) {
+  bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
+                operation->kind == ASYNC_TENSOR_REDUCE;
+  bool bulk = operation->kind == ASYNC_BULK_LOAD || operation->kind == ASYNC_BULK_STORE ||
+              operation->kind == ASYNC_BULK_REDUCE;
+  if (!tensor && !bulk) return;
+  GlobalKind kind = {.access = is_load(operation)     ? ACCESS_READ
+                               : is_reduce(operation) ? ACCESS_ATOMIC
+                                                      : ACCESS_WRITE,
+                     .reach = is_reduce(operation) ? REACH_GPU : REACH_PLAIN,
+                     .flags = GLOBAL_ASYNC};
+  GlobalNow now;
+  if (!global_begin(&now, operation->warp, operation->in, &kind)) return;
+  const MbarrierCheck *barrier = barrier_of(now.check, operation->check);
+  if (barrier && barrier->place != UINT32_MAX) now.access.agent = (uint16_t)barrier->place;
+  /* A copy to several CTAs can be awaited in each of them: count it as over when it lands. */
+  now.access.time = NOT_FINISHED;
+  GlobalAccess *made = global_access_new(now.own, &now.number);
+  if (!made) return;
+  *made = now.access;
+  operation->check->global = made;
+  uint8_t lane = operation->lane;
+  now.lanes = &lane;
+  now.first = 0;
+  now.lane_bytes = UINT32_MAX;
+  if (tensor)
+    touch_tensor(&now, operation);
+  else
+    global_shadow_touch(&now, (uint64_t)(uintptr_t)operation->global, operation->bytes);
+  if (now.conflict) global_report(&now);
+}
+
+void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation) {
+  if (!operation->global) return;
+  const MbarrierCheck *barrier = barrier_of(check, operation);
+  bool alone = true;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++)
+    alone &=
+        rank == operation->agent / check->warps_per_cta || !past_barrier_of(check, operation, rank);
+  uint32_t time = 0; /* ordered before everything */
+  if (barrier && barrier->place != UINT32_MAX && alone) time = barrier->phase + 1;
+  __atomic_store_n(&operation->global->time, time, __ATOMIC_RELAXED);
+}
+
+void global_async_waited(const AsyncCheck *operation, uint32_t clock) {
+  if (operation->global) __atomic_store_n(&operation->global->time, clock, __ATOMIC_RELAXED);
+}
