@@ -175,7 +175,7 @@ static void bench(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     double share = rows[i].us / (copies + computation);
     printf("%-46s %8.1f us  %.2f\n", rows[i].name, rows[i].us, share);
-    fprintf(csv, "%s,%.1f,%.2f\n", rows[i].name, rows[i].us, share);
+    fprintf(csv, "\"%s\",%.1f,%.2f\n", rows[i].name, rows[i].us, share);
   }
   fclose(csv);
 }

@@ -17,6 +17,8 @@ NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first
            the next that contains the other one; "^}" is a line that begins with "}". NAME.cuh likewise.
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
+tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
+
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
 A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
 anew where build/ holds a trace. python3 alone is needed.
@@ -227,6 +229,26 @@ def measured_text():
         "".join(f"\n{stamp}\n" for stamp in stamps) + "\n"
 
 
+def tma_over_threads_text():
+    """02: for each tile and size, the copy by TMA with a block for each tile over the best one by threads, from 03."""
+    found = read_csv("03_tma_store", "copy_speed")
+    if found is None:
+        return None
+    table, notes = found
+    rows = [dict(zip(table[0], row)) for row in table[1:] if row[table[0].index("tile")] != "-"]
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    out = [["tile"] + sizes]
+    for tile in dict.fromkeys(row["tile"] for row in rows):
+        ratios = []
+        for size in sizes:
+            rates = {row["way"]: float(row["GB/s"]) for row in rows if (row["tile"], row["size"]) == (tile, size)}
+            tma = rates["tma one stage"]
+            threads = max(rate for way, rate in rates.items() if not way.startswith("tma"))
+            ratios.append(f"{tma / threads:.2f}")
+        out.append([tile] + ratios)
+    return "\n" + markdown(out) + "".join(f"\n{note}\n" for note in notes) + "\n"
+
+
 def draw_timeline(chapter):
     """Chapter 07's picture, where `make bench` has left a trace."""
     folder = os.path.join(ROOT, chapter)
@@ -301,6 +323,8 @@ def fill(readme, chapter):
         folder, name = where.split("/", 1) if not chapter and "/" in where else (chapter, where)
         if name == "measured" and not folder:
             text = measured_text()
+        elif name == "tma_over_threads":
+            text = tma_over_threads_text()
         elif name == "pitfalls":
             text = pitfalls_text(folder)
         elif name.endswith((".txt", ".cu", ".cuh")):
