@@ -1,5 +1,5 @@
 // pitfall tile_not_filled: the store's box is larger than what the threads have filled
-//   H200: not run yet
+//   H200: wrong results
 //   report: unwritten-bytes-stored
 //
 // Of every 32 rows of the matrix the kernel computes 28; the other four belong to somebody else and
