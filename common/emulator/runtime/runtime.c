@@ -52,7 +52,8 @@ cudaError_t runtime_synchronised(void) {
 
 /* ---- Where calls may be made ---- */
 static _Thread_local bool in_callback;
-static bool initialised, forked;
+static _Atomic bool initialised; /* written without the lock */
+static bool forked;
 
 static void before_fork(void) { pthread_mutex_lock(&runtime_lock); }
 static void after_fork(void) { pthread_mutex_unlock(&runtime_lock); }
@@ -70,7 +71,7 @@ cudaError_t runtime_may_ask(void) {
   return in_callback ? cudaErrorNotPermitted : cudaSuccess;
 }
 cudaError_t runtime_permitted(void) {
-  if (!forked) initialised = true;
+  if (!forked) atomic_store_explicit(&initialised, true, memory_order_relaxed);
   return runtime_may_ask();
 }
 
