@@ -142,6 +142,7 @@ static void add_step(Program *program) {
   for (int warp = 0; warp < program->warps; warp++)
     if (all || warp == one) note_access(program, &pattern, warp);
   add(program, "L%u:", inner);
+  add(program, "bar.warp.sync -1;"); /* random_lanes.c has races between lanes */
   if (!all) add(program, "L%u:", label);
 }
 
@@ -203,6 +204,7 @@ static void make_program(Program *program, uint64_t seed) {
     add_access(program, &all);
     note_access(program, &all, 0);
     add(program, "L%u:", inner);
+    add(program, "bar.warp.sync -1;");
     add(program, "L%u:", label);
   }
   int everyone[WARPS_MOST] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -294,6 +296,8 @@ static bool check_reports(const char *reports, const bool *line_races, int *foun
   for (const char *at = reports; (at = strstr(at, "emulator: ")); at++) {
     if (strstr(at, " finding") && !strstr(at, " in kernel ")) break; /* the count at the end */
     const char *line = strstr(at, place);
+    static const char of_lanes[] = "emulator: lanes-write-one-place: ";
+    if (!strncmp(at, of_lanes, sizeof of_lanes - 1)) continue;
     if (strncmp(at, rule, sizeof rule - 1) != 0 || !line) {
       printf("something other than a race is reported: %.60s\n", at);
       return false;

@@ -202,6 +202,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   bool checks = places.in_order && warp->cta->cluster->check;
   if (checks) tell_atomic(warp, in, mask, atomic, &places);
+  if (checks) check_strong_global(warp, in, mask);
   if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
   bool changed = false;
   if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))

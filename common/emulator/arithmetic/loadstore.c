@@ -105,6 +105,25 @@ static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask
   return true;
 }
 
+/* What a lane stores. */
+static void lane_bytes(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes) {
+  const Transfer *transfer = in->decoded;
+  for (int i = 0; i < transfer->element_count; i++) {
+    const uint8_t *column = (const uint8_t *)column_u32(warp, transfer->element[i].slot);
+    memcpy(bytes + i * transfer->element_bytes,
+           column + (size_t)lane * transfer->element[i].column_bytes, transfer->element_bytes);
+  }
+}
+
+static AccessKind access_kind(const Transfer *transfer, Access access) {
+  return (AccessKind){.access = access,
+                      .strong = transfer->strong,
+                      .acquire = transfer->acquire,
+                      .release = transfer->release,
+                      .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,
+                      .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
+}
+
 /* Addresses of shared memory are short: the host's vector instructions check them. False: some lane
  * is misaligned or outside one CTA's memory, or the address is in a 64-bit register. */
 static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
@@ -138,7 +157,7 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
     return false;
   places->run = run;
   places->in_order = false;
-  AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
+  AccessKind kind = access_kind(transfer, access);
   if (run) {
     places->at[0] = cta->shared + SHARED_OFFSET(first);
     if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
@@ -260,7 +279,7 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   if (shared_lanes && warp->cta->cluster->recorder)
     record_shared(warp, in, shared_lanes, shared, bytes, access);
   if (shared_lanes && warp->cta->cluster->check) {
-    AccessKind kind = {access, transfer->strong, transfer->acquire, transfer->release};
+    AccessKind kind = access_kind(transfer, access);
     check_shared(warp, in, shared_lanes, shared, bytes, kind);
   }
   return true;
@@ -439,6 +458,7 @@ static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (places.in_order && warp->cta->cluster->check) {
     tell_global(warp, in, mask, transfer, &places);
+    if (transfer->strong) check_strong_global(warp, in, mask);
     /* Only the turn lets others write now, so the value read is the present one. */
     tell_global_read(warp, mask, transfer, &places);
   }
@@ -556,7 +576,10 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (places.in_order && warp->cta->cluster->check) tell_global(warp, in, mask, transfer, &places);
+  if (places.in_order && warp->cta->cluster->check) {
+    tell_global(warp, in, mask, transfer, &places);
+    if (transfer->strong) check_strong_global(warp, in, mask);
+  }
   if (__builtin_expect(transfer->strong || warp->watched, 0))
     write_and_tell(warp, in, mask, transfer, &places);
   else

@@ -49,7 +49,8 @@ static const char *const STRICT_RULES[] = {
     "matrix-descriptor-bits",    "mbarrier-after-inval",     "printf-width",
     "mbarrier-init-not-fenced",  "missing-wgmma-fence",      "read-before-written",
     "store-never-committed",     "swizzle-ignored",          "wait-in-another-thread",
-    "wgmma-registers-in-flight",
+    "wgmma-registers-in-flight", "lanes-met-without-order",  "lanes-write-one-place",
+    "warp-synchronous",
 };
 
 Grade finding_grade(const char *rule) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "checker/check_lanes.h"
 #include "checker/check_state.h"
 
 /* ---- Asynchronous operations ---- */
@@ -64,6 +65,8 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
   for (int i = 0; i < write_count; i++)
     operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   note_tile(operation, writes, write_count);
+  lanes_touch_pieces(warp, in, lane, reads, read_count, false);
+  lanes_touch_pieces(warp, in, lane, writes, write_count, true);
   shadow_touch(warp, operation, false, reads, read_count);
   shadow_touch(warp, operation, true, writes, write_count);
   return operation;
@@ -73,6 +76,7 @@ AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes
                                const SharedPiece *writes, int write_count) {
   AsyncCheck *operation = new_operation(warp, in, first_lane(lanes), ASYNC_CP_ASYNC, 0);
   operation->lanes = lanes;
+  lanes_touch_copies(warp, in, lanes, writes, write_count);
   shadow_touch_copies(warp, operation, writes, write_count);
   return operation;
 }
@@ -210,6 +214,7 @@ void check_cta_exit(Cta *cta) {
   if (cta->cluster->launch->error) return;
   check->ctas[cta->rank].exited = true;
   past_confirm_unwritten(cta);
+  lanes_report(cta);
   exit_check(cta);
   for (uint32_t w = 0; w < cta->warp_count; w++) {
     uint32_t agent = cta->rank * check->warps_per_cta + w;

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "checker/check_lanes.h"
 #include "checker/check_state.h"
+#include "state/groups.h"
 
 /* Strong accesses to a location in shared memory order the accesses around them. We treat every
  * strong write as a release and every strong read as an acquire. This misses a missing fence next
@@ -282,11 +284,11 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
 /* ---- Barriers of a CTA and of the cluster ---- */
 
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
-  (void)in, (void)mask;
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   struct CtaCheck *notes = &check->ctas[warp->cta->rank];
   global_barrier(warp);
+  lanes_release(check, agent_of(warp), in, mask);
   order_release(check, agent_of(warp), &notes->arriving[barrier]);
   notes->arrived_warps[barrier] |= 1u << warp->index;
 }
@@ -302,11 +304,12 @@ void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all) {
 }
 
 void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
-  (void)in, (void)mask;
+  (void)in;
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   const struct CtaCheck *notes = &check->ctas[warp->cta->rank];
   uint32_t agent = agent_of(warp);
+  lanes_acquire(check, agent, mask, live_lanes(warp));
   order_acquire(check, agent, &notes->passed[barrier]);
   check->exited_before[agent] |= notes->left_warps[barrier];
 }
@@ -321,7 +324,6 @@ void check_warp_exit(Warp *warp, const Instruction *in, LaneMask exiting) {
 /* A warp that has passed may arrive for the next round while a slower one has not yet taken over
  * this round's clock, so there are two clocks, indexed by the round's parity. */
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round) {
-  (void)in;
   ClusterCheck *check = check_of(warp);
   Clock *clock = &check->cluster_arriving[round & 1];
   if (check->cluster_round[round & 1] != round) {
@@ -330,6 +332,7 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
     forget(&check->cluster_leaving[round & 1], check->width);
   }
   uint32_t agent = agent_of(warp);
+  lanes_release(check, agent, in, live_lanes(warp));
   order_release(check, agent, &check->cluster_leaving[round & 1]);
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     MbarrierCheck *barrier = check->barriers[i];
@@ -353,6 +356,7 @@ void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
   Clock *learnt = &check->leaving_seen[warp->cta->rank];
   if (!learnt->seen) *learnt = order_new_clock(check);
   join(learnt->seen, check->cluster_leaving[round & 1].seen, check->width);
+  lanes_acquire(check, agent_of(warp), live_lanes(warp), live_lanes(warp));
   check->cluster_waited[agent_of(warp)] = round + 1;
   order_acquire(check, agent_of(warp), &check->cluster_arriving[round & 1]);
 }
@@ -566,6 +570,7 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   uint32_t agent = agent_of(warp);
+  lanes_release(check, agent, in, 1u << lane);
   /* cp.async.mbarrier.arrive: from here on, the thread's earlier copies are known to be
    * complete. */
   if (of_copies) check_copies_arrive(warp, lane);
@@ -640,6 +645,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
                              uint32_t phase, bool acquire) {
   ClusterCheck *check = check_of(warp);
   int lane = first_lane(lanes);
+  lanes_acquire(check, agent_of(warp), lanes, live_lanes(warp));
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier) return;
   uint32_t agent = agent_of(warp);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checker/check_access.h"
+#include "checker/check_lanes.h"
 
 enum { TEXT = 256 };
 
@@ -434,6 +435,7 @@ static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
            verb(now), place, who, where,
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
+    lanes_note_race(now->check, now->in, entry->in);
     REPORT(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry),
            "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
            advise_order(now, entry, advice, sizeof advice));
@@ -490,6 +492,7 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
+  lanes_note_race(now->check, now->in, entry->in);
   REPORT(
       now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
       "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
@@ -524,7 +527,9 @@ bool past_allows(AccessNow *now, const AccessRecord *entry) {
     case ENTRY_BARRIER:
       return check_after_barrier(now, entry);
     default:
-      return check_after_operation(now, entry);
+      if (check_after_operation(now, entry)) return true;
+      lanes_note_race(now->check, now->in, entry->operation->in);
+      return false;
   }
 }
 

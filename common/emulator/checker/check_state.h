@@ -205,6 +205,12 @@ typedef struct {
   uint32_t words[];
 } ReadClocks;
 
+/* Which lanes have accessed each word, or each half of a word or byte (check_lane_shadow.c). */
+typedef struct {
+  uint32_t *writes, *reads, *readers;
+  uint32_t shift, count; /* of records; shift: 2 for words, 0 for bytes */
+} LaneShadow;
+
 struct CtaCheck {
   uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
   uint32_t *states;   /* of each word of a split line */
@@ -221,6 +227,7 @@ struct CtaCheck {
   uint32_t idle_thread;
   uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
+  LaneShadow lane_shadow;
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   uint32_t exited_warps; /* one bit for each warp, as in the fields below */
   uint32_t arrived_warps[NAMED_BARRIERS],
@@ -297,6 +304,11 @@ struct ClusterCheck {
   uint32_t cta_count;
   struct ClusterGlobal *global; /* check_global.h; NULL: not used so far */
   bool layouts_asked; /* check_layout.c checks plain reads */
+  bool lanes_checked; /* check_lanes.c: the order among lanes is known */
+  uint32_t lanes_start;           /* the first stamp of this cluster */
+  struct LaneOrder *lanes;        /* of each agent */
+  struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */
+  struct LaneRaces *lane_races;   /* check_lane_shadow.c; NULL: none yet */
 };
 
 /* A piece of a vector that fits into one register of the host. Loops over whole pieces need no

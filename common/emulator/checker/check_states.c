@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/settings.h"
+#include "checker/check_lanes.h"
 #include "checker/check_state.h"
 
 enum {
@@ -360,6 +361,7 @@ void check_cluster_begin(Cluster *cluster) {
   check->layouts_asked = settings()->check_layout;
   order_begin(check);
   global_cluster_begin(cluster);
+  lanes_begin(check);
   maps_begin(cluster);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &cluster->ctas[rank];
@@ -371,6 +373,7 @@ void check_cluster_begin(Cluster *cluster) {
 void check_cluster_end(Cluster *cluster) {
   ClusterCheck *check = cluster->check;
   if (!check) return;
+  for (uint32_t rank = 0; rank < check->cta_count; rank++) lanes_report(&cluster->ctas[rank]);
   if (check->state_count > FIRST_STATE) forget_states(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     struct CtaCheck *notes = &check->ctas[rank];

@@ -21,6 +21,9 @@ void check_cta_exit(Cta *cta); /* its last warp has exited; asynchronous work ma
 typedef struct {
   Access access;
   bool strong, acquire, release;
+  bool is_volatile;
+  /* The bytes that a lane is about to store, at most 16; NULL: not known. */
+  void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
 } AccessKind;
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, AccessKind kind);
@@ -88,6 +91,12 @@ void check_dependency_wait(Warp *warp);
 void check_dependency_launches(Warp *warp);
 
 /* Orders. */
+/* bar.warp.sync: these lanes have waited for each other, and their accesses are ordered. */
+void check_warp_sync(Warp *warp, LaneMask lanes);
+/* A shuffle, vote or the like: these lanes have waited for each other, which orders no accesses. */
+void check_warp_met(Warp *warp, const Instruction *in, LaneMask lanes);
+/* Strong accesses of these lanes to global memory. */
+void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 /* All have arrived, and waiting threads continue. of_all: without a thread count. */
 void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);

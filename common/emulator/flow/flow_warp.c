@@ -128,8 +128,19 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
   }
 }
 
+static void tell_checker(Warp *warp, const Instruction *in, LaneMask lanes) {
+  const WarpWideForm *form = in->decoded;
+  if (!warp->cta->cluster->check) return;
+  if (form->act)
+    check_warp_met(warp, in, lanes);
+  else
+    check_warp_sync(warp, lanes);
+}
+
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
-  const WarpWideForm *first = rendezvous->parts[0].in->decoded;
+  const Instruction *in = rendezvous->parts[0].in;
+  const WarpWideForm *first = in->decoded;
+  tell_checker(warp, in, rendezvous->lanes);
   if (!first->act) return;
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
@@ -206,8 +217,10 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
   const WarpWideForm *form = in->decoded;
   LaneMask done = 0;
   if (all_are_here(warp, form->members, mask)) {
-    /* bar.warp.sync does no more: the checker treats a warp's lanes as one agent */
-    if (form->act) meet(warp, in, mask, value_u32(warp, form->members, 0));
+    if (form->act)
+      meet(warp, in, mask, value_u32(warp, form->members, 0));
+    else
+      tell_checker(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
   for (LaneMask left = mask; left;) {

@@ -210,6 +210,7 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
   const int each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
   const int count = move->store ? move->fragment.distinct : move->fragment.registers;
   MatrixOrigin origin;
+  if (settings()->check) check_warp_met(warp, in, mask);
   for (int lane = 0; lane < LANES; lane++) {
     origin.base[lane] = lane_address(warp, move->address, lane);
     origin.pitch[lane] = move->stride         ? (uint32_t)lane_value(warp, move->stride, lane)
