@@ -100,7 +100,8 @@ static void add_access(Program *program) {
   if (program->count == ACCESSES_MOST) abort();
   Noted *noted = &program->accesses[program->count++];
   uint32_t lanes = choose_lanes(program), stride = strides[below(program, 8)];
-  uint32_t flip = flips[below(program, 7)], width = (uint32_t[]){0, 1, 2, 2, 2, 3, 4}[below(program, 7)];
+  uint32_t flip = flips[below(program, 7)],
+           width = (uint32_t[]){0, 1, 2, 2, 2, 3, 4}[below(program, 7)];
   bool writes = chance(program, 50);
   uint32_t bytes = 1u << width, places = TILE_BYTES / bytes;
   uint32_t base = chance(program, 60) ? 0 : below(program, places);
@@ -262,8 +263,8 @@ static int run_apart(const Program *program, char *reports) {
 }
 
 static bool check_reports(const char *reports, const bool *line_races, int *found) {
-  static const char *const rules[] = {"lane-race: ", "lanes-met-without-order: ",
-                                      "lanes-write-one-place: "};
+  static const char *const rules[] = {
+      "lane-race: ", "lanes-met-without-order: ", "lanes-write-one-place: "};
   static const char heading[] = "emulator: ", place[] = "PTX line ";
   *found = 0;
   for (const char *at = reports; (at = strstr(at, heading)); at++) {

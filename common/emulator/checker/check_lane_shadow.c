@@ -241,7 +241,8 @@ static const char *place_text(const LaneAccess *now, uint32_t at, char *text, si
 static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
   char place[96], where[160] = "";
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
-  const Instruction *past = other_wrote ? last_write(now, word, &time) : last_read(now, word, &time);
+  const Instruction *past =
+      other_wrote ? last_write(now, word, &time) : last_read(now, word, &time);
   if (past) past_describe_place(past, where, sizeof where);
   place_text(now, at, place, sizeof place);
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];
@@ -306,8 +307,8 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
             "makes the write come first.\n"
             "This counts on lanes that run in step, which no GPU since Volta promises: put "
             "__syncwarp() between the two (and after a read before the next write).",
-            place_text(now, at, place, sizeof place),
-            now->warp->index * LANES + (uint32_t)other, where);
+            place_text(now, at, place, sizeof place), now->warp->index * LANES + (uint32_t)other,
+            where);
 }
 
 __attribute__((noinline)) static void check_written(const LaneAccess *now, uint32_t at, int lane) {
@@ -535,8 +536,7 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
     if (!at_rank(&now, warp, in, SHARED_RANK(addresses[lane]), bytes)) return;
     note_lane_write(&now, lane);
   }
-  if (strong)
-    lanes_strong(warp, in, mask, addresses, now.writes, kind.access != ACCESS_WRITE);
+  if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind.access != ACCESS_WRITE);
 }
 
 /* Consecutive words of all lanes: are all records old or the lanes' own? */

@@ -49,8 +49,7 @@ uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
  * to be cleared until the stamps run out. */
 void lanes_begin(ClusterCheck *check) {
   if (!check->lane_orders) {
-    check->lane_orders =
-        calloc(1, sizeof *check->lane_orders + check->agents * sizeof(LaneOrder));
+    check->lane_orders = calloc(1, sizeof *check->lane_orders + check->agents * sizeof(LaneOrder));
     if (!check->lane_orders) out_of_memory();
     check->lanes = check->lane_orders->of_agent;
   }

@@ -1,0 +1,112 @@
+/* lane_cases.cu: what lanes of a warp may and may not do without __syncwarp() (emulator_lanes.bats).
+ *
+ *   lane_cases CASE */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 32 };
+static const char *const names[] = {
+    "missing",      "synced", "shuffle",    "volatile", "one-place",      "same-value",
+    "atomics",      "tiles",  "read-first", "flag",     "volatile-alone", "read-modify-write",
+    "block-barrier"};
+enum Case {
+  MISSING,
+  SYNCED,
+  SHUFFLE,
+  VOLATILE,
+  ONE_PLACE,
+  SAME_VALUE,
+  ATOMICS,
+  TILES,
+  READ_FIRST,
+  FLAG,
+  VOLATILE_ALONE,
+  READ_MODIFY_WRITE,
+  BLOCK_BARRIER,
+  CASES
+};
+
+__global__ void lanes(int *out, enum Case which) {
+  __shared__ int s[LANES];
+  __shared__ volatile int v[LANES];
+  __shared__ int flag;
+  int lane = threadIdx.x, value = 0;
+  if (lane == 0) flag = 0;
+  s[lane] = lane;
+  if (which != MISSING && which != SHUFFLE && which != BLOCK_BARRIER && which != TILES)
+    __syncwarp();
+  switch (which) {
+    case SHUFFLE:
+      value = __shfl_sync(~0u, lane, 3);
+      /* fall through */
+    case MISSING:
+    case SYNCED:
+      value += s[lane ^ 1];
+      break;
+    case BLOCK_BARRIER:
+      __syncthreads();
+      value = s[lane ^ 1];
+      break;
+    case VOLATILE: /* as programs for GPUs before Volta do it */
+      v[lane] = lane;
+      value = v[lane ^ 16];
+      break;
+    case VOLATILE_ALONE:
+      v[0] = 7;
+      value = v[0];
+      break;
+    case ONE_PLACE:
+      s[0] = lane;
+      break;
+    case SAME_VALUE:
+      if (lane % 3 == 0) s[5] = 77;
+      if (lane % 3 == 1) s[5] = 77;
+      break;
+    case ATOMICS:
+      atomicAdd(&s[0], lane);
+      __syncwarp();
+      value = s[0];
+      break;
+    case READ_MODIFY_WRITE:
+      atomicAdd(&s[0], lane);
+      value = s[0]; /* other lanes may not have added yet */
+      break;
+    case TILES: { /* two halves, each in order */
+      unsigned half = lane < 16 ? 0xffff : 0xffff0000;
+      __syncwarp(half);
+      value = s[lane ^ 1];
+      __syncwarp(half);
+      s[lane ^ 2] = 3;
+      break;
+    }
+    case READ_FIRST:
+      value = s[0];
+      if (lane == 9) s[0] = 1;
+      break;
+    case FLAG: /* release and acquire */
+      if (lane == 0) {
+        s[3] = 5;
+        __threadfence_block();
+        atomicExch(&flag, 1);
+      } else if (lane == 1) {
+        while (atomicAdd(&flag, 0) == 0) continue;
+        __threadfence_block();
+        value = s[3];
+      }
+      break;
+    default:
+      break;
+  }
+  out[lane] = value;
+}
+
+int main(int argc, char **argv) {
+  int which = 0;
+  while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
+  if (which == CASES) return fprintf(stderr, "usage: lane_cases CASE\n"), 2;
+  int *out;
+  if (cudaMalloc(&out, LANES * sizeof *out) != cudaSuccess) return 1;
+  lanes<<<1, LANES>>>(out, (enum Case)which);
+  return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
+}

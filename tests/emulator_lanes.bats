@@ -1,0 +1,54 @@
+#!/usr/bin/env bats
+# The order among the lanes of a warp.
+
+load helpers
+
+setup() {
+  begin_test
+  export LD_LIBRARY_PATH="build/emulator"
+}
+
+# reports CASE RULE: that is all that is reported
+reports() {
+  run build/tests/emulator/lane_cases "$1"
+  echo "$1: $output"
+  [[ "$output" = "emulator: $2: "* ]]
+  [ "$(grep -c "^emulator: [a-z-]*: [a-z]* .*in kernel" <<<"$output")" -eq 1 ]
+}
+
+@test "lanes: a missing __syncwarp() is an error" {
+  reports missing lane-race
+  reports read-first lane-race
+  reports read-modify-write lane-race
+}
+
+@test "lanes: a shuffle and lock step order no memory: strict" {
+  reports shuffle lanes-met-without-order
+  reports volatile warp-synchronous
+  reports one-place lanes-write-one-place
+}
+
+@test "lanes: what is in order is not reported" {
+  for name in synced same-value atomics tiles flag volatile-alone block-barrier; do
+    run build/tests/emulator/lane_cases "$name"
+    echo "$name: $output"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+  done
+}
+
+@test "random lanes: a race is reported where there is one, and nowhere else" {
+  for schedule in late random:7; do
+    EMULATOR_SCHEDULE=$schedule run build/tests/emulator/random_lanes --count 300
+    echo "$schedule: $output"
+    [ "$status" -eq 0 ]
+    [[ "$output" = "300 programs, "*" of them with races: all seen, nothing else reported" ]]
+  done
+}
+
+@test "random lanes: bad options are refused" {
+  run build/tests/emulator/random_lanes --seed 0
+  [ "$status" -eq 2 ]
+  run build/tests/emulator/random_lanes --count
+  [ "$status" -eq 2 ]
+}
