@@ -27,3 +27,16 @@ findings_by_kernel() {
   [ "$status" -eq 0 ]
   [[ "$output" != *emulator:* ]]
 }
+
+@test "global memory: random programs are reported if and only if they have a race" {
+  for schedule in late random:7; do
+    EMULATOR_SCHEDULE=$schedule run build/tests/emulator/random_global --count 200
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"200 programs, "*"with races: all seen, nothing else reported"* ]]
+  done
+}
+
+@test "global memory: random_global refuses bad options" {
+  run build/tests/emulator/random_global --seed 0
+  [ "$status" -eq 2 ]
+}

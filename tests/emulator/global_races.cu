@@ -348,6 +348,148 @@ KERNEL(block_and_device_atomics_in_block) {
     atomicAdd(&data[blockIdx.x], 1);
 }
 
+/* ---- Volatile data ---- */
+typedef enum { NO_FENCE, BLOCK_FENCE, DEVICE_FENCE } Fence;
+static __device__ void fence(Fence kind) {
+  if (kind == BLOCK_FENCE) __threadfence_block();
+  if (kind == DEVICE_FENCE) __threadfence();
+}
+static __device__ void store_locked(int *lock, int *data, int value, Fence before, Fence after) {
+  take(lock);
+  fence(before);
+  *as_volatile(data) = value;
+  fence(after);
+  atomicExch(lock, 0);
+}
+#define FIRST_OF_TWO_BLOCKS \
+  if (threadIdx.x != 0 || blockIdx.x > 1) return
+KERNEL(volatile_lock) {
+  FIRST_OF_TWO_BLOCKS;
+  store_locked(flags, data, (int)blockIdx.x + 1, DEVICE_FENCE, DEVICE_FENCE);
+}
+KERNEL(volatile_lock_without_release_fence) {
+  FIRST_OF_TWO_BLOCKS;
+  store_locked(flags, data, (int)blockIdx.x + 1, DEVICE_FENCE, NO_FENCE);
+}
+KERNEL(volatile_lock_one_without_acquire_fence) {
+  FIRST_OF_TWO_BLOCKS;
+  Fence before = blockIdx.x == 0 ? NO_FENCE : DEVICE_FENCE;
+  store_locked(flags, data, (int)blockIdx.x + 1, before, DEVICE_FENCE);
+}
+KERNEL(volatile_lock_other_without_acquire_fence) {
+  FIRST_OF_TWO_BLOCKS;
+  Fence before = blockIdx.x == 1 ? NO_FENCE : DEVICE_FENCE;
+  store_locked(flags, data, (int)blockIdx.x + 1, before, DEVICE_FENCE);
+}
+KERNEL(volatile_lock_with_block_fences) {
+  FIRST_OF_TWO_BLOCKS;
+  store_locked(flags, data, (int)blockIdx.x + 1, BLOCK_FENCE, BLOCK_FENCE);
+}
+KERNEL(volatile_block_lock) {
+  FIRST_OF_TWO_BLOCKS;
+  while (atomicCAS_block(flags, 0, 1) != 0) continue;
+  __threadfence();
+  *as_volatile(data) = (int)blockIdx.x + 1;
+  __threadfence();
+  atomicExch_block(flags, 0);
+}
+KERNEL(volatile_store_without_the_lock) {
+  FIRST_OF_TWO_BLOCKS;
+  if (blockIdx.x == 0)
+    store_locked(flags, data, 1, DEVICE_FENCE, DEVICE_FENCE);
+  else
+    *as_volatile(data) = 2;
+}
+KERNEL(volatile_load_after_flag) {
+  FIRST_OF_TWO_BLOCKS;
+  if (blockIdx.x == 0) {
+    *as_volatile(data) = 5;
+    __threadfence();
+    atomicExch(flags, 1);
+  } else {
+    while (atomicExch(flags, 0) == 0) continue;
+    data[1] = *as_volatile(data);
+  }
+}
+KERNEL(volatile_load_after_flag_of_block) {
+  FIRST_OF_TWO_BLOCKS;
+  if (blockIdx.x == 0) {
+    *as_volatile(data) = 5;
+    __threadfence_block();
+    atomicExch(flags, 1);
+  } else {
+    while (atomicExch(flags, 0) == 0) continue;
+    data[1] = *as_volatile(data);
+  }
+}
+KERNEL(atomic_and_volatile_store) {
+  if (threadIdx.x == 0) atomicExch(&data[blockIdx.x], 1);
+  if (threadIdx.x == 32) *as_volatile(&data[blockIdx.x]) = 2;
+}
+KERNEL(volatile_handshake) {
+  FIRST_OF_TWO_BLOCKS;
+  volatile int *flag = flags;
+  for (int i = 0; i < 3; i++) {
+    if (blockIdx.x == 0) {
+      while (*flag != 0) continue;
+      __threadfence();
+      data[0] = i;
+      __threadfence();
+      *flag = 1;
+    } else {
+      while (*flag == 0) continue;
+      __threadfence();
+      data[1 + i] = data[0];
+      __threadfence();
+      *flag = 0;
+    }
+  }
+}
+KERNEL(volatile_unlock) {
+  if (threadIdx.x % 32 != 0) return;
+  take(flags);
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  *as_volatile(flags) = 0;
+}
+KERNEL(ticket_lock) {
+  if (threadIdx.x != 0) return;
+  int ticket = atomicAdd(&flags[0], 1);
+  while (*as_volatile(&flags[1]) != ticket) continue;
+  __threadfence();
+  data[0]++;
+  __threadfence();
+  *as_volatile(&flags[1]) = ticket + 1;
+}
+KERNEL(maximum_by_swaps) { /* compare-and-swap, but no lock */
+  int seen = atomicAdd(&data[0], 0), value = (int)(ME * 7919 % 1000);
+  while (seen < value) {
+    int found = atomicCAS(&data[0], seen, value);
+    if (found == seen) break;
+    seen = found;
+  }
+  flags[ME] = seen;
+  __syncthreads();
+  data[1 + ME] = flags[ME ^ 32];
+}
+KERNEL(volatile_stop_sign) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 3) *as_volatile(flags) = 1;
+  for (int i = 0; i < 4 && *as_volatile(flags) == 0; i++) data[ME] += i;
+}
+KERNEL(passed_on_with_mixed_scopes) { /* within a block by .cta, between blocks by .gpu */
+  if (blockIdx.x > 1 || threadIdx.x % 32 != 0) return;
+  int turn = (int)(blockIdx.x * 2 + threadIdx.x / 32);
+  while (atomicAdd(flags, 0) != turn) continue;
+  if (turn % 2)
+    atomicExch(data, turn);
+  else
+    atomicExch_block(data, turn);
+  fence(turn % 2 ? DEVICE_FENCE : BLOCK_FENCE);
+  atomicExch(flags, turn + 1);
+}
+
 /* ---- The last block, and barriers of the grid ---- */
 KERNEL(last_block_sums) {
   __shared__ bool last;
@@ -684,6 +826,22 @@ static const Case CASES[] = {
     CASE(block_atomics_between_blocks, "scope-too-narrow"),
     CASE(one_block_atomic, "scope-too-narrow"),
     CASE(block_and_device_atomics_in_block, "-"),
+    CASE(volatile_lock, "-"),
+    CASE(volatile_lock_without_release_fence, "volatile-race"),
+    CASE(volatile_lock_one_without_acquire_fence, "flag-without-fence"),
+    CASE(volatile_lock_other_without_acquire_fence, "flag-without-fence"),
+    CASE(volatile_lock_with_block_fences, "scope-too-narrow"),
+    CASE(volatile_block_lock, "scope-too-narrow"),
+    CASE(volatile_store_without_the_lock, "volatile-race"),
+    CASE(volatile_load_after_flag, "-"),
+    CASE(volatile_load_after_flag_of_block, "scope-too-narrow"),
+    CASE(atomic_and_volatile_store, "volatile-race"),
+    CASE(volatile_handshake, "-"),
+    CASE(volatile_unlock, "-"),
+    CASE(ticket_lock, "-"),
+    CASE(maximum_by_swaps, "-"),
+    CASE(volatile_stop_sign, "-"),
+    CASE(passed_on_with_mixed_scopes, "-"),
     CASE(last_block_sums, "-"),
     CASE(last_block_sums_without_fence, "global-race"),
     GRID_CASE(grid_barrier, "-"),

@@ -407,7 +407,10 @@ void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   }
   uint64_t spread[LANES];
   const uint64_t *addresses = addresses_of(transfer, places, spread);
-  check_global(warp, in, mask, addresses, false, bytes, kind, NULL);
+  if (kind->access != ACCESS_WRITE) check_global_acquire(warp, mask, addresses, kind);
+  StoredValues stored = {{stores_same}, warp, transfer, places};
+  check_global(warp, in, mask, addresses, false, bytes, kind,
+               kind->access == ACCESS_WRITE ? &stored.values : NULL);
   check_global_release(warp, mask, addresses, kind);
 }
 
@@ -451,35 +454,38 @@ __attribute__((noinline, cold)) static void show_load(Warp *warp, const Instruct
   if (warp->watched & WATCH_UNDEFINED) tell_moved(warp, in, mask, transfer, places, ACCESS_READ);
 }
 
+static void load_values(Warp *warp, LaneMask mask, const Transfer *transfer, Places *places) {
+  if (places->run && transfer->element_count == 1) {
+    if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
+      memcpy(column_u32(warp, transfer->element[0].slot), places->at[0], LANES * 4);
+      return;
+    }
+    if (transfer->element_bytes == 8) {
+      memcpy(column_u64(warp, transfer->element[0].slot), places->at[0], LANES * 8);
+      return;
+    }
+  }
+  spread_run(places, transfer);
+  if (transfer->words && mask == ~0u)
+    load_words(warp, transfer, places->at);
+  else
+    for (int i = 0; i < transfer->element_count; i++)
+      if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places->at);
+}
+
 static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  if (places.in_order && warp->cta->cluster->check) {
-    tell_global(warp, in, mask, transfer, &places);
-    if (transfer->strong) check_strong_global(warp, in, mask);
-    /* Only the turn lets others write now, so the value read is the present one. */
-    tell_global_read(warp, mask, transfer, &places);
-  }
+  bool checks = places.in_order && warp->cta->cluster->check;
+  if (checks) tell_global(warp, in, mask, transfer, &places);
+  if (checks && transfer->strong) check_strong_global(warp, in, mask);
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
-  if (places.run && transfer->element_count == 1) {
-    if (transfer->element_bytes == 4 && transfer->element[0].column_bytes == 4) {
-      memcpy(column_u32(warp, transfer->element[0].slot), places.at[0], LANES * 4);
-      return transfer->strong ? STEP_YIELD : STEP_NEXT;
-    }
-    if (transfer->element_bytes == 8) {
-      memcpy(column_u64(warp, transfer->element[0].slot), places.at[0], LANES * 8);
-      return transfer->strong ? STEP_YIELD : STEP_NEXT;
-    }
-  }
-  spread_run(&places, transfer);
-  if (transfer->words && mask == ~0u)
-    load_words(warp, transfer, places.at);
-  else
-    for (int i = 0; i < transfer->element_count; i++)
-      if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places.at);
-  return transfer->strong ? STEP_YIELD : STEP_NEXT;
+  load_values(warp, mask, transfer, &places);
+  if (!transfer->strong) return STEP_NEXT;
+  if (checks) tell_global_read(warp, mask, transfer, &places);
+  return STEP_YIELD;
 }
 
 static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, int index,

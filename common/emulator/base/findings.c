@@ -45,12 +45,24 @@ static int finding_count;
 
 /* CHECKS.md gives the reasons. */
 static const char *const STRICT_RULES[] = {
-    "exit-before-store-read",    "exit-with-copy-in-flight", "exited-before-barrier",
-    "matrix-descriptor-bits",    "mbarrier-after-inval",     "printf-width",
-    "mbarrier-init-not-fenced",  "missing-wgmma-fence",      "read-before-written",
-    "store-never-committed",     "swizzle-ignored",          "wait-in-another-thread",
-    "wgmma-registers-in-flight", "lanes-met-without-order",  "lanes-write-one-place",
+    "exit-before-store-read",
+    "exit-with-copy-in-flight",
+    "exited-before-barrier",
+    "matrix-descriptor-bits",
+    "mbarrier-after-inval",
+    "printf-width",
+    "mbarrier-init-not-fenced",
+    "missing-wgmma-fence",
+    "read-before-written",
+    "store-never-committed",
+    "swizzle-ignored",
+    "wait-in-another-thread",
+    "wgmma-registers-in-flight",
+    "lanes-met-without-order",
+    "lanes-write-one-place",
     "warp-synchronous",
+    "volatile-race",
+    "read-only-load-of-written",
 };
 
 Grade finding_grade(const char *rule) {

@@ -138,8 +138,38 @@ static uint32_t rest_of(uint32_t value) {
   return value & GLOBAL_LIST ? global_list(value)->next : 0;
 }
 
+/* Both are in critical sections of one lock, which one of the warps took without a fence. In the
+ * other order of the two they would not be ordered. */
+static bool lock_is_not_enough(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  if (!own->lock || past->lock != own->lock || past->operation != own->operation) return false;
+  if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
+  if (!now->own->warps[own->issuer].lock_handed) return false;
+  return (past->flags | own->flags) & GLOBAL_UNFENCED;
+}
+
+/* Volatile accesses are strong, so they do not race with each other. But a store over another
+ * warp's value, which this warp has not read and does not know of, loses that value. A load is
+ * only wrong if there is a flag whose scope is too narrow. */
+static bool volatile_is_not_enough(const GlobalNow *now, GlobalCell cell) {
+  const GlobalAccess *own = &now->access;
+  if (!(own->flags & GLOBAL_VOLATILE) || !cell.writes || settled(now, cell.writes)) return false;
+  const GlobalAccess *past = global_access(first_of(cell.writes));
+  if (past->reach == REACH_PLAIN || past->operation != own->operation) return false;
+  if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
+  if (global_ordered(now, past, KNOWN_ACQUIRED)) return false;
+  if (now->kind == ACCESS_READ) return global_ordered(now, past, KNOWN_ANY_SCOPE);
+  FOR_NUMBERS(number, cell.reads) {
+    if (settled(now, number)) continue;
+    const GlobalAccess *read = global_access(number);
+    if (read->cluster == own->cluster && read->issuer == own->issuer) return false;
+  }
+  return !same_value(now);
+}
+
 /* Something wrong with two accesses that are ordered; MISTAKE_RACE: nothing. */
 static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, bool past_reads) {
+  if (lock_is_not_enough(now, past)) return MISTAKE_LOCK;
   if (past->operation != now->access.operation || past_reads) return MISTAKE_RACE;
   if (now->access.flags & GLOBAL_NON_COHERENT) return MISTAKE_NON_COHERENT;
   if (!(now->access.flags & GLOBAL_ASYNC) || (past->flags & GLOBAL_ASYNC)) return MISTAKE_RACE;
@@ -161,7 +191,8 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
       clean = false;
       continue;
     }
-    bool same = !reads && past->reach == REACH_PLAIN && same_value(now);
+    bool plain = past->reach == REACH_PLAIN && now->access.reach == REACH_PLAIN;
+    bool same = !reads && plain && same_value(now);
     *any_same |= same;
     if (same) continue;
     note_conflict(now, past, reads);
@@ -194,7 +225,12 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
   bool reads = now->kind == ACCESS_READ, any_same = false;
   bool clean = check_all(now, cell.writes, false, &any_same);
   if (!reads && !check_all(now, cell.reads, true, &any_same)) clean = false;
-  *lasting = clean && !any_same;
+  if (clean && volatile_is_not_enough(now, cell)) {
+    if (!now->conflict) now->mistake = MISTAKE_VOLATILE;
+    note_conflict(now, global_access(first_of(cell.writes)), false);
+    clean = false;
+  }
+  *lasting = clean && !any_same && !(now->access.flags & GLOBAL_VOLATILE);
   if (reads) return (GlobalCell){cell.writes, update(now, cell.reads, true)};
   if (!clean) return (GlobalCell){now->number, 0};
   if (now->access.reach == REACH_PLAIN && !any_same) return (GlobalCell){now->number, 0};
@@ -412,6 +448,11 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
                                .reach = kind->reach,
                                .flags = kind->flags,
                                .in = in};
+  const GlobalWarp *state = &now->own->warps[now->access.issuer];
+  if (state->lock) {
+    now->access.lock = lock_tag(state->lock);
+    if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
+  }
   now->number = number_of(now);
   return now->number != 0;
 }

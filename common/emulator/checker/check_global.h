@@ -37,8 +37,9 @@ static inline int scope_index(Reach reach) {
 
 /* Flags of an access, besides those of GlobalKind. */
 enum {
-  GLOBAL_ASYNC = 4,    /* by the copy engine: over when `time` is known, which is set later */
-  GLOBAL_OPERATION = 8 /* by the host or a stream's copy, not by a kernel: `in` is NULL */
+  GLOBAL_ASYNC = 4,     /* by the copy engine: over when `time` is known, which is set later */
+  GLOBAL_UNFENCED = 16, /* in a critical section whose lock was taken without a fence */
+  GLOBAL_OPERATION = 8  /* by the host or a stream's copy, not by a kernel: `in` is NULL */
 };
 enum { NOT_FINISHED = UINT32_MAX };
 
@@ -49,8 +50,11 @@ typedef struct GlobalAccess {
   uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
   uint16_t issuer;    /* warp of the cluster */
   uint8_t reach, flags;
+  uint32_t lock; /* the lock that the warp held (lock_tag); 0: none */
   const Instruction *in;
 } GlobalAccess;
+
+static inline uint32_t lock_tag(uint64_t address) { return (uint32_t)(address >> 2) | 1u << 31; }
 
 /* ---- What is known ---- */
 
@@ -61,7 +65,7 @@ typedef struct GlobalLaunch {
   uint32_t clusters, agents, warps_per_cta, depth;
   bool ignored;         /* out of memory for the order: nothing is reported any more */
   bool releases;        /* some warp has released something */
-  bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
+  bool triggers;        /* some warp has executed griddepcontrol.launch_dependents */
   pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;
@@ -85,6 +89,10 @@ typedef struct {
   GlobalKnowledge read[SCOPES];  /* what a fence of this scope would acquire */
   GlobalKnowledge updated;       /* what atomics that it read have released: for bar.sync */
   bool any_fence;
+  /* The lock that it has taken by a compare-and-swap. open: without a fence since. handed: from a
+   * warp that has released it. */
+  uint64_t lock;
+  bool lock_open, lock_handed;
   bool strong_write, strong_read; /* it has made such accesses: for hints */
 } GlobalWarp;
 
@@ -131,6 +139,8 @@ typedef struct {
 
 typedef enum {
   MISTAKE_RACE,
+  MISTAKE_LOCK,        /* only a lock orders them, and one side took it without a fence */
+  MISTAKE_VOLATILE,    /* volatile accesses that nothing orders */
   MISTAKE_PROXY,       /* ordered, but without fence.proxy.async */
   MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
 } GlobalMistake;

@@ -42,6 +42,8 @@ typedef struct {
   uint8_t reach;  /* Reach */
   uint8_t flags;  /* GLOBAL_... */
   bool acquire, release;
+  bool swaps; /* a compare-and-swap */
+  bool blind; /* an atomic without a result: it cannot acquire */
 } GlobalKind;
 /* The values of a plain store: are these bytes of the lane's value the same as those in memory? */
 typedef struct GlobalStored {
@@ -51,7 +53,8 @@ typedef struct GlobalStored {
  * spaces are skipped. stored: NULL unless it is a plain store. */
 void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
                   bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored);
-/* Strong accesses, which may synchronise: before a write, and after a read. */
+/* Strong accesses, which may synchronise: before a write; before a read, and after it again, because
+ * others may write meanwhile. */
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind);
 void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,

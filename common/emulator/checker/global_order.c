@@ -26,7 +26,8 @@ typedef struct GlobalLocation {
   uint64_t address;
   uint32_t cluster, rank; /* who wrote the present value */
   uint8_t reach;
-  bool forgot; /* there were too many heads */
+  bool unlocked; /* the present value was written by the warp that held this lock */
+  bool forgot;   /* there were too many heads */
   uint32_t head_count, head_room;
   Head *heads;
   GlobalKnowledge wide; /* all heads of scope .gpu and .sys together */
@@ -242,7 +243,7 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
   location->rank = own->rank;
   location->reach = kind->reach;
   if (released) add_head(launch, location, own, kind->reach, released);
-  for (int i = 0; i < SCOPES && !released; i++)
+  for (int i = 0; i < SCOPES; i++)
     if (warp->fence[i].tree[KNOWN]) add_head(launch, location, own, reach_of[i], &warp->fence[i]);
 }
 
@@ -256,6 +257,21 @@ static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *fou
   return count;
 }
 
+/* A compare-and-swap may take a lock. The next write of the same warp there releases it. */
+static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kind, uint64_t address,
+                      bool single) {
+  GlobalWarp *state = &check->global->warps[agent];
+  const GlobalLaunch *launch = check->global->launch;
+  bool takes = kind->swaps && single && state->lock != address;
+  bool releases = state->lock == address;
+  if (!takes && !releases) return;
+  const GlobalLocation *location = takes ? find_location(launch, address) : NULL;
+  state->lock = takes ? address : 0;
+  state->lock_open = takes && !kind->acquire;
+  state->lock_handed = location && location->unlocked;
+  order_begin_epoch(check, agent); /* accesses after this one differ from those before */
+}
+
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
@@ -266,11 +282,15 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   GlobalWarp *state = &own->warps[agent];
   state->strong_write = true;
   bool tells = kind->release || state->any_fence;
-  if (!tells && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
+  bool locks = kind->swaps || state->lock;
+  if (!tells && !locks && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
+  if (count == 0) return;
   Place place = {own->cluster, warp->cta->rank};
   pthread_mutex_lock(&launch->lock);
+  uint64_t held = state->lock;
+  if (locks) note_lock(check, agent, kind, found[0], count == 1);
   GlobalKnowledge released;
   if (kind->release) released = snapshot(check, agent);
   for (uint32_t i = 0; i < count; i++) {
@@ -278,6 +298,7 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
     if (!location && !tells) continue;
     if (!location) location = make_location(launch, found[i]);
     write_location(check, agent, location, &place, kind, kind->release ? &released : NULL);
+    location->unlocked = held == found[i];
   }
   pthread_mutex_unlock(&launch->lock);
 }
@@ -286,7 +307,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
                           const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
   struct ClusterGlobal *own = check->global;
-  if (!own || !own->launch || kind->access == ACCESS_WRITE) return;
+  if (!own || !own->launch || kind->access == ACCESS_WRITE || kind->blind) return;
   GlobalLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   own->warps[agent].strong_read = true;
@@ -313,6 +334,7 @@ void global_fence(Warp *warp, Reach reach) {
   pthread_mutex_lock(&own->launch->lock);
   int scope = scope_index(reach);
   learn_all(check, agent, &state->read[scope]);
+  state->lock_open = false;
   GlobalKnowledge all = snapshot(check, agent);
   /* a wider fence is a narrower one as well */
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
@@ -345,6 +367,7 @@ void global_barrier(Warp *warp) {
   if (!own || !own->launch) return;
   uint32_t agent = agent_of(warp);
   const GlobalKnowledge *updated = &own->warps[agent].updated;
+  own->warps[agent].lock_open = false;
   if (!updated->tree[KNOWN]) return;
   pthread_mutex_lock(&own->launch->lock);
   learn_all(check, agent, updated);

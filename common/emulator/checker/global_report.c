@@ -89,7 +89,22 @@ static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does,
 /* The two accesses are ordered, but that is not enough. */
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
-  if (now->mistake == MISTAKE_PROXY)
+  if (now->mistake == MISTAKE_LOCK)
+    finding(
+        now->warp, now->in, lanes, "flag-without-fence",
+        "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
+        "after its compare-and-swap, so its accesses may happen before it has the lock.\n"
+        "Put __threadfence() after the loop that takes the lock, and another one before the "
+        "store that releases it.",
+        does, memory, past);
+  else if (now->mistake == MISTAKE_VOLATILE)
+    finding(now->warp, now->in, lanes, "volatile-race",
+            "%s %s by a volatile access, which %s, and nothing orders the two.\n"
+            "Volatile keeps the compiler from dropping an access. It is not atomic together with "
+            "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
+            "fences.",
+            does, memory, past);
+  else if (now->mistake == MISTAKE_PROXY)
     finding(now->warp, now->in, lanes, "missing-proxy-fence",
             "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
             "fence.proxy.async between that and this.\n"
@@ -134,7 +149,9 @@ void global_report(const GlobalNow *now) {
   const char *does = now->kind == ACCESS_READ    ? "reads"
                      : now->kind == ACCESS_WRITE ? "writes"
                                                  : "atomically changes";
-  if (now->mistake != MISTAKE_RACE) {
+  bool flag_is_narrow =
+      now->mistake == MISTAKE_VOLATILE && global_ordered(now, &now->past, KNOWN_ANY_SCOPE);
+  if (now->mistake != MISTAKE_RACE && !flag_is_narrow) {
     report_mistake(now, lanes, does, memory, past);
     return;
   }
