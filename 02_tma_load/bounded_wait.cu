@@ -4,19 +4,19 @@
 //
 // The most frequent mistake with TMA is a barrier that never completes: the announced bytes are not
 // those of the box, or a thread too few arrives. The kernel then hangs and says nothing. While you
-// look for it, put mbarrier_wait_parity_or_trap in the place of mbarrier_wait_parity: after a set
-// number of clocks it prints the barrier's phase and counts, and traps.
+// look for it, replace mbarrier_wait_parity by mbarrier_wait_parity_or_trap: after a set number of
+// clocks it prints the barrier's phase and counts, and traps.
 //
-// Here four barriers on purpose go wrong, or right, and the half of it that does not trap shows
-// what each of them looked like when the wait gave up:
+// Here one barrier works and three go wrong on purpose. A wait that gives up without a trap shows
+// the state of each:
 //
 //   as it should be       over
 //   too many bytes        gave up: phase 0, arrivals pending 0 of 1, bytes pending 16
 //   too many arrivals     gave up: phase 0, arrivals pending 1 of 2, bytes pending 0
 //   nothing announced     gave up: phase 0, arrivals pending 1 of 1, bytes pending -512
 //
-// With --trap the second one is waited for by mbarrier_wait_parity_or_trap. That is an error for
-// the whole process, the exit code is 1:
+// With --trap the wait for the second one traps. That is an error of the whole process, and the
+// exit code is 1:
 //
 //   thread 0 of CTA (0,0,0) waited 1000000 clocks for parity 0 and gives up
 //   barrier 'full': phase of parity 0, 0 of 1 arrivals pending, 16 bytes pending

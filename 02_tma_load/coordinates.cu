@@ -8,7 +8,7 @@
 // Here m = n = 1024, tiles are 16x16, and the grid has the first index along m, as in the CuTe
 // tutorials: CTA i of the first 64 takes the i-th tile of the leftmost column of tiles. CTA 7
 // issues its load at (0, 112), and gets (0,112) to (15,127). Every element of the matrix holds its
-// own number, so what has landed in shared memory tells where it came from:
+// own number, so what has landed in shared memory shows where it came from:
 //
 //   CTA 7 issued its load at (0,112); what landed in its shared memory came from
 //     (0,112)  (1,112)  (2,112)  (3,112) ... (15,112)

@@ -60,7 +60,7 @@ static __device__ __forceinline__ void mbarrier_print(const char *name, Mbarrier
   }
 }
 
-/* Put this in the place of an mbarrier_wait_parity that hangs. After `clocks` clock cycles it
+/* Use this instead of an mbarrier_wait_parity that hangs. After `clocks` clock cycles it
  * prints which thread waited and the barrier's phase and counts, and traps, which ends the kernel
  * with cudaErrorLaunchFailure. Only the first thread that gives up prints; the others wait for its
  * trap. */

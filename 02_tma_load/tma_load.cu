@@ -8,16 +8,16 @@
 //   host     a *tensor map*: where the matrix lies, its size, the size of a tile   (128 bytes)
 //   kernel   tma_load_2d(tile, &map, x, y, &barrier)      one thread, one instruction
 //            ... any work that does not need the tile ...
-//            mbarrier_wait_parity(&barrier, 0)            everybody who reads the tile
+//            mbarrier_wait_parity(&barrier, 0)            every thread that reads the tile
 //
-// The copy is asynchronous: the instruction returns long before the tile is there. What tells its
-// end is a barrier in shared memory that counts bytes. Its first phase is over when
+// The copy is asynchronous: the instruction returns long before the tile is there. A barrier in
+// shared memory counts the arriving bytes. Its first phase is complete when
 //
-//   every announced arrival came (here one)  and  every announced byte landed (here 16384).
+//   all expected arrivals (here one)  and  all expected bytes (here 16384)  have come in.
 //
 // The grid covers an m x n row-major matrix with one CTA per tile. Tile sizes are constants of the
-// kernel and of the tensor map; m and n are known at run time only. Tiles that reach over the edge
-// need no code: what lies outside the matrix arrives as zero (side program: remainder).
+// kernel and of the tensor map; m and n are known at run time only. Tiles that reach past the edge
+// need no code: what lies outside the matrix arrives as zero (remainder.cu shows it).
 //
 // Prints a corner of the last tile as it lies in shared memory, then the barrier step by step:
 //

@@ -2,12 +2,12 @@
 //
 //   01 tiledcopy | 02 load | [03 store] | 04 store reduce | 05 multicast | 06 swizzle | 07 gemm
 //
-// A store is a load turned round, with two differences:
+// A store is a load in the other direction, with two differences:
 //
-//   before   The threads wrote the tile with ordinary stores (the generic proxy); the engine reads
-//            it through a door of its own (the async proxy). fence_proxy_async() in every thread
-//            that wrote, then __syncthreads(), then one thread issues the store. __syncthreads()
-//            or __threadfence_block() alone order the generic proxy only.
+//   before   The threads wrote the tile with ordinary stores (the generic proxy). The engine reads
+//            it through the async proxy. So every thread that wrote calls fence_proxy_async(), then
+//            all meet in __syncthreads(), then one thread issues the store. __syncthreads() or
+//            __threadfence_block() alone order accesses through the generic proxy only.
 //   after    No barrier, no bytes. The thread that issued commits its stores to a group and waits
 //            for the group: until the engine has read the tile (bulk_wait_group_read), or until it
 //            has arrived in global memory, too (bulk_wait_group).
@@ -20,8 +20,8 @@
 //     thread 0: bulk_wait_group_read(0) <------- has read
 //     the tile may be written again
 //
-// Part 1, fill: 32x32 tiles, 32 threads, thread i fills row i of its tile with the value i, and the
-// tiles of a 64x96 matrix go out.
+// Part 1, fill: 32x32 tiles, 32 threads. Thread i fills row i of its tile with the value i, and the
+// tiles are stored into a 64x96 matrix.
 // Part 2, round trip: an 8x8 matrix 0..63 in 4x4 tiles by four CTAs of 16 threads: load, each
 // thread adds its own index, store. The lower right tile before and after:
 //
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
     tma_load_2d(tile, &map, x, y, &barrier);
   }
   __syncthreads();
-  mbarrier_wait_parity(&barrier, 0);  // the load's end: a barrier, for whoever reads the tile
+  mbarrier_wait_parity(&barrier, 0);  // the load is complete: every thread reads the tile
 
   tile[threadIdx.x] += threadIdx.x;
 

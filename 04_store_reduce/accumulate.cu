@@ -10,7 +10,7 @@
 //   tensor reduce        the same through a tensor map: tiles of a matrix, clipped at its edges
 //
 // and the last three once more with the destination fetched into L2 before it is added to, which
-// matters when it is not there yet: README.md tells why, from the counters.
+// matters when it is not there yet: README.md says why, from the counters.
 //
 //   accumulate              64 KiB, each way checked
 //   accumulate --bench      times on a GPU: table, and build/04_store_reduce/accumulate.csv
@@ -281,7 +281,7 @@ static int bench(void) {
   }
   fclose(csv);
 
-  // The size of the tile, on 1024 MiB: the engine is told of each tile once, the threads walk it.
+  // The size of the tile, on 1024 MiB: one instruction for the engine, a loop for the threads.
   csv = csv_open("build/04_store_reduce/accumulate_tiles.csv", "KiB,way,GB/s");
   printf("\n1024 MiB, %d CTAs, by size of tile. GB/s of sums added to\n%-26s", grids[0], "");
   for (int rows = 4; rows <= MOST_TILE_ROWS; rows *= 2) {

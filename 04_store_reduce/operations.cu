@@ -170,7 +170,7 @@ static uint64_t combine(ElementType element, Operation operation, uint64_t old_b
   }
 }
 
-// Values that tell every element apart: floats of either sign with full significands, so that most
+// Values that differ from element to element: floats of either sign with full significands, so that most
 // sums round; integers of which every third uses all bits, so that sums wrap and signs matter.
 static uint64_t test_value(ElementType element, int index, uint64_t seed) {
   uint64_t hash = (index + seed) * 0x9E3779B97F4A7C15u;

@@ -95,7 +95,7 @@ static uint16_t neighbours(int sender, int ctas) {
   return (uint16_t)(1u << (sender + 1) % ctas | 1u << (sender + ctas - 1) % ctas);
 }
 
-// A GEMM's way: the CTAs are a grid of two rows; whoever is in my row needs my tile of A.
+// As in a GEMM: the CTAs form a grid of two rows, and all CTAs of a row need the same tile of A.
 static uint16_t own_row(int sender, int ctas) {
   int columns = ctas / 2;
   return (uint16_t)(((1u << columns) - 1) << sender / columns * columns);

@@ -12,8 +12,8 @@
 //     |  slice 1  | ---------> |  slice 1  | <--------- |  slice 1  |     issued by rank 1,
 //     +-----------+            +-----------+  copy of   +-----------+     mask 0b11
 //
-// Which slice a CTA issues is the programmer's business, and the classic mistake is to give both
-// the same one. The program does it on purpose: slice 0 from both leaves the lower half of both
+// The program decides which slice a CTA issues, and the classic mistake is to give both CTAs the
+// same one. The program does it on purpose: slice 0 from both leaves the lower half of both
 // tiles empty, slice 1 from both the upper half; each its own rank, or crosswise, fills both tiles.
 // The tensor is 32x32, four clusters take one 16x16 tile each, and the first one's are printed: the
 // upper left tile holds 0 to 255 in rows of 16.
@@ -60,7 +60,7 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   int x = tile_index % TILES_ACROSS * TILE;
   int y = tile_index / TILES_ACROSS * TILE;
 
-  // 1. Zeros, so that what does not arrive can be told. They are written through the generic
+  // 1. Zeros, so that what does not arrive can be seen. They are written through the generic
   //    proxy, the tile through the async one: the fence keeps the zeros from coming last.
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) tile[i / TILE][i % TILE] = 0;
   fence_proxy_async();
@@ -76,7 +76,7 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   }
 
   // 3. No CTA may send before its peer's barrier is initialised and its zeros are written; a
-  //    __syncthreads() would not tell, it knows this CTA only.
+  //    __syncthreads() does not wait for the peer: it knows this CTA only.
   cluster_sync();
 
   // 4. One thread of each CTA fetches a slice for both. The destination is an address in its own

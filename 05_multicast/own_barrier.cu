@@ -1,14 +1,14 @@
-// 05 multicast, aside: every receiver arms its own barrier, and says itself when it is done.
+// 05 multicast, aside: every receiver arms its own barrier, and reports itself when it is done.
 //
-// Rank 0 of a cluster of four sends one tile after the other to whoever is in the mask, and uses
-// the same buffer for all of them. That takes two barriers:
+// Rank 0 of a cluster of four sends one tile after another to the CTAs in the mask, and uses the
+// same buffer for all of them. That takes two barriers:
 //
 //   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
 //          writes to CTA r on the barrier of CTA r; so CTA r expects them, and a CTA that is not in
 //          the mask must not, or it waits for ever.
 //   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, most of which come from
-//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's. For those
-//          whom the mask leaves out rank 0 arrives itself: they might arrive a round too early.
+//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's. Rank 0
+//          arrives for the CTAs that the mask leaves out: they might arrive a round too early.
 //
 //   round 1   rank 0: wait empty, send --+--> full (rank 0), read, arrive at empty of rank 0
 //                                        +--> full (rank 1), read, arrive at empty of rank 0

@@ -4,8 +4,8 @@
 // tile of the 128-byte swizzle that begins at 1024 * n is stored in the pattern one expects. One
 // that begins 128 bytes further is stored correctly too, but in a pattern that begins with the
 // second line: code that computes places as offsets in the tile reads wrong elements, code that
-// computes them from addresses reads the right ones. (The tensor cores count from addresses as
-// well, and then want to be told the base offset.) Align tiles to swizzle_alignment(): 1024, 512,
+// computes them from addresses reads the right ones. (The tensor cores use addresses too, and then
+// need the base offset in their descriptor.) Align tiles to swizzle_alignment(): 1024, 512,
 // 256 bytes.
 //
 // Printed: in which order the chunks of row 0 lie, and how many of the tile's 64 chunks are found

@@ -3,7 +3,7 @@
 //   report: shared-race
 //
 // Each thread writes some of the tile and reads what others wrote. A warp that is ahead reads
-// places that a slower one has not written yet. The order in which warps come is nobody's promise:
+// places that a slower one has not written yet. Nothing promises an order between warps:
 // the same program is right on one chip, at one clock, with one compiler.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The

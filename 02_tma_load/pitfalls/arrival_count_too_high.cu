@@ -3,7 +3,7 @@
 //   report: hang-arrivals-missing
 //
 // The count of mbarrier_init is the number of arrivals that end a phase, not the number of threads
-// that wait. One thread arrives here (it announces the bytes), and the barrier was told to count
+// that wait. One thread arrives here (it announces the bytes), but the barrier counts
 // all 128. The bytes come, 127 arrivals do not, and the phase never ends.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.

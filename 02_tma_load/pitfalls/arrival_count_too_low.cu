@@ -2,7 +2,7 @@
 //   H200: cudaErrorLaunchFailure
 //   report: too-many-arrivals
 //
-// Two threads announce half a tile each, and the barrier was told that one arrival ends a phase.
+// Two threads announce half a tile each, but the barrier's phase takes only one arrival.
 // It may then be over with the first half alone. Whoever reads then finds half a tile; and the
 // second arrival falls into the next phase, or comes when none is pending any more, which is an
 // error of its own.

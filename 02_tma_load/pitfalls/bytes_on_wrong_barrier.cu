@@ -3,8 +3,8 @@
 //   report: hang-bytes-on-another-barrier
 //
 // Two tiles, two barriers, one index that was not changed when the line was copied. Barrier 0 gets
-// the bytes of both tiles, barrier 1 those of none: it waits for ever. Whoever waits for barrier 0
-// alone may be told that its tile is there when the other one is.
+// the bytes of both tiles, barrier 1 gets none, so its wait never ends. A wait for barrier 0 alone
+// may end when the other tile has landed and its own has not.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

@@ -3,13 +3,13 @@
 //   report: mbarrier-init-not-ordered
 //
 // Thread 0 initialises the barrier, fences, and goes on to issue the load: for itself it is right.
-// The other threads come to the wait at their own pace. A warp that is faster asks eight bytes
-// that are no barrier yet, and is told anything: to go on, or to wait for a phase that will not
-// come.
+// The other threads come to the wait at their own pace. A faster warp asks eight bytes that are not
+// a barrier yet, and the answer may be anything: go on, or wait for a phase that never
+// completes.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. A
 // warp that comes first asks eight bytes that happened to be zero, which look like a barrier whose
-// phase 0 is running: it is told to wait, and asks again. On a matrix of 4096 x 4096, where CTAs
+// phase 0 is running: it has to wait, and asks again. On a matrix of 4096 x 4096, where CTAs
 // find in shared memory what others have left there, the same program hung.
 #include <stdio.h>
 #include <stdlib.h>

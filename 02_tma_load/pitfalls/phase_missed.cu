@@ -1,12 +1,12 @@
-// pitfall phase_missed: some threads come when two phases have gone by
+// pitfall phase_missed: some threads come to the barrier two phases late
 //   H200: hangs
 //   report: phase-missed
 //
-// Parity is one bit: it tells this phase from the one before, and no more. Here thread 0 goes
-// through two phases while the others are busy elsewhere. When they ask for parity 0, the third
-// phase is running, which has parity 0 too: they wait for its end, which never comes. The rule is
-// that nobody may begin a phase before everyone has seen the last but one; a barrier for each copy
-// keeps it.
+// Parity is one bit: it distinguishes this phase from the one before, and no more. Here thread 0
+// goes through two phases while the others are busy elsewhere. When they ask for parity 0, the third
+// phase is running, which has parity 0 too: they wait for its end, which never comes. No thread may
+// begin a phase before every thread has seen the end of the second-to-last one. A barrier for each
+// copy guarantees that.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

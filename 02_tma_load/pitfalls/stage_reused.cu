@@ -4,8 +4,8 @@
 //
 // Thread 0 has waited for the tile and read its share, and issues the load of the next tile into
 // the same buffer. The other warps may be anywhere: the engine overwrites what they have yet to
-// read. That a tile has come is told by its barrier; that it may go, somebody must tell the thread
-// that issues.
+// read. The tile's barrier reports only that the tile has landed. The thread that issues must also
+// wait until all readers are done.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
 // tile is read in less time than a load takes to bring its first bytes. With the last warp held up

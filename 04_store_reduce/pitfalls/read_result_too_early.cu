@@ -4,13 +4,13 @@
 //
 // Every block adds its part to the sums; the last one to finish adds the sums up. It waits for its
 // reduce with cp.async.bulk.wait_group.read, which returns when the engine has read the tile: the
-// tile may be overwritten, but nothing is said of the sums in global memory. For those it takes
+// tile may be overwritten, but the sums may not be in global memory yet. That needs
 // cp.async.bulk.wait_group without .read.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were with 4096 blocks: between the wait and the reading lie an atomic operation and two
-// fences, on the same way to L2 that the reduce goes. That they are slower than the reduce is
-// nobody's promise.
+// they were with 4096 blocks: between the wait and the reading there are an atomic operation and two
+// fences, which take the same way to L2 as the reduction. Nothing promises that they are slower than
+// the reduction.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"

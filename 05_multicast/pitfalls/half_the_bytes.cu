@@ -3,7 +3,7 @@
 //   report: too-few-bytes-expected
 //
 // Two CTAs fetch one half of a tile each, and each half is written to both of them. What counts on
-// a barrier is what *arrives* in its CTA: the whole tile, whoever has sent it. With half of it
+// a barrier is what *arrives* in its CTA: the whole tile, no matter who sent it. With half of it
 // expected the count goes below zero. If it stops at exactly zero on the way, the phase is over
 // with half of the bytes, and the others count in the next phase: the tile is read while it is
 // still being written, and from then on the barrier is half a tile off. If not, the phase never

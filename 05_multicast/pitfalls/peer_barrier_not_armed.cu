@@ -2,7 +2,7 @@
 //   H200: hangs
 //   report: hang-too-few-bytes-expected
 //
-// One CTA fetches the tile for both. Its own barrier expects the bytes; nobody has told the peer's.
+// One CTA fetches the tile for both. Its own barrier expects the bytes; the peer's expects none.
 // There the bytes are counted all the same, as bytes that came and were not expected, and the
 // arrival that belongs to the phase never comes: the peer waits for ever. Every receiving CTA arms
 // its own barrier.

@@ -7,8 +7,8 @@
 // reader computes with offsets from the start of the tile. The two agree only for a tile that
 // starts at a multiple of the pattern's length, 1024 bytes; here it starts 128 bytes behind one,
 // and every row lies as the reader expects the next one.
-// Reported only if asked for: which bytes the reader wanted is known to nobody but the reader.
-// EMULATOR_CHECK=layout tells of all loads that go to and fro in a row.
+// Reported only if asked for, because a checker cannot know which bytes the reader wanted.
+// EMULATOR_CHECK=layout reports all loads whose addresses jump back and forth in a row.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

@@ -4,8 +4,8 @@
 //
 // A persistent kernel computes one tile of D after the other, brings each into shared memory and
 // has TMA store it while the next one is multiplied. Before the tile in shared memory is written
-// again, the store must have read it: the thread that issued it waits (wait_group.read), and tells
-// the others. Here nobody waits; the multiplication in between is mostly long enough.
+// again, the store must have read it: the thread that issued it waits (wait_group.read), and then
+// all meet. Here nobody waits; the multiplication in between is mostly long enough.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
 // Between the store and the next writing of the tile lie two loads and four multiplications.

@@ -1,4 +1,4 @@
-// pitfall no_wait_for_a_free_stage: the producer goes round the ring without asking
+// pitfall no_wait_for_a_free_stage: the producer reuses stages without waiting for them
 //   H200: cudaErrorLaunchFailure
 //   report: stage-reused-too-early
 //
