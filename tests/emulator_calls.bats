@@ -56,6 +56,8 @@ refusal_is_named() {
   refusal_is_named 1 cuGreenCtxCreate "parts of a device (green contexts) are not emulated"
   refusal_is_named 2 cuTexRefCreate "texture and surface references were removed in CUDA 12"
   refusal_is_named 3 cuGraphConditionalHandleCreate "conditional nodes of graphs are not emulated"
+  refusal_is_named 4 "cudaGraphAddNode with a conditional node" "conditional nodes of graphs are not emulated"
+  refusal_is_named 5 cuGraphAddNode_v2 "use the call for the node's kind"
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {

@@ -191,12 +191,21 @@ static void graph_nodes(void) {
 static long unknown;
 
 int main(int argc, char **argv) {
-  const Option options[] = {{"--unknown", "make a call that the emulator refuses", &unknown, 1, 3}};
+  const Option options[] = {{"--unknown", "make a call that the emulator refuses", &unknown, 1, 5}};
   program_begin("driver_calls", argc, argv, options, 1);
   CUDA_CHECK(cudaFree(NULL));
   if (unknown == 1) DRIVER(cuGreenCtxCreate)(NULL, NULL, 0, 0);
   if (unknown == 2) ((CUresult(*)(void *))driver_entry("cuTexRefCreate"))(NULL);
   if (unknown == 3) DRIVER(cuGraphConditionalHandleCreate)(NULL, NULL, NULL, 0, 0);
+  if (unknown == 4) {
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    cudaGraphNodeParams params = {};
+    params.type = cudaGraphNodeTypeConditional;
+    CUDA_CHECK(cudaGraphCreate(&graph, 0));
+    cudaGraphAddNode(&node, graph, NULL, NULL, 0, &params);
+  }
+  if (unknown == 5) DRIVER(cuGraphAddNode)(NULL, NULL, NULL, NULL, 0, NULL);
   virtual_memory();
   linker();
   calls_of_the_runtime();

@@ -26,6 +26,7 @@ static void make_shadow(struct CtaCheck *notes) {
 void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int lane, uint32_t rank,
                     uint32_t word, uint32_t mask) {
   struct CtaCheck *notes = &check->ctas[rank];
+  if (word * WORD_BYTES < SHARED_RESERVED_BYTES) return;
   make_shadow(notes);
   check->any_undefined = true;
   warp->watched |= WATCH_UNDEFINED;
@@ -63,10 +64,11 @@ void undefined_forget_shared(ClusterCheck *check) {
 
 /* ---- Tiles: copies and matrices ---- */
 
-/* Bytes past the end of what the checker watches count as written. */
+/* Bytes past the end of what the checker watches count as written, and so do the reserved ones
+ * (check_shadow.c reports accesses to them). */
 static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes) {
   uint32_t rank = SHARED_RANK(address);
-  return rank < check->cta_count &&
+  return rank < check->cta_count && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
          SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
 }
 

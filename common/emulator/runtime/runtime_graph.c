@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "runtime/handles.h"
+#include "runtime/refusals.h"
 #include "runtime/runtime.h"
 
 struct CUgraphNode_st {
@@ -445,8 +446,14 @@ static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) 
     case cudaGraphNodeTypeMemFree:
       work->freed = params->free.dptr;
       return cudaSuccess;
+    case cudaGraphNodeTypeConditional:
+      refuse_call("cudaGraphAddNode with a conditional node", CONDITIONAL_NODES);
+    case cudaGraphNodeTypeExtSemaphoreSignal:
+    case cudaGraphNodeTypeExtSemaphoreWait:
+      refuse_call("cudaGraphAddNode with a semaphore's node",
+                     "semaphores of other interfaces do not exist here");
     default:
-      return cudaErrorNotSupported; /* conditions, semaphores */
+      return cudaErrorInvalidValue;
   }
 }
 

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Noreturn void refuse(const char *call, const char *reason) {
+#include "runtime/refusals.h"
+
+_Noreturn void refuse_call(const char *call, const char *reason) {
   fflush(stdout);
   fprintf(stderr, "emulator: the program calls %s, which the emulator does not know%s%s\n", call,
           *reason ? ": " : "", reason);
@@ -14,7 +16,7 @@ static _Noreturn void refuse(const char *call, const char *reason) {
 
 #define REFUSED(call, reason) \
   void call(void);            \
-  void call(void) { refuse(#call, reason); }
+  void call(void) { refuse_call(#call, reason); }
 #define UNKNOWN(call) REFUSED(call, "")
 #define GRAPHICS(call) REFUSED(call, "graphics interfaces (OpenGL, EGL, VDPAU) do not exist here")
 #define OTHER_PROCESSES(call)                                                                  \
@@ -29,7 +31,7 @@ static _Noreturn void refuse(const char *call, const char *reason) {
 #define GREEN(call) REFUSED(call, "parts of a device (green contexts) are not emulated")
 #define MIPMAPS(call) REFUSED(call, "mipmapped and sparse arrays are not emulated")
 #define MULTICAST(call) REFUSED(call, "there is one device: no multicast objects")
-#define CONDITIONAL(call) REFUSED(call, "conditional nodes of graphs are not emulated")
+#define CONDITIONAL(call) REFUSED(call, CONDITIONAL_NODES)
 #define PROCESS(call) \
   REFUSED(call, "it is about tools around a process (checkpoints, core dumps, logs)")
 
@@ -44,7 +46,7 @@ UNKNOWN(cuDeviceGetP2PAtomicCapabilities) UNKNOWN(cuDeviceGetProperties)
 UNKNOWN(cuDeviceGetTexture1DLinearMaxWidth) UNKNOWN(cuDevicePrimaryCtxReset_v2)
 UNKNOWN(cuDeviceSetGraphMemAttribute) UNKNOWN(cuFlushGPUDirectRDMAWrites)
 UNKNOWN(cuGraphAddBatchMemOpNode) UNKNOWN(cuGraphAddMemAllocNode)
-UNKNOWN(cuGraphAddNode_v2)
+REFUSED(cuGraphAddNode_v2, "use the call for the node's kind, such as cuGraphAddKernelNode")
 UNKNOWN(cuGraphBatchMemOpNodeGetParams) UNKNOWN(cuGraphBatchMemOpNodeSetParams)
 UNKNOWN(cuGraphEventRecordNodeSetEvent) UNKNOWN(cuGraphEventWaitNodeSetEvent)
 UNKNOWN(cuGraphExecBatchMemOpNodeSetParams) UNKNOWN(cuGraphExecEventRecordNodeSetEvent)
