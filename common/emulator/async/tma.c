@@ -312,7 +312,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
 
 /* Checks that all rows are in allocated memory; false after a fault. */
 static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, const TmaMap *map,
-                         const TmaPlace *place, Access access) {
+                               const TmaPlace *place, Access access) {
   TmaWalk walk;
   TmaRows rows;
   uint64_t first, end;
@@ -360,6 +360,14 @@ static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint
 }
 
 /* ---- Issue ----------------------------------------------------------------------------------- */
+static void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                               const TmaMap *map, const TmaPlace *place) {
+  TmaWalk walk;
+  tma_walk_begin(&walk, map, place);
+  check_tile_layout(warp, in, address, bytes, map->swizzle_span, true, PROXY_ASYNC);
+  check_tile_loaded(warp, in, address, bytes, walk.pitch);
+}
+
 static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperation *operation) {
   const TensorForm *form = in->decoded;
   const TmaMap *map = &operation->tensor.map;
@@ -403,8 +411,8 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     operation->bytes = tma_copy_bytes(map);
     if (settings()->check)
       for (uint32_t left = operation->cta_mask; left; left &= left - 1)
-        check_tile_layout(warp, in, (uint32_t)__builtin_ctz(left) << 24 | start, end - start,
-                          map->swizzle_span, true, PROXY_ASYNC);
+        check_tile_written(warp, in, (uint32_t)__builtin_ctz(left) << 24 | start, end - start, map,
+                           place);
     async_submit(operation, NULL, 0, writes, write_count);
   }
   if (writes != few) free(writes);

@@ -49,20 +49,25 @@ static const char *const STRICT_RULES[] = {
     "exit-with-copy-in-flight",
     "exited-before-barrier",
     "matrix-descriptor-bits",
+    "matrix-descriptor-stride",
     "mbarrier-after-inval",
-    "printf-width",
     "mbarrier-init-not-fenced",
     "missing-wgmma-fence",
+    "printf-width",
     "read-before-written",
     "store-never-committed",
     "swizzle-ignored",
     "wait-in-another-thread",
+<<<<<<< HEAD
     "wgmma-registers-in-flight",
     "lanes-met-without-order",
     "lanes-write-one-place",
     "warp-synchronous",
     "volatile-race",
     "read-only-load-of-written",
+=======
+    "warp-synchronous",         "wgmma-registers-in-flight",
+>>>>>>> d5cc41a (Checker: a matrix descriptor that does not fit the tile a tensor load has written is named, with both distances)
 };
 
 Grade finding_grade(const char *rule) {

@@ -333,3 +333,26 @@ void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint
     return;
   }
 }
+
+void check_tile_loaded(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       uint32_t row_bytes) {
+  ClusterCheck *check = check_of(warp);
+  if (SHARED_RANK(address) >= check->cta_count) return;
+  struct CtaCheck *notes = &check->ctas[SHARED_RANK(address)];
+  uint32_t first = SHARED_OFFSET(address);
+  notes->tiles[notes->tile_count++ % LOADED_TILES] =
+      (LoadedTile){first, first + bytes, row_bytes, in};
+}
+
+bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile) {
+  const struct CtaCheck *notes = &check_of(warp)->ctas[SHARED_RANK(address)];
+  uint32_t offset = SHARED_OFFSET(address);
+  for (uint32_t i = notes->tile_count; i-- > 0 && notes->tile_count - i <= LOADED_TILES;) {
+    const LoadedTile *loaded = &notes->tiles[i % LOADED_TILES];
+    if (offset < loaded->first || offset >= loaded->end) continue;
+    *tile = (TileNote){.first = loaded->first, .end = loaded->end, .row_bytes = loaded->row_bytes};
+    past_describe_place(loaded->in, tile->where, sizeof tile->where);
+    return true;
+  }
+  return false;
+}

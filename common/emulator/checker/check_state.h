@@ -27,6 +27,7 @@ enum {
   NAMED_BARRIERS = 16,
   LOCATION_CHAINS = 256,
   ORIGIN_CHAINS = 256,
+  LOADED_TILES = 32, /* tiles of a CTA whose shape is kept */
   WARPS_OF_GROUP = 4
 };
 
@@ -211,6 +212,12 @@ typedef struct {
   uint32_t shift, count; /* of records; shift: 2 for words, 0 for bytes */
 } LaneShadow;
 
+/* A tile that a tensor load has written or will write. */
+typedef struct {
+  uint32_t first, end, row_bytes;
+  const Instruction *in;
+} LoadedTile;
+
 struct CtaCheck {
   uint32_t *lines;    /* state of all words of a line of shared memory; STATE_SPLIT: they differ */
   uint32_t *states;   /* of each word of a split line */
@@ -220,6 +227,8 @@ struct CtaCheck {
   uint16_t *readers;  /* for each line: 0, 1 + the only agent that has read it, or MANY_READERS */
   uint32_t words;
   bool any_layout; /* some of them is not 0 */
+  LoadedTile tiles[LOADED_TILES]; /* the last tensor loads into this CTA */
+  uint32_t tile_count;            /* how many there have been */
   bool exited;
   bool unwritten_reads; /* some entry is unwritten */
   /* a thread waited for its bulk groups without having committed any */

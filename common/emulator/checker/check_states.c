@@ -381,6 +381,7 @@ void check_cluster_end(Cluster *cluster) {
     memset(notes->layouts, 0, line_count(notes));
     memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
     notes->any_layout = false;
+    notes->tile_count = 0;
   }
   if (check->any_undefined) undefined_forget_shared(check);
   if (check->origin_count) undefined_forget_origins(check);

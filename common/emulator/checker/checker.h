@@ -165,6 +165,16 @@ void check_async_release(AsyncCheck *operation);
  * read with the same swizzle. */
 void check_tile_layout(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                        int swizzle_span, bool written, Proxy proxy);
+/* A tensor load writes this tile, with rows of row_bytes bytes; and the last such tile that contains
+ * this address. */
+typedef struct {
+  uint32_t first, end; /* offsets */
+  uint32_t row_bytes;
+  char where[96]; /* "at gemm.cu:40" */
+} TileNote;
+void check_tile_loaded(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       uint32_t row_bytes);
+bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
 /* A tensor map is read from this generic address: parameter, constant or global memory. */
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
 /* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).

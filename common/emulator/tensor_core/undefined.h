@@ -53,4 +53,8 @@ typedef struct {
 } WgmmaIssue;
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue);
 
+/* descriptor_check.c */
+void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
+                      uint64_t bits);
+
 #endif

@@ -367,6 +367,8 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   if (settings()->check) {
     if (!form->a_in_registers) look_at_descriptor(warp, in, "A", flight->descriptor_a);
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
+    if (!form->a_in_registers) check_descriptor(warp, in, form, SIDE_A, flight->descriptor_a);
+    check_descriptor(warp, in, form, SIDE_B, flight->descriptor_b);
     tell_checker(warp, in, flight);
   }
   if (warp->cta->cluster->recorder) {

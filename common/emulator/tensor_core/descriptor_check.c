@@ -1,0 +1,119 @@
+/* descriptor_check.c: matrix descriptors of wgmma that do not fit the tile that a tensor load has put
+ * there. Offsets that put two numbers of the operand into the same bytes of such a tile are an
+ * error. What may be meant is reported with EMULATOR_CHECK=layout only: other distances between the
+ * groups of 8 rows, and overlaps in tiles that the threads have written, which may be a window that
+ * slides over its data.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/settings.h"
+#include "tensor_core/undefined.h"
+
+enum { CHUNK = 16, MAX_CHUNKS = 1 << 14, GROUP = 8 };
+
+/* Where two numbers of the operand share bytes. */
+typedef struct {
+  int first_outer, first_chunk, outer, chunk;
+  uint32_t offset;
+} SharedPlace;
+
+static bool numbers_overlap(const MatrixDescriptor *matrix, bool mn_major, ChunkCount count,
+                            SharedPlace *place) {
+  uint64_t taken[MAX_CHUNKS / 64] = {0};
+  for (int outer = 0; outer < count.outer; outer++)
+    for (int chunk = 0; chunk < count.chunks; chunk++) {
+      const uint32_t offset = chunk_offset(matrix, mn_major, outer, chunk);
+      const uint32_t at = offset / CHUNK % MAX_CHUNKS;
+      if (!(taken[at / 64] >> at % 64 & 1)) {
+        taken[at / 64] |= 1ull << at % 64;
+        continue;
+      }
+      *place = (SharedPlace){.outer = outer, .chunk = chunk, .offset = offset};
+      for (int i = 0; i < count.outer * count.chunks; i++) {
+        place->first_outer = i / count.chunks;
+        place->first_chunk = i % count.chunks;
+        if (chunk_offset(matrix, mn_major, place->first_outer, place->first_chunk) == offset)
+          return true;
+      }
+    }
+  return false;
+}
+
+/* "; the tensor load at gemm.cu:40 wrote rows of 128 bytes there, so ..." */
+static void describe_tile(const TileNote *tile, char *text, size_t capacity) {
+  text[0] = '\0';
+  if (!tile) return;
+  snprintf(text, capacity,
+           "The tensor load %s wrote rows of %u bytes there, so groups of 8 rows are %u bytes "
+           "apart.\n",
+           tile->where, tile->row_bytes, GROUP * tile->row_bytes);
+}
+
+static void report_overlap(Warp *warp, const Instruction *in, char side,
+                           const MatrixDescriptor *matrix, bool mn_major, const SharedPlace *place,
+                           const TileNote *tile) {
+  char about[256];
+  describe_tile(tile, about, sizeof about);
+  const char *line = mn_major ? "k" : side == 'A' ? "row" : "column";
+  finding(
+      warp, in, warp->lanes, "matrix-descriptor-overlap",
+      "the descriptor of %c takes its %s %d (bytes %d to %d) and its %s %d (bytes %d to %d) from "
+      "the same place, shared memory at offset 0x%x: its stride offset is %u bytes, its leading "
+      "offset %u, its swizzle %u.\n"
+      "%s%s",
+      side, line, place->first_outer, place->first_chunk * CHUNK,
+      place->first_chunk * CHUNK + CHUNK - 1, line, place->outer, place->chunk * CHUNK,
+      place->chunk * CHUNK + CHUNK - 1, place->offset, matrix->stride, matrix->leading,
+      matrix->span == CHUNK ? 0 : matrix->span, about,
+      matrix->span == CHUNK
+          ? "Without a swizzle each block of 8 rows by 16 bytes takes 128 bytes. Are the two "
+            "offsets exchanged?"
+          : "With a swizzle the stride offset is the distance from one group of 8 rows to the "
+            "next, 8 times the swizzle, if they follow each other.");
+}
+
+static void report_stride(Warp *warp, const Instruction *in, char side,
+                          const MatrixDescriptor *matrix, const TileNote *tile) {
+  finding(warp, in, warp->lanes, "matrix-descriptor-stride",
+          "the descriptor of %c has a stride offset of %u bytes between groups of 8 rows, but the "
+          "tensor load %s wrote rows of %u bytes there, %u rows in all: groups of 8 are %u bytes "
+          "apart.\n"
+          "Set the stride offset to %u, unless the tile is meant to be read in this way.",
+          side, matrix->stride, tile->where, tile->row_bytes,
+          (tile->end - tile->first) / tile->row_bytes, GROUP * tile->row_bytes,
+          GROUP * tile->row_bytes);
+}
+
+void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, Side side,
+                      uint64_t bits) {
+  enum { START_BITS = 0x3fff };
+  static _Thread_local struct {
+    uint64_t bits;
+    const WgmmaForm *form;
+  } known[2]; /* the last one of each side without a mistake */
+  const bool all = settings()->check_layout;
+  const uint64_t shape = bits & ~(uint64_t)START_BITS;
+  if (!all && known[side].bits == shape && known[side].form == form) return;
+  const bool mn_major = side == SIDE_A ? form->a_mn_major : form->b_mn_major;
+  const MatrixDescriptor matrix = matrix_descriptor(bits);
+  const ChunkCount count = wgmma_chunks(form, side);
+  const char name = side == SIDE_A ? 'A' : 'B';
+  TileNote tile;
+  const bool has_tile = check_tile_at(warp, warp->cta->rank << 24 | matrix.start, &tile) &&
+                        tile.row_bytes == matrix.span;
+  SharedPlace place;
+  /* An offset of 0 repeats the same numbers, which may be meant. */
+  if ((has_tile || all) && matrix.stride && numbers_overlap(&matrix, mn_major, count, &place) &&
+      (matrix.leading || place.first_chunk == place.chunk)) {
+    report_overlap(warp, in, name, &matrix, mn_major, &place, has_tile ? &tile : NULL);
+    return;
+  }
+  known[side].bits = has_tile ? shape : 0;
+  known[side].form = form;
+  const uint32_t needed = (uint32_t)count.outer * matrix.span;
+  if (all && has_tile && !mn_major && matrix.span > CHUNK && count.outer > GROUP &&
+      tile.end - tile.first >= needed && matrix.stride != GROUP * matrix.span)
+    report_stride(warp, in, name, &matrix, &tile);
+}
