@@ -48,6 +48,8 @@ static const char *const STRICT_RULES[] = {
     "exit-before-store-read",
     "exit-with-copy-in-flight",
     "exited-before-barrier",
+    "lanes-met-without-order",
+    "lanes-write-one-place",
     "matrix-descriptor-bits",
     "matrix-descriptor-stride",
     "mbarrier-after-inval",
@@ -55,19 +57,13 @@ static const char *const STRICT_RULES[] = {
     "missing-wgmma-fence",
     "printf-width",
     "read-before-written",
+    "read-only-load-of-written",
     "store-never-committed",
     "swizzle-ignored",
-    "wait-in-another-thread",
-<<<<<<< HEAD
-    "wgmma-registers-in-flight",
-    "lanes-met-without-order",
-    "lanes-write-one-place",
-    "warp-synchronous",
     "volatile-race",
-    "read-only-load-of-written",
-=======
-    "warp-synchronous",         "wgmma-registers-in-flight",
->>>>>>> d5cc41a (Checker: a matrix descriptor that does not fit the tile a tensor load has written is named, with both distances)
+    "wait-in-another-thread",
+    "warp-synchronous",
+    "wgmma-registers-in-flight",
 };
 
 Grade finding_grade(const char *rule) {
