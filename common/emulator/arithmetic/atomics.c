@@ -7,6 +7,7 @@
 #include "arithmetic/alu_float.h"
 #include "base/half.h"
 #include "arithmetic/loadstore.h"
+#include "state/notes.h"
 #include "state/polling.h"
 #include "state/cluster.h"
 
@@ -193,6 +194,19 @@ static void tell_atomic(Warp *warp, const Instruction *in, LaneMask mask, const 
   tell_global(warp, in, mask & ~writing, &reading, places);
 }
 
+/* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */
+static void note_atomic(const Atomic *atomic, const uint8_t *at, bool changed) {
+  if (!notes_wanted) return;
+  const bool commutes =
+      !atomic->in_order && atomic->operation != ATOMIC_INC && atomic->operation != ATOMIC_DEC;
+  const uint32_t bytes = atomic->transfer.element_bytes;
+  if (commutes)
+    note_place(NOTE_UPDATE, at, bytes,
+               NOTE_ATOMIC + atomic->operation * 16u + (atomic->transfer.type & 15u));
+  else
+    note_place(changed ? NOTE_WRITE : NOTE_READ, at, bytes, 0);
+}
+
 static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   const Atomic *atomic = in->decoded;
   const Transfer *transfer = &atomic->transfer;
@@ -213,7 +227,9 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
                   (transfer->space == SPACE_GENERIC &&
                    (places.run ? places.in_order : (places.address[lane] & GENERIC_TAG_MASK) == 0));
     if (transfer->element_bytes == 16) {
-      if (!perform_128(warp, atomic, lane, places.at[lane])) continue;
+      const bool differs = perform_128(warp, atomic, lane, places.at[lane]);
+      note_atomic(atomic, places.at[lane], differs);
+      if (!differs) continue;
       changed = true;
       if (polling_watches(warp)) tell_change(warp, places.at[lane], 16);
       continue;
@@ -229,6 +245,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
       bool changes;
       uint64_t old = perform(atomic, at, b, c, global, &changes);
       changed |= changes;
+      note_atomic(atomic, at, changes);
       if (changes && __builtin_expect(polling_watches(warp), 0))
         tell_change(warp, at, transfer->element_bytes);
       if (!atomic->returns || !transfer->element[i].wanted) continue;

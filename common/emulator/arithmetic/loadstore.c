@@ -7,6 +7,7 @@
 
 #include "base/access.h"
 #include "base/memory.h"
+#include "state/notes.h"
 #include "state/polling.h"
 #include "state/cluster.h"
 
@@ -194,8 +195,8 @@ static bool find_global_run(const Warp *warp, LaneMask mask, const Transfer *tra
   return true;
 }
 
-bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                 Access access, Places *places) {
+static bool look_for_places(Warp *warp, const Instruction *in, LaneMask mask,
+                            const Transfer *transfer, Access access, Places *places) {
   if (find_shared(warp, in, mask, transfer, access, places) ||
       find_global_run(warp, mask, transfer, access, places))
     return true;
@@ -282,6 +283,28 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
     AccessKind kind = access_kind(transfer, access);
     check_shared(warp, in, shared_lanes, shared, bytes, kind);
   }
+  return true;
+}
+
+/* An atomic operation notes what it did later, when it is known. */
+__attribute__((noinline, cold)) static void note_places(LaneMask mask, const Transfer *transfer,
+                                                        Access access, const Places *places) {
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  NoteKind kind = access == ACCESS_READ    ? NOTE_READ
+                  : access == ACCESS_WRITE ? NOTE_WRITE
+                                           : NOTE_KEEP;
+  if (transfer->space == SPACE_LOCAL || transfer->space == SPACE_PARAM) return;
+  if (places->run)
+    note(kind, places->at[0], (size_t)bytes * LANES);
+  else
+    for (LaneMask left = mask; left; left &= left - 1)
+      note(kind, places->at[first_lane(left)], bytes);
+}
+
+bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 Access access, Places *places) {
+  if (!look_for_places(warp, in, mask, transfer, access, places)) return false;
+  if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);
   return true;
 }
 
@@ -887,6 +910,7 @@ static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
     uint64_t address = lane_address(warp, &in->operand[0], lane);
     uint8_t *bytes = generic_bytes_at(warp, in, lane, address, 128, 128, ACCESS_WRITE, NULL, NULL);
     if (!bytes) return STEP_FAULT;
+    note(NOTE_WRITE, bytes, 128);
     memset(bytes, 0xff, 128);
   }
   return STEP_NEXT;

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "state/cluster.h"
+#include "state/notes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,10 +220,13 @@ void async_submit(AsyncOperation *operation, const SharedPiece *reads, int read_
                                          write_count, operation->barrier);
   if (operation->check && cluster->launch->global) check_async_global(operation);
   /* A reduce needs the data at its destination. */
-  if (settings()->schedule != SCHEDULE_EARLY && operation->reduce == REDUCE_NONE)
+  const Schedule schedule = settings()->schedule;
+  if (schedule != SCHEDULE_EARLY && schedule != SCHEDULE_EXPLORE &&
+      operation->reduce == REDUCE_NONE)
     for (int i = 0; i < write_count; i++)
       write_poison(shared_pointer(cluster, writes[i].address), writes[i].bytes);
   if (cluster->recorder) record_submitted(operation, reads, read_count, writes, write_count);
+  note(NOTE_ISSUE, operation, 0);
   cluster->async->used = true;
   queue_append(cluster->async, operation);
   if (!operation->barrier && operation->kind != ASYNC_CP_ASYNC)
@@ -297,6 +301,17 @@ bool async_land_next(Cluster *cluster) {
     land_step(cluster, operation);
   }
   return true;
+}
+
+bool async_may_land(AsyncOperation *operation) {
+  return what_must_land_first(operation) == operation;
+}
+
+void async_land(AsyncOperation *operation) {
+  Cluster *cluster = operation->warp->cta->cluster;
+  cluster_changed(cluster);
+  async_note_step(operation);
+  land_step(cluster, operation);
 }
 
 static void free_operations(AsyncOperation *operation) {
@@ -385,9 +400,11 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     if (settings()->check && !thread->committed && !thread->first)
       check_async_waits_idly(warp, in, lane);
     AsyncOperation *operation = form->reads_only ? thread->unread : thread->first;
-    for (; operation && operation->group < end; operation = operation->next_of_thread)
+    for (; operation && operation->group < end; operation = operation->next_of_thread) {
+      note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);
       if (settings()->check && operation->check)
         check_async_waited(warp, in, lane, operation->check, form->reads_only);
+    }
     if (form->reads_only) thread->unread = operation;
     while (!form->reads_only && thread->first && thread->first->group < end)
       thread_forget_oldest(thread);

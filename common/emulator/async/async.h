@@ -100,6 +100,11 @@ void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t
 void async_cluster_begin(Cluster *cluster);
 void async_cluster_end(Cluster *cluster);
 bool async_land_next(Cluster *cluster);
+/* For exploration: lands this operation, or the next step of it, after noting what that touches. */
+void async_land(AsyncOperation *operation);
+/* false: cp.async.mbarrier.arrive waits for copies of its thread */
+bool async_may_land(AsyncOperation *operation);
+void async_note_step(const AsyncOperation *operation); /* async_notes.c */
 void async_describe(Cluster *cluster, FILE *out);
 /* Has this cluster issued any asynchronous operation? */
 bool async_was_used(const Cluster *cluster);

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "state/cluster.h"
+#include "state/notes.h"
 
 /* ---- cp.async: 4, 8 or 16 bytes a thread ----------------------------------------------------- */
 typedef struct {
@@ -140,6 +141,11 @@ static StepResult run_copy_wait(Warp *warp, const Instruction *in, LaneMask mask
   }
   if (warp->cta->cluster->recorder)
     record_awaited(warp, in, mask, GROUPS_CP_ASYNC, form->pending, false);
+  for (AsyncOperation *operation = notes_wanted ? async->copy_first : NULL; operation;
+       operation = operation->next_of_thread)
+    for (LaneMask left = mask & operation->copy.lanes; left; left &= left - 1)
+      if (lane_waits_for(async, form, operation, first_lane(left)))
+        note(NOTE_AWAITED, NULL, operation->process);
   if (settings()->check)
     for (AsyncOperation *operation = async->copy_first; operation;
          operation = operation->next_of_thread) {

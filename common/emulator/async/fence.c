@@ -8,6 +8,7 @@
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/settings.h"
+#include "state/notes.h"
 
 typedef struct {
   uint8_t scope; /* FenceScope */
@@ -163,6 +164,8 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
+  note(NOTE_READ, source, 128);
+  note(NOTE_WRITE, destination, 128);
   memcpy(destination, source, 128);
   if (settings()->check) {
     check_tensor_map_written(warp, in, lane, to, 128);

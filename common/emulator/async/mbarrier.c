@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "state/cluster.h"
+#include "state/notes.h"
 #include "state/polling.h"
 
 enum {
@@ -175,6 +176,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   }
   barrier_write(cluster, address, barrier);
   if (!over) return true;
+  note(NOTE_COMPLETE, shared_pointer(cluster, address), 0);
   PhaseRecord *record = record_of(cluster, address);
   uint32_t finished = record->phases++;
   record->arrived_before[1] = record->arrived_before[0];
@@ -202,12 +204,14 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   MbarrierThread thread = {operation->warp, operation->in, operation->lane};
   Barrier barrier = barrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
+  note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0);
   if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
 }
 
 void mbarrier_async_arrive(AsyncOperation *operation) {
   MbarrierThread thread = {operation->warp, operation->in, operation->lane};
   Barrier barrier = barrier_read(thread.warp->cta->cluster, operation->barrier);
+  note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, operation->barrier), 0);
   if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
     check_mbarrier_arrive(thread.warp, thread.in, thread.lane, operation->barrier, true, true);
@@ -218,6 +222,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
 void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t address) {
   Cluster *cluster = warp->cta->cluster;
   Barrier barrier = barrier_read(cluster, address);
+  note(NOTE_EXPECT, shared_pointer(cluster, address), 0);
   barrier.pending = (barrier.pending + 1) & COUNT_MASK;
   barrier_write(cluster, address, barrier);
   record_change((MbarrierThread){warp, in, lane}, address, "pending", NULL);
@@ -316,6 +321,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->alive = true;
     record->phases = 0;
     record->asked = false;
+    note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
@@ -332,6 +338,8 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     record_change((MbarrierThread){warp, in, lane}, address, "inval", NULL);
     PhaseRecord *record = barrier_note(warp->cta->cluster, address);
+    note(NOTE_RESET, shared_pointer(warp->cta->cluster, address), 0);
+    note(NOTE_WRITE, shared_pointer(warp->cta->cluster, address), 8);
     memcpy(shared_pointer(warp->cta->cluster, address), &record->word, 8);
     record->alive = false;
     record->ended = true;
@@ -355,6 +363,7 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     Barrier barrier = barrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
+    note(form->complete ? NOTE_ARRIVE : NOTE_EXPECT, shared_pointer(cluster, address), 0);
     const MbarrierThread thread = {warp, in, lane};
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->complete ? "complete_tx" : "expect", NULL);
@@ -387,6 +396,7 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
       if (settings()->check) check_mbarrier_expect(warp, in, lane, address, bytes);
     }
     MbarrierThread thread = {warp, in, lane};
+    note(NOTE_ARRIVE, shared_pointer(cluster, address), 0);
     if (!take_arrivals(thread, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
@@ -451,7 +461,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
      * a missing synchronisation from a missing init. */
     PhaseRecord *record = record_of(cluster, addresses[lane]);
     record->asked = true;
-    if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire)
+    if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire &&
+        settings()->schedule != SCHEDULE_EXPLORE)
       return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The current phase has the other parity, so the requested phase is complete. */
@@ -462,6 +473,9 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
       (form->potentially_blocking && !answers_not_yet(cluster, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
+  FOR_LANES(notes_wanted ? mask : 0, lane)
+  note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
+       shared_pointer(cluster, addresses[lane]), 0);
   if (settings()->check) {
     tell_observed(warp, in, complete, addresses);
     FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);

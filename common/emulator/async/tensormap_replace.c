@@ -6,6 +6,7 @@
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/settings.h"
+#include "state/notes.h"
 
 typedef enum {
   FIELD_ADDRESS,
@@ -108,6 +109,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
     uint64_t words[16];
     memcpy(words, map, 128);
     replace(words, form, lane_value(warp, &in->operand[form->value], lane));
+    note(NOTE_WRITE, map, 128);
     memcpy(map, words, 128);
     if (settings()->check && space == SPACE_GLOBAL)
       check_tensor_map_written(warp, in, lane, address, 128);

@@ -173,6 +173,7 @@ static void end_with_findings(int status, void *unused) {
   for (int i = 0; i < finding_count; i++)
     if (findings[i].count > 1) describe_repetitions(&report, &findings[i]);
   report_write(&report);
+  if (report_last_words) report_last_words();
   if (status == 0 && (errors || settings()->check_strict)) _exit(EXIT_FINDINGS);
 }
 

@@ -108,6 +108,7 @@ void report_write(const Report *report) {
 }
 
 void (*report_listener)(const ReportNote *note);
+void (*report_last_words)(void);
 
 /* Passes the text of a report, without its heading, to the listener. */
 static void tell_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,

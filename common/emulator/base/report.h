@@ -24,6 +24,9 @@ const char *report_file_name(const char *path);
 /* kernel_name.c: the kernel's name as its author wrote it, without return type and parameters. */
 void report_kernel_name(const char *symbol, char *name, size_t bytes);
 
+/* Called before the findings' exit code ends the program. NULL: nothing more to say. */
+extern void (*report_last_words)(void);
+
 /* findings.c: how certain it is that a finding causes errors. */
 typedef enum {
   /* violates the PTX ISA or the CUDA guide, and has been seen to fail on some machine */

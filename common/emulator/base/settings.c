@@ -26,7 +26,9 @@ static uint64_t read_number(const char *name, const char *text, const char *choi
 }
 
 static void read_schedule(const char *text) {
-  static const char CHOICES[] = "late, early or random:SEED with a whole number as SEED";
+  static const char CHOICES[] =
+      "late, early, random:SEED with a whole number as SEED, or replay:FILE with a file that "
+      "emulate --explore has saved";
   if (!strcmp(text, "late")) {
     values.schedule = SCHEDULE_LATE;
   } else if (!strcmp(text, "early")) {
@@ -34,8 +36,48 @@ static void read_schedule(const char *text) {
   } else if (!strncmp(text, "random:", 7)) {
     values.schedule = SCHEDULE_RANDOM;
     values.seed = read_number("EMULATOR_SCHEDULE", text + 7, CHOICES);
+  } else if (!strncmp(text, "replay:", 7) && text[7]) {
+    values.schedule = SCHEDULE_EXPLORE;
+    values.replay_file = text + 7;
   } else {
     refuse("EMULATOR_SCHEDULE", text, CHOICES);
+  }
+}
+
+static const char EXPLORE[] = "EMULATOR_EXPLORE";
+static const char EXPLORE_CHOICES[] =
+    "orders:N, seconds:N, save:FILE and all, each at most once, separated by commas (N is a whole "
+    "number from 1 on)";
+
+static uint64_t read_explore_limit(const char *text) {
+  const uint64_t limit = read_number(EXPLORE, text, EXPLORE_CHOICES);
+  if (limit == 0) refuse(EXPLORE, getenv(EXPLORE), EXPLORE_CHOICES);
+  return limit;
+}
+
+/* The variable is set, perhaps to nothing, if orders are to be explored. */
+static void read_explore(const char *text) {
+  values.explore = true;
+  values.explore_orders = 10000;
+  values.explore_seconds = 60;
+  values.explore_file = "explore.schedule";
+  if (values.schedule != SCHEDULE_LATE || getenv("EMULATOR_SCHEDULE"))
+    refuse("EMULATOR_SCHEDULE", getenv("EMULATOR_SCHEDULE"),
+           "left out while orders are explored (EMULATOR_EXPLORE): these are all orders");
+  values.schedule = SCHEDULE_EXPLORE;
+  char *copy = strdup(text), *rest = NULL;
+  if (!copy) refuse(EXPLORE, text, "shorter: out of memory");
+  for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+    if (!strncmp(word, "orders:", 7))
+      values.explore_orders = read_explore_limit(word + 7);
+    else if (!strncmp(word, "seconds:", 8))
+      values.explore_seconds = read_explore_limit(word + 8);
+    else if (!strncmp(word, "save:", 5) && word[5])
+      values.explore_file = word + 5; /* the copy is kept */
+    else if (!strcmp(word, "all"))
+      values.explore_all = true;
+    else
+      refuse(EXPLORE, text, EXPLORE_CHOICES);
   }
 }
 
@@ -108,9 +150,9 @@ static void read_check(const char *text) {
 }
 
 static const char *const KNOWN[] = {
-    "EMULATOR_SCHEDULE",      "EMULATOR_CHECK",        "EMULATOR_MATH",
-    "EMULATOR_STEPS",         "EMULATOR_THREADS",      "EMULATOR_RECORD",
-    "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT", "EMULATOR_COUNT"};
+    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",  "EMULATOR_MATH",          "EMULATOR_STEPS",
+    "EMULATOR_THREADS",  "EMULATOR_RECORD", "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -153,6 +195,8 @@ static void read_all(void) {
   values.check = values.check_global = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
+  text = getenv(EXPLORE);
+  if (text) read_explore(text);
   text = getenv("EMULATOR_CHECK");
   if (text) read_check(text);
   values.fast_math = read_choice("EMULATOR_MATH", "fast", "exact", false, "exact or fast");

@@ -9,10 +9,16 @@
 typedef struct {
   uint64_t first, last;
 } BlockRange;
-typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM } Schedule;
+/* SCHEDULE_EXPLORE: machine/explore.h chooses every step, for exploration and for replay. */
+typedef enum { SCHEDULE_LATE, SCHEDULE_EARLY, SCHEDULE_RANDOM, SCHEDULE_EXPLORE } Schedule;
 typedef struct {
-  Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED */
+  Schedule schedule; /* EMULATOR_SCHEDULE=late|early|random:SEED|replay:FILE */
   uint64_t seed;
+  const char *replay_file;                  /* of replay:FILE; NULL: another schedule */
+  bool explore;                             /* EMULATOR_EXPLORE=orders:N,seconds:N,save:FILE,all */
+  bool explore_all;                         /* go on after a failure */
+  uint64_t explore_orders, explore_seconds; /* limits: orders of one launch; seconds in all */
+  const char *explore_file;                 /* receives the schedule of a failure */
   bool check;        /* EMULATOR_CHECK=on|off|errors|strict|layout|shared: false for off alone */
   bool check_global; /* false for shared: accesses to global memory are not checked */
   bool check_errors_only;  /* errors: strict findings are left out */

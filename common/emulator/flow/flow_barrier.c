@@ -11,6 +11,7 @@
 #include "record/record.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
+#include "state/notes.h"
 
 enum { ARRIVE, SYNC, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
 
@@ -36,6 +37,8 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   memset(barrier->warp_arrived, 0, sizeof barrier->warp_arrived);
   barriers->busy &= ~(1u << number);
   cluster_changed(cta->cluster);
+  note(NOTE_ACQUIRE, cta->barriers, 0); /* threads that have exited */
+  note(NOTE_COMPLETE, barrier, 0);
   if (settings()->check) check_barrier_complete(cta, number, of_all);
   return true;
 }
@@ -50,6 +53,7 @@ static void arrive(Warp *warp, uint32_t number, uint32_t expected, LaneMask mask
   bool first = *known == 0 || (*known & mask & live & -live);
   if (first) barrier->arrived += LANES - ones(live);
   *known |= mask;
+  note(NOTE_ARRIVE, barrier, 0);
   if (expected) barrier->expected = expected;
   barriers->busy |= 1u << number;
 }
@@ -109,6 +113,7 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
       return STEP_BLOCKED;
     }
   }
+  note(NOTE_PASS, barrier, 0);
   if (settings()->check) check_barrier_wait(warp, in, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
@@ -219,6 +224,8 @@ static bool cluster_complete_if_full(Cluster *cluster) {
   flow->barrier_arrived = 0;
   flow->barrier_generation++;
   cluster_changed(cluster);
+  note(NOTE_ACQUIRE, flow, 0); /* threads that have exited */
+  note(NOTE_COMPLETE, &flow->barrier_generation, 0);
   return true;
 }
 
@@ -256,6 +263,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1) flow->cluster_generation[lane] = cluster->flow->barrier_generation;
   cluster->flow->barrier_arrived += ones(mask);
+  note(NOTE_ARRIVE, &cluster->flow->barrier_generation, 0);
   const uint32_t arrived = cluster->flow->barrier_arrived;
   const bool full = cluster_complete_if_full(cluster);
   if (cluster->recorder) record_cluster_barrier(warp, in, mask, arrived, full);
@@ -275,6 +283,7 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
       passing |= 1u << lane;
   if (!passing) return STEP_BLOCKED;
   flow->cluster_arrived &= ~passing;
+  note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
   if (settings()->check)
     check_cluster_wait(warp, in, flow->cluster_generation[first_lane(passing)]);
   if (passing == mask) return STEP_NEXT;
@@ -313,6 +322,8 @@ void barriers_thread_exit(Warp *warp, LaneMask exiting) {
   Cta *cta = warp->cta;
   Cluster *cluster = cta->cluster;
   struct ClusterFlow *flow = cluster->flow;
+  note(NOTE_RELEASE, cta->barriers, 0);
+  note(NOTE_RELEASE, flow, 0);
   cta->barriers->live_threads -= ones(exiting);
   flow->live_threads -= ones(exiting);
   for (LaneMask arrived = exiting & warp->flow->cluster_arrived; arrived; arrived &= arrived - 1)

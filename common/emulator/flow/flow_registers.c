@@ -11,6 +11,7 @@
 #include "checker/checker.h"
 #include "flow/flow.h"
 #include "state/groups.h"
+#include "state/notes.h"
 
 enum { KEPT = sizeof((struct WarpFlow *)0)->register_limits / sizeof(int16_t) };
 
@@ -93,6 +94,7 @@ static StepResult run_setmaxnreg(Warp *warp, const Instruction *in, LaneMask mas
   if (!down && must_wait(warp, (uint32_t)count)) return STEP_BLOCKED;
   flow->register_limits[flow->register_changes++ % KEPT] = (int16_t)(down ? -count : count);
   flow->register_change = in;
+  note(down ? NOTE_RELEASE : NOTE_ACQUIRE, &warp->cta->warps, 0);
   if (down) cluster_changed(warp->cta->cluster);
   if (settings()->check) compare_with_others(warp, in, mask);
   return STEP_NEXT;

@@ -397,3 +397,46 @@ ClusterEnd cluster_run(Context *context) {
     if (cluster->launch->error) return CLUSTER_FAULT;
   return CLUSTER_DONE;
 }
+
+/* ---- One instruction at a time, for exploration ---- */
+const Instruction *warp_next_instruction(Warp *warp, uint32_t group_index, LaneMask *active) {
+  struct WarpFlow *flow = warp->flow;
+  flow->current = group_index;
+  if (flow->count > 1) merge_groups(flow);
+  Group *group = current_group(warp);
+  const Instruction *in = group->function->code + group->place;
+  *active = group->mask;
+  if (in->guard >= 0) {
+    LaneMask guard = warp->predicates[in->guard];
+    *active &= in->guard_negated ? ~guard : guard;
+  }
+  return in;
+}
+
+StepResult warp_one_instruction(Warp *warp) {
+  LaneMask active;
+  const Instruction *in = warp_next_instruction(warp, warp->flow->current, &active);
+  Group *group = current_group(warp);
+  group->state = GROUP_READY;
+  if (__builtin_expect(warp->watched, 0)) show_watchers(warp, in, group->mask);
+  if (!active) {
+    group->place++;
+    return STEP_NEXT;
+  }
+  warp->cta->cluster->flow->steps++;
+  StepResult result = in->execute(warp, in, active);
+  if (result == STEP_NEXT)
+    group->place++;
+  else if (result != STEP_JUMPED)
+    stop_group(warp, in, active, result);
+  return result;
+}
+
+int warp_pick_group(const Warp *warp, bool (*wanted)(const Warp *warp, uint32_t index)) {
+  const struct WarpFlow *flow = warp->flow;
+  int best = -1;
+  for (uint32_t i = 0; i < flow->count; i++)
+    if (wanted(warp, i) && (best < 0 || goes_before(&flow->groups[i], &flow->groups[best])))
+      best = (int)i;
+  return best;
+}

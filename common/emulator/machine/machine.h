@@ -43,6 +43,12 @@ typedef struct {
   bool ran, worked, yielded, fault;
 } RoundResult;
 void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundResult *round);
+/* One instruction at a time, for exploration. Merges the group with those at the same instruction,
+ * makes it the current one, and returns its instruction and the lanes that the guard enables. */
+const Instruction *warp_next_instruction(Warp *warp, uint32_t group, LaneMask *active);
+StepResult warp_one_instruction(Warp *warp); /* of the current group */
+/* The first of the wanted groups in the order in which the machine runs them; -1: none. */
+int warp_pick_group(const Warp *warp, bool (*wanted)(const Warp *warp, uint32_t group));
 
 /* circles.c: checks whether the warps spin without making progress. This happens rarely: first
  * after this many steps, or this many rounds in which all warps only waited, then after twice as

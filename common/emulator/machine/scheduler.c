@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "checker/checker.h"
+#include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
 #include "record/record.h"
@@ -451,6 +452,10 @@ int launch_begin(Launch *launch) {
 
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
+  if (explore_wanted() && flow->finished == 0 && explore_launch(launch)) {
+    flow->finished = flow->total;
+    return true;
+  }
   int threads = settings()->threads;
   if (threads < 1) threads = 1;
   if (threads > MOST_THREADS) threads = MOST_THREADS;

@@ -561,7 +561,8 @@ void parse_instruction(Decoder *decoder) {
     if (draft.call->results[i].register_number)
       add_transfer(decoder, true, draft.call->results[i], register_operand(draft.call->results[i]),
                    draft.guard, draft.guard_negated);
-  if (has_trait(statement, ASYNC) && settings()->schedule != SCHEDULE_LATE) {
+  const Schedule schedule = settings()->schedule;
+  if (has_trait(statement, ASYNC) && (schedule == SCHEDULE_EARLY || schedule == SCHEDULE_RANDOM)) {
     Draft *land = add_draft(decoder);
     land->statement = *statement;
     land->inserted = INSERTED_LAND;

@@ -172,6 +172,8 @@ static const char *schedule_name(void) {
       return "early";
     case SCHEDULE_RANDOM:
       return "random";
+    case SCHEDULE_EXPLORE:
+      return "replay";
     default:
       return "late";
   }

@@ -29,6 +29,7 @@ struct AsyncOperation {
   const Instruction *in;
   AsyncCheck *check;
   uint32_t recorded; /* its number in the recording, if one is made */
+  uint32_t process;  /* machine/explore.h: its number there, if orders are explored */
   /* The two steps: reading a source in shared memory (NULL: no such source), and completing. */
   void (*read_source)(AsyncOperation *operation);
   void (*write)(AsyncOperation *operation);

@@ -11,6 +11,7 @@
 #include "record/record.h"
 #include "tensor_core/mma.h"
 #include "tensor_core/undefined.h"
+#include "state/notes.h"
 
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots) {
   const Operand *operand = form_operand(form, index);
@@ -169,6 +170,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   /* lanes that provide an address */
   const LaneMask giving = rows == LANES ? ~0u : (1u << rows) - 1u;
   if (warp->cta->cluster->recorder) record_shared(warp, in, giving, addresses, 16, access);
+  for (int lane = 0; lane < rows; lane++) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
   if (settings()->check) {
     const AccessKind kind = {.access = access};
     check_shared(warp, in, giving, addresses, 16, kind);

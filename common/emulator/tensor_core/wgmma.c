@@ -19,6 +19,7 @@
 #include "tensor_core/tensor_core.h"
 #include "tensor_core/undefined.h"
 #include "state/cluster.h"
+#include "state/notes.h"
 
 enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
 
@@ -77,6 +78,7 @@ static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
   const uint64_t number = core->landed + core->count + 1;
   if (core->reached < number) {
     core->reached = number;
+    note(NOTE_RELEASE, peer_of(warp, 0), 0);
     cluster_changed(warp->cta->cluster);
   }
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
@@ -116,6 +118,8 @@ static bool same_accumulators(const Wgmma *first, const Wgmma *second) {
                 (size_t)first->form.d_registers * sizeof first->registers[0]) == 0;
 }
 
+static void note_reads(const Warp *warp, const PendingWgmma *flight);
+
 /* Lands the first `count` operations of this warp. */
 static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   struct WarpTensorCore *core = warp->tensor;
@@ -127,6 +131,7 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
   for (uint32_t i = 0; i < count && result == STEP_NEXT; i++) {
     const PendingWgmma *flight = &core->flights[i];
     const Wgmma *wgmma = flight->in->decoded;
+    if (notes_wanted) note_reads(warp, flight);
     WgmmaOperands operands = {.shared = warp->cta->shared,
                               .shared_bytes = warp->cta->shared_bytes,
                               .a = matrix_descriptor(flight->descriptor_a),
@@ -276,6 +281,15 @@ static int operands_read(const Warp *warp, const PendingWgmma *flight, ListKey n
   return count;
 }
 
+static void note_reads(const Warp *warp, const PendingWgmma *flight) {
+  ListKey names[2];
+  const int count = operands_read(warp, flight, names);
+  for (int i = 0; i < count; i++) {
+    const WgmmaPieces *list = pieces_of(&names[i]);
+    note(NOTE_READ, warp->cta->shared + SHARED_OFFSET(list->least), list->end - list->least);
+  }
+}
+
 static void tell_checker(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
   const Wgmma *wgmma = in->decoded;
   AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
@@ -349,6 +363,8 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     core->flights = grown;
     core->capacity = capacity;
   }
+  note(NOTE_ACQUIRE, peer_of(warp, 0), 0);
+  note(NOTE_RELEASE, peer_of(warp, 0), 0);
   cluster_changed(warp->cta->cluster);
   PendingWgmma *flight = &core->flights[core->count++];
   flight->in = in;
@@ -403,6 +419,8 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     uint32_t count = 0;
     while (count < core->count && core->flights[count].group < core->committed - pending) count++;
     if (!peers_have_issued(warp, core->landed + count)) return STEP_BLOCKED;
+    note(NOTE_ACQUIRE, peer_of(warp, 0), 0);
+    note(NOTE_RELEASE, peer_of(warp, 0), 0);
     const StepResult result = count > 0 ? land(warp, count) : STEP_NEXT;
     if (result != STEP_NEXT) return result;
   }

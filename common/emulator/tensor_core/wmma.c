@@ -16,6 +16,7 @@
 #include "tensor_core/mma.h"
 #include "tensor_core/tensor_core.h"
 #include "tensor_core/undefined.h"
+#include "state/notes.h"
 
 typedef enum { FRAGMENT_A, FRAGMENT_B, FRAGMENT_RESULT } FragmentKind;
 
@@ -163,6 +164,7 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
     bool is_shared;
     at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &is_shared);
     if (!at[lane]) return STEP_FAULT;
+    note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], move->element_bytes);
     shared_lanes |= (LaneMask)is_shared << lane;
   }
   if (warp->cta->cluster->recorder && shared_lanes)

@@ -1,0 +1,35 @@
+/* notes.c: collects what a step touches (notes.h). */
+#include "state/notes.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+bool notes_wanted;
+NoteList notes;
+void (*notes_keeper)(const void *at, size_t bytes);
+
+/* Neighbouring places become one. */
+static bool extend_last(NoteKind kind, const uint8_t *at, size_t bytes, unsigned operation) {
+  if (kind > NOTE_KEEP || notes.count == 0) return false;
+  Note *last = &notes.items[notes.count - 1];
+  if (last->kind != kind || last->operation != operation) return false;
+  const uint8_t *first = last->at;
+  if (at == first && bytes == last->bytes) return true;
+  if (at != first + last->bytes || last->bytes + bytes > UINT32_MAX) return false;
+  last->bytes += (uint32_t)bytes;
+  return true;
+}
+
+void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation) {
+  if (notes_keeper && kind >= NOTE_WRITE && kind <= NOTE_KEEP) notes_keeper(at, bytes);
+  if (extend_last(kind, at, bytes, operation)) return;
+  if (notes.count == notes.capacity) {
+    uint32_t capacity = notes.capacity ? notes.capacity * 2 : 256;
+    Note *items = realloc(notes.items, capacity * sizeof *items);
+    if (!items) out_of_memory();
+    notes.items = items;
+    notes.capacity = capacity;
+  }
+  notes.items[notes.count++] = (Note){at, (uint32_t)bytes, (uint8_t)kind, (uint8_t)operation, 0};
+}

@@ -1,0 +1,59 @@
+/* notes.h: what one step of a warp or of a copy touched, for exploration (machine/explore.h).
+ *
+ * While notes_wanted is set, loads, stores, barriers and copies note every place that they touch.
+ * Places are host addresses: of the bytes in global or shared memory, or of the barrier's state. */
+#ifndef EMULATOR_NOTES_H
+#define EMULATOR_NOTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+  /* Memory */
+  NOTE_READ,
+  NOTE_WRITE,
+  NOTE_UPDATE, /* an integer reduction: commutes with others of the same `operation` */
+  NOTE_KEEP,   /* may be about to be written */
+  /* Barriers. Arrivals of one phase commute; a phase that completes is noted after the arrival. */
+  NOTE_ARRIVE,
+  NOTE_EXPECT,   /* more arrivals or bytes are needed from now on */
+  NOTE_COMPLETE, /* a phase completes */
+  NOTE_PASS,     /* a wait that blocks until the phase completes has ended */
+  NOTE_ASK,      /* a test that answers at once */
+  NOTE_RESET,    /* initialised or invalidated */
+  /* Orders that cannot be reversed */
+  NOTE_RELEASE, /* what follows at an acquire of the same place comes later */
+  NOTE_ACQUIRE,
+  NOTE_ISSUE,  /* `at` is the AsyncOperation */
+  NOTE_AWAITED /* the operation has read its source, or has landed; `bytes`: its process */
+} NoteKind;
+
+/* Where the numbers of updates begin that atomics and copies make. */
+enum { NOTE_ATOMIC = 1, NOTE_REDUCE = 192 };
+
+typedef struct {
+  const void *at;
+  uint32_t bytes;
+  uint8_t kind;      /* NoteKind */
+  uint8_t operation; /* of an update */
+  uint32_t phase;    /* explore_races.c: of a barrier */
+} Note;
+
+typedef struct {
+  Note *items;
+  uint32_t count, capacity;
+} NoteList;
+
+extern bool notes_wanted;
+/* What has been noted since the list was last emptied. Exploration runs in one host thread. */
+extern NoteList notes;
+/* Called before bytes may be written. NULL: nobody keeps what was there. */
+extern void (*notes_keeper)(const void *at, size_t bytes);
+void note_place(NoteKind kind, const void *at, size_t bytes, unsigned operation);
+
+static inline void note(NoteKind kind, const void *at, size_t bytes) {
+  if (__builtin_expect(notes_wanted, 0)) note_place(kind, at, bytes, 0);
+}
+
+#endif
