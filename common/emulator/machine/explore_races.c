@@ -368,6 +368,13 @@ static Place *place_at(Races *races, const void *at) {
   }
 }
 
+/* The last to arrive at bar.sync completes the phase and passes in one step. */
+static bool completes(const void *at, uint32_t before) {
+  for (uint32_t i = 0; i < before; i++)
+    if (notes.items[i].kind == NOTE_COMPLETE && notes.items[i].at == at) return true;
+  return false;
+}
+
 /* What a wait comes after without racing: the arrivals of completed phases, and whatever it was
  * woken by. */
 static const Clock *clock_of_waits(Order *order, const Process *process, const Clock *clock) {
@@ -381,7 +388,9 @@ static const Clock *clock_of_waits(Order *order, const Process *process, const C
       clock = races_join(order, clock, read ? awaited->read_clock : awaited->clock);
       clock = clock_with(clock, item->bytes, read ? awaited->read_steps : awaited->steps);
     } else if (item->kind == NOTE_PASS) {
-      clock = races_join(order, clock, place_at(races, item->at)->before);
+      const Place *place = place_at(races, item->at);
+      clock = races_join(order, clock, place->before);
+      if (completes(item->at, i)) clock = races_join(order, clock, place->current);
     } else if (item->kind == NOTE_ACQUIRE) {
       clock = races_join(order, clock, place_at(races, item->at)->released);
     }
@@ -419,8 +428,10 @@ static void conflicts_of_place(Races *races, const Note *item) {
       list_add_all(list, &place->raised);
       list_add_all(list, &place->earlier);
       break;
-    case NOTE_COMPLETE:
-      list_add_all(list, &place->asked);
+    case NOTE_COMPLETE: /* not those whose own arrivals the phase needs */
+      for (uint32_t i = 0; i < place->asked.count; i++)
+        if (!event_before(races, place->asked.items[i], place->current))
+          list_add(list, place->asked.items[i]);
       break;
     case NOTE_ASK:
       list_add_all(list, &place->earlier); /* any of these could have come later */
