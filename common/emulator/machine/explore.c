@@ -155,13 +155,15 @@ static void print_outcomes(const Exploration *exploration, FILE *out) {
              exploration->outcomes[k].result.hash == outcome->result.hash;
     results += !seen;
   }
-  if (!hangs && !faults && !findings && results == 1) {
-    fprintf(out, "no hang, no finding, one result");
-    return;
-  }
-  fprintf(out, "%llu hang%s, %llu fault%s, %llu with a finding, %llu result%s",
-          (unsigned long long)hangs, plural(hangs), (unsigned long long)faults, plural(faults),
-          (unsigned long long)findings, (unsigned long long)results, plural(results));
+  if (hangs) fprintf(out, "%llu hang%s, ", (unsigned long long)hangs, hangs == 1 ? "s" : "");
+  if (faults)
+    fprintf(out, "%llu end%s with a fault, ", (unsigned long long)faults, faults == 1 ? "s" : "");
+  if (findings) fprintf(out, "%llu with a finding, ", (unsigned long long)findings);
+  if (!hangs && !faults && !findings) fprintf(out, "no hang, no finding, ");
+  if (results == 1)
+    fprintf(out, "one result");
+  else
+    fprintf(out, "%llu results", (unsigned long long)results);
 }
 
 static void print_summary(const Exploration *exploration) {
@@ -194,12 +196,18 @@ static void print_reports(const Exploration *exploration) {
     fwrite(text, 1, (size_t)got, stderr);
 }
 
+static Index3 block_of(const Launch *launch, uint32_t cluster, uint32_t rank) {
+  const Index3 size = launch->cluster;
+  const uint32_t across = launch->grid.x / size.x, down = launch->grid.y / size.y;
+  return (Index3){cluster % across * size.x + rank % size.x,
+                  cluster / across % down * size.y + rank / size.x % size.y,
+                  cluster / across / down * size.z + rank / size.x / size.y};
+}
+
 static void print_process(const Exploration *exploration, ProcessName name) {
   const NameParts parts = name_parts(name);
-  const Context *context = exploration->contexts[parts.cluster];
-  const uint32_t warps = context->ctas[0].warp_count;
-  const Index3 index = context->ctas[parts.warp / warps].index;
-  const uint32_t warp = parts.warp % warps;
+  const uint32_t warps = exploration->contexts[0]->ctas[0].warp_count, warp = parts.warp % warps;
+  const Index3 index = block_of(exploration->launch, parts.cluster, parts.warp / warps);
   fprintf(stderr, "block (%u,%u,%u), ", index.x, index.y, index.z);
   if (parts.copy)
     fprintf(stderr, "copy %u of thread %u", parts.copy, warp * LANES + parts.lane);
@@ -325,7 +333,7 @@ static void tell_failure(Exploration *exploration, const OrderResult *failure) {
   if (shown && failure->end == END_RESULT && !failure->finding)
     fprintf(stderr, "%s\n", shortening.scratch->result.difference);
   if (list.count == 0) {
-    fprintf(stderr, "The default order shows it; that is, without any schedule.\n");
+    fprintf(stderr, "The default order shows it.\n");
   } else {
     fprintf(stderr, "The shortest schedule that shows it, continued in the default order:\n");
     print_schedule(exploration, shortening.scratch, list.count);

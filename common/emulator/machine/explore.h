@@ -64,7 +64,8 @@ typedef enum {
   ALTERNATIVE_TO_DO,
   ALTERNATIVE_RUNNING,
   ALTERNATIVE_DONE,
-  ALTERNATIVE_IMPOSSIBLE
+  ALTERNATIVE_ASLEEP,    /* other orders cover it */
+  ALTERNATIVE_IMPOSSIBLE /* the process has to wait there */
 } AlternativeState;
 typedef struct {
   ProcessName process;

@@ -532,7 +532,10 @@ static Next make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
   *end = END_IMPOSSIBLE;
   if (!process || process->gone) return STOP;
   *end = END_REDUNDANT;
-  if (order->races && sleep_holds(order, process->name)) return STOP;
+  if (order->races && sleep_holds(order, process->name)) {
+    tree_alternative(order->tree, node, process->name)->state = ALTERNATIVE_ASLEEP;
+    return STOP;
+  }
   *end = END_IMPOSSIBLE;
   const bool may_land = !process->operation || async_may_land(process->operation);
   process->polls = false;

@@ -86,7 +86,7 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
 static bool finish_choice(Tree *tree, Node *node) {
   const ProcessName chosen = node->chosen & ~NAME_EXPIRED;
   Alternative *done = tree_alternative(tree, (uint32_t)(node - tree->nodes), chosen);
-  if (done && done->state == ALTERNATIVE_IMPOSSIBLE) return true;
+  if (done && done->state >= ALTERNATIVE_ASLEEP) return true;
   if (!done) done = new_alternative(tree, node, chosen);
   if (!done || node->note_count > MOST_KEPT - tree->kept_count) return false;
   done->state = ALTERNATIVE_DONE;
