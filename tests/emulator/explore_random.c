@@ -6,7 +6,8 @@
  * blocks of one warp: loads, stores, atomics, barriers, mbarriers, copies in flight, and loops that
  * wait for a value. An interpreter of those lines, which knows nothing of the emulator, enumerates
  * every interleaving. The set of results (memory and what the agents have read, a hang or a fault)
- * must be the set that exploration finds. --all-orders explores without reduction; --show prints
+ * must be the set that exploration finds. --all-orders takes tiny programs and explores them without
+ * reduction; --show prints
  * the programs. */
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,6 +63,7 @@ typedef struct {
   uint64_t random;
   int agents, barrier_count;
   bool blocks; /* each agent is a block of its own */
+  bool tiny;   /* two agents with two accesses to global memory each */
   int lines[AGENTS_MOST];
   Line line[AGENTS_MOST][LINES_MOST];
   char text[PROGRAM_TEXT];
@@ -199,6 +201,10 @@ static void add_beginning(Program *program) {
       WORDS * 4);
   add(program, "ld.param.u64 %%g, [memory];\nmov.u32 %%tile, tile;\nmov.u32 %%bar, barrier;");
   add(program, "mov.u32 %%acc, 0;\nmov.u32 %%agent, %%tid.x;\nand.b32 %%lane, %%agent, 31;");
+  if (program->tiny) {
+    add(program, "mov.u32 %%agent, %%ctaid.x;");
+    return;
+  }
   add(program, "shr.u32 %%agent, %%agent, 5;\nsetp.ne.u32 %%p, %%lane, 0;\n@%%p exit;");
   if (program->blocks) add(program, "mov.u32 %%agent, %%ctaid.x;\nmov.u32 %%lane, 0;");
   if (!program->blocks) add(program, "setp.ne.u32 %%p, %%agent, 0;\n@%%p bra READY;");
@@ -232,6 +238,7 @@ static Line random_line(Program *program) {
                .value = 1 + below(program, 3)};
   do line.kind = (uint8_t)(below(program, 2) ? below(program, AWAIT) : below(program, KINDS));
   while (!fits(program, (Kind)line.kind));
+  if (program->tiny) line.kind = (uint8_t)below(program, AWAIT);
   if (below(program, 4) == 0) line.word += 4; /* in the other piece */
   if (line.kind == WAIT || line.kind == TEST) line.value = below(program, 4) == 0;
   return line;
@@ -249,12 +256,13 @@ static int count_copies(const Program *program, int agent) {
 static void make_program(Program *program, uint64_t seed) {
   program->random = seed * 0x9e3779b97f4a7c15ull + 1;
   for (int i = 0; i < 4; i++) below(program, 2);
-  program->agents = 2 + (below(program, 3) == 0);
-  program->blocks = below(program, 4) == 0;
+  program->agents = program->tiny ? 2 : 2 + (below(program, 3) == 0);
+  program->blocks = below(program, 4) == 0 || program->tiny;
   program->barrier_count = 1 + (int)below(program, 2);
   for (int agent = 0; agent < program->agents; agent++) {
     program->lines[agent] = 0;
-    const int lines = 1 + (int)below(program, program->agents == 3 ? 3 : LINES_MOST - 1);
+    const uint32_t most = program->tiny ? 2 : program->agents == 3 ? 3 : LINES_MOST - 1;
+    const int lines = 1 + (int)below(program, most);
     for (int i = 0; i < lines; i++) {
       program->line[agent][program->lines[agent]++] = random_line(program);
       if (count_copies(program, agent) > COPIES_MOST / 2) program->lines[agent]--;
@@ -507,7 +515,9 @@ static bool explore_program(const Program *program) {
     return false;
   }
   const uint64_t address = (uint64_t)(uintptr_t)device_memory;
-  const uint32_t threads = program->blocks ? 32 : 32 * (uint32_t)program->agents;
+  const uint32_t threads = program->tiny     ? 1
+                           : program->blocks ? 32
+                                             : 32 * (uint32_t)program->agents;
   Launch launch = {.kernel = module_entry(module, "random"),
                    .grid = {program->blocks ? (uint32_t)program->agents : 1, 1, 1},
                    .block = {threads, 1, 1},
@@ -594,6 +604,7 @@ int main(int argc, char **argv) {
   setenv("EMULATOR_EXPLORE", "all,orders:1000000,seconds:100000", 1);
   setenv("EMULATOR_CHECK", "off", 1);
   static Program program;
+  program.tiny = explore_without_reduction;
   found_set = shared_memory(sizeof *found_set);
   orders_found = shared_memory(sizeof *orders_found);
   seen_states = shared_memory(STATES_MOST * sizeof *seen_states);

@@ -175,6 +175,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
     barrier.pending = barrier.expected;
   }
   barrier_write(cluster, address, barrier);
+  if (!over && barrier.pending == 0) note(NOTE_FULL, shared_pointer(cluster, address), 0);
   if (!over) return true;
   note(NOTE_COMPLETE, shared_pointer(cluster, address), 0);
   PhaseRecord *record = record_of(cluster, address);
@@ -204,7 +205,8 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   MbarrierThread thread = {operation->warp, operation->in, operation->lane};
   Barrier barrier = barrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
-  note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0);
+  if (notes_wanted)
+    note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
   if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
 }
 
@@ -363,7 +365,9 @@ static StepResult run_tx(Warp *warp, const Instruction *in, LaneMask mask) {
     Barrier barrier = barrier_read(cluster, address);
     if (bytes >= 2 * TX_LIMIT) bytes = 2 * TX_LIMIT; /* too large in any case */
     barrier.tx += form->complete ? -(int32_t)bytes : (int32_t)bytes;
-    note(form->complete ? NOTE_ARRIVE : NOTE_EXPECT, shared_pointer(cluster, address), 0);
+    if (notes_wanted)
+      note_place(form->complete ? NOTE_ARRIVE : NOTE_EXPECT, shared_pointer(cluster, address), 0,
+                 NOTE_BYTES);
     const MbarrierThread thread = {warp, in, lane};
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->complete ? "complete_tx" : "expect", NULL);

@@ -42,6 +42,7 @@ typedef struct {
   const Clock *before, *current; /* arrivals of completed phases, and of this one */
   const Clock *released;
   EventList earlier, arrivals, raised, asked; /* of the last phase; of this one */
+  bool full;                                  /* this phase has all its arrivals */
   uint32_t completed[2];                      /* the last two completions + 1; 0: none */
   uint32_t reset;                             /* the last initialisation + 1 */
 } Place;
@@ -153,6 +154,10 @@ static bool places_depend(const Note *one, const Note *other) {
   const uint8_t a = one->kind, b = other->kind;
   if (a == NOTE_RESET || b == NOTE_RESET) return true;
   if (a == NOTE_COMPLETE || b == NOTE_COMPLETE) return true;
+  if (a == NOTE_FULL || b == NOTE_FULL) {
+    const Note *arrival = a == NOTE_FULL ? other : one;
+    return arrival->kind == NOTE_ARRIVE && arrival->operation != NOTE_BYTES;
+  }
   if (a == NOTE_EXPECT || b == NOTE_EXPECT)
     return (a == NOTE_EXPECT || a == NOTE_ARRIVE) && (b == NOTE_EXPECT || b == NOTE_ARRIVE);
   return a == NOTE_ARRIVE && b == NOTE_ARRIVE && one->phase != other->phase;
@@ -425,6 +430,7 @@ static void conflicts_of_place(Races *races, const Note *item) {
       list_add_all(list, &place->earlier);
       break;
     case NOTE_ARRIVE:
+      if (place->full && item->operation != NOTE_BYTES) list_add_all(list, &place->arrivals);
       list_add_all(list, &place->raised);
       list_add_all(list, &place->earlier);
       break;
@@ -457,8 +463,12 @@ static void remember_place(Order *order, const Note *item, const Clock *after) {
       list_add(item->kind == NOTE_EXPECT ? &place->raised : &place->arrivals, event);
       place->current = races_join(order, place->current, after);
       break;
+    case NOTE_FULL:
+      place->full = true;
+      break;
     case NOTE_COMPLETE: {
       place->phase++;
+      place->full = false;
       place->before = races_join(order, place->before, place->current);
       place->before = races_join(order, place->before, after);
       place->current = NULL;
@@ -477,6 +487,7 @@ static void remember_place(Order *order, const Note *item, const Clock *after) {
     case NOTE_RESET:
       place->arrivals.count = place->raised.count = place->earlier.count = place->asked.count = 0;
       place->completed[0] = place->completed[1] = 0;
+      place->full = false;
       place->before = place->current = after;
       place->reset = event + 1;
       break;

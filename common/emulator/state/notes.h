@@ -16,9 +16,10 @@ typedef enum {
   NOTE_UPDATE, /* an integer reduction: commutes with others of the same `operation` */
   NOTE_KEEP,   /* may be about to be written */
   /* Barriers. Arrivals of one phase commute; a phase that completes is noted after the arrival. */
-  NOTE_ARRIVE,
+  NOTE_ARRIVE,   /* `operation`: NOTE_BYTES if only bytes arrive */
   NOTE_EXPECT,   /* more arrivals or bytes are needed from now on */
   NOTE_COMPLETE, /* a phase completes */
+  NOTE_FULL,     /* all arrivals have come, but not all bytes: one more would be a fault */
   NOTE_PASS,     /* a wait that blocks until the phase completes has ended */
   NOTE_ASK,      /* a test that answers at once */
   NOTE_RESET,    /* initialised or invalidated */
@@ -31,6 +32,7 @@ typedef enum {
 
 /* Where the numbers of updates begin that atomics and copies make. */
 enum { NOTE_ATOMIC = 1, NOTE_REDUCE = 192 };
+enum { NOTE_BYTES = 1 };
 
 typedef struct {
   const void *at;
