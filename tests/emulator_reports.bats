@@ -209,3 +209,31 @@ undefined_tiles_try() {
   [ "$(LD_LIBRARY_PATH=build/emulator $programs/undefined_tiles --list | wc -l)" -ge 20 ]
   for schedule in late early random:1; do undefined_tiles_try $schedule; done
 }
+
+# $1: EMULATOR_CHECK, $2: the stride, $3: the rule, or nothing
+descriptor_says() {
+  EMULATOR_CHECK=$1 run emulate $programs/descriptor_cases --stride "$2"
+  echo "$1, $2: $output"
+  if [ -z "$3" ]; then
+    [ "$status" -eq 0 ]
+    [[ $output != *"emulator:"* ]]
+    return
+  fi
+  [ "$status" -eq 3 ]
+  [ "$(reports_in "$output")" -eq 1 ]
+  [[ $output == *"emulator: $3: "*"in kernel multiply"* ]]
+  [[ $(tr -s ' \n' ' ' <<<"$output") == *"wrote rows of 128 bytes there"*"groups of 8"*"1024 bytes apart"* ]]
+}
+
+@test "a matrix descriptor that does not fit the tile: both distances are named" {
+  descriptor_says on 1024
+  descriptor_says layout 1024
+  descriptor_says on 512 matrix-descriptor-overlap
+  descriptor_says layout 2048 matrix-descriptor-stride
+}
+
+@test "a matrix descriptor that may be meant is reported with EMULATOR_CHECK=layout only" {
+  descriptor_says on 2048
+  descriptor_says strict 2048
+  descriptor_says on 0
+}

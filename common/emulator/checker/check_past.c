@@ -211,10 +211,7 @@ static bool report_uncounted_bytes(const NotLanded *bytes) {
 
 static bool report_wrong_phase(const NotLanded *bytes) {
   uint32_t next;
-  if (!bytes->reading ||
-      !order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) {
-    return false;
-  }
+  if (!order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) return false;
   char over[64];
   if (next)
     snprintf(over, sizeof over, "phase %u is over", next - 1);
@@ -230,7 +227,6 @@ static bool report_wrong_phase(const NotLanded *bytes) {
 }
 
 static bool report_wait_not_repeated(const NotLanded *bytes) {
-  if (!bytes->reading) return false;
   const Instruction *asked =
       order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
   if (!asked) return false;
@@ -312,7 +308,8 @@ static void confirm_unwritten(const Cluster *cluster, const AccessRecord *entry)
   ClusterCheck *check = cluster->check;
   bool asynchronous = entry->kind == ENTRY_ASYNC_READ;
   uint32_t agent = asynchronous ? entry->operation->agent : entry->agent;
-  const Warp *reader = &cluster->ctas[agent / check->warps_per_cta].warps[agent % check->warps_per_cta];
+  const Warp *reader =
+      &cluster->ctas[agent / check->warps_per_cta].warps[agent % check->warps_per_cta];
   undefined_confirm(check, reader, asynchronous ? entry->operation->in : entry->in);
 }
 
@@ -539,7 +536,6 @@ bool past_unwritten(const AccessNow *now, uint8_t written) {
   bool reads = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   return reads && (written & now->mask) != now->mask && !now->strong;
 }
-
 
 void past_confirm_unwritten(Cta *cta) {
   ClusterCheck *check = cta->cluster->check;

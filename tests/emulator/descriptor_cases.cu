@@ -1,0 +1,57 @@
+// descriptor_cases: one wgmma whose descriptor of A has a given stride offset, over a tile of 128
+// rows of 128 bytes that a tensor load has put there.
+//   descriptor_cases --stride BYTES
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../07_pipelined_gemm/wgmma.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum { K = 64, ROWS = 128, USED_ROWS = 64, TILE_BYTES = ROWS * K * 2 };
+
+static long stride = 1024;
+
+__global__ void multiply(const __grid_constant__ CUtensorMap map, uint32_t stride_bytes,
+                         float *out) {
+  __shared__ alignas(1024) uint16_t tile[ROWS * K];
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&full, TILE_BYTES);
+    tma_load_2d(tile, &map, 0, 0, &full);
+  }
+  __syncthreads();
+  mbarrier_wait_parity(&full, 0);
+  WgmmaTile fields = {};
+  fields.start_bytes = shared_address(tile);
+  fields.leading_bytes = 16;
+  fields.stride_bytes = stride_bytes;
+  fields.swizzle = WGMMA_SWIZZLE_128B;
+  float d[32];
+  wgmma_fence();
+  wgmma_m64n64k16(d, wgmma_descriptor(fields), wgmma_descriptor_k_major(tile), 0);
+  wgmma_commit();
+  wgmma_wait_all();
+  out[threadIdx.x] = d[0];
+}
+
+int main(int argc, char **argv) {
+  const Option options[] = {{"--stride", "bytes between groups of 8 rows", &stride, 0, 16384}};
+  program_begin("descriptor_cases", argc, argv, options, 1);
+  uint16_t *matrix;
+  float *out;
+  CUDA_CHECK(cudaMalloc(&matrix, TILE_BYTES));
+  CUDA_CHECK(cudaMemset(matrix, 0, TILE_BYTES));
+  CUDA_CHECK(cudaMalloc(&out, 128 * sizeof *out));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                       .rank = 2,
+                       .address = matrix,
+                       .size = {K, ROWS},
+                       .box = {K, ROWS},
+                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+  multiply<<<1, 128>>>(tensor_map_encode("matrix", &request), (uint32_t)stride, out);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  return program_end("a product with a stride of %ld bytes", stride);
+}
