@@ -14,7 +14,8 @@
 #include "base/settings.h"
 #include "checker/check_global.h"
 
-enum { LIST_MOST = 48 }; /* longer lists forget: a race may be missed, none is invented */
+/* Longer lists forget: a race may be missed, none is invented. */
+enum { LIST_LONG = 12, LIST_MOST = 48 };
 
 static const OperationOrder *operation_order; /* NULL: as they begin */
 
@@ -89,13 +90,14 @@ static inline bool settled(const GlobalNow *now, uint32_t number) {
 }
 
 /* Will everything that races with the past access also race with this one? Then only this one must
- * be kept. */
-static bool replaces(const GlobalNow *now, const GlobalAccess *past) {
+ * be kept. A third access of a narrow scope may include the one's thread and not the other's, so
+ * both must be in one CTA. In a long list that is ignored: a race may be missed then. */
+static bool replaces(const GlobalNow *now, const GlobalAccess *past, bool is_long) {
   const GlobalAccess *own = &now->access;
   if (!global_ordered(now, past, KNOWN)) return false;
   if (own->reach == REACH_PLAIN) return true;
   if (past->reach < own->reach) return false;
-  if (own->reach >= REACH_GPU) return true;
+  if (is_long && own->reach >= REACH_GPU) return true;
   return past->cluster == own->cluster && past->operation == own->operation &&
          rank_of(now, past->issuer) == rank_of(now, own->issuer);
 }
@@ -205,20 +207,39 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
  */
 static uint32_t update(GlobalNow *now, uint32_t value, bool add) {
   uint32_t kept[LIST_MOST], count = 0, total = 0;
+  bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
   FOR_NUMBERS(number, value) {
     if (settled(now, number)) continue;
-    total++;
     if (number == now->number && add) return value;
-    if (count < LIST_MOST && !replaces(now, global_access(number))) kept[count++] = number;
+    total++;
+    if (count < LIST_MOST && !replaces(now, global_access(number), is_long)) kept[count++] = number;
   }
-  if (!add && count == total) return value;
-  bool full = count == LIST_MOST;
-  if (full && total == count) return value;
+  if (count == total) {
+    if (!add) return value;
+    return value ? global_list_new(now->own, now->number, value) : now->number;
+  }
+  if (count == LIST_MOST) count = LIST_LONG; /* the oldest are forgotten */
   uint32_t result = 0;
   for (uint32_t i = count; i-- > 0;)
     result = result ? global_list_new(now->own, kept[i], result) : kept[i];
-  if (!add || full) return result;
+  if (!add) return result;
   return result ? global_list_new(now->own, now->number, result) : now->number;
+}
+
+/* Counters that many warps change by atomics of .gpu scope: these do not race with each other. Some
+ * of them stand for all. */
+static bool join_wide(const GlobalNow *now, GlobalCell cell, GlobalCell *after) {
+  const GlobalAccess *own = &now->access;
+  bool wide = now->kind != ACCESS_READ && own->reach >= REACH_GPU && !own->lock &&
+              !(own->flags & (GLOBAL_VOLATILE | GLOBAL_ASYNC)) && cell.reads == 0;
+  if (!wide || !(cell.writes & GLOBAL_LIST)) return false;
+  const GlobalList *list = global_list(cell.writes);
+  if (!list->wide || list->count < LIST_LONG) return false;
+  uint32_t number = list->number == now->number
+                        ? cell.writes
+                        : global_list_new(now->own, now->number, list->next);
+  *after = (GlobalCell){number, 0};
+  return true;
 }
 
 static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
@@ -259,7 +280,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
         memo->number == now->number && memo->kind == (uint32_t)now->kind) {
       after = (GlobalCell){memo->next_writes, memo->next_reads};
     } else {
-      after = next_cell(now, cell, &lasting);
+      if (!join_wide(now, cell, &after)) after = next_cell(now, cell, &lasting);
       if (memo && lasting)
         *memo = (CellMemo){cell.writes,         cell.reads,   now->number,
                            (uint32_t)now->kind, after.writes, after.reads};

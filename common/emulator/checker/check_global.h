@@ -134,7 +134,8 @@ typedef struct {
 
 typedef struct {
   uint32_t number, next; /* next: another list, or the last number */
-  uint32_t count;
+  uint32_t count : 31;
+  uint32_t wide : 1; /* all of them are strong and reach .gpu or more */
 } GlobalList;
 
 typedef enum {
@@ -175,6 +176,8 @@ const GlobalAccess *global_access(uint32_t number);
 /* NULL and number 0: there are too many. */
 GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
 const GlobalList *global_list(uint32_t number);
+/* Are this access, or all of this list, strong and of scope .gpu or .sys? */
+bool global_is_wide(uint32_t value);
 /* The list of this access and those in `next`. */
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next);
 /* all: everything so far is ordered before what follows. Sets the limits. */

@@ -79,12 +79,17 @@ GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number) {
   return *number ? item_at(&accesses, *number) : NULL;
 }
 
+bool global_is_wide(uint32_t value) {
+  return value & GLOBAL_LIST ? global_list(value)->wide : global_access(value)->reach >= REACH_GPU;
+}
+
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next) {
   uint32_t number = own ? next_number(&lists, &own->next_list, &own->end_list) : take(&lists, 1);
   if (number == 0) return next;
   GlobalList *list = item_at(&lists, number);
   list->number = access;
   list->next = next;
-  list->count = 2 + (next & GLOBAL_LIST ? global_list(next)->count - 1 : 0);
+  list->count = next & GLOBAL_LIST ? global_list(next)->count + 1 : 2;
+  list->wide = global_is_wide(access) && global_is_wide(next);
   return number | GLOBAL_LIST;
 }
