@@ -237,3 +237,12 @@ descriptor_says() {
   descriptor_says strict 2048
   descriptor_says on 0
 }
+
+@test "single values and statements of a correct program changed: a rule is named" {
+  run tests/long/mutations.py --count 12 build/05_multicast/multicast
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"11 of 12: named"* ]]
+  [[ $output != *CRASH* ]]
+  [[ $output != *"NO END"* ]]
+}

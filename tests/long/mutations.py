@@ -54,7 +54,7 @@ def statements_of(data):
                 line = int(found.group(2) or found.group(1))
             elif text.startswith(".loc"):
                 pass
-            elif re.match(r"\.(visible|func|weak)?.*\.(entry|func)\b", text):
+            elif re.match(r"(\.\w+ )*\.(entry|func)\b", text):
                 current = []
                 functions.append(current)
             elif text.strip():
