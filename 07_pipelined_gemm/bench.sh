@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
-#   gemm.csv, versus.csv, ladder.csv   every rung and the libraries at fourteen shapes
+#   gemm.csv, ladder.csv   every rung and the libraries at fourteen shapes
+#   old.csv, versus.csv    pipelined_gemm and the libraries at the products of tools/shapes_old.txt
 #   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a
 #                                      file of lines "m n k"; default: tools/shapes_unseen.txt)
 #   trace.json   the pipeline's events, for chrome://tracing and ui.perfetto.dev, and timeline.svg
@@ -12,6 +13,8 @@ stamp="# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | he
   sed 's/, /, driver /'), $(date +%F)"
 if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_ladder" --bench
+  "$chapter/bench_shapes" --shapes 07_pipelined_gemm/tools/shapes_old.txt --csv "$chapter/old.csv"
+  python3 07_pipelined_gemm/tools/versus_table.py "$chapter/old.csv" "$chapter/versus.csv"
   "$chapter/bench_shapes" --shapes "${SHAPES:-07_pipelined_gemm/tools/shapes_unseen.txt}" \
     --csv "$chapter/shapes.csv"
   "$chapter/bench_features" --bench

@@ -11,7 +11,7 @@
 // fastest of the algorithms that its heuristics name, each timed first, the fastest four once more
 // in the way just described.
 //
-//   bench_ladder --bench         writes build/07_pipelined_gemm/{gemm,versus,ladder}.csv
+//   bench_ladder --bench         writes build/07_pipelined_gemm/{gemm,ladder}.csv
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -284,8 +284,6 @@ int main(int argc, char **argv) {
   const char *folder = "build/07_pipelined_gemm";
   FILE *all = open_csv(folder, "gemm",
                        "shape,L2,program,TFLOP/s,minimum,maximum,microseconds,of the best library");
-  FILE *versus = open_csv(folder, "versus",
-                          "m x n x k,L2,cuBLAS,cuBLASLt best,pipelined_gemm,ratio,configuration");
   FILE *ladder = open_csv(folder, "ladder", "rung,TFLOP/s,minimum,maximum");
 
   size_t most = (size_t)16384 * 16384 * 2;
@@ -348,15 +346,9 @@ int main(int argc, char **argv) {
       if (s.m == 8192 && s.n == 8192) {
         fprintf(ladder, "%s,%.1f,%.1f,%.1f\n", list[j].name, teraflops(s, median), low, high);
       }
-      if (list[j].kind == BY_PIPELINED_GEMM) {
-        fprintf(versus, "%d x %d x %d,%s,%.1f,%.1f,%.1f,%.3f,%s\n", s.m, s.n, s.k,
-                s.cold ? "cold" : "warm", teraflops(s, list[0].milliseconds[ROUNDS / 2]),
-                teraflops(s, list[1].milliseconds[ROUNDS / 2]), teraflops(s, median),
-                library / median, list[j].gemm.configuration->name);
-        if ((long)s.m * s.n >= 2048L * 2048) {
-          log_ratio += log(library / median);
-          large++;
-        }
+      if (list[j].kind == BY_PIPELINED_GEMM && (long)s.m * s.n >= 2048L * 2048) {
+        log_ratio += log(library / median);
+        large++;
       }
     }
     for (int j = 0; j < count; j++) CUDA_CHECK(pipelined_gemm_end(&list[j].gemm));
@@ -365,7 +357,6 @@ int main(int argc, char **argv) {
   printf("geometric mean of the ratios from 2048 x 2048 up: %.4f over %d shapes\n",
          exp(log_ratio / large), large);
   fclose(all);
-  fclose(versus);
   fclose(ladder);
   return program_end("measured; every competitor agrees with cuBLAS");
 }

@@ -18,9 +18,9 @@ template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   static const GemmConfiguration list[] = {
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4> >("128x256_2x1"),
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2> >("128x256_2x1"),
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4> >("128x192_1x2"),
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4, 2> >("128x192_1x2"),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 2, 1, 1> >(
           "128x128_2x1", 2),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(

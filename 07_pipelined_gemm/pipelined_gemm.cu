@@ -156,7 +156,7 @@ static void write_trace(const char *path, int m, int n, int k) {
   CUDA_CHECK(cudaMemset(device_events, 0, bytes));
   gemm_fill_normal<<<256, 256>>>(a, (size_t)m * k, 1);
   gemm_fill_normal<<<256, 256>>>(b, (size_t)n * k, 2);
-  typedef GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 128, 128, 2, 1, 4, true>
+  typedef GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 128, 128, 2, 1, 4, 2, true>
       TracedTile;
   GemmConfiguration traced = gemm_persistent_configuration<TracedTile>("traced");
   GemmProblem problem = gemm_problem(m, n, k, a, b, c);

@@ -44,11 +44,13 @@ typedef struct {
 } GemmLoad;
 
 static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int steps, int sms) {
-  int workers = sms / (c->cluster_m * c->cluster_n);
-  if (workers < 1) workers = 1;
+  /* An H200's GPCs have 16 or 18 SMs: clusters of 4 and 8 leave about one SM of 11 idle. */
+  int cluster = c->cluster_m * c->cluster_n * c->split_k;
+  int at_once = (cluster < 4 ? sms : sms * 10 / 11) / cluster; /* clusters */
+  if (at_once < 1) at_once = 1;
   GemmLoad load = {0, 0, 1, 1, false};
   if (c->persistent) {
-    TileShares shares = tile_shares(tiles < 1e9f ? (int)tiles : 1000000000, steps, workers);
+    TileShares shares = tile_shares(tiles < 1e9f ? (int)tiles : 1000000000, steps, at_once);
     float rest = shares.left > 0 ? (float)steps : 0;
     load.shared = shares.sharers > shares.left;
     if (load.shared) {
@@ -58,9 +60,9 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
     load.busy_steps = (float)shares.whole * (float)steps + rest;
     load.tile_ends = (float)(shares.whole + (shares.left > 0));
   } else {
-    load.tile_ends = ceilf(tiles * (float)c->split_k / (float)workers);
+    load.tile_ends = ceilf(tiles / (float)at_once);
     load.busy_steps = load.tile_ends * (float)gemm_divide_up(steps, c->split_k);
-    load.rounds = ceilf(tiles * (float)c->split_k / (float)(workers * c->ctas));
+    load.rounds = ceilf(tiles / (float)(at_once * c->ctas));
     load.resident = load.tile_ends < (float)c->ctas ? load.tile_ends : (float)c->ctas;
   }
   return load;

@@ -44,6 +44,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name) 
       1,
       Tile::THREADS,
       (int)sizeof(typename Tile::Shared) - Tile::STAGES * Tile::STAGE_BYTES + 1024,
+      Tile::CHUNK_N,
       1};
   return c;
 }
@@ -65,6 +66,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          ctas,
                          Tile::THREADS,
                          (int)sizeof(typename Tile::Fixed) + 1024,
+                         0,
                          0};
   return c;
 }
@@ -79,26 +81,27 @@ typedef struct {
  * split of k and, after a slash, how many CTAs are to fit on an SM. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
-  enum { HALF_192 = MAJOR_B == GEMM_K_MAJOR ? 96 : 128 }; /* left of a tile 192 wide */
-#define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, NAME)                       \
-  gemm_persistent_configuration<                                                                  \
-      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES> >( \
+#define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, BOXES, NAME)         \
+  gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT, \
+                                                   CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
       "persistent_" NAME)
 #define GEMM_SINGLE(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                 \
   gemm_single_configuration<                                                         \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K> >( \
       "single_" NAME, CTAS)
   static const GemmConfiguration list[] = {
-      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, "128x256_2x1"),
-      GEMM_PERSISTENT(128, 112, 112, 2, 1, 4, "128x224_2x1"),
-      GEMM_PERSISTENT(128, 112, 96, 2, 1, 4, "128x208_2x1"),
-      GEMM_PERSISTENT(128, HALF_192, 192 - HALF_192, 2, 1, 5, "128x192_2x1"),
-      GEMM_PERSISTENT(128, 80, 80, 2, 1, 5, "128x160_2x1"),
-      GEMM_PERSISTENT(128, 64, 64, 1, 1, 6, "128x128"),
-      GEMM_PERSISTENT(64, 128, 128, 2, 1, 5, "64x256_2x1"),
-      GEMM_PERSISTENT(64, 64, 64, 1, 1, 8, "64x128"),
+      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, "128x256_2x1"),
+      GEMM_PERSISTENT(128, 128, 128, 1, 2, 4, 2, "128x256_1x2"),
+      GEMM_PERSISTENT(128, 128, 64, 2, 1, 5, 1, "128x192_2x1"),
+      GEMM_PERSISTENT(128, 96, 64, 2, 1, 5, 4, "128x160_2x1"),
+      GEMM_PERSISTENT(128, 64, 64, 1, 1, 6, 2, "128x128"),
+      GEMM_PERSISTENT(192, 128, 64, 1, 1, 4, 1, "192x192"),
+      GEMM_PERSISTENT(192, 128, 64, 2, 1, 4, 1, "192x192_2x1"),
+      GEMM_PERSISTENT(192, 64, 64, 2, 1, 5, 1, "192x128_2x1"),
+      GEMM_PERSISTENT(64, 64, 64, 1, 1, 8, 2, "64x128"),
       GEMM_SINGLE(256, 128, 1, 2, 1, 1, "256x128_1x2"),
       GEMM_SINGLE(192, 128, 1, 1, 1, 1, "192x128"),
+      GEMM_SINGLE(192, 128, 1, 1, 4, 1, "192x128_split_4"),
       GEMM_SINGLE(128, 192, 1, 1, 1, 1, "128x192"),
       GEMM_SINGLE(128, 192, 1, 1, 2, 1, "128x192_split_2"),
       GEMM_SINGLE(128, 160, 2, 1, 1, 1, "128x160_2x1"),
@@ -106,14 +109,12 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE(128, 128, 1, 1, 1, 1, "128x128"),
       GEMM_SINGLE(128, 128, 1, 1, 2, 1, "128x128_split_2"),
       GEMM_SINGLE(128, 128, 1, 1, 4, 1, "128x128_split_4"),
-      GEMM_SINGLE(128, 64, 2, 1, 1, 2, "128x64_2x1/2"),
+      GEMM_SINGLE(128, 128, 1, 1, 8, 1, "128x128_split_8"),
       GEMM_SINGLE(64, 256, 1, 1, 4, 1, "64x256_split_4"),
-      GEMM_SINGLE(64, 256, 1, 1, 8, 1, "64x256_split_8"),
       GEMM_SINGLE(64, 192, 1, 1, 1, 1, "64x192"),
       GEMM_SINGLE(64, 128, 1, 1, 1, 2, "64x128/2"),
       GEMM_SINGLE(64, 128, 1, 1, 8, 2, "64x128_split_8/2"),
       GEMM_SINGLE(64, 64, 1, 1, 1, 2, "64x64/2"),
-      GEMM_SINGLE(64, 64, 1, 1, 1, 4, "64x64/4"),
       GEMM_SINGLE(64, 64, 1, 1, 2, 2, "64x64_split_2/2"),
       GEMM_SINGLE(64, 64, 1, 1, 4, 2, "64x64_split_4/2"),
       GEMM_SINGLE(64, 32, 1, 1, 1, 2, "64x32/2"),

@@ -1,24 +1,30 @@
 /* gemm_epilogue.cuh: what becomes of an accumulator: alpha, beta, bias and activation, the rounding
  * to C's type, and the way to global memory.
  *
- * A warp has 16 rows of the accumulator (wgmma.cuh says which thread has what). They go through 2
- * KiB of shared memory and leave by ordinary stores that fill whole lines. A TMA store would save a
- * few instructions, but the next columns would have to wait until it has read that memory, about
- * 1,000 clocks later; these are read back after 30. Two ways:
- *   - nothing to do but to round to 16 bits: stmatrix, 64 columns at a time;
- *   - anything else: 32 columns at a time as fp32, in a loop that is not unrolled (it would be long).
- *     A lane reads back four columns of a row, so that C and the bias are read as they lie in
- *     memory, and those of the next 32 columns while these are computed. */
+ * A warp has 16 rows of the accumulator (wgmma.cuh says which thread has what) and works through
+ * them in chunks of 64, 32 or 16 columns, each by way of some shared memory, its staging memory:
+ *   - alpha, beta, bias and activation are applied in the registers. Bias and old C are read ahead,
+ *     whole lines at a time, while the tensor cores still multiply, and dealt out by shuffles and
+ *     by ldmatrix;
+ *   - 16 bits, rows of C that TMA can write: stmatrix to the staging memory, TMA store;
+ *   - 16 bits, other rows: stmatrix to the staging memory, ordinary stores;
+ *   - fp32: straight from and to the registers, since four lanes have the 32 bytes of a sector. */
 #ifndef PIPELINED_GEMM_GEMM_EPILOGUE_CUH
 #define PIPELINED_GEMM_GEMM_EPILOGUE_CUH
 
 #include "../../02_tma_load/mbarrier.cuh"
+#include "../../03_tma_store/tma_store.cuh"
 #include "../accumulator.cuh"
 #include "gemm_types.cuh"
 
-constexpr int GEMM_CHUNK_N = 64, GEMM_STAGING_BYTES = 16 * GEMM_CHUNK_N * 2; /* for each warp */
+/* The columns of a chunk, for an accumulator of so many; also the width of the TMA store's box. */
+static inline __host__ __device__ constexpr int gemm_chunk_n(int columns) {
+  return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : 16;
+}
 
-/* ---- Rounding to 16 bits: the fast way ---- */
+constexpr int GEMM_STAGING_BYTES = 16 * 64 * 2; /* of shared memory, for a warp's largest chunk */
+
+/* ---- Values of C's type ---- */
 
 /* Two values to 16 bits each, rounded to nearest even, `low` in the low half. */
 static __device__ __forceinline__ uint32_t gemm_pack(int type, float low, float high) {
@@ -28,119 +34,170 @@ static __device__ __forceinline__ uint32_t gemm_pack(int type, float low, float 
   return packed;
 }
 
-/* Where an element of the staging memory lies: lines of 128 bytes, under the 128-byte swizzle, so
- * that neither eight rows of one column nor one row meet in a bank. */
+/* PTX ISA: ldmatrix, the inverse of stmatrix_x4. */
+static __device__ __forceinline__ void gemm_ldmatrix_x4(uint32_t address, uint32_t packed[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(packed[0]), "=r"(packed[1]), "=r"(packed[2]), "=r"(packed[3])
+               : "r"(address)
+               : "memory");
+}
+
+static __device__ __forceinline__ float2 gemm_unpack(int type, uint32_t packed) {
+  if (type == GEMM_BF16) {
+    return make_float2(__uint_as_float(packed << 16), __uint_as_float(packed & 0xFFFF0000));
+  }
+  float2 values;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.x) : "h"((uint16_t)packed));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.y) : "h"((uint16_t)(packed >> 16)));
+  return values;
+}
+
+/* ---- The staging memory ---- */
+
+/* Where an element of a chunk lies in the staging memory: lines of N elements under the swizzle of
+ * that width, so that neither eight rows of one column nor one row meet in a bank. */
+template <int N>
 static __device__ __forceinline__ uint32_t gemm_staged(int row, int byte) {
-  return (uint32_t)(row * 128 + (byte ^ (row % 8 * 16)));
+  uint32_t offset = (uint32_t)(row * (N * 2) + byte);
+  return offset ^ (offset >> 7 & (N / 8 - 1)) << 4;
 }
 
-/* Rows that are aligned leave 16 bytes at a time. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging,
-                                                          const GemmOutput &output, uint16_t *c,
-                                                          int row, int column) {
-  enum { VECTORS = COLUMNS / 8 }; /* in a row */
-  int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int i = 0; i < VECTORS * 16; i += 32) {
-    int r = (i + lane) / VECTORS, at = (i + lane) % VECTORS * 8;
-    if (r < 16 && row + r < output.m && column + at < output.n) {
-      uint4 *to = (uint4 *)(c + (row + r) * output.row_stride + column + at);
-      uint4 value = *(const uint4 *)(staging + gemm_staged(r, at * 2));
-      if (output.streaming) {
-        __stcs(to, value);
-      } else {
-        *to = value;
-      }
-    }
-  }
-}
-
-/* Other rows leave as aligned pairs, with a single element at either end. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
-                                                        const GemmOutput &output, uint16_t *c,
-                                                        int row, int column) {
-  int lane = threadIdx.x % 32;
-  int columns = output.n - column < COLUMNS ? output.n - column : COLUMNS;
-#pragma unroll 4
-  for (int r = 0; r < 16; r++) {
-    uint16_t *to = c + (row + r) * output.row_stride + column;
-    int odd = (uintptr_t)to / 2 % 2, at = 2 * lane + odd;
-    if (row + r >= output.m || columns < 1) continue;
-    if (odd && lane == 0) to[0] = *(const uint16_t *)(staging + gemm_staged(r, 0));
-    if (at >= columns) continue;
-    uint16_t low = *(const uint16_t *)(staging + gemm_staged(r, at * 2));
-    if (at + 1 < columns) {
-      uint16_t high = *(const uint16_t *)(staging + gemm_staged(r, at * 2 + 2));
-      *(uint32_t *)(to + at) = (uint32_t)high << 16 | low;
-    } else {
-      to[at] = low;
-    }
-  }
-}
-
-/* COLUMNS (at most 64) columns of a C of 16 bits. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, const float *d,
-                                                          const GemmOutput &output, uint16_t *c,
-                                                          int row, int column) {
+/* Rounds a chunk to 16 bits and puts it there. */
+template <int N>
+static __device__ __forceinline__ void gemm_stage(uint8_t *staging, const float *d, int type) {
   int lane = threadIdx.x % 32;
   uint32_t base = shared_address(staging);
-  __syncwarp(); /* the columns before have been read */
 #pragma unroll
-  for (int at = 0; at < COLUMNS; at += 16) {
+  for (int at = 0; at < N; at += 16) {
     const float *v = d + at / 2;
-    stmatrix_x4(base + gemm_staged(lane % 16, (at + lane / 16 * 8) * 2),
-                gemm_pack(output.type, v[0], v[1]), gemm_pack(output.type, v[2], v[3]),
-                gemm_pack(output.type, v[4], v[5]), gemm_pack(output.type, v[6], v[7]));
+    stmatrix_x4(base + gemm_staged<N>(lane % 16, (at + lane / 16 * 8) * 2),
+                gemm_pack(type, v[0], v[1]), gemm_pack(type, v[2], v[3]),
+                gemm_pack(type, v[4], v[5]), gemm_pack(type, v[6], v[7]));
   }
-  __syncwarp();
+}
+
+/* A warp's staging memory: boxes for BOXES chunks, used in turn, or a single one if BOXES is 0. */
+struct GemmStaging {
+  uint8_t *memory;
+  int box; /* the next */
+};
+
+template <int N, int BOXES>
+static __device__ __forceinline__ uint8_t *gemm_next_box(GemmStaging *staging) {
+  if (BOXES < 2) return staging->memory;
+  uint8_t *box = staging->memory + staging->box * (N * 32);
+  staging->box = staging->box + 1 == BOXES ? 0 : staging->box + 1;
+  return box;
+}
+
+/* ---- alpha, beta, bias and activation ---- */
+
+/* What is added to a chunk of N columns, as a lane reads it: the bias of two columns, and the old C
+ * 16 bytes at a time (that of aligned rows of 16-bit elements; any other is read when needed). */
+template <int N>
+struct GemmAddends {
+  float2 bias;
+  uint4 old[N / 16];
+};
+
+static __device__ __forceinline__ float gemm_read_bias(const GemmOutput &output, int column) {
+  if (column >= output.n) return 0;
+  if (output.type == GEMM_FP32) return ((const float *)output.bias)[column];
+  return gemm_unpack(output.type, ((const uint16_t *)output.bias)[column]).x;
+}
+
+template <int N>
+static __device__ __forceinline__ void gemm_read_addends(const GemmOutput &output, int batch,
+                                                         int row, int column,
+                                                         GemmAddends<N> *addends) {
+  enum { VECTORS = N / 8 }; /* in a row */
+  if (output.plain) return;
+  int lane = threadIdx.x % 32;
+  addends->bias = make_float2(0, 0);
+  if (output.bias != NULL && 2 * lane < N) {
+    addends->bias.x = gemm_read_bias(output, column + 2 * lane);
+    addends->bias.y = gemm_read_bias(output, column + 2 * lane + 1);
+  }
+  if (output.beta == 0 || output.type == GEMM_FP32 || !output.eights) return;
+  const uint16_t *c = (const uint16_t *)output.c + batch * output.batch_stride;
+#pragma unroll
+  for (int i = 0; i < N / 16; i++) {
+    int r = row + (32 * i + lane) / VECTORS, at = column + (32 * i + lane) % VECTORS * 8;
+    addends->old[i] = make_uint4(0, 0, 0, 0);
+    if (r < output.m && at < output.n) {
+      addends->old[i] = *(const uint4 *)(c + r * output.row_stride + at);
+    }
+  }
+}
+
+/* Puts the old C of a chunk into the staging memory. */
+template <int N>
+static __device__ __forceinline__ void gemm_stage_old(uint8_t *staging, const GemmOutput &output,
+                                                      int batch, int row, int column,
+                                                      const GemmAddends<N> &addends) {
+  enum { VECTORS = N / 8 };
+  int lane = threadIdx.x % 32;
   if (output.eights) {
-    gemm_write_vectors<COLUMNS>(staging, output, c, row, column);
-  } else {
-    gemm_write_pairs<COLUMNS>(staging, output, c, row, column);
+#pragma unroll
+    for (int i = 0; i < N / 16; i++) {
+      int r = (32 * i + lane) / VECTORS, at = (32 * i + lane) % VECTORS * 8;
+      *(uint4 *)(staging + gemm_staged<N>(r, at * 2)) = addends.old[i];
+    }
+    return;
+  }
+  const uint16_t *c = (const uint16_t *)output.c + batch * output.batch_stride;
+#pragma unroll 1
+  for (int i = lane; i < 16 * N; i += 32) {
+    int r = i / N, at = i % N;
+    bool inside = row + r < output.m && column + at < output.n;
+    *(uint16_t *)(staging + gemm_staged<N>(r, at * 2)) =
+        inside ? c[(row + r) * output.row_stride + column + at] : (uint16_t)0;
   }
 }
 
-/* ---- Everything else ---- */
-
-static __device__ __forceinline__ float gemm_unpack(int type, uint32_t bits) {
-  if (type == GEMM_BF16) return __uint_as_float(bits << 16);
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((uint16_t)bits));
-  return value;
+/* A lane's part of the bias for the columns 8 * j and following: its two columns. */
+static __device__ __forceinline__ float2 gemm_bias_of(float2 bias, int j) {
+  int from = 4 * j + threadIdx.x % 4;
+  return make_float2(__shfl_sync(0xFFFFFFFF, bias.x, from), __shfl_sync(0xFFFFFFFF, bias.y, from));
 }
 
-/* Elements of C's type: one, or four that lie as TMA would want them. */
-static __device__ __forceinline__ float gemm_read(int type, const void *memory, int64_t at) {
-  if (type == GEMM_FP32) return ((const float *)memory)[at];
-  return gemm_unpack(type, ((const uint16_t *)memory)[at]);
-}
-
-static __device__ __forceinline__ float4 gemm_read_four(int type, const void *memory, int64_t at) {
-  if (type == GEMM_FP32) return *(const float4 *)((const float *)memory + at);
-  uint2 bits = *(const uint2 *)((const uint16_t *)memory + at);
-  return make_float4(gemm_unpack(type, bits.x & 0xFFFF), gemm_unpack(type, bits.x >> 16),
-                     gemm_unpack(type, bits.y & 0xFFFF), gemm_unpack(type, bits.y >> 16));
-}
-
-static __device__ __forceinline__ void gemm_write(int type, void *memory, int64_t at, float v) {
-  if (type == GEMM_FP32) {
-    ((float *)memory)[at] = v;
-  } else {
-    ((uint16_t *)memory)[at] = (uint16_t)gemm_pack(type, v, 0);
+/* d = alpha * d + bias. */
+template <int N>
+static __device__ __forceinline__ void gemm_add_bias(const GemmOutput &output, float2 bias,
+                                                     float *d) {
+#pragma unroll
+  for (int j = 0; j < N / 8; j++) {
+    float2 sum = gemm_bias_of(bias, j);
+    d[4 * j] = output.alpha * d[4 * j] + sum.x;
+    d[4 * j + 1] = output.alpha * d[4 * j + 1] + sum.y;
+    d[4 * j + 2] = output.alpha * d[4 * j + 2] + sum.x;
+    d[4 * j + 3] = output.alpha * d[4 * j + 3] + sum.y;
   }
 }
 
-static __device__ __forceinline__ void gemm_write_four(int type, void *memory, int64_t at,
-                                                       float4 v) {
-  if (type == GEMM_FP32) {
-    *(float4 *)((float *)memory + at) = v;
-  } else {
-    *(uint2 *)((uint16_t *)memory + at) =
-        make_uint2(gemm_pack(type, v.x, v.y), gemm_pack(type, v.z, v.w));
+/* d = alpha * d + (bias + beta * C). The staging memory is free. */
+template <int N>
+static __device__ __forceinline__ void gemm_add_old(uint8_t *staging, const GemmOutput &output,
+                                                    int batch, int row, int column,
+                                                    const GemmAddends<N> &addends, float *d) {
+  int lane = threadIdx.x % 32;
+  gemm_stage_old<N>(staging, output, batch, row, column, addends);
+  __syncwarp();
+#pragma unroll
+  for (int at = 0; at < N; at += 16) {
+    uint32_t old[4];
+    gemm_ldmatrix_x4(shared_address(staging) + gemm_staged<N>(lane % 16, (at + lane / 16 * 8) * 2),
+                     old);
+#pragma unroll
+    for (int i = 0; i < 4; i++) { /* even: the upper row */
+      float *v = d + at / 2 + 2 * i;
+      float2 sum = gemm_bias_of(addends.bias, at / 8 + i / 2);
+      float2 c = gemm_unpack(output.type, old[i]);
+      sum.x += output.beta * c.x, sum.y += output.beta * c.y;
+      v[0] = output.alpha * v[0] + sum.x, v[1] = output.alpha * v[1] + sum.y;
+    }
   }
+  __syncwarp(); /* the old C has been read */
 }
 
 /* GELU and SiLU are both x * sigmoid(y), y = x for SiLU and 2 * sqrt(2 / pi) * (x + 0.044715 x^3)
@@ -150,7 +207,9 @@ static __device__ __forceinline__ void gemm_activate(const GemmOutput &output, f
   if (output.activation == GEMM_IDENTITY) return;
   if (output.activation == GEMM_RELU) {
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) v[i] = v[i] < 0 ? 0 : v[i]; /* a NaN stays one */
+    for (int i = 0; i < COUNT; i++) {
+      asm("max.NaN.f32 %0, %0, 0f00000000;" : "+f"(v[i])); /* a NaN stays one */
+    }
     return;
   }
   /* y = x * (linear + cubic * x^2) */
@@ -163,145 +222,139 @@ static __device__ __forceinline__ void gemm_activate(const GemmOutput &output, f
   }
 }
 
-constexpr int GEMM_TRANSFORMED_N = 32; /* columns at a time */
+/* ---- The way to global memory ---- */
 
-/* Writes columns 32 * chunk and following of the accumulator to the staging memory, as fp32. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_stage_chunk(uint8_t *staging, const float *d,
-                                                        int chunk) {
+/* fp32: the same, and the way to global memory. */
+template <int N>
+static __device__ __forceinline__ void gemm_finish_fp32(const GemmOutput &output, int batch,
+                                                        int row, int column,
+                                                        const GemmAddends<N> &addends, float *d) {
+  int lane = threadIdx.x % 32;
+  row += lane / 4, column += lane % 4 * 2;
+  float *c = (float *)output.c + batch * output.batch_stride + row * output.row_stride + column;
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) { /* even: the upper row */
+    float *to = c + i / 2 * 8 + (i % 2) * 8 * output.row_stride, *v = d + 2 * i;
+    int left = row + i % 2 * 8 < output.m ? output.n - column - i / 2 * 8 : 0;
+    float2 sum = gemm_bias_of(addends.bias, i / 2);
+    if (output.beta != 0) {
+      if (left > 0) sum.x += output.beta * to[0];
+      if (left > 1) sum.y += output.beta * to[1];
+    }
+    v[0] = output.alpha * v[0] + sum.x, v[1] = output.alpha * v[1] + sum.y;
+  }
+  gemm_activate<N / 2>(output, d);
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) {
+    float *to = c + i / 2 * 8 + (i % 2) * 8 * output.row_stride, *v = d + 2 * i;
+    int left = row + i % 2 * 8 < output.m ? output.n - column - i / 2 * 8 : 0;
+    if (output.eights && left > 0) *(float2 *)to = make_float2(v[0], v[1]);
+    if (!output.eights && left > 0) to[0] = v[0];
+    if (!output.eights && left > 1) to[1] = v[1];
+  }
+}
+
+/* Rows that are aligned leave 16 bytes at a time. */
+template <int N>
+static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging,
+                                                          const GemmOutput &output, uint16_t *c,
+                                                          int row, int column) {
+  enum { VECTORS = N / 8 }; /* in a row */
   int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int i = 0; i < COLUMNS / 2; i += 2) {
-    if (i / (GEMM_TRANSFORMED_N / 2) != chunk) continue;
-    int r = lane / 4 + i % 4 / 2 * 8, at = i % (GEMM_TRANSFORMED_N / 2) / 4 * 8 + lane % 4 * 2;
-    *(float2 *)(staging + gemm_staged(r, at * 4)) = make_float2(d[i], d[i + 1]);
-  }
-}
-
-/* What is added to a lane's four columns of four rows: beta * C + bias. */
-typedef struct {
-  float4 row[4];
-} GemmAddends;
-
-static __device__ __forceinline__ GemmAddends gemm_read_addends(const GemmOutput &output,
-                                                                int64_t first, int row,
-                                                                int column) {
-  float4 bias = make_float4(0, 0, 0, 0);
-  if (output.bias != NULL && column < output.n) {
-    bias = gemm_read_four(output.type, output.bias, column);
-  }
-  GemmAddends addends;
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    addends.row[i] = bias;
-    if (output.beta != 0 && row + 4 * i < output.m && column < output.n) {
-      float4 c =
-          gemm_read_four(output.type, output.c, first + (row + 4 * i) * output.row_stride + column);
-      addends.row[i] = make_float4(bias.x + output.beta * c.x, bias.y + output.beta * c.y,
-                                   bias.z + output.beta * c.z, bias.w + output.beta * c.w);
-    }
-  }
-  return addends;
-}
-
-/* Reads back a lane's four columns of four rows, transforms and stores them. */
-static __device__ __forceinline__ void gemm_store_fours(const uint8_t *staging,
-                                                        const GemmAddends &addends,
-                                                        const GemmOutput &output, int64_t first,
-                                                        int row, int column) {
-  int lane = threadIdx.x % 32;
-  float v[16];
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    float4 sum = *(const float4 *)(staging + gemm_staged(lane / 8 + 4 * i, lane % 8 * 16));
-    v[4 * i] = output.alpha * sum.x + addends.row[i].x;
-    v[4 * i + 1] = output.alpha * sum.y + addends.row[i].y;
-    v[4 * i + 2] = output.alpha * sum.z + addends.row[i].z;
-    v[4 * i + 3] = output.alpha * sum.w + addends.row[i].w;
-  }
-  gemm_activate<16>(output, v);
-  int64_t at = first + row * output.row_stride + column;
-  if (column >= output.n) return;
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    if (row + 4 * i < output.m) {
-      gemm_write_four(output.type, output.c, at + 4 * i * output.row_stride,
-                      make_float4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]));
-    }
-  }
-}
-
-/* The same for rows that are not aligned, or whose last four columns are not all there: element by
- * element. */
-static __device__ __forceinline__ void gemm_store_elements(const uint8_t *staging, int columns,
-                                                           const GemmOutput &output, int64_t first,
-                                                           int row, int column) {
-#pragma unroll 1
-  for (int i = threadIdx.x % 32; i < 16 * GEMM_TRANSFORMED_N; i += 32) {
-    int r = i / GEMM_TRANSFORMED_N, at = i % GEMM_TRANSFORMED_N;
-    if (at >= columns || row + r >= output.m || column + at >= output.n) continue;
-    int64_t place = first + (row + r) * output.row_stride + column + at;
-    float v = output.alpha * *(const float *)(staging + gemm_staged(r, at * 4));
-    if (output.bias != NULL) v += gemm_read(output.type, output.bias, column + at);
-    if (output.beta != 0) v += output.beta * gemm_read(output.type, output.c, place);
-    gemm_activate<1>(output, &v);
-    gemm_write(output.type, output.c, place, v);
-  }
-}
-
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_store_transformed(uint8_t *staging, const float *d,
-                                                              const GemmOutput &output,
-                                                              int64_t first, int row, int column) {
-  enum { CHUNKS = (COLUMNS + GEMM_TRANSFORMED_N - 1) / GEMM_TRANSFORMED_N };
-  int lane = threadIdx.x % 32;
-  GemmAddends next, addends;
-#pragma unroll 1
-  for (int chunk = -1; chunk < CHUNKS; chunk++) {
-    int at = lane % 8 * 4; /* this lane's columns of the next chunk */
-    int next_column = column + (chunk + 1) * GEMM_TRANSFORMED_N + at;
-    bool there = (chunk + 1) * GEMM_TRANSFORMED_N + at < COLUMNS;
-    if (output.eights && there) {
-      next = gemm_read_addends(output, first, row + lane / 8, next_column);
-    }
-    if (chunk >= 0) {
-      __syncwarp(); /* the chunk before has been read */
-      gemm_stage_chunk<COLUMNS>(staging, d, chunk);
-      __syncwarp();
-      int chunk_column = chunk * GEMM_TRANSFORMED_N;
-      if (!output.eights) {
-        gemm_store_elements(staging, COLUMNS - chunk_column, output, first, row,
-                            column + chunk_column);
-      } else if (chunk_column + at < COLUMNS) {
-        gemm_store_fours(staging, addends, output, first, row + lane / 8,
-                         column + chunk_column + at);
+  for (int i = 0; i < VECTORS * 16; i += 32) {
+    int r = (i + lane) / VECTORS, at = (i + lane) % VECTORS * 8;
+    if (row + r < output.m && column + at < output.n) {
+      uint4 *to = (uint4 *)(c + (row + r) * output.row_stride + column + at);
+      uint4 value = *(const uint4 *)(staging + gemm_staged<N>(r, at * 2));
+      if (output.streaming) {
+        __stcs(to, value);
+      } else {
+        *to = value;
       }
     }
-    addends = next;
   }
 }
 
-/* ---- Both ---- */
+/* Other rows leave as aligned pairs, with a single element at either end. */
+template <int N>
+static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
+                                                        const GemmOutput &output, uint16_t *c,
+                                                        int row, int column) {
+  int lane = threadIdx.x % 32;
+  int columns = output.n - column < N ? output.n - column : N;
+#pragma unroll 4
+  for (int r = 0; r < 16; r++) {
+    uint16_t *to = c + (row + r) * output.row_stride + column;
+    int odd = (uintptr_t)to / 2 % 2, at = 2 * lane + odd;
+    if (row + r >= output.m || columns < 1) continue;
+    if (odd && lane == 0) to[0] = *(const uint16_t *)(staging + gemm_staged<N>(r, 0));
+    if (at >= columns) continue;
+    uint16_t low = *(const uint16_t *)(staging + gemm_staged<N>(r, at * 2));
+    if (at + 1 < columns) {
+      uint16_t high = *(const uint16_t *)(staging + gemm_staged<N>(r, at * 2 + 2));
+      *(uint32_t *)(to + at) = (uint32_t)high << 16 | low;
+    } else {
+      to[at] = low;
+    }
+  }
+}
 
-/* A warp's 16 rows by COLUMNS columns (a multiple of 16), from (row, column) of C on. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_store(uint8_t *staging, const float *d,
-                                                  const GemmOutput &output, int batch, int row,
-                                                  int column) {
-  enum { WHOLE = COLUMNS / GEMM_CHUNK_N * GEMM_CHUNK_N, REST = COLUMNS - WHOLE };
-  int64_t first = batch * output.batch_stride;
-  if (!output.plain) {
-    gemm_store_transformed<COLUMNS>(staging, d, output, first, row, column);
+/* A chunk that is rounded and staged, to global memory by ordinary stores. */
+template <int N>
+static __device__ __forceinline__ void gemm_write_chunk(const uint8_t *staging,
+                                                        const GemmOutput &output, int batch,
+                                                        int row, int column) {
+  uint16_t *c = (uint16_t *)output.c + batch * output.batch_stride;
+  if (output.eights) {
+    gemm_write_vectors<N>(staging, output, c, row, column);
+  } else {
+    gemm_write_pairs<N>(staging, output, c, row, column);
+  }
+}
+
+/* A warp's 16 rows by N columns, from (row, column) of C on. With TMA (BOXES > 0), whose last
+ * BOXES - 1 stores may still be reading other staging memory than this. */
+template <int N, int BOXES>
+static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
+                                                        int batch, int row, int column,
+                                                        const GemmAddends<N> &addends, float *d) {
+  const GemmOutput &output = work.output;
+  if (output.type == GEMM_FP32) {
+    gemm_finish_fp32<N>(output, batch, row, column, addends, d);
     return;
   }
-  uint16_t *c = (uint16_t *)output.c + first;
-#pragma unroll
-  for (int at = 0; at < WHOLE; at += GEMM_CHUNK_N) {
-    gemm_store_rounded<GEMM_CHUNK_N>(staging, d + at / 2, output, c, row, column + at);
+  bool by_tma = BOXES > 0 && output.by_tma, first_lane = threadIdx.x % 32 == 0;
+  if (by_tma && first_lane) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
+  __syncwarp(); /* what was in the staging memory has been read */
+  if (!output.plain) {
+    if (output.beta != 0) {
+      gemm_add_old<N>(staging, output, batch, row, column, addends, d);
+    } else {
+      gemm_add_bias<N>(output, addends.bias, d);
+    }
+    gemm_activate<N / 2>(output, d);
   }
-  if (REST > 0) {
-    gemm_store_rounded<(REST > 0 ? REST : 16)>(staging, d + WHOLE / 2, output, c, row,
-                                               column + WHOLE);
+  gemm_stage<N>(staging, d, output.type);
+  if (by_tma) fence_proxy_async();
+  __syncwarp();
+  if (!by_tma) gemm_write_chunk<N>(staging, output, batch, row, column);
+  if (by_tma && first_lane) {
+    tma_store_3d(&work.c, staging, column, row, batch);
+    bulk_commit_group();
+  }
+}
+
+/* A warp's 16 rows by COLUMNS columns, N at a time. `addends`: of the first chunk, read ahead. */
+template <int COLUMNS, int N, int BOXES>
+static __device__ __forceinline__ void gemm_store(GemmStaging *staging, float *d,
+                                                  const GemmWork &work, int batch, int row,
+                                                  int column, GemmAddends<N> addends) {
+#pragma unroll
+  for (int at = 0; at < COLUMNS; at += N) {
+    if (at > 0) gemm_read_addends<N>(work.output, batch, row, column + at, &addends);
+    gemm_store_chunk<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at,
+                               addends, d + at / 2);
   }
 }
 

@@ -21,7 +21,7 @@ typedef struct {
 } GemmPiece;
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int LEFT_N_, int RIGHT_N_,
-          int CLUSTER_M_, int CLUSTER_N_, int STAGES_, bool TRACED_ = false>
+          int CLUSTER_M_, int CLUSTER_N_, int STAGES_, int BOXES_, bool TRACED_ = false>
 struct GemmPersistentTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -34,6 +34,8 @@ struct GemmPersistentTile {
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
+  static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N); /* divides both */
+  static constexpr int BOXES = BOXES_; /* of 16 x CHUNK_N values, in which a warp stages C */
   static constexpr int TRACED = TRACED_;
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
@@ -51,7 +53,7 @@ struct GemmPersistentTile {
   struct Shared {
     uint8_t a[STAGES][TILE_M * GEMM_ROW_BYTES];
     uint8_t b[STAGES][TILE_N * GEMM_ROW_BYTES];
-    uint8_t staging[CONSUMERS * 4][GEMM_STAGING_BYTES];
+    uint8_t staging[CONSUMERS * 4][BOXES * 16 * CHUNK_N * 2];
     uint64_t full[STAGES];
     uint64_t empty[STAGES];
     GemmPiece piece[STAGES]; /* that begins with this stage */
@@ -206,7 +208,8 @@ struct GemmConsumer {
  * adds what others contribute, always in the same order; and a whole tile is stored. */
 template <class Tile, int COLUMNS>
 static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const GemmPiece &piece,
-                                                   int first_column, float *d, uint8_t *staging) {
+                                                   int first_column, float *d, GemmStaging *staging,
+                                                   const GemmAddends<Tile::CHUNK_N> &addends) {
   enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32 };
   uint32_t thread = threadIdx.x - 128;
   if (piece.given) {
@@ -221,8 +224,20 @@ static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const G
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<COLUMNS>(staging, d, work.output, piece.batch, piece.row + (int)(thread / 32) * 16,
-                      piece.column + first_column);
+  gemm_store<COLUMNS, Tile::CHUNK_N, Tile::BOXES>(staging, d, work, piece.batch,
+                                                  piece.row + (int)(thread / 32) * 16,
+                                                  piece.column + first_column, addends);
+}
+
+/* The bias and the old C for the first columns of a half, read before they are needed. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_read_ahead(const GemmWork &work, const GemmPiece &piece,
+                                                       int first_column,
+                                                       GemmAddends<Tile::CHUNK_N> *addends) {
+  if (piece.given) return;
+  int warp = (int)(threadIdx.x - 128) / 32;
+  gemm_read_addends(work.output, piece.batch, piece.row + warp * 16, piece.column + first_column,
+                    addends);
 }
 
 template <class Tile>
@@ -232,7 +247,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   uint32_t lane = threadIdx.x % 32, consumer = warpgroup - 1;
   uint32_t warp = threadIdx.x / 32 - 4;
   typename Tile::Cluster cluster = Tile::Cluster::of(rank);
-  uint8_t *staging = shared->staging[warp];
+  GemmStaging staging = {shared->staging[warp], 0};
   uint32_t *flag = &work.flags[blockIdx.x * Tile::CONSUMERS * 4 + warp];
   GemmConsumer<Tile> c = {};
   c.shared = shared;
@@ -267,15 +282,23 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
     wgmma_commit();
     c.multiply_right(right, true);
     wgmma_commit();
+    GemmAddends<Tile::CHUNK_N> for_left;
+    gemm_read_ahead<Tile>(work, piece, 0, &for_left);
     wgmma_wait_all_but_one(); /* all but the last step's right half */
     c.free_stage(work, actor, c.held, c.count - 1);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_BEGUN, c.count);
-    gemm_finish<Tile, Tile::LEFT_N>(work, piece, 0, left, staging);
+    gemm_finish<Tile, Tile::LEFT_N>(work, piece, 0, left, &staging, for_left);
+    GemmAddends<Tile::CHUNK_N> for_right;
+    gemm_read_ahead<Tile>(work, piece, Tile::LEFT_N, &for_right);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_ISSUED, c.count);
     wgmma_wait_all();
     c.free_stage(work, actor, c.stage, c.count);
     c.advance();
-    if (piece.last) break;
+    if (piece.last) {
+      gemm_finish<Tile, Tile::RIGHT_N>(work, piece, Tile::LEFT_N, right, &staging, for_right);
+      if (piece.given) gemm_raise_flag(flag);
+      break;
+    }
 
     /* The next tile's first step: while its left half is multiplied, the right half is stored. */
     c.wait_for_stage(work, actor);
@@ -284,15 +307,14 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
     GemmPiece done = piece;
     piece = c.read_piece();
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_BEGUN, c.count);
-    gemm_finish<Tile, Tile::RIGHT_N>(work, done, Tile::LEFT_N, right, staging);
+    gemm_finish<Tile, Tile::RIGHT_N>(work, done, Tile::LEFT_N, right, &staging, for_right);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_ISSUED, c.count);
     c.multiply_right(right, false);
     wgmma_commit();
     if (done.given) gemm_raise_flag(flag); /* while this step is multiplied */
     c.advance();
   }
-  gemm_finish<Tile, Tile::RIGHT_N>(work, piece, Tile::LEFT_N, right, staging);
-  if (piece.given) gemm_raise_flag(flag);
+  if (lane == 0) bulk_wait_group_read(0); /* shared memory must outlive the last stores */
 }
 
 /* Needs k > 64. */

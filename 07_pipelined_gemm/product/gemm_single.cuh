@@ -186,6 +186,18 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
   }
 }
 
+/* By ordinary stores: nothing is left to overlap a TMA store with. */
+template <int COLUMNS>
+static __device__ __forceinline__ void gemm_store_single(uint8_t *staging, float *d,
+                                                         const GemmWork &work, int batch, int row,
+                                                         int column) {
+  enum { N = gemm_chunk_n(COLUMNS) };
+  GemmAddends<N> addends;
+  gemm_read_addends(work.output, batch, row, column, &addends);
+  GemmStaging memory = {staging, 0};
+  gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, addends);
+}
+
 template <class Tile>
 static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
                                                                                     Tile::CTAS)
@@ -233,10 +245,10 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
       float sum[Tile::PART_N / 2];
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
-      gemm_store<Tile::PART_N>(staging, sum, work.output, place.batch, row,
-                               place.column + (int)place.split * Tile::PART_N);
+      gemm_store_single<Tile::PART_N>(staging, sum, work, place.batch, row,
+                                      place.column + (int)place.split * Tile::PART_N);
     } else {
-      gemm_store<Tile::TILE_N>(staging, d, work.output, place.batch, row, place.column);
+      gemm_store_single<Tile::TILE_N>(staging, d, work, place.batch, row, place.column);
     }
   }
   /* A CTA must not end while a peer may write to its shared memory or arrive in it. */

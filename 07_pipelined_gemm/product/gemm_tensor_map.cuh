@@ -13,17 +13,18 @@ typedef struct {
   int64_t batches, batch_stride; /* batch_stride: elements from one matrix to the next */
 } GemmLines;
 
-/* TMA reads lines whose address and distance are multiples of 16 bytes. */
-static inline bool gemm_tma_can_read(const GemmLines *lines) {
+/* TMA reads and writes lines whose address and distance are multiples of 16 bytes. */
+static inline bool gemm_tma_can_reach(const GemmLines *lines) {
   return (uintptr_t)lines->memory % 16 == 0 && lines->line_stride % 8 == 0 &&
          (lines->batches == 1 || lines->batch_stride % 8 == 0);
 }
 
-/* Boxes of 64 elements by `box_lines` lines, under the 128-byte swizzle. L2 fetches 256 bytes at a
+/* Boxes of `box_line` elements (64, 32 or 16) by `box_lines` lines, under the swizzle of just that
+ * width. L2 fetches 256 bytes at a
  * time; but only 128 where lines do not start at multiples of 128 bytes: there it would cost up to a
  * fifth of the speed (NOTES.md). */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const GemmLines *lines,
-                                          int box_lines) {
+                                          int box_line, int box_lines) {
   TmaEncodeTiled encode = NULL;
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
@@ -32,15 +33,17 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const
   const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
                               (cuuint64_t)lines->batches};
   const cuuint64_t strides[] = {(cuuint64_t)lines->line_stride * 2, batch_bytes};
-  const cuuint32_t box[] = {GEMM_STEP_K, (cuuint32_t)box_lines, 1}, every[] = {1, 1, 1};
+  const cuuint32_t box[] = {(cuuint32_t)box_line, (cuuint32_t)box_lines, 1}, every[] = {1, 1, 1};
   CUtensorMapL2promotion promotion = lines->line_stride % 64 == 0
                                          ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
                                          : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
+  CUtensorMapSwizzle swizzle = box_line == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+                               : box_line == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                : CU_TENSOR_MAP_SWIZZLE_32B;
   CUresult result = encode(
       map, type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
       3, (void *)(uintptr_t)lines->memory, sizes, strides, box, every,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, promotion,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 

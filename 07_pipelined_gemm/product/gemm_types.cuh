@@ -55,6 +55,7 @@ typedef struct {
   int plain;     /* nothing to do but to round to 16 bits */
   int eights;    /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
   int streaming; /* C is so large that L2 had better forget it */
+  int by_tma;    /* a tensor map describes C */
   int activation;
   float alpha, beta;
 } GemmOutput;
@@ -75,8 +76,9 @@ typedef struct {
 
 constexpr int GEMM_ACTORS = 3, GEMM_EVENTS = 4096; /* the producer and two consumers */
 
-/* The argument of both kernels, beside the two tensor maps. */
+/* The argument of both kernels, beside the tensor maps of A and B. */
 typedef struct {
+  CUtensorMap c;       /* if output.by_tma: boxes of 16 rows, as wide as the kernel's chunks */
   TileOrder order;     /* of the clusters' tiles of one product */
   int tiles;           /* of one product, in clusters; batches follow each other */
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
@@ -101,6 +103,7 @@ typedef struct {
   int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
   int threads;
   int fixed_bytes; /* of shared memory, beside the ring */
+  int store_n;     /* columns of a TMA store's box; 0: this kernel has ordinary stores */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
 } GemmConfiguration;
 

@@ -215,7 +215,7 @@ static inline GemmLines gemm_lines(const void *memory, GemmMajor major, int64_t 
 
 /* If TMA cannot read an operand: where its copy will lie. Returns the copy's size in bytes. */
 static inline size_t gemm_plan_copy(const GemmLines *lines, GemmCopy *copy) {
-  if (gemm_tma_can_read(lines)) return 0;
+  if (gemm_tma_can_reach(lines)) return 0;
   copy->from = *lines;
   copy->to_stride = (lines->line + 7) / 8 * 8;
   return (size_t)copy->to_stride * lines->lines * lines->batches * 2;
@@ -228,7 +228,7 @@ static inline cudaError_t gemm_plan_map(CUtensorMap *map, GemmType type, GemmLin
     lines.line_stride = copy->to_stride;
     lines.batch_stride = copy->to_stride * lines.lines;
   }
-  return gemm_encode_map(map, type, &lines, major == GEMM_K_MAJOR ? slice : 64);
+  return gemm_encode_map(map, type, &lines, 64, major == GEMM_K_MAJOR ? slice : 64);
 }
 
 /* Plans a product by a configuration of the caller's choice, on a chip with room for at most
@@ -280,6 +280,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
     if (error == cudaSuccess) {
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
+    }
+    GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
+    /* TMA cuts a line off at a multiple of 16 bytes: it would write past an n that is none. */
+    gemm->work.output.by_tma = c->store_n > 0 && p.c_type != GEMM_FP32 && p.n % 8 == 0 &&
+                               !gemm->work.output.streaming && gemm_tma_can_reach(&lines_c);
+    if (error == cudaSuccess && gemm->work.output.by_tma) {
+      error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->store_n, 16);
     }
     status = gemm_cuda_status(error, "encoding a tensor map");
   }

@@ -13,15 +13,20 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 380, 56, 24, 44
 RATIOS = [0.4, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2, 3, 4]
 
 
-def read(path):
+def times_of_shapes(path):
+    """By (m, n, k): the microseconds of each program."""
     with open(path) as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         times = collections.OrderedDict()
         for row in rows:
             shape = int(row["m"]), int(row["n"]), int(row["k"])
             times.setdefault(shape, {})[row["program"]] = float(row["microseconds"])
+    return times
+
+
+def read(path):
     points = []
-    for shape, programs in times.items():
+    for shape, programs in times_of_shapes(path).items():
         library = min(time for name, time in programs.items() if name.startswith("cublas"))
         name, ours = next(item for item in programs.items() if item[0].startswith("chosen:"))
         points.append((library / ours, shape, name.split(":")[1], ours, library))
