@@ -283,6 +283,21 @@ static bool prefix_fails(Shortening *shortening, const ScheduleList *list, uint3
   return still_fails(shortening, &part);
 }
 
+/* Whole clusters may have nothing to do with it. */
+static void leave_out(Shortening *shortening, ScheduleList *list, uint32_t cluster) {
+  ScheduleList without = {0};
+  for (uint32_t i = 0; i < list->count; i++)
+    if (name_parts(list->runs[i].process).cluster != cluster)
+      schedule_add(&without, list->runs[i].process, list->runs[i].steps);
+  if (without.count == list->count || shortening->runs >= SHORTENING_MOST ||
+      !still_fails(shortening, &without)) {
+    free(without.runs);
+    return;
+  }
+  free(list->runs);
+  *list = without;
+}
+
 static void shorten(Shortening *shortening, ScheduleList *list) {
   uint32_t low = 0, high = list->count; /* high fails; below low it does not */
   while (low < high) {
@@ -293,6 +308,8 @@ static void shorten(Shortening *shortening, ScheduleList *list) {
       low = middle + 1;
   }
   list->count = high;
+  for (uint32_t i = 0; i < shortening->exploration->context_count; i++)
+    leave_out(shortening, list, i);
   for (uint32_t i = 0; i < list->count && shortening->runs < SHORTENING_MOST;) {
     ScheduleList without = {0};
     for (uint32_t k = 0; k < list->count; k++)

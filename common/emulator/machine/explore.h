@@ -46,7 +46,6 @@ typedef struct {
   uint32_t count, capacity;
 } ScheduleList;
 void schedule_add(ScheduleList *list, ProcessName process, uint32_t steps);
-uint32_t schedule_switches(const ScheduleList *list);
 bool schedule_save(const char *file, const Launch *launch, uint32_t number,
                    const ScheduleList *list);
 /* The schedule in settings()->replay_file for the launch of this number, NULL: none. An unsuitable
@@ -95,8 +94,7 @@ typedef struct {
   Note *kept_notes;   /* of alternatives that are done */
   ChangedWord *words; /* that the first order changed */
   uint32_t node_count, alternative_count, note_count, kept_count, word_count;
-  uint32_t prefix;    /* the steps that the next order repeats */
-  bool all_reversals; /* for tests: no reduction */
+  uint32_t prefix; /* the steps that the next order repeats */
   OrderResult result;
 } Tree;
 Tree *tree_new(void);
@@ -121,8 +119,6 @@ typedef struct {
   bool blocked; /* at its instruction, since the cluster's changes were: */
   uint64_t seen_changes;
   uint32_t steps;
-  uint32_t *events; /* numbers of its steps in the order */
-  uint32_t event_capacity;
   const Clock *clock;            /* without its own steps */
   const Clock *read_clock;       /* of a copy: when its source had been read */
   uint32_t read_steps, woken_by; /* woken_by: number of the step + 1; 0: none */
@@ -178,6 +174,7 @@ void poll_before_step(Process *process, const Instruction *in, uint32_t depth);
 void poll_instruction(Process *process, const Instruction *in, LaneMask lanes);
 /* *first_step and *clock: where the round began. */
 PollAnswer poll_after_step(Process *process, uint32_t *first_step, const Clock **clock);
+void poll_free(Process *process);
 bool poll_sees(const Process *process, const Note *items, uint32_t count);
 
 /* ---- What an order has changed (explore_result.c) ---- */

@@ -318,15 +318,15 @@ static bool look_at_polls(Order *order, uint32_t number) {
   return answer == POLL_SAME && is_idle_alternative(order, first, process->name);
 }
 
-/* After a step: clocks, races, processes that have come and gone. */
-static void account(Order *order, uint32_t number, ProcessName chosen, const Instruction *in) {
+/* After a step: clocks, races, processes that have come and gone. false: the tree is full. */
+static bool account(Order *order, uint32_t number, ProcessName chosen, const Instruction *in) {
   const bool copy = order->processes[number].operation != NULL;
   if (order->races) races_step(order, number);
   const Clock *after = order->races ? races_clock_after(order, number) : NULL;
   for (uint32_t i = 0; i < notes.count; i++)
     if (notes.items[i].kind == NOTE_ISSUE)
       add_copy(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
-  if (order->tree) tree_node(order->tree, order->depth, chosen, in, &notes);
+  if (order->tree && !tree_node(order->tree, order->depth, chosen, in, &notes)) return false;
   if (order->races) sleep_step(order);
   wake_pollers(order, number);
   order->depth++;
@@ -334,12 +334,11 @@ static void account(Order *order, uint32_t number, ProcessName chosen, const Ins
   Process *process = &order->processes[number];
   if (!copy) {
     update_processes(order, process->context, process->warp, after);
-    return;
-  }
-  if (process->read_steps == 0) {
+  } else if (process->read_steps == 0) {
     process->read_clock = process->clock;
     process->read_steps = process->steps;
   }
+  return true;
 }
 
 /* ---- What comes next? ---- */
@@ -459,9 +458,16 @@ static Next make_step(Order *order, uint32_t number, bool expired, OrderEnd *end
     update_processes(order, process->context, process->warp, process->clock);
     return GO_ON;
   }
-  account(order, number, name, in);
+  if (!account(order, number, name, in)) {
+    *end = END_FULL;
+    return STOP;
+  }
   *moved = true;
   Process *process = &order->processes[number];
+  if (process->context->flow.steps > settings()->steps) {
+    *end = END_HANG;
+    return STOP;
+  }
   if (process->operation || !look_at_polls(order, number) || expired) return GO_ON;
   *end = END_REDUNDANT;
   return STOP;
@@ -494,9 +500,9 @@ static void report(Order *order) {
       check_progress(order->contexts[i]); /* finds out what polling warps read */
       stand_still(order->contexts[i]);
     }
-  const char *why = order->stalls < MOST_STALLS
+  const char *why = default_choice(order) == NO_PROCESS && order->stalls < MOST_STALLS
                         ? "no thread can continue and nothing is in flight"
-                        : "its threads have polled for very long without any change";
+                        : "its threads have run for very long without an end (EMULATOR_STEPS)";
   Context **contexts = need_memory(calloc(order->context_count, sizeof *contexts));
   uint32_t count = 0;
   for (uint32_t i = 0; i < order->context_count; i++)
@@ -551,7 +557,7 @@ static Next make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
   return STOP;
 }
 
-OrderEnd order_run(Order *order) {
+static OrderEnd run_steps(Order *order) {
   OrderEnd end = END_FAULT;
   uint32_t quiet = 0;
   begin(order);
@@ -571,15 +577,21 @@ OrderEnd order_run(Order *order) {
     } else if (somebody_sleeps(order)) {
       return END_REDUNDANT;
     } else if (stall(order, &end, &quiet) == STOP) {
-      if (end == END_HANG) report(order);
       return end;
     }
   }
   return END_FAULT;
 }
 
+OrderEnd order_run(Order *order) {
+  const OrderEnd end = run_steps(order);
+  if (end == END_HANG) report(order);
+  return end;
+}
+
 void order_free(Order *order) {
   notes_wanted = false;
+  for (uint32_t i = 0; i < order->count; i++) poll_free(&order->processes[i]);
   free(order->processes);
   free(order->table);
   free(order->issued);

@@ -210,3 +210,14 @@ bool poll_sees(const Process *process, const Note *items, uint32_t count) {
   const struct PollWatch *watch = process->poll;
   return notes_depend(watch->seen.items, watch->seen.count, items, count);
 }
+
+void poll_free(Process *process) {
+  struct PollWatch *watch = process->poll;
+  if (!watch) return;
+  free(watch->registers);
+  free(watch->predicates);
+  free(watch->executed);
+  free(watch->seen.items);
+  free(watch);
+  process->poll = NULL;
+}
