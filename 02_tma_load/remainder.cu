@@ -122,10 +122,12 @@ int main(int argc, char **argv) {
   load_and_check(&matrix, zero, 8, 0, NULL);
   load_and_check(&matrix, zero, 0, 8, NULL);
   load_and_check(&matrix, zero, 8, 8, "the last tile, at (8,8), filled with zeros");
+  detail_begin();
   load_and_check(&matrix, nan, 8, 8, "the same through a map that fills with NaN");
   load_and_check(&matrix, zero, -4, -3, "a load that begins before the matrix, at (-4,-3)");
   load_and_check(&matrix, zero, 16, 8, NULL);
   load_and_check(&matrix, zero, -400, -300, NULL);
+  detail_end();
 
   // 2. Rows of 10 floats are 40 bytes: no multiple of 16, so no map.
   Matrix tight = make_matrix(10, 10, 10);

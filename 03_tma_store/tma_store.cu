@@ -149,9 +149,11 @@ static void print_blocks(const char *when, const float *matrix) {
                            .pitch = SIDE,
                            .first_row = first_row,
                            .first_column = first_column};
+    if (block == 1) detail_begin();
     printf("\n");
     tile_print(&picture);
   }
+  detail_end();
 }
 
 static void run_round_trip(void) {

@@ -148,6 +148,7 @@ int main(int argc, char **argv) {
   int count = (int)(sizeof cases / sizeof cases[0]);
   for (int i = 0; i < count; i++) {
     const Case *c = &cases[i];
+    if (i == 10) detail_begin();  // the other types
     uint32_t result = reduce(c->type, c->operation, c->old_bits, c->tile_bits, 1);
     char old_text[48], tile_text[48], result_text[48], expected_text[48];
     as_text(c->type, c->old_bits, old_text, sizeof old_text);
@@ -160,6 +161,8 @@ int main(int argc, char **argv) {
                operation_names[c->operation], c->type->name, old_text, tile_text, expected_text,
                result_text);
   }
+
+  detail_end();
 
   // 2. What follows from it: the same 4,096 ones, added one by one.
   printf("\n4096 times 1, added to 0 one after the other:\n");

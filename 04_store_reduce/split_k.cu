@@ -152,6 +152,8 @@ int main(int argc, char **argv) {
     CUDA_CHECK(cudaMemcpy(got, c_device, sizeof got, cudaMemcpyDeviceToHost));
     char title[64];
     snprintf(title, sizeof title, "C after slice %d: k = 0 to %d", slice, (slice + 1) * TILE_K - 1);
+    if (slice == 1) detail_begin();
+    if (slice == MOST_SLICES - 1) detail_end();
     print_corner(title, &got[0][0]);
     check_tile(title, ELEMENT_F32, got, expected[slice + 1], M, N, 0);
   }

@@ -80,7 +80,9 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(after, matrix, sizeof after, cudaMemcpyDeviceToHost));
 
   // 3. Before and after.
+  detail_begin();
   print_tile("tensor before", &before[0][0], SIDE, 0, 0);
+  detail_end();
   print_tile("tile in shared memory, for row 2, column 4", &tile[0][0], TILE_SIDE, Y, X);
   print_tile("tensor after one reduce-add", &after[0][0], SIDE, 0, 0);
   check_tile("reduce-add of one tile", ELEMENT_S32, after, expected, SIDE, SIDE, 0);

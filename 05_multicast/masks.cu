@@ -153,6 +153,7 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("the lines", &map);
 
   for (int ctas = 2; ctas <= MOST_CTAS; ctas *= 2) {
+    if (ctas == 8) detail_begin();
     send("everyone", everyone, &encoded, received, ctas);
     if (ctas > 2) {
       send("neighbours", neighbours, &encoded, received, ctas);
@@ -161,6 +162,7 @@ int main(int argc, char **argv) {
     }
     printf("\n");
   }
+  detail_end();
   CUDA_CHECK(cudaFree(lines));
   CUDA_CHECK(cudaFree(received));
   return program_end("clusters of 2, 4, 8 and 16, every line in every CTA");

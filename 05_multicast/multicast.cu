@@ -127,8 +127,10 @@ static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, 
                            .data = result[0][rank],
                            .rows = TILE,
                            .columns = TILE};
+    if (rank == 1) detail_begin();  // the same picture again
     tile_print(&picture);
   }
+  if (print) detail_end();
 
   for (int tile = 0; tile < TILES; tile++) {
     for (int row = 0; row < TILE; row++) {
@@ -168,10 +170,12 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
   const int2 both_0 = {0, 0}, both_1 = {1, 1}, own_rank = {0, 1}, crosswise = {1, 0};
-  multicast(&encoded, result, both_0, true);      // the mistake
+  multicast(&encoded, result, both_0, true);  // the mistake
+  detail_begin();
   multicast(&encoded, result, both_1, true);      // its mirror image
   multicast(&encoded, result, own_rank, true);    // what was meant
   multicast(&encoded, result, crosswise, false);  // just as good
+  detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(result));

@@ -195,10 +195,14 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
 
   show_mode("no swizzle", SWIZZLE_NONE);
+  detail_begin();
   show_mode("32-byte swizzle", SWIZZLE_32B);
   show_mode("64-byte swizzle", SWIZZLE_64B);
+  detail_end();
   show_mode("128-byte swizzle", SWIZZLE_128B);
+  detail_begin();
   show_3d();
+  detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
   CUDA_CHECK(cudaFree(dump_on_device));

@@ -162,12 +162,14 @@ int main(int argc, char **argv) {
   for (int column = 0; column < 16; column++) printf("%7d", column);
   printf("\n");
   for (int row = 0; row < 16; row++) {
+    if (row == 10) detail_begin();
     printf("%5d ", row);
     for (int column = 0; column < 16; column++) {
       printf("%4d:%-2d", owner[row][column], reg[row][column]);
     }
     printf("\n");
   }
+  detail_end();
   check_that(wrong == 0, "%ld of %d registers are not where the formula has them", wrong,
              THREADS * REGISTERS);
   check_that(differ == 0, "%ld registers differ when B is MN-major", differ);
@@ -190,6 +192,7 @@ int main(int argc, char **argv) {
                a_element[place.row][place.column] != element;
     }
   }
+  detail_begin();
   printf("A from registers, thread:element (two to a register)\n      ");
   for (int column = 0; column < K; column++) printf("%7d", column);
   printf("\n");
@@ -200,6 +203,7 @@ int main(int argc, char **argv) {
     }
     printf("\n");
   }
+  detail_end();
   check_that(wrong == 0, "%ld of %d elements of A are not where the formula has them", wrong,
              THREADS * A_REGISTERS);
   return program_end("%d registers of D from K-major and MN-major B, %d elements of A",

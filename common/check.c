@@ -18,6 +18,52 @@ static long failed_checks;
 
 /* ---- What is printed ---- */
 
+static bool print_full;
+static int detail_depth;    /* sections of detail may lie inside one another */
+static FILE *detail;        /* while details are left out, standard output goes here */
+static int standard_output; /* and what it was before is here */
+
+void detail_begin(void) {
+  if (detail_depth++ > 0 || print_full) return;
+  fflush(stdout);
+  standard_output = dup(STDOUT_FILENO);
+  detail = standard_output < 0 ? NULL : tmpfile();
+  if (detail)
+    dup2(fileno(detail), STDOUT_FILENO);
+  else if (standard_output >= 0)
+    close(standard_output); /* no room for the file: print it all */
+}
+
+/* Back to standard output. Returns what was left out, open for reading, or NULL. */
+static FILE *detail_left_out(void) {
+  FILE *file = detail;
+  if (!file) return NULL;
+  fflush(stdout);
+  dup2(standard_output, STDOUT_FILENO);
+  close(standard_output);
+  detail = NULL;
+  rewind(file);
+  return file;
+}
+
+void detail_end(void) {
+  if (--detail_depth > 0) return;
+  FILE *file = detail_left_out();
+  if (!file) return;
+  long lines = 0;
+  for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
+  fclose(file);
+  printf("... %ld more lines with --full\n", lines);
+}
+
+/* Something is wrong: whatever was left out since detail_begin is shown. */
+static void show_detail(void) {
+  FILE *file = detail_left_out();
+  if (!file) return;
+  for (int c; (c = getc(file)) != EOF;) putchar(c);
+  fclose(file);
+}
+
 void program_exit(int code) {
   if (fflush(stdout) == 0 && !ferror(stdout)) exit(code);
   fprintf(stderr,
@@ -95,7 +141,7 @@ static void print_usage(FILE *out, const Option *options, int option_count) {
     bool flag = options[i].least == 0 && options[i].most == 0;
     fprintf(out, " [%s%s]", options[i].name, flag ? "" : " N");
   }
-  fprintf(out, "\n");
+  fprintf(out, " [--full]\n  %-12s %s\n", "--full", "print everything, where a part is left out");
   for (int i = 0; i < option_count; i++) {
     fprintf(out, "  %-12s %s", options[i].name, options[i].meaning);
     if (options[i].least == 0 && options[i].most == 0)
@@ -122,6 +168,10 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
 
 static void read_options(int argc, char **argv, const Option *options, int option_count) {
   for (int i = 1; i < argc; i++) {
+    if (!strcmp(argv[i], "--full")) {
+      print_full = true;
+      continue;
+    }
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
       print_usage(stdout, options, option_count);
       program_exit(EXIT_PASS);
@@ -212,6 +262,7 @@ bool check_tile(const char *what, ElementType type, const void *got, const void 
       size_t index = (size_t)(row * columns + column);
       if (element_agrees(type, got, expected, index, tolerance)) continue;
       if (++mismatches > MISMATCHES_SHOWN) continue;
+      show_detail();
       element_format(type, expected, index, expected_text, sizeof expected_text);
       element_format(type, got, index, got_text, sizeof got_text);
       printf("  %s: row %ld, column %ld: expected %s, got %s\n", what, row, column, expected_text,
@@ -226,6 +277,7 @@ bool check_tile(const char *what, ElementType type, const void *got, const void 
 
 bool check_that(bool condition, const char *format, ...) {
   if (condition) return true;
+  show_detail();
   va_list arguments;
   va_start(arguments, format);
   printf("  wrong: ");
@@ -239,6 +291,7 @@ bool check_that(bool condition, const char *format, ...) {
 /* ---- Verdict ---- */
 
 static void print_verdict(const char *verdict, const char *format, va_list arguments) {
+  show_detail();
   printf("%s %s: ", verdict, program_name);
   vprintf(format, arguments);
   printf("\n");

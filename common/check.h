@@ -61,6 +61,11 @@ bool check_that(bool condition, const char *format, ...) __attribute__((format(p
 /* Prints the verdict line from the checks so far and returns the exit code. */
 int program_end(const char *what_was_checked, ...) __attribute__((format(printf, 1, 2)));
 
+/* What is printed between these two is detail: without the option --full, which every program takes,
+ * one line says how many lines were left out. Failed checks and errors show it all the same. */
+void detail_begin(void);
+void detail_end(void);
+
 /* Ends with this exit code, or with EXIT_FAIL if what was printed could not be written: a verdict
  * that cannot be read does not count. */
 __attribute__((noreturn)) void program_exit(int code);

@@ -290,7 +290,7 @@ def ring_of_stages(events_shown=600):
 
 def fragment_layout():
     """Drawn from what the program prints, which asks the tensor cores register by register."""
-    path = f"{ROOT}/tests/recorded/07_pipelined_gemm/fragment_layout.txt"
+    path = f"{ROOT}/tests/recorded/07_pipelined_gemm/fragment_layout.full.txt"
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     picture = Picture("Which thread of a warp holds which element of a wgmma accumulator, in which register")

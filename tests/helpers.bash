@@ -12,10 +12,14 @@ begin_test() {
 }
 
 # Everything but the first line, which names the device, is equal to what was recorded on an H200.
+# NAME.full.txt is what it prints with --full.
 prints_what_was_recorded() { # NAME, a program of $chapter
   common/run-program "build/$chapter/$1" >"$BATS_TEST_TMPDIR/$1" || return 1
   head -n 1 "$BATS_TEST_TMPDIR/$1" | grep -q '^device: ' || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "tests/recorded/$chapter/$1.txt"
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "tests/recorded/$chapter/$1.txt" || return 1
+  [ -e "tests/recorded/$chapter/$1.full.txt" ] || return 0
+  common/run-program "build/$chapter/$1" --full >"$BATS_TEST_TMPDIR/$1" || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/$1") "tests/recorded/$chapter/$1.full.txt"
 }
 
 # ---- Pitfalls ----
