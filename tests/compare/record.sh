@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 jobs=${1:-8}
-limit=40 # seconds
+limit=15 # seconds
 command -v compute-sanitizer >/dev/null || { echo "record.sh: compute-sanitizer is not on PATH" >&2; exit 2; }
 nvidia-smi >/dev/null || { echo "record.sh: needs a GPU" >&2; exit 2; }
 logs=$(mktemp -d)

@@ -21,7 +21,7 @@ The column "H200 alone" is from the header of each program; the emulator's rule 
 
 - **yes** the tool reports an error other than the fault that the GPU reports anyway.
 - **fault** the tool repeats the fault: an illegal instruction, a misaligned address and the like.
-- **no end** the program hangs, and the tool said nothing within 40 seconds.
+- **no end** the program hangs, and the tool said nothing within 15 seconds.
 - A dash: the tool is silent.
 
 """
