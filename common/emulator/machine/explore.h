@@ -14,8 +14,14 @@
 #define EMULATOR_EXPLORE_H
 
 #include "async/async.h"
+#include "base/fault.h"
 #include "machine/machine.h"
 #include "state/notes.h"
+
+static inline void *need_memory(void *memory) {
+  if (!memory) out_of_memory();
+  return memory;
+}
 
 /* ---- Names: equal in all orders ---- */
 typedef uint64_t ProcessName;
@@ -126,6 +132,15 @@ typedef struct {
   bool polls;                    /* set aside until something that it reads changes */
 } Process;
 
+typedef struct {
+  ProcessName process;
+  uint32_t note_first, note_count; /* in the tree's kept notes */
+} Sleeper;
+typedef struct {
+  Sleeper *items;
+  uint32_t count, capacity;
+} SleepSet;
+
 typedef struct Races Races;
 typedef struct Order {
   Launch *launch;
@@ -143,10 +158,18 @@ typedef struct Order {
   uint32_t run, run_steps;      /* where in the schedule */
   Tree *tree;                   /* NULL: nothing is explored */
   Races *races;
+  SleepSet sleep;
 } Order;
 OrderEnd order_run(Order *order);
 void order_free(Order *order);
+/* explore_process.c */
 Process *order_process(Order *order, ProcessName name); /* NULL: there is none */
+ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lane);
+int order_group(const Warp *warp, uint32_t lane); /* the number of the lane's group; -1: none */
+/* After a step of the warp. Groups have split, merged and ended: new ones come after the step, and
+ * merged ones after the steps of both. */
+void order_update(Order *order, Context *context, Warp *warp, const Clock *clock);
+void order_add_copy(Order *order, AsyncOperation *operation, const Clock *clock);
 bool order_may_run(const Order *order, const Process *process);
 static inline uint32_t order_index(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
@@ -160,6 +183,8 @@ const Clock *races_clock_after(Order *order, uint32_t process); /* with its own 
 const Clock *races_join(Order *order, const Clock *one, const Clock *other);
 /* The reads of the process since this step have had no effect. */
 void races_forget_reads(Order *order, uint32_t process, uint32_t since);
+/* explore_sleep.c */
+static inline bool note_is_memory(const Note *one) { return one->kind <= NOTE_UPDATE; }
 bool notes_depend(const Note *one, uint32_t count, const Note *other, uint32_t other_count);
 /* Sleep sets: processes whose next step another order has tried here, with the same effect. */
 void sleep_at_node(Order *order, uint32_t node);

@@ -22,118 +22,6 @@ enum {
 
 typedef enum { STEP_MADE, STEP_WAITS, STEP_FAILED } StepEnd;
 
-/* ---- Names ---- */
-ProcessName process_name(NameParts parts) {
-  return (ProcessName)parts.cluster << NAME_CLUSTER_AT | (ProcessName)parts.warp << NAME_WARP_AT |
-         (ProcessName)parts.lane << NAME_LANE_AT | parts.copy;
-}
-
-NameParts name_parts(ProcessName name) {
-  name &= ~NAME_EXPIRED;
-  return (NameParts){.cluster = (uint32_t)(name >> NAME_CLUSTER_AT),
-                     .warp = (uint32_t)(name >> NAME_WARP_AT) & ((1u << NAME_WARP_BITS) - 1),
-                     .lane = (uint32_t)(name >> NAME_LANE_AT) & (LANES - 1),
-                     .copy = (uint32_t)name & ((1u << NAME_COPY_BITS) - 1)};
-}
-
-static void *need_memory(void *memory) {
-  if (!memory) out_of_memory();
-  return memory;
-}
-
-/* ---- Processes ---- */
-static uint32_t slot_of(const Order *order, ProcessName name) {
-  uint32_t slot = (uint32_t)(name * 0x9e3779b97f4a7c15ull >> 32) & (order->table_size - 1);
-  while (order->table[slot] && order->processes[order->table[slot] - 1].name != name)
-    slot = (slot + 1) & (order->table_size - 1);
-  return slot;
-}
-
-Process *order_process(Order *order, ProcessName name) {
-  const uint32_t found = order->table[slot_of(order, name & ~NAME_EXPIRED)];
-  return found ? &order->processes[found - 1] : NULL;
-}
-
-static Process *new_process(Order *order, ProcessName name) {
-  if (order->count == order->capacity) {
-    order->capacity = order->capacity ? order->capacity * 2 : 64;
-    order->processes =
-        need_memory(realloc(order->processes, order->capacity * sizeof *order->processes));
-  }
-  if (order->count * 2 >= order->table_size) {
-    order->table_size = order->table_size ? order->table_size * 2 : 256;
-    free(order->table);
-    order->table = need_memory(calloc(order->table_size, sizeof *order->table));
-    for (uint32_t i = 0; i < order->count; i++)
-      order->table[slot_of(order, order->processes[i].name)] = i + 1;
-  }
-  Process *made = &order->processes[order->count];
-  *made = (Process){.name = name};
-  order->table[slot_of(order, name)] = ++order->count;
-  return made;
-}
-
-static uint32_t warp_number(const Context *context, const Warp *warp) {
-  return (uint32_t)(warp - context->warps);
-}
-
-static ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lane) {
-  return process_name((NameParts){context->cluster.number, warp_number(context, warp), lane, 0});
-}
-
-static int group_of(const Warp *warp, uint32_t lane) {
-  for (uint32_t i = 0; i < warp->flow->count; i++)
-    if (warp->flow->groups[i].mask >> lane & 1u) return (int)i;
-  return -1;
-}
-
-/* After a step of the warp: groups have split, merged and ended. New ones come after the step, and
- * merged ones after the steps of both. */
-static void update_processes(Order *order, Context *context, Warp *warp, const Clock *clock) {
-  const struct WarpFlow *flow = warp->flow;
-  for (uint32_t i = 0; i < flow->count; i++) {
-    const uint32_t lane = (uint32_t)first_lane(flow->groups[i].mask);
-    const ProcessName name = name_of_lanes(context, warp, lane);
-    Process *process = order_process(order, name);
-    if (process && !process->gone) continue;
-    if (!process) process = new_process(order, name);
-    process->context = context;
-    process->warp = warp;
-    process->lane = lane;
-    process->gone = process->polls = process->blocked = false;
-    if (order->races) process->clock = races_join(order, process->clock, clock);
-  }
-  for (uint32_t lane = 0; lane < LANES; lane++) {
-    Process *process = order_process(order, name_of_lanes(context, warp, lane));
-    if (!process || process->gone) continue;
-    const int group = group_of(warp, lane);
-    const uint32_t first = group < 0 ? LANES : (uint32_t)first_lane(flow->groups[group].mask);
-    if (first == lane) continue;
-    process->gone = true;
-    if (group < 0 || !order->races) continue;
-    const Clock *own = races_clock_after(order, order_index(order, process));
-    Process *merged = order_process(order, name_of_lanes(context, warp, first));
-    merged->clock = races_join(order, merged->clock, own);
-  }
-}
-
-static void add_copy(Order *order, AsyncOperation *operation, const Clock *clock) {
-  Context *context = (Context *)(void *)operation->warp->cta->cluster; /* its first member */
-  const uint32_t warp = warp_number(context, operation->warp);
-  uint32_t all = 0;
-  for (uint32_t i = 0; i < order->context_count && order->contexts[i] != context; i++)
-    all += order->contexts[i]->warp_count;
-  const uint32_t number = ++order->issued[(all + warp) * LANES + operation->lane];
-  Process *made = new_process(
-      order, process_name((NameParts){context->cluster.number, warp, operation->lane, number}));
-  made->context = context;
-  made->warp = operation->warp;
-  made->lane = operation->lane;
-  made->operation = operation;
-  made->clock = clock;
-  operation->process = order_index(order, made);
-}
-
 /* ---- Which instructions are visible to others? ---- */
 static bool is_private(const PtxStatement *statement) {
   static const char *const spaces[] = {"local", "param", "const", "param::entry", "param::func"};
@@ -240,7 +128,7 @@ static StepEnd step_of_lanes(Order *order, uint32_t number, bool expired, const 
   Context *context = process->context;
   Warp *warp = process->warp;
   Cluster *cluster = &context->cluster;
-  const int index = group_of(warp, process->lane);
+  const int index = order_group(warp, process->lane);
   if (index < 0) return STEP_WAITS;
   LaneMask active;
   *in = warp_next_instruction(warp, (uint32_t)index, &active);
@@ -325,7 +213,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
   const Clock *after = order->races ? races_clock_after(order, number) : NULL;
   for (uint32_t i = 0; i < notes.count; i++)
     if (notes.items[i].kind == NOTE_ISSUE)
-      add_copy(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
+      order_add_copy(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
   if (order->tree && !tree_node(order->tree, order->depth, chosen, in, &notes)) return false;
   if (order->races) sleep_step(order);
   wake_pollers(order, number);
@@ -333,7 +221,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
   order->last = number;
   Process *process = &order->processes[number];
   if (!copy) {
-    update_processes(order, process->context, process->warp, after);
+    order_update(order, process->context, process->warp, after);
   } else if (process->read_steps == 0) {
     process->read_clock = process->clock;
     process->read_steps = process->steps;
@@ -455,7 +343,7 @@ static Next make_step(Order *order, uint32_t number, bool expired, OrderEnd *end
   }
   if (step == STEP_WAITS) {
     Process *process = &order->processes[number];
-    update_processes(order, process->context, process->warp, process->clock);
+    order_update(order, process->context, process->warp, process->clock);
     return GO_ON;
   }
   if (!account(order, number, name, in)) {
@@ -526,7 +414,7 @@ static void begin(Order *order) {
     context->flow.has_turn = true;
     for (uint32_t w = 0; w < context->warp_count && !order->launch->error; w++) {
       run_quietly(order, context, &context->warps[w]);
-      update_processes(order, context, &context->warps[w], NULL);
+      order_update(order, context, &context->warps[w], NULL);
     }
   }
 }

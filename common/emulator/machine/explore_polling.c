@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "machine/explore.h"
 
 /* Rounds in which something else changes, such as a counter, before the process is set aside. */
@@ -33,11 +32,6 @@ static const Module *module_of(const Process *process) {
 }
 
 static LaneMask lanes_of(const Process *process) { return current_group(process->warp)->mask; }
-
-static void *need_memory(void *memory) {
-  if (!memory) out_of_memory();
-  return memory;
-}
 
 static struct PollWatch *watch_of(Process *process) {
   if (process->poll) return process->poll;

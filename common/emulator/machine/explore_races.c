@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "machine/explore.h"
 
 struct Clock {
@@ -47,11 +46,6 @@ typedef struct {
   uint32_t reset;                             /* the last initialisation + 1 */
 } Place;
 
-typedef struct {
-  ProcessName process;
-  uint32_t note_first, note_count;
-} Sleeper;
-
 struct Races {
   Event *events;
   uint32_t event_capacity;
@@ -62,14 +56,7 @@ struct Races {
   Place *places;
   uint32_t place_count, place_size;
   EventList conflicts;
-  Sleeper *sleepers;
-  uint32_t sleeper_count, sleeper_capacity;
 };
-
-static void *need_memory(void *memory) {
-  if (!memory) out_of_memory();
-  return memory;
-}
 
 static void list_add(EventList *list, uint32_t event) {
   if (list->count && list->items[list->count - 1] == event) return;
@@ -144,44 +131,6 @@ static const Clock *join_event(Order *order, const Clock *clock, uint32_t number
   const Event *event = &order->races->events[number];
   if (clock_has(clock, event->process, event->own)) return clock;
   return clock_with(races_join(order, clock, event->clock), event->process, event->own);
-}
-
-/* ---- Dependence of two steps, from their notes ---- */
-static bool is_memory(const Note *one) { return one->kind <= NOTE_UPDATE; }
-
-static bool places_depend(const Note *one, const Note *other) {
-  if (one->at != other->at) return false;
-  const uint8_t a = one->kind, b = other->kind;
-  if (a == NOTE_RESET || b == NOTE_RESET) return true;
-  if (a == NOTE_COMPLETE || b == NOTE_COMPLETE) return true;
-  if (a == NOTE_FULL || b == NOTE_FULL) {
-    const Note *arrival = a == NOTE_FULL ? other : one;
-    return arrival->kind == NOTE_ARRIVE && arrival->operation != NOTE_BYTES;
-  }
-  if (a == NOTE_EXPECT || b == NOTE_EXPECT)
-    return (a == NOTE_EXPECT || a == NOTE_ARRIVE) && (b == NOTE_EXPECT || b == NOTE_ARRIVE);
-  return a == NOTE_ARRIVE && b == NOTE_ARRIVE && one->phase != other->phase;
-}
-
-static bool note_depends(const Note *one, const Note *other) {
-  if (is_memory(one) != is_memory(other)) return false;
-  if (!is_memory(one)) {
-    const bool both = one->kind >= NOTE_ARRIVE && one->kind <= NOTE_RESET &&
-                      other->kind >= NOTE_ARRIVE && other->kind <= NOTE_RESET;
-    return both && places_depend(one, other);
-  }
-  if (one->kind == NOTE_READ && other->kind == NOTE_READ) return false;
-  if (one->kind == NOTE_UPDATE && other->kind == NOTE_UPDATE && one->operation == other->operation)
-    return false;
-  const uintptr_t a = (uintptr_t)one->at, b = (uintptr_t)other->at;
-  return a < b + other->bytes && b < a + one->bytes;
-}
-
-bool notes_depend(const Note *one, uint32_t count, const Note *other, uint32_t other_count) {
-  for (uint32_t i = 0; i < count; i++)
-    for (uint32_t k = 0; k < other_count; k++)
-      if (note_depends(&one[i], &other[k])) return true;
-  return false;
 }
 
 /* ---- Races ---- */
@@ -506,7 +455,7 @@ static void remember_step(Order *order, uint32_t process) {
   const Clock *after = races_clock_after(order, process);
   for (uint32_t i = 0; i < notes.count; i++) {
     Note *item = &notes.items[i];
-    if (is_memory(item)) {
+    if (note_is_memory(item)) {
       visit_granules(order, item, remember_access);
     } else if (item->kind >= NOTE_ARRIVE && item->kind <= NOTE_RELEASE) {
       item->phase = place_at(races, item->at)->phase;
@@ -530,7 +479,7 @@ void races_step(Order *order, uint32_t process) {
   races->conflicts.count = 0;
   for (uint32_t i = 0; i < notes.count; i++) {
     const Note *item = &notes.items[i];
-    if (is_memory(item))
+    if (note_is_memory(item))
       visit_granules(order, item, find_conflicts);
     else if (item->kind >= NOTE_ARRIVE && item->kind <= NOTE_RESET)
       conflicts_of_place(races, item);
@@ -551,7 +500,7 @@ void races_forget_reads(Order *order, uint32_t process, uint32_t since) {
     const Node *node = &tree->nodes[step];
     for (uint32_t i = 0; i < node->note_count; i++) {
       const Note *item = &tree->notes[node->note_first + i];
-      if (is_memory(item)) visit_granules(order, item, forget_read);
+      if (note_is_memory(item)) visit_granules(order, item, forget_read);
       if (item->kind != NOTE_ASK) continue;
       EventList *asked = &place_at(order->races, item->at)->asked;
       for (uint32_t k = 0; k < asked->count;)
@@ -560,42 +509,5 @@ void races_forget_reads(Order *order, uint32_t process, uint32_t since) {
         else
           k++;
     }
-  }
-}
-
-/* ---- Sleep sets ---- */
-void sleep_at_node(Order *order, uint32_t number) {
-  Races *races = order->races;
-  const Tree *tree = order->tree;
-  for (uint32_t i = tree->nodes[number].alternatives; i; i = tree->alternatives[i].next) {
-    const Alternative *done = &tree->alternatives[i];
-    if (done->state != ALTERNATIVE_DONE) continue;
-    if (races->sleeper_count == races->sleeper_capacity) {
-      races->sleeper_capacity = races->sleeper_capacity ? races->sleeper_capacity * 2 : 16;
-      races->sleepers =
-          need_memory(realloc(races->sleepers, races->sleeper_capacity * sizeof *races->sleepers));
-    }
-    races->sleepers[races->sleeper_count++] =
-        (Sleeper){done->process, done->note_first, done->note_count};
-  }
-}
-
-bool sleep_holds(const Order *order, ProcessName process) {
-  for (uint32_t i = 0; i < order->races->sleeper_count; i++)
-    if (order->races->sleepers[i].process == process) return true;
-  return false;
-}
-
-bool sleep_empty(const Order *order) { return order->races->sleeper_count == 0; }
-
-void sleep_step(Order *order) {
-  Races *races = order->races;
-  for (uint32_t i = 0; i < races->sleeper_count;) {
-    const Sleeper *sleeper = &races->sleepers[i];
-    const Note *kept = &order->tree->kept_notes[sleeper->note_first];
-    if (notes_depend(kept, sleeper->note_count, notes.items, notes.count))
-      races->sleepers[i] = races->sleepers[--races->sleeper_count];
-    else
-      i++;
   }
 }

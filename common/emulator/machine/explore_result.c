@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/memory.h"
 #include "machine/explore.h"
 
@@ -16,11 +15,6 @@ typedef struct {
 
 static KeptPage *pages;
 static uint32_t page_count, page_size;
-
-static void *need_memory(void *memory) {
-  if (!memory) out_of_memory();
-  return memory;
-}
 
 static KeptPage *slot_of(uint64_t page) {
   uint32_t slot = (uint32_t)(page * 0x9e3779b97f4a7c15ull >> 32);
