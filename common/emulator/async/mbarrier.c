@@ -116,6 +116,7 @@ static PhaseRecord *barrier_note(Cluster *cluster, uint32_t address) {
   if (!record->alive) {
     memcpy(&record->word, shared_pointer(cluster, address), 8);
     record->alive = true;
+    mbarrier_changed(cluster);
   }
   return record;
 }
@@ -184,7 +185,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   record->arrived_before[0] = record->arrived;
   record->arrived = 0;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
-  cluster_changed(cluster);
+  mbarrier_changed(cluster);
   return true;
 }
 
@@ -329,7 +330,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
   }
-  cluster_changed(cluster);
+  mbarrier_changed(cluster);
   return STEP_NEXT;
 }
 
@@ -345,6 +346,7 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     memcpy(shared_pointer(warp->cta->cluster, address), &record->word, 8);
     record->alive = false;
     record->ended = true;
+    warp->cta->cluster->mbarrier_changes++; /* who waits for it finds it gone at its next try */
     if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
     if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
     if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
@@ -444,6 +446,14 @@ static bool answers_not_yet(Cluster *cluster, const MbarrierForm *form) {
   return settings()->schedule == SCHEDULE_RANDOM && cluster_random(cluster) % ONE_IN == 0;
 }
 
+/* The parity of the phase that the lane waits for. The token that an arrival returns also counts the
+ * arrivals that were pending, so those of a warp's lanes differ. */
+static uint32_t asked_phase(const Warp *warp, const Instruction *in, int lane) {
+  const MbarrierForm *form = in->decoded;
+  uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+  return form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+}
+
 static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -452,14 +462,15 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   int before = -1;
   FOR_LANES(mask, lane) {
     const Operand *address = &in->operand[form->address];
-    uint64_t state = lane_value(warp, &in->operand[form->count], lane);
-    if (before >= 0 && lane_address(warp, address, lane) == lane_address(warp, address, before) &&
-        state == lane_value(warp, &in->operand[form->count], before)) {
+    uint32_t phase = asked_phase(warp, in, lane);
+    if (before >= 0 && phase == asked &&
+        lane_address(warp, address, lane) == lane_address(warp, address, before)) {
       addresses[lane] = addresses[before]; /* usually all lanes of a warp wait for the same phase */
       complete |= (complete >> before & 1u) << lane;
       continue;
     }
     before = lane;
+    asked = phase;
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
     /* Not initialised yet: wait and see if some thread does it, so that the report can distinguish
      * a missing synchronisation from a missing init. */
@@ -467,10 +478,9 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     record->asked = true;
     if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire &&
         settings()->schedule != SCHEDULE_EXPLORE)
-      return blocked_on(warp, addresses[lane], (uint32_t)(state & 1u));
+      return blocked_on(warp, addresses[lane], asked);
     if (!barrier_usable(warp, in, lane, addresses[lane])) return STEP_FAULT;
     /* The current phase has the other parity, so the requested phase is complete. */
-    asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
     if (barrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
   bool stops =

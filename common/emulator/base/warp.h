@@ -71,6 +71,7 @@ struct Cluster {
   Cta *ctas;
   /* incremented whenever something happens that a blocked warp may be waiting for */
   uint64_t changes;
+  uint64_t mbarrier_changes; /* mbarrier.c: incremented whenever a wait for an mbarrier may end */
   /* machine.c: nothing can run and nothing is in flight: a blocked try_wait returns false once,
    * for programs that limit their waits */
   bool waits_expire;
@@ -118,6 +119,12 @@ struct Launch {
 
 /* Something happened that a blocked warp may be waiting for. */
 static inline void cluster_changed(Cluster *cluster) { cluster->changes++; }
+
+/* A wait for an mbarrier may end now. */
+static inline void mbarrier_changed(Cluster *cluster) {
+  cluster->mbarrier_changes++;
+  cluster_changed(cluster);
+}
 
 /* ---- Reading and writing registers ---------------------------------------------------------- */
 static inline uint32_t *column_u32(const Warp *warp, unsigned slot) {

@@ -312,7 +312,7 @@ void context_begin(Context *context, uint32_t number) {
   uint32_t threads = thread_count(launch);
 
   cluster->number = number;
-  cluster->changes = 1;
+  cluster->changes = cluster->mbarrier_changes = 1;
   cluster->waits_expire = cluster->waits_stop = false;
   cluster_seed(cluster);
   char *output = context->flow.output;

@@ -20,9 +20,14 @@ enum {
 /* ---- Groups ---- */
 static uint32_t depth_of(const Group *group) { return group->frame ? group->frame->depth : 0; }
 
+/* Has anything happened since it was blocked that it may be waiting for? */
+static bool may_go_on(const Group *group, const Cluster *cluster) {
+  return group->seen != (group->sleeps ? cluster->mbarrier_changes : cluster->changes);
+}
+
 static bool may_run(const Group *group, const Cluster *cluster) {
   return group->state == GROUP_READY ||
-         (group->state == GROUP_BLOCKED && group->seen != cluster->changes);
+         (group->state == GROUP_BLOCKED && may_go_on(group, cluster));
 }
 
 static bool goes_before(const Group *a, const Group *b) {
@@ -107,7 +112,10 @@ static void stop_group(Warp *warp, const Instruction *in, LaneMask active, StepR
   }
   if (cluster->recorder) record_blocked(warp, in, active);
   group->state = GROUP_BLOCKED;
-  group->seen = cluster->changes;
+  /* In a random order a wait may answer "not yet" each time it is tried, so it is tried often. */
+  group->sleeps = (in->traits & MBARRIER) && settings()->schedule != SCHEDULE_RANDOM &&
+                  settings()->schedule != SCHEDULE_EXPLORE;
+  group->seen = group->sleeps ? cluster->mbarrier_changes : cluster->changes;
 }
 
 static inline void expiry_is_over(Cluster *cluster) {
@@ -184,6 +192,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
     if (flow->count > 1) merge_groups(flow);
     Group *group = current_group(warp);
     group->state = GROUP_READY;
+    group->sleeps = false;
     StepResult last = run_group(warp, group, allowed_steps, &steps);
     expiry_is_over(cluster);
     if (last == STEP_FAULT || (steps >= allowed_steps && flow->count)) {
@@ -200,7 +209,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
 static bool warp_can_run(const Warp *warp, const Cluster *cluster) {
   const struct WarpFlow *flow = warp->flow;
   for (uint32_t i = 0; i < flow->count; i++)
-    if (flow->groups[i].state != GROUP_BLOCKED || flow->groups[i].seen != cluster->changes)
+    if (flow->groups[i].state != GROUP_BLOCKED || may_go_on(&flow->groups[i], cluster))
       return true;
   return false;
 }

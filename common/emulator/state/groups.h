@@ -29,7 +29,7 @@ struct Frame {
 typedef enum {
   GROUP_READY,
   GROUP_YIELDED, /* others first */
-  GROUP_BLOCKED  /* until cluster->changes differs from `seen` */
+  GROUP_BLOCKED  /* until cluster->changes, or mbarrier_changes if it sleeps, differs from `seen` */
 } GroupState;
 
 typedef struct {
@@ -41,6 +41,7 @@ typedef struct {
   uint64_t seen;
   uint32_t generation; /* round of the barrier at which it has arrived */
   uint8_t state;
+  bool sleeps;  /* at an mbarrier: nothing but a change of one can wake it */
   bool arrived; /* has arrived at the barrier it is at, and only waits now */
 } Group;
 
