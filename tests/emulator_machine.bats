@@ -469,3 +469,47 @@ EOF
   [[ $output == *"emulator: barrier-number: kernel lanes, block (0,0,0), threads 1, 3, 5"* ]]
   [[ $output == *"thread 0 barrier 1, thread 1"* ]]
 }
+
+@test "a wait for an mbarrier sleeps until one changes: 32 warps do not try again for each of 64 copies" {
+  cat >"$BATS_TEST_TMPDIR/waits.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry waits(.param .u64 out, .param .u64 from) {
+  .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %rd<6>;
+  .shared .align 8 .b64 barrier;
+  .shared .align 16 .b8 tile[1024];
+  ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [from];
+  mov.u32 %r1, %tid.x; mov.u32 %r2, barrier; mov.u32 %r3, tile;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra READY;
+  mbarrier.init.shared.b64 [%r2], 1;
+  fence.mbarrier_init.release.cluster;
+  fence.proxy.async.shared::cta;
+READY:
+  bar.sync 0;
+  @%p1 bra WAIT;
+  mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024;
+  mov.u32 %r4, 64;
+COPY:
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd2], 16, [%r2];
+  add.u32 %r3, %r3, 16; sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0;
+  @%p2 bra COPY;
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;
+  @!%p2 bra WAIT;
+  mov.u64 %rd3, %clock64;
+  @%p1 bra END;
+  st.global.u64 [%rd1], %rd3;
+END:
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/waits.ptx" waits 1 1024 buffer:u32:2 buffer:u32:16
+  echo "$output"
+  [ "$status" -eq 0 ]
+  # The clock counts instructions from a million on: it takes 2,716, and 10,780 with a try by each warp
+  # for each copy that lands.
+  [[ ${lines[1]} =~ ^0:\ ([0-9]+)\ 0$ ]]
+  [ "${BASH_REMATCH[1]}" -lt 1005000 ]
+}
