@@ -209,8 +209,7 @@ static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
 static bool warp_can_run(const Warp *warp, const Cluster *cluster) {
   const struct WarpFlow *flow = warp->flow;
   for (uint32_t i = 0; i < flow->count; i++)
-    if (flow->groups[i].state != GROUP_BLOCKED || may_go_on(&flow->groups[i], cluster))
-      return true;
+    if (flow->groups[i].state != GROUP_BLOCKED || may_go_on(&flow->groups[i], cluster)) return true;
   return false;
 }
 
