@@ -487,7 +487,7 @@ static bool interpret(const Program *program, ResultSet *set) {
   interpreted = program;
   expected_set = set;
   memset(&state, 0, sizeof state);
-  memset(seen_table, 0, 2 * STATES_MOST * sizeof *seen_table);
+  madvise(seen_table, 2 * STATES_MOST * sizeof *seen_table, MADV_DONTNEED); /* zeros again */
   seen_count = 0;
   state.expected = (uint8_t)program->barrier_count;
   for (int i = 0; i < AGENTS_MOST; i++) state.pending[i] = state.expected;
@@ -553,9 +553,10 @@ static bool same_sets(const ResultSet *one, const ResultSet *other) {
   return true;
 }
 
-static void *shared_memory(size_t bytes) {
+/* sharing: MAP_SHARED with the processes of the orders, or MAP_PRIVATE */
+static void *map_memory(size_t bytes, int sharing) {
   void *memory =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) abort();
   return memory;
 }
@@ -605,10 +606,10 @@ int main(int argc, char **argv) {
   setenv("EMULATOR_CHECK", "off", 1);
   static Program program;
   program.tiny = explore_without_reduction;
-  found_set = shared_memory(sizeof *found_set);
-  orders_found = shared_memory(sizeof *orders_found);
-  seen_states = shared_memory(STATES_MOST * sizeof *seen_states);
-  seen_table = shared_memory(2 * STATES_MOST * sizeof *seen_table);
+  found_set = map_memory(sizeof *found_set, MAP_SHARED);
+  orders_found = map_memory(sizeof *orders_found, MAP_SHARED);
+  seen_states = map_memory(STATES_MOST * sizeof *seen_states, MAP_PRIVATE);
+  seen_table = map_memory(2 * STATES_MOST * sizeof *seen_table, MAP_PRIVATE);
   device_memory = (uint32_t *)(uintptr_t)memory_allocate(RESULT_WORDS * sizeof *device_memory);
   if (!device_memory) abort();
   explore_observer = note_result;
