@@ -16,6 +16,9 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* A mistake of the host: outside any kernel. */
+void finding_of_host(const char *rule, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Called for every fault and finding, including those that are not printed because they were
  * printed before. NULL: no listener. */
 typedef struct {

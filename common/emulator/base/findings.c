@@ -182,12 +182,12 @@ static uint64_t block_number(const Warp *warp) {
   return (uint64_t)index->z << 48 ^ (uint64_t)index->y << 32 ^ index->x;
 }
 
-static Finding *new_finding(const Finding *wanted, const Warp *warp) {
+static Finding *new_finding(const Finding *wanted, uint64_t block) {
   if (finding_count == FINDINGS_KEPT) return NULL;
   if (finding_count == 0) on_exit(end_with_findings, NULL);
   Finding *made = &findings[finding_count++];
   *made = *wanted;
-  made->block = block_number(warp);
+  made->block = block;
   return made;
 }
 
@@ -201,7 +201,7 @@ static bool note(const Warp *warp, const Instruction *in, const char *rule, cons
   read_other(message, wanted.other);
   Finding *known = find_like(&wanted, in);
   bool fresh = !known;
-  if (fresh) known = new_finding(&wanted, warp);
+  if (fresh) known = new_finding(&wanted, block_number(warp));
   if (!known) return false;
   known->count++;
   known->several_blocks |= known->block != block_number(warp);
@@ -218,6 +218,19 @@ bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
                     const char *message) {
   pthread_mutex_lock(&lock);
   bool fresh = note(warp, in, rule, message);
+  pthread_mutex_unlock(&lock);
+  return fresh;
+}
+
+bool finding_of_host_is_new(const char *rule, const char *message) {
+  Finding wanted = {.rule = rule, .place = "the host's calls"};
+  read_cause(message, wanted.cause);
+  pthread_mutex_lock(&lock);
+  Finding *known = find_like(&wanted, NULL);
+  bool fresh = !known;
+  if (fresh) known = new_finding(&wanted, 0);
+  if (known) known->count++;
+  fresh = fresh && known;
   pthread_mutex_unlock(&lock);
   return fresh;
 }

@@ -157,6 +157,22 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   report_write(&report);
 }
 
+void finding_of_host(const char *rule, const char *format, ...) {
+  bool strict = finding_grade(rule) == GRADE_STRICT;
+  if (strict && settings()->check_errors_only) return;
+  Report report, message;
+  report.used = message.used = 0;
+  va_list arguments;
+  va_start(arguments, format);
+  report_add_list(&message, format, arguments);
+  va_end(arguments);
+  if (!finding_of_host_is_new(rule, message.text)) return;
+  report_add(&report, "emulator: %s: %s in the host's calls\n", rule,
+             strict ? "strict finding" : "error");
+  add_message(&report, message.text);
+  report_write(&report);
+}
+
 _Noreturn void out_of_memory(void) {
   static const char text[] =
       "emulator: the host is out of memory. Run the program with fewer or smaller blocks in flight "

@@ -72,8 +72,24 @@ static bool own_is_ordered(const GlobalNow *now, const GlobalAccess *past) {
   return now->kind == ACCESS_READ ? !async : async;
 }
 
+/* Two kernels of different streams that no event orders, and one of them waits for the other one's
+ * flag: from then on they count as ordered. */
+static bool kernels_talk(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
+  if (!order || past->operation == own->operation ||
+      past->operation == now->launch->dependency || operations_ordered(now, past))
+    return false;
+  bool strong = own->reach != REACH_PLAIN, past_strong = past->reach != REACH_PLAIN;
+  bool waits = (strong && past_strong) || ((own->flags | past->flags) & GLOBAL_VOLATILE) ||
+               (strong && now->kind == ACCESS_READ);
+  if (waits) order->talk(past->operation, own->operation);
+  return waits;
+}
+
 static bool races(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
+  if (kernels_talk(now, past)) return false;
   if (past->operation == own->operation && past->cluster == own->cluster &&
       past->issuer == own->issuer && own_is_ordered(now, past))
     return false;

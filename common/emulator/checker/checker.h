@@ -83,6 +83,8 @@ typedef struct {
   bool (*settled)(uint32_t operation);
   /* "the copy in stream 2", for reports by kernels; writes into text and returns it */
   const char *(*describe)(uint32_t operation, char *text, size_t capacity);
+  /* One of them has waited for what the other one wrote. */
+  void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;
 void check_operations_are(const OperationOrder *order);
 /* These bytes have been freed: nothing is known about them any more. */

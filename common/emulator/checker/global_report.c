@@ -29,7 +29,8 @@ static void describe_past(const GlobalNow *now, char *text, size_t capacity) {
   else
     global_operation_name(now->past.operation, who, sizeof who);
   if (now->past.in) past_describe_place(now->past.in, where, sizeof where);
-  snprintf(text, capacity, "%s %s %s", who, now->conflict_reads ? "read" : "wrote", where);
+  snprintf(text, capacity, "%s %s%s%s", who, now->conflict_reads ? "read" : "wrote",
+           *where ? " " : "", where);
 }
 
 static void describe_memory(uint64_t address, char *text, size_t capacity) {
@@ -123,6 +124,10 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
 static const char *hint(const GlobalNow *now) {
   const GlobalWarp *own = &now->own->warps[now->access.issuer];
   const GlobalAccess *past = &now->past;
+  if (past->operation != now->access.operation && past->operation != now->launch->dependency)
+    return "Record an event in the one stream after its work and let the other stream wait for it "
+           "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the host wait "
+           "in between.";
   if (past->operation != now->access.operation)
     return "The two kernels may run at the same time: griddepcontrol.wait "
            "(cudaGridDependencySynchronize()) before the first access to what the other kernel "
@@ -171,6 +176,14 @@ void global_report(const GlobalNow *now) {
       report_scope(now, lanes, does, memory, past);
       return;
     }
+  }
+  uint32_t other = now->past.operation;
+  if (other != now->launch->operation && other != now->launch->dependency) {
+    char own[128];
+    finding(now->warp, now->in, lanes, "stream-race",
+            "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
+            global_operation_name(now->launch->operation, own, sizeof own), hint(now));
+    return;
   }
   finding(now->warp, now->in, lanes, "global-race",
           "%s %s, which %s, and nothing orders the two.\n%s", does, memory, past, hint(now));

@@ -12,6 +12,8 @@
 #include "base/chip.h"
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/report.h"
+#include "checker/checker.h"
 #include "runtime/cubin.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
@@ -363,14 +365,18 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t coun
   stream_drain(NULL);
   cudaError_t error = runtime_synchronised();
   if (error != cudaSuccess) return runtime_answer(error);
-  return cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+  error = cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, NULL);
+  stream_drain(NULL);
+  return error;
 }
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t count, size_t offset,
                                  enum cudaMemcpyKind kind) {
   stream_drain(NULL);
   cudaError_t error = runtime_synchronised();
   if (error != cudaSuccess) return runtime_answer(error);
-  return cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
+  error = cudaMemcpyFromSymbolAsync(to, symbol, count, offset, kind, NULL);
+  stream_drain(NULL);
+  return error;
 }
 
 /* ---- Launches ---- */
@@ -480,6 +486,13 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   return stream_submit(stream, &work);
 }
 
+static void number_launch(const Launch *launch) {
+  char name[64], what[80];
+  report_kernel_name(launch->traits->name, name, sizeof name);
+  snprintf(what, sizeof what, "kernel %s", name);
+  order_number(check_operation_of(launch), what);
+}
+
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,
                                Launch **stalled) {
   *stalled = NULL;
@@ -509,8 +522,10 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
     memory_launch_ends();
     fault_to_come = error;
     free(launch);
-  } else if (!runtime_resume_launch(launch, true))
-    *stalled = launch;
+  } else {
+    number_launch(launch);
+    if (!runtime_resume_launch(launch, true)) *stalled = launch;
+  }
   return cudaSuccess;
 }
 

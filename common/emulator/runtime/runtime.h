@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "runtime/stream_order.h"
 #include "load/module.h"
 #include "machine/launch.h"
 
@@ -131,6 +132,7 @@ typedef struct {
     struct cudaMemAllocNodeParams allocation;
     void *freed;
   };
+  StreamStamp *stamp; /* when it was submitted; belongs to the work; NULL: not checked */
 } Work;
 Work work_of_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 Work work_of_fill(void *address, size_t pitch, unsigned value, unsigned element_bytes, size_t width,
@@ -161,7 +163,12 @@ cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream);
 /* Runs the work at once, or notes it down when the stream is being captured, or lets it wait when a
  * kernel before it has been set aside. Takes it over. */
 cudaError_t stream_submit(cudaStream_t stream, Work *work);
-cudaError_t stream_run(cudaStream_t stream, Work *work); /* without a look at captures */
+cudaError_t stream_run(cudaStream_t stream, Work *work);
+/* For graph_run: the order of the stream that runs it. */
+StreamOrder *stream_order(cudaStream_t stream);
+void stream_order_ended(cudaStream_t stream);
+/* The stream frees these bytes. */
+void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes); /* without a look at captures */
 bool stream_is_busy(cudaStream_t stream);
 /* Waits until all work of the stream is done; for the legacy stream, of all streams that it waits
  * for.

@@ -16,11 +16,15 @@ struct CUgraphNode_st {
   NodeList dependencies;
   cudaGraphNode_t original; /* in a clone: the node that it was made from */
   bool disabled;
+  size_t place; /* in a graph that runs: its index */
 };
 struct CUgraph_st {
   NodeList nodes;            /* in an executable graph: each after all its dependencies */
   cudaUserObject_t *objects; /* one place for each reference */
   size_t object_count;
+  /* What comes before the end of the last run: runs of one executable graph do not overlap. */
+  StreamClock finished;
+  cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: it is no copy */
 };
 struct CUgraphExec_st {
   cudaGraph_t graph;
@@ -235,16 +239,71 @@ cudaError_t graph_clone(cudaGraph_t graph, cudaGraph_t *clone) {
   return error;
 }
 
+/* What the nodes of a running graph come after, by its edges. */
+typedef struct {
+  StreamOrder *order; /* of the stream, replaced by each node's while it begins */
+  uint32_t timeline;  /* the stream's own */
+  StreamClock begin, end;
+  StreamOrder *nodes; /* after each node; NULL: not checked */
+} GraphOrder;
+
+static void graph_order_begin(GraphOrder *run, const struct CUgraph_st *graph,
+                              cudaStream_t stream) {
+  *run = (GraphOrder){.nodes = NULL};
+  if (!order_wanted() || graph->nodes.count == 0) return;
+  run->nodes = calloc(graph->nodes.count, sizeof *run->nodes);
+  if (!run->nodes) return;
+  run->order = stream_order(stream);
+  run->timeline = run->order->timeline;
+  run->begin = run->order->clock;
+  order_join(&run->begin, graph->run_of ? &graph->run_of->finished : &graph->finished);
+  run->end = run->begin;
+}
+
+/* A node continues the branch of a node that it depends on, if no other node has. */
+static void graph_order_node(const GraphOrder *run, size_t place, cudaGraphNode_t node) {
+  if (!run->nodes) return;
+  node->place = place;
+  *run->order = (StreamOrder){.timeline = NO_TIMELINE, .clock = run->begin};
+  for (size_t i = 0; i < node->dependencies.count; i++) {
+    StreamOrder *before = &run->nodes[node->dependencies.nodes[i]->place];
+    order_join(&run->order->clock, &before->clock);
+    if (run->order->timeline != NO_TIMELINE) continue;
+    run->order->timeline = before->timeline;
+    before->timeline = NO_TIMELINE;
+  }
+}
+
+static void graph_order_ended(GraphOrder *run, size_t place) {
+  if (!run->nodes) return;
+  run->nodes[place] = *run->order;
+  order_join(&run->end, &run->order->clock);
+}
+
+static void graph_order_end(GraphOrder *run, cudaGraph_t graph, cudaStream_t stream) {
+  if (!run->nodes) return;
+  for (size_t i = 0; i < graph->nodes.count; i++) order_end_timeline(&run->nodes[i]);
+  free(run->nodes);
+  *run->order = (StreamOrder){run->timeline, run->end};
+  if (graph->run_of) graph->run_of->finished = run->end;
+  graph->finished = run->end;
+  stream_order_ended(stream);
+}
+
 cudaError_t graph_run(cudaGraph_t graph, cudaStream_t stream) {
-  for (size_t i = 0; i < graph->nodes.count; i++) {
+  cudaError_t error = cudaSuccess;
+  GraphOrder run;
+  graph_order_begin(&run, graph, stream);
+  for (size_t i = 0; error == cudaSuccess && i < graph->nodes.count; i++) {
     cudaGraphNode_t node = graph->nodes.nodes[i];
     Work work;
-    if (node->disabled) continue;
-    cudaError_t error = work_copy(&node->work, &work);
-    if (error == cudaSuccess) error = stream_run(stream, &work);
-    if (error != cudaSuccess) return error;
+    graph_order_node(&run, i, node);
+    if (!node->disabled) error = work_copy(&node->work, &work);
+    if (!node->disabled && error == cudaSuccess) error = stream_run(stream, &work);
+    graph_order_ended(&run, i);
   }
-  return cudaSuccess;
+  graph_order_end(&run, graph, stream);
+  return error;
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *clone, cudaGraph_t graph) {
@@ -763,6 +822,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!exec_known(exec)) return runtime_answer(cudaErrorInvalidValue);
   Work work;
   cudaError_t error = work_of_child(exec->graph, &work);
+  if (error == cudaSuccess && !stream_captures(stream)) work.child->run_of = exec->graph;
   if (error == cudaSuccess) error = stream_submit(stream, &work);
   return runtime_answer(error);
 }

@@ -91,6 +91,8 @@ cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
+  const Allocation *found = memory_find((uint64_t)(uintptr_t)address);
+  if (found) stream_frees(stream, found->first, found->end - found->first);
   if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
   cudaError_t error = runtime_known_fault();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
@@ -411,7 +413,9 @@ void fill_run(const struct cudaMemsetParams *fill) {
 static cudaError_t copy_now(Work work) {
   stream_drain(NULL);
   cudaError_t error = runtime_synchronised();
-  return runtime_answer(error != cudaSuccess ? error : stream_submit(NULL, &work));
+  if (error == cudaSuccess) error = stream_submit(NULL, &work);
+  stream_drain(NULL);
+  return runtime_answer(error);
 }
 static Work work_of_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, enum cudaMemcpyKind kind) {

@@ -39,6 +39,7 @@ struct CUstream_st {
   Capture *capture;
   NodeList last;     /* the nodes that the next node depends on */
   QueuedWork *queue; /* the first may have begun */
+  StreamOrder order;
 };
 
 struct CUevent_st {
@@ -47,6 +48,7 @@ struct CUevent_st {
   unsigned waiting;           /* number of records waiting in queues */
   unsigned long long capture; /* the capture in which it was last recorded; 0: none */
   NodeList last;
+  StreamClock before; /* what came before its last record */
 };
 
 static Capture *captures;
@@ -134,11 +136,74 @@ bool stream_captures(cudaStream_t stream) {
   return stream_known(stream) && resolve(stream)->capture != NULL;
 }
 
-/* ---- Work that waits ---- */
+/* ---- What is ordered (stream_order.h) ---- */
+
+static StreamClock of_blocking; /* all work of streams that the legacy stream waits for */
 
 static bool is_blocking(cudaStream_t stream) {
   return stream != &legacy && !(stream->flags & cudaStreamNonBlocking);
 }
+
+/* What the next operation of the stream comes after. */
+static void order_next(cudaStream_t stream) {
+  order_join(&stream->order.clock, order_of_host());
+  if (stream == &legacy) order_join(&stream->order.clock, &of_blocking);
+  if (is_blocking(stream)) order_join(&stream->order.clock, &legacy.order.clock);
+}
+
+static void order_work(cudaStream_t stream, Work *work) {
+  if (!order_wanted() || work->stamp) return;
+  order_next(stream);
+  switch (work->type) {
+    case cudaGraphNodeTypeEventRecord:
+      work->event->before = stream->order.clock;
+      break;
+    case cudaGraphNodeTypeWaitEvent:
+      order_join(&stream->order.clock, &work->event->before);
+      break;
+    case cudaGraphNodeTypeEmpty:
+    case cudaGraphNodeTypeGraph:
+      break;
+    default:
+      work->stamp = order_submit(&stream->order, stream->id);
+  }
+  if (is_blocking(stream)) order_join(&of_blocking, &stream->order.clock);
+}
+
+/* A graph runs node after node, but only its edges order the nodes. */
+StreamOrder *stream_order(cudaStream_t stream) {
+  order_next(stream);
+  return &stream->order;
+}
+
+void stream_order_ended(cudaStream_t stream) {
+  if (is_blocking(stream)) order_join(&of_blocking, &stream->order.clock);
+}
+
+/* The host has waited for the stream, for an event, or for everything. */
+static void order_waited(cudaStream_t stream, cudaEvent_t event) {
+  if (!order_wanted()) return;
+  if (stream == &legacy) order_join(&stream->order.clock, &of_blocking);
+  if (stream)
+    order_host_learns(&stream->order.clock);
+  else if (event)
+    order_host_learns(&event->before);
+  else
+    order_host_learns_all();
+}
+
+void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
+  HOLD_RUNTIME_LOCK;
+  Work work = {.type = cudaGraphNodeTypeMemFree};
+  stream = resolve(stream);
+  order_work(stream, &work);
+  order_execute(work.stamp);
+  order_free(first, bytes);
+  order_execute(NULL);
+  work_free(&work);
+}
+
+/* ---- Work that waits ---- */
 
 /* The legacy stream and blocking streams wait for each other's earlier work. */
 static bool may_start(cudaStream_t stream, unsigned long long order) {
@@ -185,8 +250,10 @@ static bool advance(cudaStream_t stream) {
     } else if (!may_run(stream, &first->work, first->order)) {
       return moved;
     } else if (first->work.type == cudaGraphNodeTypeKernel) {
+      order_execute(first->work.stamp);
       runtime_run_launch(first->work.launch.kernel, first->work.launch.shape,
                          first->work.launch.parameters, &first->launch);
+      order_execute(NULL);
       if (first->launch) return true;
     } else {
       work_run(&first->work); /* the submitting call has already returned */
@@ -251,6 +318,7 @@ static void drain(cudaStream_t stream, cudaEvent_t event) {
     }
     if (!advance_all() && !force_progress_on_any()) break; /* an event that nobody will record */
   }
+  order_waited(stream, event);
   pthread_mutex_unlock(&runtime_lock);
 }
 void stream_drain(cudaStream_t stream) { drain(resolve(stream), NULL); }
@@ -266,14 +334,17 @@ cudaError_t stream_run(cudaStream_t stream, Work *work) {
   Launch *launch = NULL;
   cudaError_t error = cudaSuccess;
   stream = resolve(stream);
+  order_work(stream, work);
   if (stream->queue || !may_run(stream, work, order)) {
     if (work->type != cudaGraphNodeTypeGraph) return enqueue(stream, work, NULL, order);
     error = graph_run(work->child, stream);
   } else if (work->type == cudaGraphNodeTypeGraph) {
     error = graph_run(work->child, stream);
   } else if (work->type == cudaGraphNodeTypeKernel) {
+    order_execute(work->stamp);
     error = runtime_run_launch(work->launch.kernel, work->launch.shape, work->launch.parameters,
                                &launch);
+    order_execute(NULL);
     if (launch) return enqueue(stream, work, launch, order);
   } else {
     error = work_run(work);
@@ -321,6 +392,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   **stream = (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + stream_count++};
   handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
+  order_note_stream(true, !(flags & cudaStreamNonBlocking));
   pthread_mutex_unlock(&runtime_lock);
   return cudaSuccess;
 }
@@ -341,6 +413,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     end_capture(stream, &none);
   }
   unlist(stream);
+  order_note_stream(false, is_blocking(stream));
+  order_end_timeline(&stream->order);
   handle_remove(stream);
   nodes_clear(&stream->last);
   free(stream->last.nodes);
@@ -375,6 +449,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (stream_is_busy(stream)) advance_all();
   pthread_mutex_unlock(&runtime_lock);
   if (stream_is_busy(stream) && !runtime_has_fault()) return cudaErrorNotReady;
+  stream_drain(stream);
   return runtime_answer(runtime_synchronised());
 }
 
@@ -536,6 +611,10 @@ static cudaError_t wait_for_captured(cudaStream_t stream, cudaEvent_t event) {
   for (size_t i = 0; i < event->last.count; i++) nodes_add(&stream->last, event->last.nodes[i]);
   return cudaSuccess;
 }
+static void order_wait(cudaStream_t stream, cudaEvent_t event) {
+  HOLD_RUNTIME_LOCK;
+  order_join(&stream->order.clock, &event->before);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
@@ -545,6 +624,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return runtime_answer(stream_submit(stream, &work));
   }
   if (!stream->capture && !capture_of_id(event->capture)) {
+    order_wait(stream, event);
     if (!event->waiting) return runtime_answer(runtime_known_fault());
     Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
     return runtime_answer(stream_submit(stream, &work));
@@ -568,7 +648,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!handle_is(event, HANDLE_EVENT)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = ask_event(event);
   if (error != cudaSuccess) return runtime_answer(error);
-  if (event_waits(event)) drain(NULL, event);
+  drain(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -580,6 +660,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->waiting) advance_all();
   pthread_mutex_unlock(&runtime_lock);
   if (event_waits(event) && !runtime_has_fault()) return cudaErrorNotReady;
+  drain(NULL, event);
   return runtime_answer(runtime_synchronised());
 }
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {

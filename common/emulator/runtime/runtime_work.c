@@ -1,5 +1,6 @@
 /* runtime_work.c: work for the device: launches, copies, fills, host calls and others. A stream
  * runs it at once. A graph stores it in its nodes and runs it at each launch. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,15 +42,61 @@ cudaError_t work_check(Work *work) {
   }
 }
 
-cudaError_t work_run(const Work *work) {
+/* ---- What it touches, for the order of streams ---- */
+
+static void touch_freed(uint64_t address) {
+  const Allocation *found = memory_find(address);
+  if (found) order_free(found->first, found->end - found->first);
+}
+
+static void touch_fill(const struct cudaMemsetParams *fill) {
+  char what[64];
+  size_t row = fill->width * fill->elementSize;
+  if (!row || !fill->height) return;
+  snprintf(what, sizeof what, "the fill of %zu bytes", row * fill->height);
+  StreamTouch touch = {(uint64_t)(uintptr_t)fill->dst, row, true};
+  if (fill->height > 1) touch.bytes += (fill->height - 1) * fill->pitch;
+  order_touch(what, &touch, 1);
+}
+
+/* Host memory that is not pinned is copied before the call returns, as far as it matters here. */
+static bool is_pinned(const Allocation *there) { return there && there->kind == MEMORY_OF_HOST; }
+
+/* Copies of rows with gaps between them are looked at only if they are one row. */
+static cudaError_t run_copy(const struct cudaMemcpy3DParms *copy) {
+  size_t bytes = copy->extent.width;
+  bool plain = !copy->srcArray && !copy->dstArray && bytes && copy->extent.height == 1 &&
+               copy->extent.depth == 1 && order_wanted();
+  if (!plain) return copy_run(copy);
+  const uint8_t *from = (const uint8_t *)copy->srcPtr.ptr + copy->srcPos.x;
+  uint8_t *to = (uint8_t *)copy->dstPtr.ptr + copy->dstPos.x;
+  const Allocation *source = memory_find((uint64_t)(uintptr_t)from);
+  const Allocation *target = memory_find((uint64_t)(uintptr_t)to);
+  StreamTouch touches[2];
+  int count = 0;
+  char what[64];
+  snprintf(what, sizeof what, "the copy of %zu bytes", bytes);
+  if (source) touches[count++] = (StreamTouch){(uint64_t)(uintptr_t)from, bytes, false};
+  if (target) touches[count++] = (StreamTouch){(uint64_t)(uintptr_t)to, bytes, true};
+  order_touch(what, touches, count);
+  cudaError_t error = copy_run(copy);
+  if (!target) order_host_learns_executed();
+  if (error == cudaSuccess && is_pinned(target)) order_watch_host(to, bytes, true);
+  if (error == cudaSuccess && is_pinned(source)) order_watch_host(from, bytes, false);
+  return error;
+}
+
+static cudaError_t run(const Work *work) {
   switch (work->type) {
     case cudaGraphNodeTypeMemcpy:
-      return copy_run(&work->copy);
+      return run_copy(&work->copy);
     case cudaGraphNodeTypeMemset:
+      touch_fill(&work->fill);
       fill_run(&work->fill);
       break;
     case cudaGraphNodeTypeHost:
       runtime_call_back(work->host.fn, work->host.userData);
+      order_host_learns_executed(); /* it may tell the host's other threads */
       break;
     case cudaGraphNodeTypeEventRecord:
       event_record_now(work->event);
@@ -58,6 +105,7 @@ cudaError_t work_run(const Work *work) {
       memory_make_present((uint64_t)(uintptr_t)work->allocation.dptr, true);
       break;
     case cudaGraphNodeTypeMemFree:
+      touch_freed((uint64_t)(uintptr_t)work->freed);
       memory_free((uint64_t)(uintptr_t)work->freed);
       break;
     default: /* waits and empty nodes do nothing */
@@ -66,8 +114,16 @@ cudaError_t work_run(const Work *work) {
   return cudaSuccess;
 }
 
+cudaError_t work_run(const Work *work) {
+  order_execute(work->stamp);
+  cudaError_t error = run(work);
+  order_execute(NULL);
+  return error;
+}
+
 cudaError_t work_copy(const Work *work, Work *copy) {
   *copy = *work;
+  copy->stamp = NULL;
   if (work->type == cudaGraphNodeTypeGraph) return graph_clone(work->child, &copy->child);
   if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
   copy->launch.pointers = NULL;
@@ -77,6 +133,8 @@ cudaError_t work_copy(const Work *work, Work *copy) {
 }
 
 void work_free(Work *work) {
+  free(work->stamp);
+  work->stamp = NULL;
   if (work->type == cudaGraphNodeTypeGraph && work->child) cudaGraphDestroy(work->child);
   if (work->type == cudaGraphNodeTypeKernel) {
     free(work->launch.parameters);

@@ -1,0 +1,296 @@
+/* stream_order.c: a missing event or edge between operations that touch the same memory. */
+#include "runtime/stream_order.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/settings.h"
+#include "checker/checker.h"
+
+enum {
+  OPERATIONS_KEPT = 4096, /* older ones count as ordered */
+  WHAT_TEXT = 96,
+  WATCHED_MOST = 256,       /* copies from or to pinned memory that the host has not waited for */
+  FREED_BYTES_MOST = 1 << 26 /* of a freed allocation that are looked at */
+};
+
+typedef struct {
+  uint32_t number;
+  StreamStamp stamp;
+  char what[WHAT_TEXT];
+} Operation;
+
+/* Host memory that an asynchronous copy uses. */
+typedef struct {
+  const uint8_t *bytes;
+  size_t count;
+  bool written;
+  uint64_t hash;
+  StreamStamp stamp;
+} WatchedMemory;
+
+static uint32_t points[TIMELINES]; /* the last one of each timeline */
+static bool used[TIMELINES] = {[NO_TIMELINE] = true};
+static StreamClock host;
+static int streams_alive, other_streams; /* other: those that do not wait for the legacy stream */
+static bool streams_ever;
+static Operation *operations;
+static const StreamStamp *executed; /* NULL: none */
+static WatchedMemory watched[WATCHED_MOST];
+static int watched_count;
+
+bool order_wanted(void) { return settings()->check && settings()->check_global; }
+
+void order_join(StreamClock *into, const StreamClock *from) {
+  for (int i = 0; i < TIMELINES; i++)
+    if (from->seen[i] > into->seen[i]) into->seen[i] = from->seen[i];
+}
+
+const StreamClock *order_of_host(void) { return &host; }
+
+void order_note_stream(bool begins, bool blocking) {
+  streams_ever |= begins;
+  streams_alive += begins ? 1 : -1;
+  if (!blocking) other_streams += begins ? 1 : -1;
+}
+
+void order_begin_timeline(StreamOrder *order) {
+  for (uint32_t i = 1; i < TIMELINES && order->timeline == NO_TIMELINE; i++) {
+    if (used[i]) continue;
+    used[i] = true;
+    order->timeline = i;
+  }
+}
+
+void order_end_timeline(StreamOrder *order) {
+  if (order->timeline != NO_TIMELINE) used[order->timeline] = false;
+  order->timeline = NO_TIMELINE;
+}
+
+StreamStamp *order_submit(StreamOrder *order, unsigned long long stream) {
+  StreamStamp *stamp = malloc(sizeof *stamp);
+  if (!stamp) return NULL; /* it counts as ordered */
+  order_begin_timeline(order);
+  *stamp = (StreamStamp){order->timeline, 0, stream, order->clock};
+  if (order->timeline != NO_TIMELINE)
+    stamp->point = order->clock.seen[order->timeline] = ++points[order->timeline];
+  return stamp;
+}
+
+/* ---- Operations by their numbers ---- */
+
+static const Operation *operation_of(uint32_t number) {
+  const Operation *found = operations ? &operations[number % OPERATIONS_KEPT] : NULL;
+  return found && found->number == number ? found : NULL;
+}
+
+static bool is_after(const StreamStamp *later, const StreamStamp *earlier) {
+  return earlier->timeline == NO_TIMELINE || later->timeline == NO_TIMELINE ||
+         later->clock.seen[earlier->timeline] >= earlier->point;
+}
+
+static bool ordered(uint32_t earlier, uint32_t later) {
+  const Operation *first = operation_of(earlier), *second = operation_of(later);
+  const StreamStamp *stamp = second ? &second->stamp : executed;
+  return !first || !stamp || is_after(stamp, &first->stamp);
+}
+
+/* Whatever comes later knows what the host knows. */
+static bool settled(uint32_t number) {
+  const Operation *found = operation_of(number);
+  const StreamStamp *stamp = found ? &found->stamp : executed;
+  if (!streams_ever || !stamp) return true;
+  bool one_stream = streams_alive <= 1 && other_streams == 0;
+  const StreamClock *known = one_stream ? &stamp->clock : &host;
+  for (uint32_t i = 1; i < TIMELINES; i++) {
+    bool own = i == stamp->timeline && points[i] == stamp->point;
+    if (known->seen[i] + own < points[i]) return false;
+  }
+  return true;
+}
+
+/* Operations that talk through flags order themselves. Which one waited is not looked at, and what
+ * is submitted later counts as ordered, too. Worker threads come here, and others read the clocks
+ * meanwhile: they see an older or a newer value. */
+static void talk(uint32_t one, uint32_t other) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  const Operation *first = operation_of(one), *second = operation_of(other);
+  if (!first || !second) return;
+  pthread_mutex_lock(&lock);
+  StreamClock both = first->stamp.clock;
+  order_join(&both, &second->stamp.clock);
+  order_join(&operations[one % OPERATIONS_KEPT].stamp.clock, &both);
+  order_join(&operations[other % OPERATIONS_KEPT].stamp.clock, &both);
+  order_join(&host, &both);
+  pthread_mutex_unlock(&lock);
+}
+
+static const char *stream_name(unsigned long long id, char *text, size_t capacity) {
+  if (id == 1)
+    snprintf(text, capacity, "the legacy default stream");
+  else if (id == 2)
+    snprintf(text, capacity, "a per-thread default stream");
+  else
+    snprintf(text, capacity, "stream %llu", id - 2);
+  return text;
+}
+
+static const char *describe(uint32_t number, char *text, size_t capacity) {
+  const Operation *found = operation_of(number);
+  char stream[64];
+  if (found)
+    snprintf(text, capacity, "%s in %s", found->what,
+             stream_name(found->stamp.stream, stream, sizeof stream));
+  else
+    snprintf(text, capacity, "an earlier operation");
+  return text;
+}
+
+void order_execute(const StreamStamp *stamp) {
+  static const OperationOrder order = {ordered, settled, describe, talk};
+  static bool known;
+  executed = stamp;
+  if (known || !order_wanted()) return;
+  known = true;
+  check_operations_are(&order);
+}
+
+void order_number(uint32_t number, const char *what) {
+  if (!executed || number == 0) return;
+  if (!operations) operations = calloc(OPERATIONS_KEPT, sizeof *operations);
+  if (!operations) out_of_memory();
+  Operation *made = &operations[number % OPERATIONS_KEPT];
+  made->number = number;
+  made->stamp = *executed;
+  snprintf(made->what, sizeof made->what, "%s", what);
+}
+
+/* ---- What operations other than kernels touch ---- */
+
+static const char *memory_text(uint64_t address, char *text, size_t capacity) {
+  const Allocation *found = memory_find(address);
+  if (found)
+    snprintf(text, capacity, "byte %llu of an allocation of %llu bytes",
+             (unsigned long long)(address - found->first),
+             (unsigned long long)(found->end - found->first));
+  else
+    snprintf(text, capacity, "the memory at 0x%llx", (unsigned long long)address);
+  return text;
+}
+
+static void report(uint32_t number, const OperationConflict *conflict, bool writes, bool frees) {
+  char own[160], other[160], memory[96], stream[64];
+  describe(number, own, sizeof own);
+  describe(conflict->operation, other, sizeof other);
+  memory_text(conflict->address, memory, sizeof memory);
+  const Operation *past = operation_of(conflict->operation), *now = operation_of(number);
+  stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
+  char own_stream[64];
+  stream_name(now ? now->stamp.stream : 0, own_stream, sizeof own_stream);
+  finding_of_host(frees ? "freed-while-in-use" : "stream-race",
+                  "%s %s %s, which %s %s, and nothing orders the two.\n"
+                  "Record an event in %s after the first of the two and let %s wait for it "
+                  "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
+                  "host wait in between.",
+                  own, frees ? "frees" : writes ? "writes" : "reads", memory, other,
+                  conflict->wrote ? "wrote" : "read", stream, own_stream);
+}
+
+void order_touch(const char *what, const StreamTouch *touches, int count) {
+  if (!executed || !order_wanted()) return;
+  uint32_t number = check_operation_begin();
+  order_number(number, what);
+  bool reported = false;
+  for (int i = 0; i < count; i++) {
+    OperationConflict conflict;
+    if (!check_operation_touch(number, touches[i].first, touches[i].bytes, touches[i].writes,
+                               &conflict))
+      continue;
+    if (!reported) report(number, &conflict, touches[i].writes, false);
+    reported = true;
+  }
+}
+
+void order_free(uint64_t first, uint64_t bytes) {
+  if (!executed || !order_wanted()) return;
+  uint32_t number = check_operation_begin();
+  OperationConflict conflict;
+  order_number(number, "cudaFreeAsync");
+  if (bytes > FREED_BYTES_MOST) bytes = FREED_BYTES_MOST;
+  if (check_operation_touch(number, first, bytes, true, &conflict))
+    report(number, &conflict, true, true);
+}
+
+/* ---- What the host does meanwhile ---- */
+
+/* Of large memory, 64 bytes of each 4,096. */
+static uint64_t hash_of(const uint8_t *bytes, size_t count) {
+  enum { WHOLE = 1 << 20, PIECE = 64, STEP = 4096 };
+  uint64_t hash = count;
+  size_t step = count > WHOLE ? STEP : PIECE;
+  for (size_t at = 0; at < count; at += step)
+    for (size_t i = at; i < count && i < at + PIECE; i++)
+      hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+  return hash;
+}
+
+/* Another operation that the host has not waited for may write the memory, too: then it is not the
+ * host's doing. */
+static void drop_overlapping(const uint8_t *bytes, size_t count) {
+  int kept = 0;
+  for (int i = 0; i < watched_count; i++) {
+    WatchedMemory *each = &watched[i];
+    if (each->bytes < bytes + count && bytes < each->bytes + each->count) continue;
+    watched[kept++] = *each;
+  }
+  watched_count = kept;
+}
+
+void order_watch_host(const void *memory, size_t count, bool written) {
+  if (!executed || !order_wanted() || executed->timeline == NO_TIMELINE) return;
+  if (written) drop_overlapping(memory, count);
+  if (watched_count == WATCHED_MOST) return;
+  watched[watched_count++] =
+      (WatchedMemory){memory, count, written, hash_of(memory, count), *executed};
+}
+
+static void check_host(const WatchedMemory *memory) {
+  const Allocation *found = memory_find((uint64_t)(uintptr_t)memory->bytes);
+  char stream[64];
+  if (!found || found->end - (uint64_t)(uintptr_t)memory->bytes < memory->count) return; /* freed */
+  if (hash_of(memory->bytes, memory->count) == memory->hash) return;
+  finding_of_host("host-touches-copy",
+                  "the host has changed the %s of an asynchronous copy of %zu bytes in %s without "
+                  "waiting for the copy.\n"
+                  "The call only starts the copy. Wait first (cudaStreamSynchronize, or "
+                  "cudaEventSynchronize of an event recorded after it), or use another buffer.",
+                  memory->written ? "destination" : "source", memory->count,
+                  stream_name(memory->stamp.stream, stream, sizeof stream));
+}
+
+void order_host_learns(const StreamClock *clock) {
+  order_join(&host, clock);
+  int kept = 0;
+  for (int i = 0; i < watched_count; i++) {
+    const WatchedMemory *each = &watched[i];
+    if (host.seen[each->stamp.timeline] >= each->stamp.point)
+      check_host(each);
+    else
+      watched[kept++] = *each;
+  }
+  watched_count = kept;
+}
+
+void order_host_learns_all(void) {
+  StreamClock all;
+  memcpy(all.seen, points, sizeof all.seen);
+  order_host_learns(&all);
+}
+
+void order_host_learns_executed(void) {
+  if (executed) order_host_learns(&executed->clock);
+}
