@@ -8,10 +8,10 @@
 
 #include <cuda_runtime.h>
 
-#define CHECK(call)                                                                  \
-  do {                                                                               \
-    cudaError_t error_of_call = (call);                                              \
-    if (error_of_call != cudaSuccess)                                                \
+#define CHECK(call)                                                           \
+  do {                                                                        \
+    cudaError_t error_of_call = (call);                                       \
+    if (error_of_call != cudaSuccess)                                         \
       return printf("%s: %s\n", #call, cudaGetErrorString(error_of_call)), 1; \
   } while (0)
 
@@ -145,7 +145,8 @@ static int copies_in_parts(void) { /* as in NVIDIA's simpleMultiCopy and asyncAP
     for (int i = 0; i < 2; i++) {
       cudaStream_t stream = i ? two : other;
       int *part = data + i * COUNT / 2, *to = more + i * COUNT / 2;
-      CHECK(cudaMemcpyAsync(part, pinned + i * COUNT / 2, BYTES / 2, cudaMemcpyHostToDevice, stream));
+      CHECK(
+          cudaMemcpyAsync(part, pinned + i * COUNT / 2, BYTES / 2, cudaMemcpyHostToDevice, stream));
       take<<<2, 256, 0, stream>>>(part, to);
       CHECK(cudaMemcpyAsync(pinned + i * COUNT / 2, to, BYTES / 2, cudaMemcpyDeviceToHost, stream));
     }

@@ -510,7 +510,7 @@ static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) 
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
       refuse_call("cudaGraphAddNode with a semaphore's node",
-                     "semaphores of other interfaces do not exist here");
+                  "semaphores of other interfaces do not exist here");
     default:
       return cudaErrorInvalidValue;
   }

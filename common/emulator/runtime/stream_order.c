@@ -14,7 +14,7 @@
 enum {
   OPERATIONS_KEPT = 4096, /* older ones count as ordered */
   WHAT_TEXT = 96,
-  WATCHED_MOST = 256,       /* copies from or to pinned memory that the host has not waited for */
+  WATCHED_MOST = 256,        /* copies from or to pinned memory that the host has not waited for */
   FREED_BYTES_MOST = 1 << 26 /* of a freed allocation that are looked at */
 };
 
@@ -196,8 +196,11 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
                   "Record an event in %s after the first of the two and let %s wait for it "
                   "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the "
                   "host wait in between.",
-                  own, frees ? "frees" : writes ? "writes" : "reads", memory, other,
-                  conflict->wrote ? "wrote" : "read", stream, own_stream);
+                  own,
+                  frees    ? "frees"
+                  : writes ? "writes"
+                           : "reads",
+                  memory, other, conflict->wrote ? "wrote" : "read", stream, own_stream);
 }
 
 void order_touch(const char *what, const StreamTouch *touches, int count) {

@@ -1,0 +1,53 @@
+#!/usr/bin/env bats
+# What orders the work of streams, graphs and the host.
+
+load helpers
+
+setup() {
+  begin_test
+  export LD_LIBRARY_PATH="build/emulator"
+}
+
+# reports CASE RULE TEXT...: the first report is of this rule, and names these
+reports() {
+  run build/tests/emulator/stream_cases "$1"
+  echo "$1: $output"
+  [ "$status" -eq 3 ]
+  [[ "$output" = "emulator: $2: error in "* ]]
+  local text
+  for text in "${@:3}"; do grep -qF "$text" <<<"$(tr -s '\n ' '  ' <<<"$output")"; done
+}
+
+@test "streams: a missing event is reported, with both operations and their streams" {
+  reports kernels-without-event stream-race "kernel add in stream 1 wrote" "This is kernel add in stream 2"
+  reports copy-without-event stream-race "the copy of 4096 bytes in stream 2 reads" "kernel add in stream 1"
+  reports kernel-after-copy stream-race "the copy of 4096 bytes in stream 1 wrote"
+  reports event-recorded-too-early stream-race
+}
+
+@test "streams: the default stream does not wait for every stream" {
+  reports fill-of-default-stream stream-race "the fill of 4096 bytes in the legacy default stream"
+}
+
+@test "graphs: a missing edge is reported" {
+  reports graph-without-edge stream-race
+}
+
+@test "streams: memory freed while another stream uses it" {
+  reports freed-while-in-use freed-while-in-use "cudaFreeAsync in stream 1 frees" "kernel add in stream 2 wrote"
+}
+
+@test "streams: the host changes memory of an asynchronous copy" {
+  reports source-changed host-touches-copy "the source of an asynchronous copy of 4096 bytes"
+  reports destination-changed host-touches-copy "the destination of"
+}
+
+@test "streams and graphs: what is in order is not reported" {
+  for name in graph-with-edge with-event default-stream-between host-between copies-in-parts readers \
+    captured allocated-in-order host-function freed-after-use; do
+    run build/tests/emulator/stream_cases "$name"
+    echo "$name: $output"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+  done
+}
