@@ -198,7 +198,7 @@ void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes) {
   stream = resolve(stream);
   order_work(stream, &work);
   order_execute(work.stamp);
-  order_free(first, bytes);
+  order_freed(first, bytes);
   order_execute(NULL);
   work_free(&work);
 }

@@ -46,7 +46,7 @@ cudaError_t work_check(Work *work) {
 
 static void touch_freed(uint64_t address) {
   const Allocation *found = memory_find(address);
-  if (found) order_free(found->first, found->end - found->first);
+  if (found) order_freed(found->first, found->end - found->first);
 }
 
 static void touch_fill(const struct cudaMemsetParams *fill) {

@@ -218,7 +218,7 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
   }
 }
 
-void order_free(uint64_t first, uint64_t bytes) {
+void order_freed(uint64_t first, uint64_t bytes) {
   if (!executed || !order_wanted()) return;
   uint32_t number = check_operation_begin();
   OperationConflict conflict;

@@ -56,7 +56,7 @@ typedef struct {
 } StreamTouch;
 void order_touch(const char *what, const StreamTouch *touches, int count);
 /* It frees these bytes. */
-void order_free(uint64_t first, uint64_t bytes);
+void order_freed(uint64_t first, uint64_t bytes);
 /* An asynchronous copy from or to pinned host memory has been made: the host must leave it alone
  * until it has waited. */
 void order_watch_host(const void *host, size_t bytes, bool written);
