@@ -21,6 +21,11 @@ static const OperationOrder *operation_order; /* NULL: as they begin */
 
 /* ---- Are they ordered? ---- */
 
+/* Set by the issuing cluster when a copy has ended. Another host thread may ask meanwhile. */
+static uint32_t time_of(const GlobalAccess *access) {
+  return __atomic_load_n(&access->time, __ATOMIC_RELAXED);
+}
+
 static uint32_t rank_of(const GlobalNow *now, uint32_t agent) {
   return agent / now->launch->warps_per_cta;
 }
@@ -39,7 +44,7 @@ static bool operations_ordered(const GlobalNow *now, const GlobalAccess *past) {
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind) {
   if (past->operation != now->launch->operation) return operations_ordered(now, past);
   if (!now->own) return true;
-  uint32_t agent = now->access.issuer, time = __atomic_load_n(&past->time, __ATOMIC_RELAXED);
+  uint32_t agent = now->access.issuer, time = time_of(past);
   if (time == NOT_FINISHED) return false;
   const Clock *clock = &now->check->clocks[agent];
   if (past->cluster == now->access.cluster) {
@@ -67,7 +72,7 @@ static bool morally_strong(const GlobalNow *now, const GlobalAccess *past) {
 /* What a warp's own accesses before this one mean for it. Reads of what its bulk stores have not
  * written yet are the business of check_written.c. */
 static bool own_is_ordered(const GlobalNow *now, const GlobalAccess *past) {
-  if (!(past->flags & GLOBAL_ASYNC) || past->time != NOT_FINISHED) return true;
+  if (!(past->flags & GLOBAL_ASYNC) || time_of(past) != NOT_FINISHED) return true;
   bool async = now->access.flags & GLOBAL_ASYNC;
   return now->kind == ACCESS_READ ? !async : async;
 }
@@ -122,7 +127,15 @@ static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) 
   if (now->conflict) return;
   now->conflict = true;
   now->conflict_reads = reads;
-  now->past = *past;
+  now->past = (GlobalAccess){.operation = past->operation,
+                             .cluster = past->cluster,
+                             .time = time_of(past),
+                             .agent = past->agent,
+                             .issuer = past->issuer,
+                             .reach = past->reach,
+                             .flags = past->flags,
+                             .lock = past->lock,
+                             .in = past->in};
   now->conflict_address = now->address;
 }
 
