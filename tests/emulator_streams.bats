@@ -44,7 +44,7 @@ reports() {
 
 @test "streams and graphs: what is in order is not reported" {
   for name in graph-with-edge with-event default-stream-between host-between copies-in-parts readers \
-    captured allocated-in-order host-function freed-after-use; do
+    captured allocated-in-order host-function pinned-in-order freed-after-use; do
     run build/tests/emulator/stream_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

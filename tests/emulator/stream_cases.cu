@@ -205,6 +205,15 @@ static int host_function(void) {
   run(data, two);
   return calls == 1 ? 0 : 1;
 }
+static void CUDART_CB change(void *memory) { ++*(int *)memory; }
+static int pinned_in_order(void) { /* changed by a kernel and a host function, each in its turn */
+  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  run(pinned, one);
+  CHECK(cudaMemcpyAsync(more, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CHECK(cudaLaunchHostFunc(one, change, pinned));
+  CHECK(cudaStreamSynchronize(one));
+  return 0;
+}
 static int freed_after_use(void) { /* cudaFree waits for the device */
   int *memory;
   CHECK(cudaMalloc(&memory, BYTES));
@@ -234,6 +243,7 @@ static const struct StreamCase {
              {"captured", captured},
              {"allocated-in-order", allocated_in_order},
              {"host-function", host_function},
+             {"pinned-in-order", pinned_in_order},
              {"freed-after-use", freed_after_use}};
 
 int main(int argc, char **argv) {

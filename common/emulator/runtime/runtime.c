@@ -491,6 +491,7 @@ static void number_launch(const Launch *launch) {
   report_kernel_name(launch->traits->name, name, sizeof name);
   snprintf(what, sizeof what, "kernel %s", name);
   order_number(check_operation_of(launch), what);
+  order_parameters(launch->parameters, launch->parameter_bytes);
 }
 
 cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t *parameters,

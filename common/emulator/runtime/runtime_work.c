@@ -95,6 +95,7 @@ static cudaError_t run(const Work *work) {
       fill_run(&work->fill);
       break;
     case cudaGraphNodeTypeHost:
+      order_host_learns_executed(); /* what came before is over */
       runtime_call_back(work->host.fn, work->host.userData);
       order_host_learns_executed(); /* it may tell the host's other threads */
       break;

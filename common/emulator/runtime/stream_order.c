@@ -203,6 +203,28 @@ static void report(uint32_t number, const OperationConflict *conflict, bool writ
                   memory, other, conflict->wrote ? "wrote" : "read", stream, own_stream);
 }
 
+/* Another operation that the host has not waited for may write the memory, too: then it is not the
+ * host's doing. */
+static void drop_overlapping(const uint8_t *bytes, size_t count) {
+  int kept = 0;
+  for (int i = 0; i < watched_count; i++) {
+    WatchedMemory *each = &watched[i];
+    if (each->bytes < bytes + count && bytes < each->bytes + each->count) continue;
+    watched[kept++] = *each;
+  }
+  watched_count = kept;
+}
+
+void order_parameters(const uint8_t *parameters, size_t bytes) {
+  for (size_t at = 0; watched_count > 0 && at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+    uint64_t value;
+    memcpy(&value, parameters + at, sizeof value);
+    const Allocation *found = memory_find(value);
+    if (found && found->kind == MEMORY_OF_HOST)
+      drop_overlapping((const uint8_t *)(uintptr_t)found->first, found->end - found->first);
+  }
+}
+
 void order_touch(const char *what, const StreamTouch *touches, int count) {
   if (!executed || !order_wanted()) return;
   uint32_t number = check_operation_begin();
@@ -210,6 +232,8 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
+    if (touches[i].writes)
+      drop_overlapping((const uint8_t *)(uintptr_t)touches[i].first, touches[i].bytes);
     if (!check_operation_touch(number, touches[i].first, touches[i].bytes, touches[i].writes,
                                &conflict))
       continue;
@@ -239,18 +263,6 @@ static uint64_t hash_of(const uint8_t *bytes, size_t count) {
     for (size_t i = at; i < count && i < at + PIECE; i++)
       hash = (hash ^ bytes[i]) * 0x100000001b3ull;
   return hash;
-}
-
-/* Another operation that the host has not waited for may write the memory, too: then it is not the
- * host's doing. */
-static void drop_overlapping(const uint8_t *bytes, size_t count) {
-  int kept = 0;
-  for (int i = 0; i < watched_count; i++) {
-    WatchedMemory *each = &watched[i];
-    if (each->bytes < bytes + count && bytes < each->bytes + each->count) continue;
-    watched[kept++] = *each;
-  }
-  watched_count = kept;
 }
 
 void order_watch_host(const void *memory, size_t count, bool written) {

@@ -49,6 +49,8 @@ void order_note_stream(bool begins, bool blocking);
 void order_execute(const StreamStamp *stamp);
 /* The launch, copy or fill that is executed has this number. */
 void order_number(uint32_t operation, const char *what);
+/* The parameters of a kernel that is launched: it may write pinned memory that they point to. */
+void order_parameters(const uint8_t *parameters, size_t bytes);
 /* Bytes that the operation that is executed reads or writes. */
 typedef struct {
   uint64_t first, bytes;
