@@ -52,3 +52,8 @@ setup() {
     [ "$(tail -n 1 "$recorded")" = "$(sed -n "${i}p" tests/recorded/make/run.txt)" ]
   done
 }
+
+@test "readmes: COMPARED.md is what table.py writes" {
+  python3 tests/compare/table.py "$BATS_TEST_TMPDIR/compared.md"
+  diff "$BATS_TEST_TMPDIR/compared.md" tests/emulator/COMPARED.md
+}

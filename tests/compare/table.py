@@ -42,7 +42,7 @@ def verdict(row, outcome):
     message = row["first message"].lower()
     repeats = ("illegal instruction" in message or "unspecified launch" in message or "program hit" in message
                or "misaligned" in message and "Misaligned" in outcome
-               or "warp illegal" in message or "launch failure" in message)
+               or "warp illegal" in message or "unknown error" in message or "launch failure" in message)
     return "fault" if repeats else "yes"
 
 
