@@ -14,6 +14,8 @@ static bool places_depend(const Note *one, const Note *other) {
     const Note *arrival = a == NOTE_FULL ? other : one;
     return arrival->kind == NOTE_ARRIVE && arrival->operation != NOTE_BYTES;
   }
+  /* any arrival may be the one that the answer depends on */
+  if (a == NOTE_ASK || b == NOTE_ASK) return a == NOTE_ARRIVE || b == NOTE_ARRIVE;
   if (a == NOTE_EXPECT || b == NOTE_EXPECT)
     return (a == NOTE_EXPECT || a == NOTE_ARRIVE) && (b == NOTE_EXPECT || b == NOTE_ARRIVE);
   return a == NOTE_ARRIVE && b == NOTE_ARRIVE && one->phase != other->phase;
