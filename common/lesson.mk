@@ -174,7 +174,7 @@ EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
-.PHONY: all run check bench bench-emulator figures format clean help emulator tests pitfalls
+.PHONY: all run check bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
 .PHONY: exercise hint watch rooms take book check-page lint-page
 .DEFAULT_GOAL := all
 
@@ -190,6 +190,12 @@ tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS)
 
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
+
+measure-clock: $(BUILD)/tests/emulator/clock_ladder $(BUILD)/common/libcommon.a ## measure the parameters of the emulator's clock (needs an H200 and ncu)
+	@mkdir -p $(BUILD)/emulator_clock
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/measure \
+	  $(ROOT)/common/emulator/clock/measure.cu $(BUILD)/common/libcommon.a
+	@$(ROOT)/common/emulator/clock/measure.sh
 
 bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is
 	@$(BUILD)/tests/emulator/bench

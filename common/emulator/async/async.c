@@ -207,7 +207,12 @@ static void record_submitted(AsyncOperation *operation, const SharedPiece *reads
                      .reads = reads,
                      .writes = writes,
                      .read_count = read_count,
-                     .write_count = write_count};
+                     .write_count = write_count,
+                     .global = (uint64_t)(uintptr_t)operation->global,
+                     .sources = of_warp ? operation->copy.source : NULL,
+                     .group = !operation->barrier && !operation->arrives,
+                     .by_threads = operation->kind == ASYNC_CP_ASYNC,
+                     .arrives = operation->arrives};
   operation->recorded = record_copy(operation->warp, operation->in, &copy);
 }
 

@@ -490,6 +490,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   FOR_LANES(notes_wanted ? mask : 0, lane)
   note(complete >> lane & 1u && stops ? NOTE_PASS : NOTE_ASK,
        shared_pointer(cluster, addresses[lane]), 0);
+  if (complete && cluster->recorder) record_mbarrier_passed(warp, addresses[first_lane(complete)]);
   if (settings()->check) {
     tell_observed(warp, in, complete, addresses);
     FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);

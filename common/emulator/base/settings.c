@@ -149,10 +149,18 @@ static void read_check(const char *text) {
   values.check_strict = values.check_layout || !strcmp(text, "strict");
 }
 
+static void read_math(const char *text) {
+  values.fast_math = !strcmp(text, "fast");
+  values.skip_math = !strcmp(text, "skip");
+  if (!values.fast_math && !values.skip_math && strcmp(text, "exact") != 0)
+    refuse("EMULATOR_MATH", text,
+           "exact, fast, or skip (wgmma leaves its results as they are: for EMULATOR_CLOCK alone)");
+}
+
 static const char *const KNOWN[] = {
-    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",  "EMULATOR_MATH",          "EMULATOR_STEPS",
-    "EMULATOR_THREADS",  "EMULATOR_RECORD", "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
-    "EMULATOR_COUNT",    "EMULATOR_EXPLORE"};
+    "EMULATOR_SCHEDULE", "EMULATOR_CHECK",   "EMULATOR_MATH",          "EMULATOR_STEPS",
+    "EMULATOR_THREADS",  "EMULATOR_RECORD",  "EMULATOR_RECORD_BLOCKS", "EMULATOR_RECORD_LIMIT",
+    "EMULATOR_COUNT",    "EMULATOR_EXPLORE", "EMULATOR_CLOCK"};
 enum { KNOWN_COUNT = sizeof KNOWN / sizeof *KNOWN, LONGEST_NAME = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
@@ -199,13 +207,18 @@ static void read_all(void) {
   if (text) read_explore(text);
   text = getenv("EMULATOR_CHECK");
   if (text) read_check(text);
-  values.fast_math = read_choice("EMULATOR_MATH", "fast", "exact", false, "exact or fast");
+  text = getenv("EMULATOR_MATH");
+  if (text) read_math(text);
   /* About one minute for a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
   if (text) values.steps = read_number("EMULATOR_STEPS", text, "a whole number of instructions");
   read_recording();
   values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
+  values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
+                             "h200 (the only chip that was measured) or off");
+  if (values.skip_math && !values.clock)
+    refuse("EMULATOR_MATH", "skip", "exact or fast without EMULATOR_CLOCK: skip computes nothing");
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   values.threads = cores > 0 && cores <= 1024 ? (int)cores : 1;
   text = getenv("EMULATOR_THREADS");

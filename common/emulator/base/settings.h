@@ -25,12 +25,14 @@ typedef struct {
   bool check_strict;       /* strict: exit code 3 for strict findings too */
   bool check_layout;       /* layout: strict, and check_layout.c too */
   bool fast_math;          /* EMULATOR_MATH=exact|fast */
+  bool skip_math;          /* skip: wgmma computes nothing; for the clock alone */
   uint64_t steps;          /* EMULATOR_STEPS: warp instructions of one cluster without progress */
   int threads;             /* EMULATOR_THREADS: host threads, default all cores */
   const char *record_file; /* EMULATOR_RECORD; NULL: nothing is recorded */
   const char *record_blocks_text;  /* EMULATOR_RECORD_BLOCKS as written; "first" */
   const BlockRange *record_blocks; /* the same; NULL: the first cluster of each launch */
   bool count;                      /* EMULATOR_COUNT=1 */
+  bool clock;                      /* EMULATOR_CLOCK=h200 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
 } Settings;
 /* an invalid value prints a message with the value and the choices, exit code 2 */

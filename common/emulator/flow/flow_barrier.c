@@ -114,6 +114,7 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
     }
   }
   note(NOTE_PASS, barrier, 0);
+  if (cta->cluster->recorder) record_barrier_passed(warp, number);
   if (settings()->check) check_barrier_wait(warp, in, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
@@ -282,6 +283,7 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
     if ((mask >> lane & 1) && flow->cluster_generation[lane] != cluster->flow->barrier_generation)
       passing |= 1u << lane;
   if (!passing) return STEP_BLOCKED;
+  if (cluster->recorder) record_cluster_barrier_passed(warp);
   flow->cluster_arrived &= ~passing;
   note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
   if (settings()->check)

@@ -483,7 +483,7 @@ int launch_end(Launch *launch) {
     }
   print_output(flow, true);
   check_launch_end(launch);
-  record_launch_end(launch->recording);
+  record_launch_end(launch);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;
     context_free(context);

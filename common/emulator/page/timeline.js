@@ -48,7 +48,7 @@ function wgmmaLanes(model) {
 }
 
 /* view: {first, last} events shown, {axis}: "event" gives each event the same width, "time" each
- * instruction of the cluster. Returns a function from an event to its x. */
+ * clock (EMULATOR_CLOCK) or instruction of the cluster. Returns a function from an event to its x. */
 function timelineScale(model, view, width) {
   const last = model.events.length - 1;
   const value = view.axis === "time" ? (n) => model.events[Math.max(0, Math.min(last, n))][1] : (n) => n;

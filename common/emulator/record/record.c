@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "base/settings.h"
+#include "clock/clock.h"
 #include "record/count.h"
 #include "record/record_file.h"
 
@@ -37,9 +38,12 @@ enum { FINDINGS_KEPT = 256 };
 struct Recorder {
   bool writes_events; /* false: it only counts */
   Counters *counters; /* NULL: it does not */
+  ClockTrace *clock;  /* NULL: without EMULATOR_CLOCK */
   int launch_number;
   RecordText text;
-  size_t charged; /* bytes of `text` already reported to record_take */
+  ClockPlaces places; /* of the events; with EMULATOR_CLOCK alone */
+  ClockPlace place;   /* of the next event */
+  size_t charged;     /* bytes of `text` already reported to record_take */
   uint64_t time, events;
   uint32_t warps_per_block;
   uint32_t next_wgmma;
@@ -75,6 +79,18 @@ static WarpRecord *warp_record(const Warp *warp) {
 /* ---- Lines ----------------------------------------------------------------------------------- */
 enum { CHARGED_AT_ONCE = 1 << 16 };
 
+/* The events from here on are this warp's, or this copy's. */
+static void place_at_warp(Recorder *recorder, const Warp *warp) {
+  if (recorder->clock)
+    recorder->place = (ClockPlace){.number = warp_number(warp),
+                                   .kind = AT_WARP,
+                                   .moment = clock_moment(recorder->clock, warp_number(warp))};
+}
+
+static void place_at(Recorder *recorder, ClockPlaceKind kind, uint32_t number) {
+  recorder->place = (ClockPlace){.number = number, .kind = kind};
+}
+
 /* Begins an event; false once the recording is full. */
 static bool begin_event(Recorder *recorder, const char *kind) {
   if (recorder->text.used - recorder->charged > CHARGED_AT_ONCE) {
@@ -84,6 +100,10 @@ static bool begin_event(Recorder *recorder, const char *kind) {
   if (recorder->text.failed) out_of_memory();
   if (recorder->stopped || !recorder->writes_events) return false;
   recorder->events++;
+  if (recorder->clock) {
+    recorder->place.line = recorder->text.used;
+    clock_places_add(&recorder->places, recorder->place);
+  }
   text_add(&recorder->text, "[\"");
   text_add(&recorder->text, kind);
   text_add(&recorder->text, "\",");
@@ -108,6 +128,7 @@ static Recorder *begin_warp_event(const char *kind, const Warp *warp, const Inst
                                   LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   record_settle(warp->cta->cluster);
+  if (warp) place_at_warp(recorder, warp);
   if (!begin_event(recorder, kind)) return NULL;
   add_number(recorder, warp_number(warp));
   add_number(recorder, mask);
@@ -190,8 +211,9 @@ static void record_pieces(Cluster *cluster, char letter, uint32_t number, PieceL
 
 void record_settle(Cluster *cluster) {
   Recorder *recorder = cluster->recorder;
-  if (recorder->unsettled.count)
-    record_pieces(cluster, 'w', warp_number(recorder->writer), &recorder->unsettled);
+  if (!recorder->unsettled.count) return;
+  place_at_warp(recorder, recorder->writer);
+  record_pieces(cluster, 'w', warp_number(recorder->writer), &recorder->unsettled);
 }
 
 /* ---- Warps ----------------------------------------------------------------------------------- */
@@ -225,6 +247,7 @@ void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   WarpRecord *record = warp_record(warp);
   if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
+  if (recorder->clock) clock_instruction(recorder->clock, clock_warp(warp));
   if (!recorder->writes_events) return;
   record_settle(warp->cta->cluster);
   recorder->time++;
@@ -253,6 +276,8 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
     counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
     for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
   }
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_not_done(clock, clock_warp(warp));
   if (!fresh || !warp->cta->cluster->recorder->writes_events) return;
   Recorder *recorder = begin_warp_event("wait", warp, in, fresh);
   record->waiting |= fresh;
@@ -269,6 +294,8 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 void record_exit(Warp *warp, const Instruction *in, LaneMask mask) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_exit(clock, clock_warp(warp));
   warp_event("exit", warp, in, mask);
 }
 
@@ -279,6 +306,8 @@ void record_fence(Warp *warp, const Instruction *in, LaneMask mask) {
 static const char *const group_kinds[] = {"bulk", "cp.async", "wgmma"};
 
 void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_commit(clock, clock_warp(warp), (ClockGroup)kind);
   Recorder *recorder = begin_warp_event("commit", warp, in, mask);
   if (!recorder) return;
   add_string(recorder, group_kinds[kind]);
@@ -287,6 +316,8 @@ void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind k
 
 void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
                     uint32_t pending, bool reads_only) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_awaited(clock, clock_warp(warp), (ClockGroup)kind, pending, reads_only);
   Recorder *recorder = begin_warp_event("awaited", warp, in, mask);
   if (!recorder) return;
   add_string(recorder, group_kinds[kind]);
@@ -299,6 +330,8 @@ void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint
                           uint32_t arrived, bool complete) {
   Counters *counters = warp->cta->cluster->recorder->counters;
   if (counters) counters->barrier_arrivals++;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_arrived(clock, clock_warp(warp), number, complete);
   Recorder *recorder = begin_warp_event("bar", warp, in, mask);
   if (!recorder) return;
   add_number(recorder, warp->cta->rank);
@@ -312,11 +345,27 @@ void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, ui
                             bool complete) {
   Counters *counters = warp->cta->cluster->recorder->counters;
   if (counters) counters->cluster_arrivals++;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_arrived(clock, clock_warp(warp), CLOCK_CLUSTER_BARRIER, complete);
   Recorder *recorder = begin_warp_event("cluster_barrier", warp, in, mask);
   if (!recorder) return;
   add_number(recorder, arrived);
   add_number(recorder, complete);
   end_event(recorder);
+}
+
+void record_mbarrier_passed(Warp *warp, uint32_t address) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_mbarrier_passed(clock, clock_warp(warp), address);
+}
+
+void record_barrier_passed(Warp *warp, uint32_t number) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_passed(clock, clock_warp(warp), number);
+}
+
+void record_cluster_barrier_passed(Warp *warp) {
+  record_barrier_passed(warp, CLOCK_CLUSTER_BARRIER);
 }
 
 /* Addresses of the lanes as runs [address, stride, count]. */
@@ -347,6 +396,7 @@ void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint3
   const uint32_t passes = bank_passes(mask, addresses, bytes);
   Recorder *recorder = warp->cta->cluster->recorder;
   if (recorder->counters) count_access(&recorder->counters->shared[access], mask, bytes, passes);
+  if (recorder->clock) clock_shared(recorder->clock, clock_warp(warp), passes, access);
   if (!recorder->writes_events) return;
   recorder = begin_warp_event("shared", warp, in, mask);
   if (recorder) {
@@ -373,6 +423,8 @@ void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint
 void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
                    Access access) {
   Counters *counters = warp->cta->cluster->recorder->counters;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_global(clock, clock_warp(warp), mask, addresses, bytes, access);
   if (counters)
     count_access(&counters->global[access], mask, bytes, count_sectors(mask, addresses, bytes));
 }
@@ -442,6 +494,22 @@ static PieceList *new_copy(Recorder *recorder) {
   return copy;
 }
 
+/* Copies have the same numbers on the clock and in the recording. */
+static uint32_t clock_of_copy(ClockTrace *clock, const Warp *warp, const RecordCopy *copy) {
+  const ClockCopyNote note = {.loads = copy->write_count > 0 && copy->read_count == 0,
+                              .by_threads = copy->by_threads,
+                              .arrives = copy->arrives,
+                              .group = copy->group,
+                              .bytes = copy->bytes,
+                              .ranks = copy->ranks,
+                              .map = copy->map,
+                              .at = copy->at,
+                              .global = copy->global,
+                              .lanes = copy->lanes,
+                              .sources = copy->sources};
+  return clock_copy(clock, clock_warp(warp), &note);
+}
+
 uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) {
   Recorder *recorder = warp->cta->cluster->recorder;
   uint32_t number = recorder->copy_count;
@@ -449,11 +517,13 @@ uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) 
     count_copy(recorder->counters, copy->kind,
                (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
                (uint32_t)__builtin_popcount(copy->ranks));
-  if (!recorder->writes_events) return 0;
+  if (recorder->clock) number = clock_of_copy(recorder->clock, warp, copy);
+  if (!recorder->writes_events) return number;
   PieceList *writes = new_copy(recorder);
   for (int i = 0; i < copy->write_count; i++) piece_append(writes, copy->writes[i]);
   merge_pieces(writes);
   record_settle(warp->cta->cluster);
+  place_at_warp(recorder, warp);
   if (!begin_event(recorder, "copy")) return number;
   add_number(recorder, number);
   add_number(recorder, warp_number(warp));
@@ -478,12 +548,14 @@ static void copy_event(Recorder *recorder, const char *kind, uint32_t copy) {
 
 void record_copy_source_read(Cluster *cluster, uint32_t copy) {
   record_settle(cluster);
+  place_at(cluster->recorder, AT_SOURCE, copy);
   copy_event(cluster->recorder, "source", copy);
 }
 
 void record_copy_landed(Cluster *cluster, uint32_t copy) {
   if (!cluster->recorder->writes_events) return;
   PieceList *writes = &cluster->recorder->copies[copy];
+  place_at(cluster->recorder, AT_LANDING, copy);
   record_pieces(cluster, 'c', copy, writes);
   free(writes->pieces);
   *writes = (PieceList){.count = 0};
@@ -495,7 +567,14 @@ void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBa
                      int64_t copy) {
   Recorder *recorder = warp->cta->cluster->recorder;
   if (recorder->counters) recorder->counters->mbarrier_changes++;
+  if (recorder->clock)
+    clock_mbarrier(recorder->clock, clock_warp(warp), state->address, state->phase,
+                   !strcmp(state->why, "init"), in && strstr(in->text, ".release.cluster"), copy);
   record_settle(warp->cta->cluster);
+  if (copy >= 0)
+    place_at(recorder, AT_LANDING, (uint32_t)copy);
+  else
+    place_at_warp(recorder, warp);
   if (!begin_event(recorder, "mbarrier")) return;
   add_number(recorder, state->address);
   add_string(recorder, state->why);
@@ -517,14 +596,21 @@ void record_mbarrier_bytes(Cluster *cluster, uint32_t address) {
 }
 
 /* ---- wgmma ----------------------------------------------------------------------------------- */
-void record_multiply_adds(Cluster *cluster, uint64_t count) {
-  if (cluster->recorder->counters) cluster->recorder->counters->multiply_adds += count;
+void record_multiply_adds(Warp *warp, uint64_t count, uint32_t bits, bool is_wgmma) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) recorder->counters->multiply_adds += count;
+  if (!recorder->clock) return;
+  if (is_wgmma)
+    clock_wgmma(recorder->clock, clock_warp(warp), count, bits);
+  else
+    clock_mma(recorder->clock, clock_warp(warp), count, bits);
 }
 
 uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count) {
   Recorder *recorder = warp->cta->cluster->recorder;
   uint32_t number = recorder->next_wgmma++;
   record_settle(warp->cta->cluster);
+  place_at_warp(recorder, warp);
   if (!begin_event(recorder, "wgmma")) return number;
   add_number(recorder, number);
   add_number(recorder, warp_number(warp));
@@ -551,6 +637,7 @@ void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int s
     for (int lane = 0; lane < LANES; lane++) digest = (digest ^ column[lane]) * 0x100000001b3ull;
   }
   record_settle(warp->cta->cluster);
+  place_at(recorder, AT_WGMMA, number);
   if (!begin_event(recorder, "wgmma_done")) return;
   add_number(recorder, number);
   text_add(&recorder->text, ",");
@@ -612,11 +699,12 @@ static void define_cluster(const Cluster *cluster, Recorder *recorder, uint8_t i
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial) {
   cluster->recorder = NULL;
   const bool writes = launch_number >= 0 && record_wants(cluster) && record_take(0);
-  if (!writes && !settings()->count) return;
+  if (!writes && !settings()->count && !settings()->clock) return;
   Recorder *recorder = allocate(sizeof *recorder);
   uint32_t warps = cluster->cta_count * cluster->ctas[0].warp_count;
   recorder->writes_events = writes;
   if (settings()->count) recorder->counters = allocate(sizeof *recorder->counters);
+  if (settings()->clock) recorder->clock = clock_trace_begin(cluster, writes);
   recorder->launch_number = launch_number;
   recorder->warps_per_block = cluster->ctas[0].warp_count;
   recorder->shared_bytes = cluster->ctas[0].shared_bytes;
@@ -676,7 +764,7 @@ static void write_end(Cluster *cluster) {
   }
   text_add(out, "]}\n");
   if (out->failed) out_of_memory();
-  record_keep(recorder->launch_number, cluster->number, out);
+  record_keep(recorder->launch_number, cluster->number, out, &recorder->places);
 }
 
 static void keep_counters(const Cluster *cluster) {
@@ -697,6 +785,7 @@ void record_cluster_end(Cluster *cluster) {
   if (!recorder) return;
   if (recorder->writes_events) write_end(cluster);
   if (recorder->counters) keep_counters(cluster);
+  if (recorder->clock) clock_trace_end(recorder->clock);
   free(recorder->counters);
   for (uint32_t i = 0; i < recorder->copy_count; i++) free(recorder->copies[i].pieces);
   free(recorder->copies);

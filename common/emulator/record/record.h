@@ -15,7 +15,7 @@ typedef struct Recorder Recorder;
 /* The number of the launch in the recording; -1: this run is not recorded. */
 int record_launch_begin(const Launch *launch, const char *symbol, uint32_t static_shared_bytes);
 /* All clusters have ended: writes what they recorded. */
-void record_launch_end(int launch_number);
+void record_launch_end(const Launch *launch);
 /* Gives the cluster a recorder if it is selected. `initial`: the value of every byte of its shared
  * memory. */
 void record_cluster_begin(Cluster *cluster, int launch_number, uint8_t initial);
@@ -30,6 +30,10 @@ void record_step(Warp *warp, const Instruction *in, LaneMask mask);
 void record_blocked(Warp *warp, const Instruction *in, LaneMask mask);
 /* Before record_blocked: what it waits for. */
 void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity);
+/* A wait for the last phase of the mbarrier, or at a barrier, has ended. */
+void record_mbarrier_passed(Warp *warp, uint32_t address);
+void record_barrier_passed(Warp *warp, uint32_t number);
+void record_cluster_barrier_passed(Warp *warp);
 void record_exit(Warp *warp, const Instruction *in, LaneMask mask);
 void record_fence(Warp *warp, const Instruction *in, LaneMask mask);
 typedef enum { GROUPS_BULK, GROUPS_CP_ASYNC, GROUPS_WGMMA } GroupKind;
@@ -58,8 +62,11 @@ typedef struct {
   const char *kind;
   LaneMask lanes;
   uint32_t bytes, barrier, ranks;
-  uint32_t start;    /* of a tensor copy's box */
-  const TmaMap *map; /* NULL: no tensor copy */
+  uint32_t start;                  /* of a tensor copy's box */
+  uint64_t global;                 /* of a bulk copy; 0: none */
+  const uint8_t *const *sources;   /* of a cp.async, by lane; NULL: none */
+  bool group, by_threads, arrives; /* of its thread's group; not by the copy engine; no copy */
+  const TmaMap *map;               /* NULL: no tensor copy */
   const TmaPlace *at;
   const SharedPiece *reads, *writes;
   int read_count, write_count;
@@ -85,8 +92,9 @@ void record_mbarrier_bytes(Cluster *cluster, uint32_t address);
 typedef struct {
   uint32_t address, bytes, swizzle;
 } RecordRange;
-/* Work of the tensor cores, for the counters. */
-void record_multiply_adds(Cluster *cluster, uint64_t count);
+/* Work of the tensor cores, for the counters and the clock; `bits` of each operand. The warp goes on
+ * while a wgmma is computed. */
+void record_multiply_adds(Warp *warp, uint64_t count, uint32_t bits, bool is_wgmma);
 uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count);
 /* `slots`: the registers of its accumulators. */
 void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count);

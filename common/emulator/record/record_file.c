@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "base/report.h"
 #include "base/settings.h"
+#include "clock/clock.h"
 #include "record/count.h"
 #include "record/record.h"
 
@@ -29,6 +30,7 @@ typedef struct {
   int launch;
   uint32_t cluster;
   RecordText text;
+  ClockPlaces places;
 } FinishedCluster;
 
 static struct {
@@ -211,8 +213,9 @@ static bool open_file(void) {
   }
   recording.process = getpid();
   atexit(close_file);
-  fprintf(recording.file, "{\"recording\": 1, \"schedule\": \"%s\", \"blocks\": \"%s\"}\n",
-          schedule_name(), settings()->record_blocks_text);
+  fprintf(recording.file, "{\"recording\": 1, \"schedule\": \"%s\", \"blocks\": \"%s\"%s}\n",
+          schedule_name(), settings()->record_blocks_text,
+          settings()->clock ? ", \"clock\": \"h200\"" : "");
   return true;
 }
 
@@ -256,7 +259,8 @@ int record_launch_begin(const Launch *launch, const char *symbol, uint32_t stati
   return number;
 }
 
-void record_keep(int launch_number, uint32_t cluster_number, RecordText *text) {
+void record_keep(int launch_number, uint32_t cluster_number, RecordText *text,
+                 ClockPlaces *places) {
   pthread_mutex_lock(&recording.lock);
   if (recording.kept_count == recording.kept_capacity) {
     uint32_t capacity = recording.kept_capacity * 2 + 16;
@@ -265,8 +269,10 @@ void record_keep(int launch_number, uint32_t cluster_number, RecordText *text) {
     recording.kept = larger;
     recording.kept_capacity = capacity;
   }
-  recording.kept[recording.kept_count++] = (FinishedCluster){launch_number, cluster_number, *text};
+  recording.kept[recording.kept_count++] =
+      (FinishedCluster){launch_number, cluster_number, *text, *places};
   *text = (RecordText){.text = NULL};
+  *places = (ClockPlaces){.count = 0};
   pthread_mutex_unlock(&recording.lock);
 }
 
@@ -275,8 +281,8 @@ static int by_cluster(const void *a, const void *b) {
   return (first->cluster > second->cluster) - (first->cluster < second->cluster);
 }
 
-void record_launch_end(int launch_number) {
-  if (launch_number < 0) return;
+static void write_clusters(const Launch *launch) {
+  const int launch_number = launch->recording;
   pthread_mutex_lock(&recording.lock);
   write_text(&recording.definitions);
   if (recording.kept_count)
@@ -287,10 +293,24 @@ void record_launch_end(int launch_number) {
       recording.kept[left++] = recording.kept[i];
       continue;
     }
+    if (settings()->clock)
+      record_in_clock_order(clock_find(launch, recording.kept[i].cluster),
+                            &recording.kept[i].places, &recording.kept[i].text);
+    free(recording.kept[i].places.places);
     write_text(&recording.kept[i].text);
     text_free(&recording.kept[i].text);
   }
   recording.kept_count = left;
   fflush(recording.file);
   pthread_mutex_unlock(&recording.lock);
+}
+
+void record_launch_end(const Launch *launch) {
+  if (settings()->clock) {
+    char kernel[256];
+    report_kernel_name(launch->traits->name, kernel, sizeof kernel);
+    clock_launch_end(launch, kernel);
+  }
+  if (launch->recording >= 0) write_clusters(launch);
+  if (settings()->clock) clock_launch_free(launch);
 }

@@ -3,6 +3,7 @@
 #define EMULATOR_RECORD_FILE_H
 
 #include "base/warp.h"
+#include "record/record_clock.h"
 #include "record/record_text.h"
 
 /* The number of this instruction in the file, the same for every cluster. */
@@ -11,7 +12,8 @@ uint32_t record_place(const Instruction *in);
 bool record_wants(const Cluster *cluster);
 /* Reserves this many bytes of the recording's limit; false: the limit is reached. */
 bool record_take(size_t bytes);
-/* Keeps the events of a cluster until the launch has ended. Takes over the text. */
-void record_keep(int launch_number, uint32_t cluster_number, RecordText *text);
+/* Keeps the events of a cluster until the launch has ended. Takes over the text, and where its events
+ * are on the clock (record_clock.h; empty without EMULATOR_CLOCK). */
+void record_keep(int launch_number, uint32_t cluster_number, RecordText *text, ClockPlaces *places);
 
 #endif

@@ -67,8 +67,9 @@ static StepResult run_mma(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int i = 0; i < form->d_registers; i++)
     d[i] = mask == ~0u ? (void *)column_u32(warp, mma->d[i]) : (void *)spare[i];
   if (warp->cta->cluster->recorder)
-    record_multiply_adds(warp->cta->cluster,
-                         (uint64_t)form->rows * (uint64_t)form->columns * (uint64_t)form->depth);
+    record_multiply_adds(warp,
+                         (uint64_t)form->rows * (uint64_t)form->columns * (uint64_t)form->depth,
+                         number_bits(form->a), false);
   if (settings()->check) undefined_mma(warp, form, mma->a, mma->b, mma->c, mma->d, mask);
   mma_compute(form, a, b, c, form->sparse ? column_u32(warp, mma->metadata) : NULL, d);
   if (mask != ~0u)

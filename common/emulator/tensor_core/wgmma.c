@@ -132,6 +132,11 @@ static StepResult land_share(Warp *warp, uint32_t count, uint64_t moment) {
     const PendingWgmma *flight = &core->flights[i];
     const Wgmma *wgmma = flight->in->decoded;
     if (notes_wanted) note_reads(warp, flight);
+    if (settings()->skip_math) {
+      if (warp->cta->cluster->recorder)
+        record_wgmma_done(warp, flight->recorded, wgmma->registers, wgmma->form.d_registers);
+      continue;
+    }
     WgmmaOperands operands = {.shared = warp->cta->shared,
                               .shared_bytes = warp->cta->shared_bytes,
                               .a = matrix_descriptor(flight->descriptor_a),
@@ -388,8 +393,8 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     tell_checker(warp, in, flight);
   }
   if (warp->cta->cluster->recorder) {
-    record_multiply_adds(warp->cta->cluster,
-                         (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth));
+    record_multiply_adds(warp, (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth),
+                         number_bits(form->a), true);
     record_issue(warp, in, flight);
   }
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;

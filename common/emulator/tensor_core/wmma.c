@@ -372,8 +372,8 @@ static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
   const int tiles = row_tiles * (product->shape.n / 8);
   if (warp->cta->cluster->recorder)
     record_multiply_adds(
-        warp->cta->cluster,
-        (uint64_t)product->shape.m * (uint64_t)product->shape.n * (uint64_t)product->shape.k);
+        warp, (uint64_t)product->shape.m * (uint64_t)product->shape.n * (uint64_t)product->shape.k,
+        number_bits(tile->a), false);
   const int registers = tiles * tile->d_registers;
   for (int i = 0; i < registers; i++)
     for (LaneMask left = mask; left; left &= left - 1) {

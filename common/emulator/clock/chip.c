@@ -1,0 +1,150 @@
+/* chip.c: L2 and device memory of the modelled chip (CLOCK.md). */
+#include "clock/chip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_BYTES = 128, SECTOR_BYTES = 32, WAYS = 16, SMS_OF_GROUP = 6 };
+
+const ChipParameters chip_parameters = {
+#define CLOCK(name, value) .name = (value),
+#include "clock/h200.def"
+#undef CLOCK
+};
+
+Chip *chip_begin(void) {
+  static Chip *chip;
+  if (!chip) {
+    chip = calloc(1, sizeof *chip);
+    if (!chip) return NULL;
+    chip->line_sets = (uint32_t)(chip_parameters.l2_bytes / (LINE_BYTES * WAYS));
+    chip->lines = calloc((size_t)chip->line_sets * WAYS, sizeof *chip->lines);
+    if (!chip->lines) {
+      free(chip);
+      return chip = NULL;
+    }
+  }
+  memset(chip->sm, 0, sizeof chip->sm);
+  chip->l2 = chip->dram = 0;
+  chip->use = (ChipUse){.l2_bytes = 0};
+  for (size_t i = 0; i < (size_t)chip->line_sets * WAYS; i++)
+    chip->lines[i].ready = 0, chip->lines[i].asked = -1e9, chip->lines[i].askers = 0;
+  return chip;
+}
+
+/* The line's place in L2; a new one gets the place of the least recently used. */
+static L2Line *find_line(Chip *chip, uint64_t line, bool *found) {
+  const uint64_t hash = line * 0x9e3779b97f4a7c15ull >> 20;
+  L2Line *set = &chip->lines[hash % chip->line_sets * WAYS], *oldest = set;
+  const uint32_t now = ++chip->clock_hand;
+  for (L2Line *at = set; at < set + WAYS; at++) {
+    if (at->tag == line + 1) {
+      *found = true;
+      at->used = now;
+      return at;
+    }
+    if (now - at->used > now - oldest->used) oldest = at;
+  }
+  *found = false;
+  oldest->used = now;
+  return oldest;
+}
+
+typedef struct {
+  double l2_bytes, dram_bytes, ready, parts; /* parts: sectors stored in part */
+  bool missed;
+} Demand;
+
+static void read_line(Chip *chip, double now, uint32_t group, uint64_t line, uint32_t bytes,
+                      Demand *demand) {
+  bool found;
+  L2Line *at = find_line(chip, line, &found);
+  if (!found) {
+    if (at->tag && at->dirty) demand->dram_bytes += LINE_BYTES;
+    demand->dram_bytes += bytes;
+    demand->missed = true;
+    *at = (L2Line){.tag = line + 1, .ready = -1, .asked = -1e9, .used = at->used};
+  }
+  if (at->ready > demand->ready) demand->ready = at->ready;
+  if (now - at->asked > chip_parameters.l2_share_window) {
+    at->asked = now;
+    at->askers = 0;
+  }
+  if (at->askers & group)
+    chip->use.shared_bytes += bytes;
+  else
+    demand->l2_bytes += bytes;
+  at->askers |= group;
+}
+
+static void write_line(Chip *chip, double now, uint64_t line, uint32_t bytes, Demand *demand) {
+  if (bytes % SECTOR_BYTES) demand->parts += 1;
+  bool found;
+  L2Line *at = find_line(chip, line, &found);
+  if (!found) {
+    if (at->tag && at->dirty) demand->dram_bytes += LINE_BYTES;
+    *at = (L2Line){.tag = line + 1, .ready = now, .asked = -1e9, .used = at->used};
+  }
+  at->dirty = true;
+  demand->l2_bytes += bytes;
+}
+
+static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
+                      bool write, Demand *demand, double ready) {
+  const uint32_t group = 1u << sm / SMS_OF_GROUP;
+  for (const ClockRun *run = runs; run < runs + count; run++)
+    for (uint32_t i = 0; i < run->count; i++) {
+      uint64_t at = run->address + run->step * i, end = at + run->bytes;
+      if (!write) at -= at % SECTOR_BYTES;
+      while (at < end) {
+        const uint64_t line = at / LINE_BYTES;
+        uint64_t stop = (line + 1) * LINE_BYTES;
+        if (stop > end) stop = write ? end : (end + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+        if (ready >= 0) { /* the second time: lines that were missed now have their time */
+          bool found;
+          L2Line *missed = find_line(chip, line, &found);
+          if (found && missed->ready < 0) missed->ready = ready;
+        } else if (write) {
+          write_line(chip, now, line, (uint32_t)(stop - at), demand);
+        } else {
+          read_line(chip, now, group, line, (uint32_t)(stop - at), demand);
+        }
+        at = stop;
+      }
+    }
+}
+
+double chip_rows(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
+                 bool write) {
+  const ChipParameters *p = &chip_parameters;
+  Demand demand = {.l2_bytes = 0};
+  each_line(chip, now, sm, runs, count, write, &demand, -1);
+  if (chip->l2 < now) chip->l2 = now;
+  chip->l2 +=
+      demand.l2_bytes / (write ? p->l2_store_rate : p->l2_rate) + demand.parts * p->l2_store_sector;
+  chip->use.l2_busy += demand.l2_bytes / (write ? p->l2_store_rate : p->l2_rate);
+  chip->use.l2_bytes += demand.l2_bytes;
+  double ready = chip->l2;
+  if (demand.ready > ready) ready = demand.ready;
+  if (demand.dram_bytes > 0) {
+    if (chip->dram < now) chip->dram = now;
+    chip->dram += demand.dram_bytes / p->dram_rate;
+    chip->use.dram_bytes += demand.dram_bytes;
+    if (demand.missed) {
+      const double came = chip->dram + p->dram_load_latency - p->l2_load_latency;
+      each_line(chip, now, sm, runs, count, write, NULL, came);
+      if (came > ready) ready = came;
+    }
+  }
+  return ready;
+}
+
+RowCount chip_count(const ClockRun *runs, uint32_t count) {
+  RowCount sum = {0, 0};
+  for (const ClockRun *run = runs; run < runs + count; run++) {
+    const uint64_t first = run->address, last = run->address + run->bytes - 1;
+    sum.sectors += (uint32_t)(last / SECTOR_BYTES - first / SECTOR_BYTES + 1) * run->count;
+    sum.lines += (uint32_t)(last / LINE_BYTES - first / LINE_BYTES + 1) * run->count;
+  }
+  return sum;
+}

@@ -1,0 +1,56 @@
+/* chip.h: the parts of the chip that warps share, as the clock models them (CLOCK.md). */
+#ifndef EMULATOR_CLOCK_CHIP_H
+#define EMULATOR_CLOCK_CHIP_H
+
+#include "clock/trace.h"
+
+/* The measured parameters; h200.def has the values, CLOCK.md what they mean. */
+typedef struct {
+#define CLOCK(name, value) double name;
+#include "clock/h200.def"
+#undef CLOCK
+} ChipParameters;
+extern const ChipParameters chip_parameters;
+
+typedef struct {
+  double issue[CHIP_PARTITIONS], tensor[CHIP_PARTITIONS]; /* when each is free again */
+  double shared_pipe, threads_pipe;       /* shared memory; global accesses by threads */
+  double copy_engine, store_engine, port; /* port: what comes in from L2 */
+  uint32_t ctas;
+  bool has_map; /* it has fetched a tensor map in this launch */
+} Sm;
+
+typedef struct {
+  uint64_t tag;
+  double ready, asked;
+  uint32_t used;
+  uint32_t askers; /* groups of SMs that have asked since `asked` */
+  bool dirty;
+} L2Line;
+
+typedef struct {
+  double l2_bytes, dram_bytes, shared_bytes; /* shared: one answer of L2 for several SMs */
+  double l2_busy, copy_busy, store_busy, tensor_busy, waited[WAIT_CAUSES], warp_time;
+} ChipUse;
+
+typedef struct {
+  Sm sm[CHIP_MULTIPROCESSORS];
+  double l2, dram; /* when each is free again */
+  L2Line *lines;
+  uint32_t line_sets, clock_hand;
+  ChipUse use;
+} Chip;
+
+/* The one chip: what is in L2 stays from launch to launch. NULL: no memory for it. */
+Chip *chip_begin(void);
+/* These rows are read or written from `now` on. Returns when the last byte can leave or has entered
+ * L2. */
+double chip_rows(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
+                 bool write);
+/* Sectors of 32 bytes, and lines of 128, that these rows touch, each row for itself. */
+typedef struct {
+  uint32_t sectors, lines;
+} RowCount;
+RowCount chip_count(const ClockRun *runs, uint32_t count);
+
+#endif

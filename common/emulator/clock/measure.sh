@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# measure.sh: measures the clock's parameters and the ladder on a GPU (make measure-clock), and writes
+#   common/emulator/clock/h200.def                the parameters
+#   common/emulator/clock/measured/measure.txt    all that measure printed
+#   common/emulator/clock/measured/ladder.csv     the rungs' times, and their clocks by ncu
+#   build/counters/, common/emulator/record/counters.csv    ncu's counters of every lesson
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+here=common/emulator/clock
+export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"
+if ! nvidia-smi -L >/dev/null 2>&1 || ! command -v ncu >/dev/null; then
+  echo "measure.sh needs an H200 and ncu (Nsight Compute comes with the CUDA Toolkit)" >&2
+  exit 2
+fi
+stamp="$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1 |
+  sed 's/, /, driver /'), $(date +%F)"
+mkdir -p build/clock build/counters
+echo "$stamp" | tee build/clock/gpu.txt >build/counters/gpu.txt
+
+build/emulator_clock/measure | tee $here/measured/measure.txt
+ladder=build/tests/emulator/clock_ladder
+metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max
+for size in "8192 8192 8192" "4096 4096 4096" "2048 2048 2048" "2048 2048 512" "1024 1024 256" "512 512 4096"; do
+  read -r m n k <<<"$size"
+  $ladder --measure --m "$m" --n "$n" --k "$k" | grep , >"build/clock/times_${m}_$k.csv"
+  ncu --clock-control none --cache-control none --csv --print-units base \
+    --log-file "build/clock/ncu_${m}_$k.csv" -k regex:_kernel --metrics $metrics \
+    $ladder --m "$m" --n "$n" --k "$k" >/dev/null
+done
+python3 $here/parameters.py build/clock
+
+reads=l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum
+writes=l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma
+lsu=l1tex__t_sectors_pipe_lsu_mem_global_op
+passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op
+counters=smsp__thread_inst_executed.sum,$reads,${writes}_st.sum,${writes}_red.sum,${lsu}_ld.sum,${lsu}_st.sum
+counters+=,${passes}_ld.sum,${passes}_st.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum
+tail -n +3 common/emulator/record/counters.csv | cut -d, -f1 | sort -u | while read -r lesson; do
+  for program in build/"${lesson%%_*}"_*/"${lesson#*_}"; do
+    ncu --clock-control none --cache-control none --csv --print-units base --metrics "$counters" \
+      --log-file "build/counters/$lesson.csv" "$program" >/dev/null
+  done
+done
+python3 common/emulator/record/counters.py --collect build/counters

@@ -1,0 +1,14 @@
+/* report.h: sums the replayed launches of each kernel and prints them when the program ends. */
+#ifndef EMULATOR_CLOCK_REPORT_H
+#define EMULATOR_CLOCK_REPORT_H
+
+#include "clock/chip.h"
+
+typedef struct {
+  double clocks, microseconds; /* microseconds: with the gap between launches */
+  uint32_t clusters, clusters_at_once;
+  ChipUse use;
+} LaunchTime;
+void clock_add_launch(const char *kernel, const LaunchTime *time);
+
+#endif

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""check_clock.py SIZE OUTPUT: compares what EMULATOR_CLOCK printed for clock_ladder with what was
+measured on an H200 (common/emulator/clock/measured/ladder.csv). SIZE is m,n,k as in the table.
+
+The tensor cores' busy share must be within 15 percentage points, and rungs whose measured times are more
+than 10 % apart must be in the measured order."""
+import csv, os, re, sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+POINTS, APART = 15, 1.10
+
+
+def main(size, output):
+    measured, modelled = {}, {}
+    with open(os.path.join(ROOT, "common/emulator/clock/measured/ladder.csv"), newline="") as file:
+        for row in csv.DictReader(line for line in file if not line.startswith("#")):
+            if f"{row['m']},{row['n']},{row['k']}" == size:
+                measured[row["rung"]] = float(row["us"]), float(row["tensor cores busy %"])
+    with open(output) as file:
+        text = file.read()
+    for match in re.finditer(r"kernel (\w+)::.*?, ([\d.]+) us.*\n  busy: tensor cores ([\d.]+) %", text):
+        modelled[match.group(1)] = float(match.group(2)), float(match.group(3))
+    wrong = [f"{rung}: nothing was printed" for rung in measured if rung not in modelled]
+    for rung in measured.keys() & modelled.keys():
+        if abs(measured[rung][1] - modelled[rung][1]) > POINTS:
+            wrong.append(f"{rung}: busy {modelled[rung][1]} %, measured {measured[rung][1]} %")
+        for other in measured.keys() & modelled.keys():
+            if measured[rung][0] > APART * measured[other][0] and modelled[rung][0] <= modelled[other][0]:
+                wrong.append(f"{rung} takes {modelled[rung][0]} us and {other} {modelled[other][0]} us, "
+                             f"measured {measured[rung][0]} and {measured[other][0]}")
+    for rung in sorted(measured.keys() & modelled.keys()):
+        print(f"{rung}: {modelled[rung][0]} us, measured {measured[rung][0]}; tensor cores "
+              f"{modelled[rung][1]} %, measured {measured[rung][1]} %")
+    print("\n".join(["WRONG"] + wrong) if wrong or not measured else f"{len(measured)} rungs as measured")
+    return 1 if wrong or not measured else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

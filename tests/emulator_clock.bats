@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# EMULATOR_CLOCK: the modelled time against what an H200 took, and that it changes nothing else.
+
+load helpers
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  begin_test
+  export EMULATOR_THREADS=1
+}
+
+clocked() {
+  EMULATOR_CLOCK=h200 run --separate-stderr common/emulator/emulate "$@"
+}
+
+@test "clock: the ladder's rungs are in the measured order, and the tensor cores as busy" {
+  for size in "512 512 4096" "1024 1024 256"; do
+    read -r m n k <<<"$size"
+    EMULATOR_MATH=skip EMULATOR_CHECK=off clocked build/tests/emulator/clock_ladder --m "$m" --n "$n" --k "$k"
+    [ "$status" -eq 0 ]
+    echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
+    run python3 tests/emulator/check_clock.py "$m,$n,$k" "$BATS_TEST_TMPDIR/clock.txt"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ $output == *"7 rungs as measured" ]]
+  done
+}
+
+@test "clock: chapter 03's ways to copy take the measured time within 20 %" {
+  EMULATOR_CHECK=off clocked build/tests/emulator/clock_copies
+  [ "$status" -eq 0 ]
+  run python3 - "$stderr" <<'PYTHON'
+import csv, re, sys
+launches = {}
+for kernel, times in re.findall(r"kernel (\w+):.*\n(?:  (?:busy|warps).*\n)*  launches: ([\d. ]+) us", sys.argv[1]):
+    launches[kernel] = [float(t) for t in times.split()]
+tma = launches["copy_tiles"]
+model = {"vectors": launches["vectors_64x64"][1], "cp_async": launches["cp_async_64x64"][1],
+         "tma one stage": tma[1], "tma stages": tma[3], "tma 48 KiB flying": tma[5]}
+with open("03_tma_store/measured/copy_speed.csv", newline="") as file:
+    rows = csv.DictReader(line for line in file if not line.startswith("#"))
+    measured = {r["way"]: float(r["us"]) for r in rows if r["size"] == "16 MiB" and r["tile"] == "64x64"}
+for way in model:
+    ratio = model[way] / model["vectors"] / (measured[way] / measured["vectors"])
+    print(way, round(ratio, 3), "" if 0.8 < ratio < 1.2 else "WRONG")
+PYTHON
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output != *WRONG* ]]
+  [[ $output == *"tma stages"* ]]
+}
+
+@test "clock: results and reports are those of a run without it" {
+  for program in 02_tma_load/tma_load 02_tma_load/pitfalls/arrival_count_too_low 07_pipelined_gemm/pitfalls/stage_released_before_wgmma; do
+    [ -x "build/$program" ] || continue
+    run --separate-stderr common/emulator/emulate "build/$program"
+    local plain_status=$status plain_output=$output plain_stderr=$stderr
+    clocked "build/$program"
+    [ "$status" -eq "$plain_status" ]
+    [ "$output" = "$plain_output" ]
+    [[ $stderr == *"emulator: clock h200, kernel "* ]]
+    [ "$(sed '/^emulator: clock \|^  busy: \|^  warps waited \|^  launches: /d' <<<"$stderr")" = "$plain_stderr" ]
+  done
+}
+
+@test "clock: a recording is in its order, and hangs together" {
+  for program in 02_tma_load/tma_load 05_multicast/multicast 07_pipelined_gemm/serial; do
+    clocked --record "$BATS_TEST_TMPDIR/recording.jsonl" "build/$program"
+    [ "$status" -eq 0 ]
+    run python3 tests/emulator/check_recording.py "$BATS_TEST_TMPDIR/recording.jsonl"
+    [ "$status" -eq 0 ]
+    [[ $output == *"all consistent" ]]
+    run head -n 1 "$BATS_TEST_TMPDIR/recording.jsonl"
+    [[ $output == *'"clock": "h200"'* ]]
+  done
+}
+
+@test "clock: invalid settings say what is allowed" {
+  EMULATOR_CLOCK=h100 run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"EMULATOR_CLOCK is 'h100', but must be h200 (the only chip that was measured) or off"* ]]
+  EMULATOR_MATH=skip run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
+  [ "$status" -eq 2 ]
+  [[ $stderr == *"EMULATOR_MATH is 'skip', but must be exact or fast without EMULATOR_CLOCK"* ]]
+  run common/emulator/emulate --help
+  [[ $output == *"EMULATOR_CLOCK=h200"* ]]
+}
