@@ -96,7 +96,7 @@ static bool reserve(void) {
 static uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
 /* A free range after the last allocation or, when there is none left, between two others. */
-static uint64_t find_room(size_t bytes) {
+static uint64_t find_free_pages(size_t bytes) {
   if (reserve_end - reserve_next >= bytes + GAP_BYTES) {
     uint64_t found = reserve_next;
     reserve_next += bytes + GAP_BYTES;
@@ -118,7 +118,7 @@ uint64_t memory_allocate(size_t bytes) {
   size_t pages = round_up(bytes, PAGE_BYTES);
   uint64_t first = 0;
   pthread_mutex_lock(&lock);
-  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_room(pages);
+  if (in_use + bytes <= CAPACITY_BYTES && reserve()) first = find_free_pages(pages);
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||

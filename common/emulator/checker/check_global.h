@@ -70,7 +70,7 @@ typedef struct GlobalLaunch {
   struct KnownBlock *blocks;
   size_t block_used, bytes;
   struct GlobalLocation **locations; /* hash table */
-  uint32_t location_count, location_room;
+  uint32_t location_count, location_capacity;
 } GlobalLaunch;
 
 typedef struct {

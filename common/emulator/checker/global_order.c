@@ -50,7 +50,7 @@ static bool includes(uint8_t reach, const Place *own, uint32_t cluster, uint32_t
 void global_order_begin(GlobalLaunch *launch) { global_known_begin(launch); }
 
 void global_order_end(GlobalLaunch *launch) {
-  for (uint32_t i = 0; i < launch->location_room; i++) {
+  for (uint32_t i = 0; i < launch->location_capacity; i++) {
     for (GlobalLocation *each = launch->locations[i], *next; each; each = next) {
       next = each->next;
       free(each->heads);
@@ -123,11 +123,11 @@ static void learn_all(ClusterCheck *check, uint32_t agent, const GlobalKnowledge
 
 static GlobalLocation **place_of(const GlobalLaunch *launch, uint64_t address) {
   uint64_t hash = (address >> 2) * 0x9e3779b97f4a7c15ull;
-  return &launch->locations[(hash >> 32) & (launch->location_room - 1)];
+  return &launch->locations[(hash >> 32) & (launch->location_capacity - 1)];
 }
 
 static GlobalLocation *find_location(const GlobalLaunch *launch, uint64_t address) {
-  if (!launch->location_room) return NULL;
+  if (!launch->location_capacity) return NULL;
   GlobalLocation *found = *place_of(launch, address);
   while (found && found->address != address) found = found->next;
   return found;
@@ -135,11 +135,11 @@ static GlobalLocation *find_location(const GlobalLaunch *launch, uint64_t addres
 
 static void grow_locations(GlobalLaunch *launch) {
   GlobalLocation **old = launch->locations;
-  uint32_t room = launch->location_room;
-  launch->location_room = room ? room * 4 : FIRST_LOCATIONS;
-  launch->locations = calloc(launch->location_room, sizeof(GlobalLocation *));
+  uint32_t capacity = launch->location_capacity;
+  launch->location_capacity = capacity ? capacity * 4 : FIRST_LOCATIONS;
+  launch->locations = calloc(launch->location_capacity, sizeof(GlobalLocation *));
   if (!launch->locations) out_of_memory();
-  for (uint32_t i = 0; i < room; i++) {
+  for (uint32_t i = 0; i < capacity; i++) {
     for (GlobalLocation *each = old[i], *next; each; each = next) {
       next = each->next;
       GlobalLocation **place = place_of(launch, each->address);
@@ -151,7 +151,7 @@ static void grow_locations(GlobalLaunch *launch) {
 }
 
 static GlobalLocation *make_location(GlobalLaunch *launch, uint64_t address) {
-  if (launch->location_count >= launch->location_room) grow_locations(launch);
+  if (launch->location_count >= launch->location_capacity) grow_locations(launch);
   GlobalLocation *made = calloc(1, sizeof *made), **place = place_of(launch, address);
   if (!made) out_of_memory();
   made->address = address;

@@ -75,7 +75,7 @@ static void describe_cluster_barrier(FILE *out, const Warp *warp) {
 }
 
 /* A warp that polls, or loops without effect. */
-static void describe_circle(FILE *out, const Warp *warp) {
+static void describe_spinning(FILE *out, const Warp *warp) {
   const Instruction *in;
   uint64_t address;
   bool global;
@@ -95,7 +95,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   if (!at_mbarrier && (group->state != GROUP_BLOCKED || polling_spins(warp, group))) {
-    describe_circle(out, warp);
+    describe_spinning(out, warp);
   } else if (registers_describe_wait(warp, in, out)) {
     return;
   } else if (in->traits & MBARRIER) { /* usually all lanes wait for the same thing */
@@ -170,7 +170,7 @@ static int by_number(const void *a, const void *b) {
   return left->cluster.number < right->cluster.number ? -1 : 1;
 }
 
-static void tell_story(FILE *out, const WaitList *list) {
+static void describe_hang(FILE *out, const WaitList *list) {
   for (uint32_t i = 0; i < list->count; i++) {
     const WaitEntry *entry = &list->entry[i];
     describe_place(out, entry->warp, &entry->group);
@@ -265,7 +265,7 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
     warp = list.entry[i].warp;
     group = list.entry[i].group;
   }
-  tell_story(out, &list);
+  describe_hang(out, &list);
   for (uint32_t i = 0; i < count; i++) async_describe(&contexts[i]->cluster, out);
   if (other_order_may_help(contexts, count, rule))
     fprintf(out,

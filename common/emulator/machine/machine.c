@@ -374,7 +374,7 @@ ClusterEnd cluster_run(Context *context) {
   ClusterEnd end = CLUSTER_DONE;
   if (flow->has_turn) cluster_changed(cluster);
   flow->wants_turn = false;
-  flow->circles = CIRCLE_NONE;
+  flow->spinning = NOT_SPINNING;
   for (;;) {
     RoundResult round = {0};
     run_round(context, &round);

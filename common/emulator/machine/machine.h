@@ -50,7 +50,7 @@ StepResult warp_one_instruction(Warp *warp); /* of the current group */
 /* The first of the wanted groups in the order in which the machine runs them; -1: none. */
 int warp_pick_group(const Warp *warp, bool (*wanted)(const Warp *warp, uint32_t group));
 
-/* circles.c: checks whether the warps spin without making progress. This happens rarely: first
+/* spinning.c: checks whether the warps spin without making progress. This happens rarely: first
  * after this many steps, or this many rounds in which all warps only waited, then after twice as
  * many, and so on. */
 enum { FIRST_LOOK_STEPS = 1 << 22, FIRST_LOOK_ROUNDS = 16 };

@@ -226,7 +226,7 @@ static bool host_may_act(struct LaunchFlow *flow) {
 
 /* All resident clusters spin without progress: first let streams and the host run, then advance the
  * clock for clusters that read it. Otherwise it is a hang. */
-static void everybody_circles(struct LaunchFlow *flow) {
+static void all_warps_spin(struct LaunchFlow *flow) {
   flow->idle_turns = 0;
   if (flow->may_stall) {
     flow->stalled = true;
@@ -242,18 +242,18 @@ static void everybody_circles(struct LaunchFlow *flow) {
 }
 
 /* A turn that changed nothing. */
-static void settle_polling_turn(struct LaunchFlow *flow, Circle circle, uint64_t steps) {
+static void settle_polling_turn(struct LaunchFlow *flow, Spinning spinning, uint64_t steps) {
   flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
-  if (steps > POLL_SLICE_STEPS && circle == CIRCLE_NONE) flow->polled_steps = 0;
+  if (steps > POLL_SLICE_STEPS && spinning == NOT_SPINNING) flow->polled_steps = 0;
   pass_turn(flow);
-  if (circle == CIRCLE_NONE || flow->running > 0) {
+  if (spinning == NOT_SPINNING || flow->running > 0) {
     flow->idle_turns = 0;
   } else {
-    flow->clock_matters |= circle == CIRCLE_BY_CLOCK;
+    flow->clock_matters |= spinning == SPINNING_BY_CLOCK;
     flow->idle_turns++;
   }
   if (flow->idle_turns > 2 * (flow->ring_end - flow->ring_counted))
-    everybody_circles(flow);
+    all_warps_spin(flow);
   else if (flow->may_stall && flow->polled_steps > STALL_STEPS)
     flow->stalled = true;
   else if (flow->polled_steps > settings()->steps)
@@ -281,7 +281,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       context->next = *suspended_list(flow, number);
       *suspended_list(flow, number) = context;
       if (end == CLUSTER_POLLS && had_turn)
-        settle_polling_turn(flow, (Circle)context->flow.circles, steps);
+        settle_polling_turn(flow, (Spinning)context->flow.spinning, steps);
       else
         flow->idle_turns = 0;
       return;

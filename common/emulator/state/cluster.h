@@ -16,8 +16,8 @@ struct ClusterFlow {
   uint64_t hurry;        /* how far the clock was last advanced, for waits that end by the clock */
   uint64_t launch_time;  /* how much of the launch-wide clock advance this cluster has received */
   bool all_waits_expire; /* every unfinished wait may return "not yet" at any time */
-  /* Circle: result of the last progress check, if other clusters may still end it */
-  uint8_t circles;
+  /* Spinning: result of the last progress check, if other clusters may still end it */
+  uint8_t spinning;
   struct Polling *polling; /* polling.c */
   bool has_turn, wants_turn;
   uint32_t barrier_arrived, barrier_generation; /* barrier.cluster: threads */

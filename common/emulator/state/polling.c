@@ -46,7 +46,7 @@ typedef struct {
   uint64_t shape;  /* hash of the groups at the anchor */
   LaneMask moved;  /* lanes that have executed something since */
   uint32_t events; /* polling->events when the trace began */
-  Circle circle;
+  Spinning spinning;
   bool waits;                /* the trace contains a wait at an mbarrier */
   const Instruction *reader; /* the last instruction that read memory */
   uint64_t read_address;
@@ -123,7 +123,7 @@ static struct Polling *polling_new(const Cluster *cluster) {
 static void forget(Trace *trace) {
   trace->count = 0;
   trace->saved = false;
-  trace->circle = CIRCLE_NONE;
+  trace->spinning = NOT_SPINNING;
   trace->last = NULL;
   trace->waits = false;
 }
@@ -207,14 +207,14 @@ bool polling_spins(const Warp *warp, const Group *group) {
   return false;
 }
 
-Circle polling_circle(const Cluster *cluster) {
+Spinning polling_spinning(const Cluster *cluster) {
   const struct Polling *polling = polling_of(cluster);
-  Circle least = CIRCLE;
+  Spinning least = SPINNING_FOR_EVER;
   for (uint32_t i = 0; i < polling->warp_count; i++) {
     const Trace *trace = &polling->traces[i];
     if (cluster->ctas[0].warps[i].flow->count == 0) continue;
-    if (trace->events != polling->events) return CIRCLE_NONE;
-    if (trace->circle < least) least = trace->circle;
+    if (trace->events != polling->events) return NOT_SPINNING;
+    if (trace->spinning < least) least = trace->spinning;
   }
   return least;
 }
@@ -396,7 +396,7 @@ static void compare(Warp *warp, Trace *trace) {
   if (!worth_a_look(++trace->visits)) return;
   if (!find_needs(polling, module_of(cluster), trace)) return;
   if (!same_state(polling, module_of(cluster), warp, trace)) return;
-  trace->circle = polling->by_clock ? CIRCLE_BY_CLOCK : CIRCLE;
+  trace->spinning = polling->by_clock ? SPINNING_BY_CLOCK : SPINNING_FOR_EVER;
 }
 
 static void append(Trace *trace, TraceStep step) {
@@ -424,13 +424,13 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
     trace->events = polling->events;
     forget(trace);
   }
-  if (trace->circle != CIRCLE_NONE) return;
+  if (trace->spinning != NOT_SPINNING) return;
   bool back = in <= trace->last;
   trace->last = in;
   uint32_t depth = depth_of(group);
   if (back && trace->saved && in == trace->anchor && shape_of(warp, in) == trace->shape) {
     compare(warp, trace);
-    if (trace->circle != CIRCLE_NONE) return;
+    if (trace->spinning != NOT_SPINNING) return;
   }
   if (back) {
     bool outer = trace->saved && (depth < trace->anchor_depth ||

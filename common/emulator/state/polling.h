@@ -8,14 +8,14 @@
  * Only registers that matter are compared: those that affect the operands of a branch, an address,
  * a store or a barrier in the loop. A counter that is never compared, or the length of a backoff
  * sleep, is not progress. A counter that limits the loop is. If a clock value decides a branch
- * (CIRCLE_BY_CLOCK), the loop may end later, so the machine advances the clock and checks again.
+ * (SPINNING_BY_CLOCK), the loop may end later, so the machine advances the clock and checks again.
  */
 #ifndef EMULATOR_POLLING_H
 #define EMULATOR_POLLING_H
 
 #include "state/groups.h"
 
-typedef enum { CIRCLE_NONE, CIRCLE_BY_CLOCK, CIRCLE } Circle;
+typedef enum { NOT_SPINNING, SPINNING_BY_CLOCK, SPINNING_FOR_EVER } Spinning;
 
 /* Starts (or restarts) watching all warps of the cluster; false: out of memory. */
 bool polling_begin(Cluster *cluster);
@@ -32,7 +32,7 @@ void polling_event(Cluster *cluster);
 void polling_read(Warp *warp, const Instruction *in, uint64_t address, bool global);
 
 /* The state of all live warps since the last event. */
-Circle polling_circle(const Cluster *cluster);
+Spinning polling_spinning(const Cluster *cluster);
 uint32_t polling_events(const Cluster *cluster);
 bool polling_reads_global(const Cluster *cluster);
 /* Does a group of the warp execute more than one instruction? */

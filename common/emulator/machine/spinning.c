@@ -1,4 +1,4 @@
-/* circles.c: checks whether the warps of a cluster spin without making progress, and advances the
+/* spinning.c: checks whether the warps of a cluster spin without making progress, and advances the
  * clock quickly for those that wait for a time. */
 #include "async/async.h"
 #include "machine/machine.h"
@@ -43,8 +43,8 @@ static bool hurry(Context *context) {
 /* At first waits stay blocked, because a program that limits its attempts must not get "not yet"
  * while any warp makes progress. */
 static Progress judge(Context *context) {
-  Circle circle = polling_circle(&context->cluster);
-  if (circle == CIRCLE_NONE) return PROGRESS_POSSIBLE;
+  Spinning spinning = polling_spinning(&context->cluster);
+  if (spinning == NOT_SPINNING) return PROGRESS_POSSIBLE;
   if (async_land_next(&context->cluster)) {
     polling_event(&context->cluster);
     return PROGRESS_POSSIBLE;
@@ -55,10 +55,10 @@ static Progress judge(Context *context) {
     return PROGRESS_POSSIBLE;
   }
   if (polling_reads_global(&context->cluster)) {
-    context->flow.circles = (uint8_t)circle;
+    context->flow.spinning = (uint8_t)spinning;
     return PROGRESS_BY_OTHERS;
   }
-  return circle == CIRCLE_BY_CLOCK && hurry(context) ? PROGRESS_POSSIBLE : PROGRESS_NEVER;
+  return spinning == SPINNING_BY_CLOCK && hurry(context) ? PROGRESS_POSSIBLE : PROGRESS_NEVER;
 }
 
 Progress check_progress(Context *context) {
