@@ -4,6 +4,7 @@
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
 #   PROGRAM=name          run this program instead of the main ones
+#   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
@@ -46,13 +47,13 @@ endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
-export DEVICE TO
+export DEVICE TO EXERCISE
 # What is written here is held to the strict findings too: they also make the exit code 3.
 export EMULATOR_CHECK ?= strict
 
 # ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
-COMPILING := $(filter-out help clean format lint-page hint hint-% take take-%,$(GOALS))
+COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
 quoted = '$(subst ','\'',$(1))'
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
@@ -121,6 +122,11 @@ BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),
 UNOPTIMISED_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/tests/unoptimised/%,$(BENCH_PROGRAMS))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
+# Exercises to write: skeletons, their solutions, and a judge for each chapter.
+EXERCISE_SOURCES := $(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/*.cu,$(CHAPTERS))))
+SKELETONS := $(addsuffix .ptx,$(call program,$(EXERCISE_SOURCES)))
+SOLUTIONS := $(SKELETONS:.ptx=.solved.ptx)
+JUDGES := $(call program,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/judge.c,$(CHAPTERS)))))
 # Relocatable device code: several files to one program.
 LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
 LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
@@ -175,7 +181,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
-.PHONY: exercise hint watch rooms take book check-page lint-page
+.PHONY: exercise exercises hint watch rooms take book check-page lint-page
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -186,7 +192,7 @@ run: $(RUN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapt
 check: $(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) $(SUPPORT) tests ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
 
-tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS)
+tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
@@ -210,8 +216,11 @@ figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tabl
 pitfalls: all ## run every mistake of the chapters and show what is reported
 	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
 
-exercise: all ## copy a pitfall to build/exercises/ for you to fix, or say whether it is fixed
+exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge the one that you have (EXERCISE=number: that one)
 	@$(ROOT)/common/exercise start $(CHAPTERS)
+
+exercises: ## list all exercises, by difficulty, and which of them you have solved
+	@$(ROOT)/common/exercise list $(CHAPTERS)
 
 watch: all ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
 	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
@@ -247,7 +256,7 @@ clean: ## remove what was built (not a fetched toolkit)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' $(ROOT)/common/lesson.mk | \
 	  while IFS=$$'\t' read -r goal text; do printf '  make %-16s %s\n' "$$goal" "$$text"; done
-	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise, hint, watch and take also take a chapter'
+	@printf '  make %-16s %s\n' 'run-02' 'run, check, bench, pitfalls, exercise(s), hint, watch and take also take a chapter'
 	@sed -n 's/^#   /  /p' $(ROOT)/common/lesson.mk
 
 # run-02, check-02 and so on: the goal of that chapter alone.
@@ -260,7 +269,7 @@ $(1)-%:
 	  echo "there is no chapter '$$*'; the chapters are: $(CHAPTERS)" >&2; exit 2; fi; \
 	$$(MAKE) --no-print-directory -C $(ROOT)/$$$$chapter $(1)
 endef
-$(foreach goal,run check bench pitfalls exercise hint watch,$(eval $(call chapter_goal,$(goal))))
+$(foreach goal,run check bench pitfalls exercise exercises hint watch,$(eval $(call chapter_goal,$(goal))))
 take-%:
 	@$(ROOT)/common/take '$*'
 endif
@@ -358,11 +367,32 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
-# What a reader fixes.
+# What a reader repairs. Exercises are judged on the emulator, which needs only PTX.
 EXERCISES ?= $(BUILD)/exercises
 $(EXERCISES)/%: NVCC_FLAGS += -I$(ROOT)
+$(EXERCISES)/%: ARCHITECTURES := $(EMULATED)
 $(EXERCISES)/%: $(EXERCISES)/%.cu $(NVCC_MADE)
 	$(build_cuda)
+
+# What a reader writes: PTX alone, which the chapter's judge loads. The gap leaves things unused.
+define build_ptx
+	@mkdir -p $(@D)
+	$(step) $(NVCC) -std=$(STANDARD) -O3 -lineinfo -arch=compute_90a -ptx -diag-suppress 177,550 \
+	  -I$(ROOT) -I$(ROOT)/common -I$(<D) $(1) -MMD -MP -MF $@.d -MT $@ -o $@ $<
+endef
+$(EXERCISES)/%.ptx: $(EXERCISES)/%.cu
+	$(build_ptx)
+$(SKELETONS): $(BUILD)/%.ptx: $(ROOT)/%.cu
+	$(build_ptx)
+$(SOLUTIONS:.ptx=.cu): $(BUILD)/%.solved.cu: $(ROOT)/%.cu $(ROOT)/%.solution
+	@mkdir -p $(@D)
+	$(Q)patch --silent -o $@ $< $(word 2,$^)
+$(SOLUTIONS): %.ptx: %.cu
+	$(call build_ptx,-I$(patsubst $(BUILD)/%,$(ROOT)/%,$(<D)))
+$(JUDGES): $(BUILD)/%: $(ROOT)/%.c $(NVCC_MADE) $(CC_MADE)
+	@mkdir -p $(@D)
+	$(step) $(CC) $(CC_FLAGS) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@.o -c $< -o $@.o
+	$(Q)$(NVCC) -cudart shared $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) -o $@ $@.o $(COMMON_LIBRARY) $(LINK_PATHS)
 
 $(LISTED_PROGRAMS:=.cu): $(BUILD)/%.cu: $(ROOT)/%.txt $(BUILD)/tests/emulator/alu_generate
 	$(Q)$(BUILD)/tests/emulator/alu_generate $< >$@
@@ -402,4 +432,5 @@ $(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMUL
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
   $(FAST_OBJECTS:.o=.d)
--include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS))
+-include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) \
+  $(SKELETONS) $(SOLUTIONS) $(JUDGES))

@@ -1,0 +1,79 @@
+/* judge.c: judges the exercises of chapter 03 (common/judge.h). */
+#include "judge.h"
+
+#include <stdio.h>
+
+enum { TILE_ROWS = 8, TILE_COLUMNS = 16, TILE = TILE_ROWS * TILE_COLUMNS };
+
+static void judge_write_store(void) {
+  enum { MOST = 40 * 64 };
+  static const int cases[][4] = {/* rows, columns, x, y */
+                                 {32, 64, 16, 8},
+                                 {40, 36, 24, 35},
+                                 {8, 16, 0, 0},
+                                 {13, 20, 16, 8}};
+  static int matrix[MOST], values[TILE];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    int rows = cases[i][0], columns = cases[i][1], x = cases[i][2], y = cases[i][3];
+    judge_fill(matrix, (size_t)(rows * columns));
+    judge_fill(values, TILE);
+    void *address = judge_upload(matrix, (size_t)(rows * columns) * sizeof(int));
+    for (int j = 0; j < TILE; j++) {
+      int row = y + j / TILE_COLUMNS, column = x + j % TILE_COLUMNS;
+      if (row < rows && column < columns) matrix[row * columns + column] = values[j];
+    }
+    judge_give_matrix(address, rows, columns, TILE_ROWS, TILE_COLUMNS);
+    judge_give_int(x);
+    judge_give_int(y);
+    judge_give_pointer(judge_upload(values, sizeof values));
+    char shape[64];
+    snprintf(shape, sizeof shape, "%dx%d matrix, x %d, y %d", rows, columns, x, y);
+    judge_launch(shape, 1, 32);
+    judge_compare(address, matrix, rows, columns);
+  }
+}
+
+static void judge_load_double_store(void) {
+  enum { MOST = 5 };
+  static const int counts[] = {1, 2, MOST};
+  static int matrix[MOST * TILE];
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    int blocks = counts[i], rows = blocks * TILE_ROWS;
+    judge_fill(matrix, (size_t)(blocks * TILE));
+    void *from = judge_upload(matrix, (size_t)(blocks * TILE) * sizeof(int));
+    void *to = judge_buffer(sizeof matrix);
+    for (int j = 0; j < blocks * TILE; j++) matrix[j] *= 2;
+    judge_give_matrix(from, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
+    judge_give_matrix(to, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
+    char shape[64];
+    snprintf(shape, sizeof shape, "%d blocks", blocks);
+    judge_launch(shape, (unsigned)blocks, 64);
+    judge_compare(to, matrix, rows, TILE_COLUMNS);
+  }
+}
+
+static void judge_store_ring(void) {
+  enum { MOST = 7 };
+  static const int counts[] = {1, 2, 3, MOST};
+  static int values[MOST], expected[MOST * TILE];
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    int tiles = counts[i];
+    judge_fill(values, MOST);
+    for (int j = 0; j < tiles * TILE; j++) expected[j] = values[j / TILE] + j % TILE;
+    void *address = judge_buffer(sizeof expected);
+    judge_give_matrix(address, tiles * TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
+    judge_give_int(tiles);
+    judge_give_pointer(judge_upload(values, sizeof values));
+    char shape[64];
+    snprintf(shape, sizeof shape, "%d tiles", tiles);
+    judge_launch(shape, 1, 64);
+    judge_compare(address, expected, tiles * TILE_ROWS, TILE_COLUMNS);
+  }
+}
+
+static const Exercise exercises[] = {{"write_store", judge_write_store},
+                                     {"load_double_store", judge_load_double_store},
+                                     {"store_ring", judge_store_ring},
+                                     {NULL, NULL}};
+
+int main(int argc, char **argv) { return judge_main(argc, argv, exercises); }

@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# The exercises: what is given out, what counts as right, and what does not.
+
+load helpers
+
+setup() {
+  begin_test
+  export EXERCISES=$BATS_TEST_TMPDIR/exercises
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE
+}
+
+exercise() { # COMMAND CHAPTER...
+  run common/exercise "$@"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "each exercise to write has a title, a level, three hints and a solution; each chapter has three" {
+  local source answer chapter amiss=0
+  for source in 0*/exercises/*.cu; do
+    answer=${source%.cu}.solution
+    if ! head -n 1 "$source" | grep -q "^// exercise $(basename "$source" .cu): ." ||
+      ! head -n 1 "$answer" | grep -qE '^level: (easy|medium|hard)$' ||
+      [ "$(grep -c '^hint: ' "$answer")" -ne 3 ] ||
+      ! grep -q "{\"$(basename "$source" .cu)\", judge_" "$(dirname "$source")/judge.c" ||
+      grep -q 'int main' "$source"; then
+      echo "amiss: $source"
+      amiss=1
+    fi
+  done
+  [ $amiss -eq 0 ]
+  for chapter in 0*_*; do
+    ls "$chapter"/exercises/*.cu >"$BATS_TEST_TMPDIR/list"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -ge 3 ]
+  done
+}
+
+# Prints what is amiss with one exercise to write; nothing when all is as it should be.
+try_written() { # SOURCE
+  local chapter=${1%%/*} name text
+  name=$(basename "$1" .cu)
+  export EXERCISE=$name
+  text=$(PTX=build/$chapter/exercises/$name.ptx common/exercise judge-ptx "$chapter")
+  [ -n "$text" ] || echo "$name: the skeleton counts as right"
+  text=$(PTX=build/$chapter/exercises/$name.solved.ptx common/exercise judge-ptx "$chapter")
+  [ -z "$text" ] || echo "$name: the solution counts as wrong: $text"
+}
+
+@test "every skeleton is not right yet, and every solution is right, in all orders" {
+  export -f try_written
+  run xargs -P 2 -I SOURCE bash -c 'try_written SOURCE' < <(ls 0*/exercises/*.cu)
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
+judged_ptx() { # NAME, with the PTX on standard input
+  cat - >"$BATS_TEST_TMPDIR/$1.ptx"
+  EXERCISE=$1 PTX=$BATS_TEST_TMPDIR/$1.ptx exercise judge-ptx 0*_*
+}
+
+@test "to write: no kernel, an empty one, one that prints PASS, and one with other parameters" {
+  local begin=$'.version 8.0\n.target sm_90a\n.address_size 64\n'
+  judged_ptx write_load <<<"$begin"
+  [[ $output == *"no kernel named write_load"* ]]
+  judged_ptx write_load <<<"$begin .visible .entry write_load() { ret; }"
+  [[ $output == *"wrong results for 32x64 matrix"* ]]
+  judged_ptx write_load <<<"$begin .visible .entry write_load(.param .align 64 .b8 big[4000]) { ret; }"
+  [[ $output == *"the exit code is "[1-9]* ]]
+  judged_ptx write_load <<END
+$begin
+.extern .func (.param .b32 answer) vprintf(.param .b64 format, .param .b64 values);
+.global .align 1 .b8 text[42] = {80, 65, 83, 83, 32, 119, 114, 105, 116, 101, 95, 108, 111, 97, 100, 58, 32, 52,
+  32, 108, 97, 117, 110, 99, 104, 101, 115, 44, 32, 101, 118, 101, 114, 121, 32, 101, 108, 101, 109, 46, 10, 0};
+.visible .entry write_load() {
+  .reg .b64 %rd<3>;
+  mov.u64 %rd1, text;
+  cvta.global.u64 %rd1, %rd1;
+  mov.u64 %rd2, 0;
+  { .param .b64 a; .param .b64 b; .param .b32 c;
+    st.param.b64 [a], %rd1; st.param.b64 [b], %rd2;
+    call.uni (c), vprintf, (a, b); }
+  ret;
+}
+END
+  [[ $output == *"PASS write_load"* ]]
+  [[ $output == *"wrong results"* ]]
+}
+
+@test "an exercise to write: given out, hinted at, refused, written, followed by the next" {
+  local number
+  run make --no-print-directory exercise-02
+  [[ $output == *"your exercise: $EXERCISES/02_1.cu (to write, easy): write the load"* ]]
+  for number in 1 2 3; do
+    exercise hint 02_tma_load
+    [[ $output == *"hint $number of 3: "* ]]
+  done
+  exercise hint 02_tma_load
+  [[ $output == *"that was the last hint"* ]]
+
+  # A program with a main of its own, which would print PASS: it is never run.
+  echo 'extern "C" int puts(const char *); int main(void) { return puts("PASS write_load: all"); }' \
+    >"$EXERCISES/02_1.cu"
+  exercise start 02_tma_load
+  [[ $output == *"no kernel named write_load"* ]]
+  [[ $output == *"not right yet: $EXERCISES/02_1.cu"* ]]
+  [ ! -e "$EXERCISES/02_1.solved" ]
+
+  rm "$EXERCISES/02_1.cu"
+  exercise start 02_tma_load
+  patch --silent "$EXERCISES/02_1.cu" 02_tma_load/exercises/write_load.solution
+  exercise start 02_tma_load
+  [[ $output == *"right! 1 of "*" exercises done. The next one: make exercise-02"* ]]
+  exercise start 02_tma_load
+  [[ $output == *"your exercise: $EXERCISES/02_2.cu (to repair, easy)"* ]]
+}
+
+@test "results without the copies that they were to come from are not right" {
+  source common/exercise-judge
+  printf '%s\n' 'emulator: counted in kernel k, launches 1, clusters 1' \
+    '  tensor store      1 copies, 512 bytes' '  shared reads  9 by warps, 512 bytes, 4 passes over the banks' |
+    tr -d , >"$BATS_TEST_TMPDIR/right"
+  run compare_work "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/right" "passes shared reads"
+  [ -z "$output" ]
+  sed -e '/tensor store/d' -e 's/4 passes/7 passes/' "$BATS_TEST_TMPDIR/right" >"$BATS_TEST_TMPDIR/mine"
+  run compare_work "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/mine" "passes shared reads"
+  [[ ${lines[0]} == "it copies 0 bytes by tensor store, and the right program 512" ]]
+  [[ ${lines[1]} == "it makes 7 passes shared reads, and the solution 4" ]]
+  run compare_work "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/mine" "accesses shared reads"
+  [ ${#lines[@]} -eq 1 ]
+  : >"$BATS_TEST_TMPDIR/mine"
+  run compare_work "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/mine" ""
+  [[ ${lines[0]} == "it launches: and the right program: k launches 1"* ]]
+}
+
+@test "to repair: neither a main that prints, nor one that no longer checks, but the fix is right" {
+  local right=build/03_tma_store/fixed/exit_before_read fix=03_tma_store/pitfalls/exit_before_read.fix
+  export EXERCISE=03_2
+  exercise start 03_tma_store
+  [[ $output == *"your exercise: $EXERCISES/03_2.cu (to repair, easy): something is wrong"* ]]
+  ! grep -q "^// pitfall\|^//   report\|exit_before_read" "$EXERCISES/03_2.cu" || false
+  cp "$EXERCISES/03_2.cu" "$BATS_TEST_TMPDIR/given.cu"
+
+  {
+    echo '#include <stdio.h>'
+    echo 'int main(void) {'
+    echo '  puts("device: mine");'
+    LD_LIBRARY_PATH=build/emulator $right | tail -n +2 | sed 's/exit_before_read/exercise_03_2/; s/.*/  puts("&");/'
+    echo '}'
+  } >"$EXERCISES/03_2.cu"
+  exercise start 03_tma_store
+  [[ $output == *"it launches: and the right program: "* ]]
+  [[ $output == *"not right yet"* ]]
+
+  # Silent, the right output, the right copies, and the wrong numbers.
+  cp "$BATS_TEST_TMPDIR/given.cu" "$EXERCISES/03_2.cu"
+  patch --silent "$EXERCISES/03_2.cu" $fix
+  cp "$EXERCISES/03_2.cu" "$BATS_TEST_TMPDIR/fixed.cu"
+  sed -i -e '/^  check_tile(/d' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_2.cu"
+  exercise start 03_tma_store
+  [[ $output == *"its kernel is not with that of the exercise"* ]]
+  [[ $output == *"not right yet"* ]]
+
+  cp "$BATS_TEST_TMPDIR/fixed.cu" "$EXERCISES/03_2.cu"
+  exercise start 03_tma_store
+  [[ $output == *"right! 1 of "* ]]
+}
+
+@test "at level hard the report shows where, but neither the rule nor the advice" {
+  source common/exercise-judge
+  local recorded=tests/recorded/03_tma_store/missing_proxy_fence.report.txt
+  run show_report "$recorded" medium
+  [ "$output" = "$(cat "$recorded")" ]
+  run show_report "$recorded" hard
+  [[ ${lines[0]} == "emulator: error in kernel fill, block (0,0,0), thread 0" ]]
+  [[ ${lines[1]} == "  at missing_proxy_fence.cu:32"* ]]
+  [ ${#lines[@]} -eq 4 ]
+  [[ $output != *fence.proxy* ]]
+}
+
+@test "make exercises lists them by difficulty, with what is done" {
+  mkdir -p "$EXERCISES"
+  touch "$EXERCISES/04_1.cu" "$EXERCISES/04_1.solved" "$EXERCISES/04_2.cu"
+  run make --no-print-directory exercises-04
+  [ "$status" -eq 0 ]
+  [[ ${lines[1]} == "  04_1   easy    write   the maximum instead of the sum "*" done" ]]
+  [[ ${lines[2]} == "  04_2   easy    repair  something is wrong in this program "*" begun" ]]
+  [[ ${lines[-1]} == "1 of "*" exercises done" ]]
+  # easy, then medium, then hard
+  [ "$(awk '/^  04_/ { print $2 }' <<<"$output" | uniq | paste -sd' ')" = "easy medium hard" ]
+}
+
+@test "an exercise that does not exist is refused with the list" {
+  EXERCISE=99 run common/exercise start 04_store_reduce
+  [ "$status" -eq 2 ]
+  [[ ${lines[0]} == "EXERCISE is '99', but there is no such exercise; there are:" ]]
+  [[ $output == *"04_1   easy    write   the maximum instead of the sum"* ]]
+  run build/02_tma_load/exercises/judge nothing x.ptx 1
+  [ "$status" -eq 2 ]
+  [[ $output == "judge: there is no exercise 'nothing' here; there are: write_load"* ]]
+  run build/02_tma_load/exercises/judge write_load x.ptx many
+  [ "$status" -eq 2 ]
+  [[ $output == *"the seed is 'many'"* ]]
+}
