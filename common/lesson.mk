@@ -137,7 +137,7 @@ TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
 TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example) \
   $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/all/all)
-TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))) $(FIXED_PROGRAMS) \
+TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(FIXED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
