@@ -16,7 +16,7 @@ setup() {
 @test "copy_speed prints what was recorded" { prints_what_was_recorded copy_speed; }
 
 @test "the lower right tile of the round trip, before and after" {
-  run common/run-program build/$chapter/tma_store
+  run common/run-program build/$chapter/tma_store --full
   [ "$status" -eq 0 ]
   values() { # of the tile under a title
     grep -A 6 "^$1\$" <<<"$output" | tail -n 4 | sed 's/^.*\]//' | tr -s ' \n' ' '

@@ -5,7 +5,9 @@ bats_require_minimum_version 1.5.0
 
 load helpers
 
-setup() { begin_test; }
+setup() {
+  begin_test
+}
 
 # Prints "KERNEL RULE" for each finding in $BATS_TEST_TMPDIR/err.
 findings_by_kernel() {

@@ -1,10 +1,12 @@
 // pitfall copy_without_event: two streams, and nothing makes the second one wait for the first
-//   H200: not run yet
+//   H200: right results
 //   report: stream-race
 //
 // One stream copies the matrix to the device, another one runs the kernel on it. The host makes the
 // calls in the right order, but streams do not care about that: work of different streams may run in
 // any order, and at the same time. A small copy is often done in time, a large one is not.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 #include <stdlib.h>
 
