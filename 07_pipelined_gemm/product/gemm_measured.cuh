@@ -3,6 +3,7 @@
  * The numbers of the model in gemm_choose.cuh, and the products that were measured: for each
  * the natural logarithm of what every configuration took over what the model says, in
  * hundredths. */
+/* clang-format off */
 #ifndef PIPELINED_GEMM_GEMM_MEASURED_CUH
 #define PIPELINED_GEMM_GEMM_MEASURED_CUH
 

@@ -14,8 +14,8 @@ typedef struct {
   uint8_t element_count; /* of the vector; 1 */
   bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
   bool acquire, release;
-  GlobalKind kind;       /* the same, for the checker */
-  bool words; /* each element is a 32-bit register whose value is wanted */
+  GlobalKind kind; /* the same, for the checker */
+  bool words;      /* each element is a 32-bit register whose value is wanted */
   const Operand *address;
   struct {
     uint16_t slot;

@@ -110,9 +110,9 @@ struct Launch {
   bool cooperative; /* all of the grid is resident at once: grid barriers may be used */
   /* scheduler.c: for a cooperative grid, the memory that %envreg1 and %envreg2 point to */
   uint64_t workspace;
-  int recording;               /* its number in the recording; -1: not recorded */
-  int error;                   /* the cudaError_t that ended it, 0: none */
-  struct LaunchFlow *flow;     /* scheduler.c */
+  int recording;           /* its number in the recording; -1: not recorded */
+  int error;               /* the cudaError_t that ended it, 0: none */
+  struct LaunchFlow *flow; /* scheduler.c */
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
 };

@@ -82,8 +82,8 @@ static bool own_is_ordered(const GlobalNow *now, const GlobalAccess *past) {
 static bool kernels_talk(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
   const OperationOrder *order = __atomic_load_n(&operation_order, __ATOMIC_ACQUIRE);
-  if (!order || past->operation == own->operation ||
-      past->operation == now->launch->dependency || operations_ordered(now, past))
+  if (!order || past->operation == own->operation || past->operation == now->launch->dependency ||
+      operations_ordered(now, past))
     return false;
   bool strong = own->reach != REACH_PLAIN, past_strong = past->reach != REACH_PLAIN;
   bool waits = (strong && past_strong) || ((own->flags | past->flags) & GLOBAL_VOLATILE) ||

@@ -226,7 +226,7 @@ struct CtaCheck {
   ReadClocks **reads; /* of each agent; NULL: it has read nothing here */
   uint16_t *readers;  /* for each line: 0, 1 + the only agent that has read it, or MANY_READERS */
   uint32_t words;
-  bool any_layout; /* some of them is not 0 */
+  bool any_layout;                /* some of them is not 0 */
   LoadedTile tiles[LOADED_TILES]; /* the last tensor loads into this CTA */
   uint32_t tile_count;            /* how many there have been */
   bool exited;
@@ -311,9 +311,9 @@ struct ClusterCheck {
   bool any_undefined; /* some CTA has undefined bits */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
-  struct ClusterGlobal *global; /* check_global.h; NULL: not used so far */
-  bool layouts_asked; /* check_layout.c checks plain reads */
-  bool lanes_checked; /* check_lanes.c: the order among lanes is known */
+  struct ClusterGlobal *global;   /* check_global.h; NULL: not used so far */
+  bool layouts_asked;             /* check_layout.c checks plain reads */
+  bool lanes_checked;             /* check_lanes.c: the order among lanes is known */
   uint32_t lanes_start;           /* the first stamp of this cluster */
   struct LaneOrder *lanes;        /* of each agent */
   struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */

@@ -168,7 +168,8 @@ cudaError_t stream_run(cudaStream_t stream, Work *work);
 StreamOrder *stream_order(cudaStream_t stream);
 void stream_order_ended(cudaStream_t stream);
 /* The stream frees these bytes. */
-void stream_frees(cudaStream_t stream, uint64_t first, uint64_t bytes); /* without a look at captures */
+void stream_frees(cudaStream_t stream, uint64_t first,
+                  uint64_t bytes); /* without a look at captures */
 bool stream_is_busy(cudaStream_t stream);
 /* Waits until all work of the stream is done; for the legacy stream, of all streams that it waits
  * for.
