@@ -156,7 +156,7 @@ END
   cp "$BATS_TEST_TMPDIR/given.cu" "$EXERCISES/03_2.cu"
   patch --silent "$EXERCISES/03_2.cu" $fix
   cp "$EXERCISES/03_2.cu" "$BATS_TEST_TMPDIR/fixed.cu"
-  sed -i -e 's/^  check_tile(.*/  (void)expected;/' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_2.cu"
+  sed -i -e 's/^  check_tile(.*/  got[0] += 0 * expected[0];/' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_2.cu"
   exercise start 03_tma_store
   [[ $output == *"its kernel is not with that of the exercise"* ]]
   [[ $output == *"not right yet"* ]]
