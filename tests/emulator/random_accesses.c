@@ -18,6 +18,7 @@
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
+#include "run_apart.h"
 
 enum {
   LANES_OF_WARP = 32,
@@ -251,7 +252,8 @@ static int find_races(const Program *program, bool *line_races) {
 
 /* ---- What the emulator says ---- */
 
-static int run(const Program *program) {
+static int run(const void *argument) {
+  const Program *program = argument;
   char error[4096];
   Module *module = module_load(program->text, program->used, "random", error, sizeof error);
   if (!module) {
@@ -266,28 +268,6 @@ static int run(const Program *program) {
   int result = launch_run(&launch);
   module_unload(module);
   return result ? 2 : 0;
-}
-
-/* Runs it in a separate process and returns its stderr. */
-static int run_apart(const Program *program, char *reports) {
-  int ends[2], status = 0;
-  fflush(stdout);
-  if (pipe(ends)) abort();
-  pid_t child = fork();
-  if (child < 0) abort();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    exit(run(program));
-  }
-  close(ends[1]);
-  size_t used = 0;
-  for (ssize_t got; (got = read(ends[0], reports + used, REPORTS_TEXT - 1 - used)) > 0;)
-    used += (size_t)got;
-  close(ends[0]);
-  reports[used] = '\0';
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static bool check_reports(const char *reports, const bool *line_races, int *found) {
@@ -318,7 +298,7 @@ static bool check_program(Program *program, uint64_t seed, int *racing) {
   make_program(program, seed);
   memset(line_races, 0, sizeof line_races);
   int pairs = find_races(program, line_races), found;
-  int code = run_apart(program, reports);
+  int code = run_apart(run, program, reports, REPORTS_TEXT);
   bool good = check_reports(reports, line_races, &found);
   if (good && (pairs > 0) != (found > 0)) {
     printf("%d pairs of accesses race, and %d reports were made\n", pairs, found);
