@@ -24,6 +24,12 @@ findings_by_kernel() {
   done
 }
 
+@test "global memory: a race names the thread whose element it is, although others follow" {
+  run common/emulator/emulate build/tests/emulator/global_races one_of_every_second
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"global-race: error in kernel one_of_every_second"*", thread 3"$'\n'* ]]
+}
+
 @test "global memory: EMULATOR_CHECK=shared reports nothing about it" {
   EMULATOR_CHECK=shared run common/emulator/emulate build/tests/emulator/global_races
   [ "$status" -eq 0 ]

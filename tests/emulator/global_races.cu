@@ -54,6 +54,9 @@ KERNEL(warps_with_barrier) {
   __syncthreads();
   flags[ME] = data[blockIdx.x * THREADS + (threadIdx.x + 32) % THREADS];
 }
+KERNEL(one_of_every_second) { /* only thread 3's element is written twice */
+  if (threadIdx.x < 32 && (blockIdx.x == 0 || threadIdx.x == 3)) data[threadIdx.x * 2] = (int)ME;
+}
 KERNEL(bytes_of_one_word) {
   char *bytes = (char *)data;
   bytes[ME * 3 % COUNT] = (char)ME;
@@ -784,6 +787,7 @@ typedef struct {
 static const Case CASES[] = {
     CASE(own_elements, "-"),
     CASE(neighbour_of_block, "global-race"),
+    CASE(one_of_every_second, "global-race"),
     CASE(all_write_one, "global-race"),
     CASE(all_write_same, "-"),
     CASE(all_read_one, "-"),

@@ -123,6 +123,12 @@ static bool replaces(const GlobalNow *now, const GlobalAccess *past, bool is_lon
          rank_of(now, past->issuer) == rank_of(now, own->issuer);
 }
 
+static int lane_of(const GlobalNow *now, uint64_t address) {
+  if (!now->lanes) return now->lane;
+  uint64_t behind = (address - now->first) / now->lane_bytes;
+  return now->lanes[behind < LANES ? behind : 0];
+}
+
 static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) {
   if (now->conflict) return;
   now->conflict = true;
@@ -137,10 +143,7 @@ static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) 
                              .lock = past->lock,
                              .in = past->in};
   now->conflict_address = now->address;
-}
-
-static int lane_of(const GlobalNow *now, uint64_t address) {
-  return now->lanes[(address - now->first) / now->lane_bytes];
+  now->conflict_lane = lane_of(now, now->address);
 }
 
 /* Does the store leave these bytes as they are? */
@@ -359,17 +362,13 @@ static void find_settled(GlobalLaunch *launch) {
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!is_checked()) return false;
-  static const uint8_t LANE = 0;
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&operations_lock);
   find_settled(&launch);
   GlobalNow now = {.launch = &launch,
                    .kind = writes ? ACCESS_WRITE : ACCESS_READ,
                    .access = {.operation = operation, .flags = GLOBAL_OPERATION},
-                   .before = {GLOBAL_SPLIT, GLOBAL_SPLIT},
-                   .first = first,
-                   .lane_bytes = UINT32_MAX,
-                   .lanes = &LANE};
+                   .before = {GLOBAL_SPLIT, GLOBAL_SPLIT}};
   GlobalAccess *made = global_access_new(NULL, &now.number);
   if (made) {
     *made = now.access;
@@ -534,8 +533,8 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
     now.lanes = ALL;
     global_shadow_touch(&now, now.first, (uint64_t)LANES * bytes);
   } else {
+    uint8_t lanes[LANES];
     for (LaneMask left = mask; left;) {
-      uint8_t lanes[LANES];
       left = next_run(&now, left, addresses, lanes);
       if (!(now.first & GENERIC_TAG_MASK)) global_shadow_touch(&now, now.first, now.bytes);
     }

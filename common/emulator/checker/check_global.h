@@ -159,16 +159,19 @@ typedef struct GlobalNow {
   uint64_t address; /* of the cell */
   uint32_t bytes;
   GlobalCell before, after; /* the last cell, and what became of it */
-  /* the lanes whose bytes are touched: each has `lane_bytes`, in this order from `first` on */
+  /* the lanes whose bytes are touched: each has `lane_bytes`, in this order from `first` on;
+   * NULL: all are touched by `lane` */
+  const uint8_t *lanes;
   uint64_t first;
   uint32_t lane_bytes;
-  const uint8_t *lanes;
+  int lane;
   const GlobalStored *stored; /* a plain store's values; NULL: unknown */
   /* the first conflict */
   bool conflict, conflict_reads;
   GlobalMistake mistake;
   GlobalAccess past;
   uint64_t conflict_address;
+  int conflict_lane;
 } GlobalNow;
 
 /* global_numbers.c */

@@ -185,16 +185,24 @@ static bool one_pair(const Instruction *a, const Instruction *b, const Instructi
   return (one_place(a, c) && one_place(b, d)) || (one_place(a, d) && one_place(b, c));
 }
 
+static const char RULE_RACE[] = "lane-race", RULE_MET[] = "lanes-met-without-order",
+                  RULE_LOCK_STEP[] = "warp-synchronous", RULE_COLLISION[] = "lanes-write-one-place";
+
+/* Asked before a text is made: a race in a loop shows at every access. */
+static bool is_kept(const LaneAccess *now, const Instruction *other, const char *rule) {
+  const struct LaneRaces *all = races_of(now->check);
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->races[i].rule == rule && all->races[i].warp->cta == now->warp->cta &&
+        one_pair(now->in, other, all->races[i].in, all->races[i].other))
+      return true;
+  return all->count == RACES_KEPT;
+}
+
 __attribute__((format(printf, 5, 6))) static void keep_race(const LaneAccess *now, LaneMask lanes,
                                                             const Instruction *other,
                                                             const char *rule, const char *format,
                                                             ...) {
   struct LaneRaces *all = races_of(now->check);
-  for (uint32_t i = 0; i < all->count; i++)
-    if (all->races[i].rule == rule && all->races[i].warp->cta == now->warp->cta &&
-        one_pair(now->in, other, all->races[i].in, all->races[i].other))
-      return;
-  if (all->count == RACES_KEPT) return;
   LaneRace *race = &all->races[all->count++];
   *race = (LaneRace){now->warp, now->in, other, lanes, rule, ""};
   va_list arguments;
@@ -243,10 +251,11 @@ static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool o
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
   const Instruction *past =
       other_wrote ? last_write(now, word, &time) : last_read(now, word, &time);
-  if (past) past_describe_place(past, where, sizeof where);
-  place_text(now, at, place, sizeof place);
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];
   bool met = time && time <= met_lane && time <= met_other;
+  if (is_kept(now, past, met ? RULE_MET : RULE_RACE)) return;
+  if (past) past_describe_place(past, where, sizeof where);
+  place_text(now, at, place, sizeof place);
   const char *verb = now->kind     ? now->writes ? "writes" : "reads"
                      : now->writes ? "starts a copy into"
                                    : "copies from";
@@ -255,7 +264,7 @@ static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool o
   if (met) {
     char met_where[160];
     past_describe_place(now->order->met_at, met_where, sizeof met_where);
-    keep_race(now, 1u << lane, past, "lanes-met-without-order",
+    keep_race(now, 1u << lane, past, RULE_MET,
               "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
               "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no "
               "memory, and the compiler may move accesses across it. Put __syncwarp() between the "
@@ -263,7 +272,7 @@ static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool o
               verb, place, thread, verbed, where, met_where);
     return;
   }
-  keep_race(now, 1u << lane, past, "lane-race",
+  keep_race(now, 1u << lane, past, RULE_RACE,
             "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
             "%s",
             verb, place, thread, verbed, where,
@@ -300,9 +309,10 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (order->volatile_stamp[other] != stamp_of(record)) return;
   if (!(order->volatile_with[other] >> lane & 1)) return;
   const Instruction *past = last_write(now, word, &time);
+  if (is_kept(now, past, RULE_LOCK_STEP)) return;
   char place[96], where[160] = "";
   if (past) past_describe_place(past, where, sizeof where);
-  keep_race(now, 1u << lane, past, "warp-synchronous",
+  keep_race(now, 1u << lane, past, RULE_LOCK_STEP,
             "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
             "makes the write come first.\n"
             "This counts on lanes that run in step, which no GPU since Volta promises: put "
@@ -392,8 +402,9 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
   if (!memcmp(value + into, other_value + into_other, size)) return;
+  if (is_kept(now, now->in, RULE_COLLISION)) return;
   char place[96];
-  keep_race(now, 1u << lane | 1u << other, now->in, "lanes-write-one-place",
+  keep_race(now, 1u << lane | 1u << other, now->in, RULE_COLLISION,
             "writes %s by two threads with different values, and which value stays is not "
             "defined.\n"
             "Let one of them write, give each a place of its own, or use an atomic operation.",

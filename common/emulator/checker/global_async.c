@@ -55,10 +55,8 @@ void check_async_global(const AsyncOperation *operation) {
   if (!made) return;
   *made = now.access;
   operation->check->global = made;
-  uint8_t lane = operation->lane;
-  now.lanes = &lane;
-  now.first = 0;
-  now.lane_bytes = UINT32_MAX;
+  now.lanes = NULL;
+  now.lane = operation->lane;
   if (tensor)
     touch_tensor(&now, operation);
   else

@@ -149,8 +149,7 @@ void global_report(const GlobalNow *now) {
   char past[TEXT], memory[TEXT];
   describe_past(now, past, sizeof past);
   describe_memory(now->conflict_address, memory, sizeof memory);
-  uint64_t behind = (now->conflict_address - now->first) / now->lane_bytes;
-  LaneMask lanes = 1u << now->lanes[behind < LANES ? behind : 0];
+  LaneMask lanes = 1u << now->conflict_lane;
   const char *does = now->kind == ACCESS_READ    ? "reads"
                      : now->kind == ACCESS_WRITE ? "writes"
                                                  : "atomically changes";
