@@ -203,8 +203,10 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&device_sources, sizeof sources));
   CUDA_CHECK(cudaMemcpy(device_sources, sources, sizeof sources, cudaMemcpyHostToDevice));
   for (int method = 0; method < METHODS; method++) {
+    if (method == CP_ASYNC) detail_begin();  // the same picture again
     show_who_fetches((Method)method, device_sources, device_tiles);
   }
+  detail_end();
 
   return program_end("%d ways, %d tiles of %dx%d each, every element; %d fetches per thread",
                      METHODS, TILES, TILE_ROWS, TILE_COLUMNS, TILE_ELEMENTS / THREADS);

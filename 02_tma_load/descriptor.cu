@@ -347,9 +347,10 @@ int main(int argc, char **argv) {
   for (int i = 0; i < experiment_count; i++) {
     if (i == 1 || i == 7) detail_begin();  // shown: the first map, and the one with columns outside
     run(i + 1, &experiments[i]);
-    if (i == 5 || i == experiment_count - 1) detail_end();
+    if (i == 5) detail_end();
   }
   show_float_types();
+  detail_end();
   return program_end("%d maps, %d bytes of shared memory after each; %d types of float",
                      experiment_count, SHARED_BYTES, FLOAT_TYPES);
 }

@@ -139,7 +139,10 @@ int main(int argc, char **argv) {
 
   // 3. Padded to 12 floats, 48 bytes, it has one. The size stays 10.
   Matrix padded = make_matrix(10, 10, 12);
+  printf("padded to rows of 12 it has a tensor map, and columns 10 and 11 count as outside\n");
+  detail_begin();
   load_and_check(&padded, zero, 8, 0, "padded to rows of 12, the tile at (8,0)");
+  detail_end();
   load_and_check(&padded, zero, 0, 0, NULL);
   load_and_check(&padded, zero, 0, 8, NULL);
   load_and_check(&padded, zero, 8, 8, NULL);

@@ -153,14 +153,14 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("the lines", &map);
 
   for (int ctas = 2; ctas <= MOST_CTAS; ctas *= 2) {
-    if (ctas == 8) detail_begin();
     send("everyone", everyone, &encoded, received, ctas);
     if (ctas > 2) {
       send("neighbours", neighbours, &encoded, received, ctas);
       send("own row", own_row, &encoded, received, ctas);
+      if (ctas == 4) detail_begin();
       send("own column", own_column, &encoded, received, ctas);
     }
-    printf("\n");
+    if (ctas < MOST_CTAS) printf("\n");
   }
   detail_end();
   CUDA_CHECK(cudaFree(lines));

@@ -109,29 +109,22 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   cluster_sync();
 }
 
-static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, int2 slices,
-                      bool print) {
-  static int32_t result[TILES][CLUSTER_SIZE][TILE][TILE], expected[TILE][TILE];
+static int32_t result[TILES][CLUSTER_SIZE][TILE][TILE];
+
+static void show_tile_of(int rank) {
+  char title[64];
+  snprintf(title, sizeof title, "shared memory of rank %d", rank);
+  TilePicture picture = {
+      .title = title, .type = ELEMENT_S32, .data = result[0][rank], .rows = TILE, .columns = TILE};
+  tile_print(&picture);
+}
+
+static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, int2 slices) {
+  static int32_t expected[TILE][TILE];
   CUDA_CHECK(cudaMemset(result_on_device, 0xFF, sizeof result));
   multicast_kernel<<<TILES * CLUSTER_SIZE, THREADS>>>(*tensor_map, slices, result_on_device);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaMemcpy(result, result_on_device, sizeof result, cudaMemcpyDeviceToHost));
-
-  printf("\nrank 0 fetches slice %d, rank 1 slice %d:%s\n", slices.x, slices.y,
-         print ? "" : " the whole tile in both, as before");
-  for (int rank = 0; print && rank < CLUSTER_SIZE; rank++) {
-    char title[64];
-    snprintf(title, sizeof title, "shared memory of rank %d", rank);
-    TilePicture picture = {.title = title,
-                           .type = ELEMENT_S32,
-                           .data = result[0][rank],
-                           .rows = TILE,
-                           .columns = TILE};
-    if (rank == 1) detail_begin();  // the same picture again
-    tile_print(&picture);
-  }
-  if (print) detail_end();
-
   for (int tile = 0; tile < TILES; tile++) {
     for (int row = 0; row < TILE; row++) {
       bool fetched = row / SLICE_ROWS == slices.x || row / SLICE_ROWS == slices.y;
@@ -145,6 +138,7 @@ static void multicast(const CUtensorMap *tensor_map, int32_t *result_on_device, 
       check_tile(what, ELEMENT_S32, result[tile][rank], expected, TILE, TILE, 0);
     }
   }
+  printf("\nrank 0 fetches slice %d, rank 1 slice %d:\n", slices.x, slices.y);
 }
 
 int main(int argc, char **argv) {
@@ -158,9 +152,9 @@ int main(int argc, char **argv) {
       host[row][column] = tile * TILE * TILE + row % TILE * TILE + column % TILE;
     }
   }
-  int32_t *tensor, *result;
+  int32_t *tensor, *device_result;
   CUDA_CHECK(cudaMalloc(&tensor, sizeof host));
-  CUDA_CHECK(cudaMalloc(&result, TILES * CLUSTER_SIZE * TILE_BYTES));
+  CUDA_CHECK(cudaMalloc(&device_result, TILES * CLUSTER_SIZE * TILE_BYTES));
   CUDA_CHECK(cudaMemcpy(tensor, host, sizeof host, cudaMemcpyHostToDevice));
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
                    .rank = 2,
@@ -170,15 +164,22 @@ int main(int argc, char **argv) {
   CUtensorMap encoded = tensor_map_encode("the tensor", &map);
 
   const int2 both_0 = {0, 0}, both_1 = {1, 1}, own_rank = {0, 1}, crosswise = {1, 0};
-  multicast(&encoded, result, both_0, true);  // the mistake
+  multicast(&encoded, device_result, both_0);  // the mistake
+  show_tile_of(0);
   detail_begin();
-  multicast(&encoded, result, both_1, true);      // its mirror image
-  multicast(&encoded, result, own_rank, true);    // what was meant
-  multicast(&encoded, result, crosswise, false);  // just as good
+  show_tile_of(1);                             // the same picture again
+  multicast(&encoded, device_result, both_1);  // its mirror image
+  show_tile_of(0);
+  show_tile_of(1);
+  multicast(&encoded, device_result, own_rank);  // what was meant
+  show_tile_of(0);
+  show_tile_of(1);
+  multicast(&encoded, device_result, crosswise);  // just as good
+  printf("the whole tile in both, as before\n");
   detail_end();
 
   CUDA_CHECK(cudaFree(tensor));
-  CUDA_CHECK(cudaFree(result));
+  CUDA_CHECK(cudaFree(device_result));
   printf("\n");
   return program_end("4 ways to share out the slices, %d tiles in both CTAs, every element", TILES);
 }

@@ -181,7 +181,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 .PHONY: all run check bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
-.PHONY: exercise exercises hint watch rooms take book check-page lint-page
+.PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 .DEFAULT_GOAL := all
 
 all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
@@ -241,6 +241,9 @@ rooms: $(EMULATOR) ## draw which folder of the emulator calls which, into its RE
 
 check-page: all tests ## show ten recordings in a headless browser, at 200 moments each
 	@bats=$$($(ROOT)/common/find-bats $(BUILD)) && $$bats $(ROOT)/tests/long/page.bats
+
+check-readmes: all tests ## run every command of every README, and compare the outputs that are shown there
+	@python3 -B $(ROOT)/tests/readme_commands.py --all
 
 lint-page: ## look over the script of the emulator's page with eslint
 	@$(ROOT)/common/emulator/page/lint

@@ -43,6 +43,71 @@ setup() {
   [ -z "$output" ]
 }
 
+@test "readmes: every command leads somewhere, and what prints at once prints what is shown" {
+  # make check-readmes runs all of them.
+  run python3 -B tests/readme_commands.py
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "readmes: a command that fails, another output, a dead link and an old exception are found" {
+  local copy=$BATS_TEST_TMPDIR/copy
+  mkdir -p "$copy/tests" "$copy/build" "$copy/02_tma_load"
+  git init --quiet "$copy"
+  cp -r common Makefile "$copy/"
+  find "$copy/common" -name '*.md' -delete
+  cp tests/readme_commands.py "$copy/tests/"
+  cp 02_tma_load/first_load.cu "$copy/02_tma_load/"
+  cat >"$copy/README.md" <<'MARKDOWN'
+# A heading
+[gone](gone.md) [no heading](#another-heading) [right](#a-heading) `common/gone.c`
+`make run-02 PROGRAM=gone`, `make frobnicate PROGRAM=first_load`, `common/step --nothing`
+<!-- output of: common/take --help -->
+```text
+what it does not print
+```
+```text
+from nowhere
+```
+MARKDOWN
+  run python3 -B "$copy/tests/readme_commands.py"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"README.md:2: the link to gone.md leads to no file"* ]]
+  [[ $output == *"README.md:2: the link to #another-heading: README.md has no such heading"* ]]
+  [[ $output != *"the link to #a-heading"* ]]
+  [[ $output == *"README.md:2: there is no file common/gone.c"* ]]
+  [[ $output == *"README.md:3: make run-02 PROGRAM=gone: there is no program gone"* ]]
+  [[ $output == *"README.md:3: make frobnicate PROGRAM=first_load: make has no goal frobnicate"* ]]
+  [[ $output == *"README.md:5: common/take --help does not print this line of the block: what it does not print"* ]]
+  [[ $output == *"README.md:8: no <!-- output of: COMMAND --> says what prints this block"* ]]
+  [[ $output == *"NOT_RUN has 'make bench' (needs a GPU), but no Markdown file has such a command"* ]]
+}
+
+@test "readmes: tables, code and outputs are those that figures.py writes from what was recorded" {
+  local copy=$BATS_TEST_TMPDIR/copy
+  mkdir -p "$copy/tests"
+  cp -r common "$copy/"
+  cp -r tests/recorded "$copy/tests/"
+  cp -r README.md [0-9][0-9]_* "$copy/"
+  run python3 -B "$copy/common/figures.py" "$copy"/[0-9][0-9]_*
+  echo "$output"
+  [ "$status" -eq 0 ]
+  for readme in README.md [0-9][0-9]_*/README.md; do
+    diff "$readme" "$copy/$readme"
+  done
+}
+
+@test "readmes: every lesson has a recording, and prints at most 25 lines and its verdict" {
+  for source in [0-9][0-9]_*/*.cu; do
+    [[ $source != */bench_* ]] || continue
+    recorded=tests/recorded/${source%.cu}.txt
+    echo "$recorded"
+    [ -s "$recorded" ]
+    [ "$(wc -l <"$recorded")" -le 26 ]
+  done
+}
+
 @test "readmes: the verdicts in the first README are those of the chapters' programs" {
   mains=(tiledcopy_baseline tma_load tma_store store_reduce multicast swizzle_3d pipelined_gemm)
   i=0
