@@ -4,6 +4,7 @@
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
 #   PROGRAM=name          run this program instead of the main ones
+#   TESTS=name            check runs this file of tests/ instead of all of them
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
@@ -70,7 +71,8 @@ comma := ,
 # SASS for the H200, and the PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
 EMULATED := -gencode arch=compute_90a,code=compute_90a
-ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
+SASS := -gencode arch=compute_90a,code=sm_90a
+ARCHITECTURES := $(SASS) $(EMULATED)
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
 # A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
@@ -111,7 +113,7 @@ LINKING_SOURCES := $(if $(CHAPTER_SOURCES),$(shell grep -l '^// link: ' $(CHAPTE
 wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// link: ||p' $(1)))
 lacks_libraries = $(if $(strip $(foreach l,$(filter-out -ldl,$(call wanted_libraries,$(1))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
-LEFT_OUT := $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s)))
+LEFT_OUT := $(strip $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s))))
 ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
@@ -157,6 +159,16 @@ endef
 $(error $(unknown_program))
 endif
 
+# TESTS=name... runs other files of tests than all: emulator_tma, or pitfalls.
+TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
+UNKNOWN_TESTS := $(filter-out $(notdir $(TEST_FILES:.bats=)),$(TESTS))
+ifneq ($(and $(filter check,$(GOALS)),$(UNKNOWN_TESTS)),)
+$(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(TEST_FILES:.bats=)))
+endif
+ifneq ($(TESTS),)
+TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
+endif
+
 COMMON_SOURCES := $(filter-out $(ROOT)/common/tensor_map_command.c $(ROOT)/common/find_device.c,\
   $(wildcard $(ROOT)/common/*.c))
 COMMON_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/%.o,$(COMMON_SOURCES))
@@ -180,7 +192,7 @@ EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
-.PHONY: all run check bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
+.PHONY: all run check check-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
 .PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 .DEFAULT_GOAL := all
 
@@ -189,8 +201,10 @@ all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
 run: $(RUN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
-check: $(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) $(SUPPORT) tests ## build and test everything; the last line is "N passed, N failed, N skipped"
-	@$(ROOT)/common/check-chapters $(wildcard $(ROOT)/tests/$(TESTED).bats)
+check: check-programs ## build and test everything; the last line is "N passed, N failed, N skipped"
+	@$(ROOT)/common/check-chapters $(TEST_FILES)
+
+check-programs: $(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) $(SUPPORT) tests
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 

@@ -201,6 +201,18 @@ only_tools() { # TOOL...
   [[ $output == *tests/03_tma_store.bats* ]]
 }
 
+@test "TESTS=name runs these files of tests/ alone; another name is refused, exit 2" {
+  run make -n check TESTS="tensor_map emulator_tma"
+  [ "$status" -eq 0 ]
+  [[ ${lines[-1]} == *"/check-chapters "*"/tests/tensor_map.bats "*"/tests/emulator_tma.bats" ]]
+  run make -n check-02 TESTS=emulator_tma
+  [ "$status" -eq 2 ]
+  run make -n check TESTS="tensor_map nope"
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"TESTS is 'nope', but must be among: "*" emulator_tma "* ]]
+}
+
 @test "a chapter may be named by one digit, but not by a part of its number" {
   run make -n run-2
   [ "$status" -eq 0 ]

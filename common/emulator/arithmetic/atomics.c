@@ -182,16 +182,16 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
   return swapping;
 }
 
-static void tell_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
+static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
                         const Places *places) {
   LaneMask writing = mask;
   if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
     writing = swapping_lanes(warp, mask, atomic, places);
-  if (writing) tell_global(warp, in, writing, &atomic->transfer, places);
+  if (writing) notify_global(warp, in, writing, &atomic->transfer, places);
   if (writing == mask) return;
   Transfer reading = atomic->transfer;
   reading.kind.access = ACCESS_READ;
-  tell_global(warp, in, mask & ~writing, &reading, places);
+  notify_global(warp, in, mask & ~writing, &reading, places);
 }
 
 /* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */
@@ -215,12 +215,12 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
   spread_run(&places, transfer);
   if (places.in_order && atomic->in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   bool checks = places.in_order && warp->cta->cluster->check;
-  if (checks) tell_atomic(warp, in, mask, atomic, &places);
+  if (checks) notify_atomic(warp, in, mask, atomic, &places);
   if (checks) check_strong_global(warp, in, mask);
-  if (__builtin_expect(polling_watches(warp), 0)) tell_read(warp, in, mask, transfer, &places);
+  if (__builtin_expect(polling_watches(warp), 0)) notify_read(warp, in, mask, transfer, &places);
   bool changed = false;
   if (__builtin_expect(warp->watched & WATCH_UNDEFINED, 0))
-    tell_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
+    notify_moved(warp, in, mask, &atomic->value, &places, ACCESS_ATOMIC);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     bool global = transfer->space == SPACE_GLOBAL ||
@@ -231,7 +231,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
       note_atomic(atomic, places.at[lane], differs);
       if (!differs) continue;
       changed = true;
-      if (polling_watches(warp)) tell_change(warp, places.at[lane], 16);
+      if (polling_watches(warp)) notify_change(warp, places.at[lane], 16);
       continue;
     }
     for (int i = 0; i < transfer->element_count; i++) {
@@ -247,7 +247,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
       changed |= changes;
       note_atomic(atomic, at, changes);
       if (changes && __builtin_expect(polling_watches(warp), 0))
-        tell_change(warp, at, transfer->element_bytes);
+        notify_change(warp, at, transfer->element_bytes);
       if (!atomic->returns || !transfer->element[i].wanted) continue;
       if (transfer->element[i].column_bytes == 8)
         column_u64(warp, transfer->element[i].slot)[lane] = old;
@@ -255,7 +255,7 @@ static StepResult atomic_any(Warp *warp, const Instruction *in, LaneMask mask) {
         column_u32(warp, transfer->element[i].slot)[lane] = (uint32_t)old;
     }
   }
-  if (checks && atomic->returns) tell_global_read(warp, mask, transfer, &places);
+  if (checks && atomic->returns) notify_global_read(warp, mask, transfer, &places);
   if (changed) cluster_changed(warp->cta->cluster);
   return atomic->returns ? STEP_YIELD : STEP_NEXT;
 }

@@ -1,322 +1,10 @@
-/* loadstore.c: ld ldu st, and the instructions about addresses: cvta isspacep mapa getctarank,
- * prefetch discard applypriority createpolicy.
- *
- * A warp's access goes in two steps: find the host bytes of every lane (one check for the whole
- * warp where possible), then move them. */
+/* loadstore.c: ld, ldu and st. A warp's access goes in two steps: find the host bytes of every lane
+ * (places.c), then move them. */
 #include "arithmetic/loadstore.h"
 
-#include "base/access.h"
 #include "base/memory.h"
-#include "state/notes.h"
-#include "state/polling.h"
 #include "state/cluster.h"
-
-/* ---- Where the bytes are ---- */
-
-static void compute_addresses(const Warp *warp, const Operand *operand, uint64_t *address) {
-  uint64_t offset = (uint64_t)operand->offset;
-  if (operand->bytes == 8) {
-    const uint64_t *base = column_u64(warp, operand->slot);
-    for (int lane = 0; lane < LANES; lane++) address[lane] = base[lane] + offset;
-  } else {
-    const uint32_t *base = column_u32(warp, operand->slot);
-    for (int lane = 0; lane < LANES; lane++) address[lane] = base[lane] + (uint32_t)offset;
-  }
-}
-
-/* The range of the mask's addresses, and whether they are aligned and consecutive. */
-typedef struct {
-  uint64_t least, most;
-  bool aligned, run;
-} Range;
-
-static Range range_of(const uint64_t *address, LaneMask mask, uint32_t bytes, uint32_t alignment) {
-  Range range = {.least = ~0ull};
-  uint64_t first = address[first_lane(mask)], low_bits = 0, different = 0;
-  if (mask == ~0u) {
-    for (int lane = 0; lane < LANES; lane++) {
-      different |= address[lane] ^ (first + (uint64_t)(uint32_t)lane * bytes);
-      low_bits |= address[lane];
-    }
-    range.run = different == 0;
-  } else {
-    for (int lane = 0; lane < LANES; lane++)
-      low_bits |= address[lane] & -(uint64_t)(mask >> lane & 1u);
-  }
-  range.aligned = (low_bits & (alignment - 1)) == 0;
-  if (range.run) {
-    range.least = first;
-    range.most = first + (uint64_t)(LANES - 1) * bytes;
-    if (range.most < first) range.run = false;
-  }
-  if (!range.run) {
-    uint64_t least = ~0ull, most = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-      uint64_t away = (uint64_t)(mask >> lane & 1u) - 1;
-      uint64_t low = address[lane] | away, high = address[lane] & ~away;
-      least = low < least ? low : least;
-      most = high > most ? high : most;
-    }
-    range.least = least;
-    range.most = most;
-  }
-  return range;
-}
-
-static bool all_in_global(const Range *range, uint32_t bytes, Access access) {
-  static _Thread_local struct {
-    uint64_t first, end;
-    uint32_t generation;
-    bool read_only;
-  } last;
-  if (last.generation != memory_generation || range->least < last.first ||
-      range->least >= last.end) {
-    const Allocation *found = memory_find(range->least);
-    if (!found) return false;
-    last.first = found->first;
-    last.end = found->end;
-    last.read_only = found->read_only;
-    last.generation = memory_generation;
-  }
-  return range->most < last.end && last.end - range->most >= bytes &&
-         !(last.read_only && access != ACCESS_READ);
-}
-
-/* One lane after the other. The first lane with an invalid address ends the launch. */
-static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask,
-                                const Transfer *transfer, Access access, Places *places,
-                                LaneMask *shared_lanes, uint32_t *shared) {
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    uint64_t address = places->address[lane];
-    Space space = transfer->space;
-    if (space == SPACE_GENERIC) {
-      uint64_t own;
-      places->at[lane] =
-          generic_bytes_at(warp, in, lane, address, bytes, bytes, access, &space, &own);
-      if (space == SPACE_SHARED) *shared_lanes |= 1u << lane, shared[lane] = (uint32_t)own;
-    } else {
-      places->at[lane] = space_bytes_at(warp, in, lane, space, address, bytes, bytes, access);
-      if (space == SPACE_SHARED) *shared_lanes |= 1u << lane, shared[lane] = (uint32_t)address;
-    }
-    if (!places->at[lane]) return false;
-    if (space == SPACE_GLOBAL) places->in_order = true;
-  }
-  return true;
-}
-
-/* What a lane stores. */
-static void lane_bytes(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes) {
-  const Transfer *transfer = in->decoded;
-  for (int i = 0; i < transfer->element_count; i++) {
-    const uint8_t *column = (const uint8_t *)column_u32(warp, transfer->element[i].slot);
-    memcpy(bytes + i * transfer->element_bytes,
-           column + (size_t)lane * transfer->element[i].column_bytes, transfer->element_bytes);
-  }
-}
-
-static AccessKind access_kind(const Transfer *transfer, Access access) {
-  return (AccessKind){.access = access,
-                      .strong = transfer->strong,
-                      .acquire = transfer->acquire,
-                      .release = transfer->release,
-                      .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,
-                      .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
-}
-
-/* Addresses of shared memory are short: the host's vector instructions check them. False: some lane
- * is misaligned or outside one CTA's memory, or the address is in a 64-bit register. */
-static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                        Access access, Places *places) {
-  if (transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  uint32_t offset = (uint32_t)transfer->address->offset;
-  const uint32_t *base = column_u32(warp, transfer->address->slot);
-  uint32_t first = base[first_lane(mask)] + offset, least = first, most = first, low_bits = 0;
-  LANE_ARRAY uint32_t address[LANES];
-  uint32_t different = ~mask;
-  for (uint32_t lane = 0; lane < LANES; lane++)
-    different |= (base[lane] + offset) ^ (first + lane * bytes);
-  bool run = different == 0;
-  if (run) {
-    most = first + (LANES - 1) * bytes;
-    low_bits = first;
-    if (most < first) return false;
-  } else {
-    for (int lane = 0; lane < LANES; lane++) {
-      uint32_t here = base[lane] + offset;
-      address[lane] = ((mask >> lane) & 1u) ? here : first;
-      least = address[lane] < least ? address[lane] : least;
-      most = address[lane] > most ? address[lane] : most;
-      low_bits |= address[lane];
-    }
-  }
-  const Cta *cta = shared_address_cta(warp, least);
-  if ((low_bits & (bytes - 1)) || !cta || SHARED_RANK(least) != SHARED_RANK(most) ||
-      SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
-    return false;
-  places->run = run;
-  places->in_order = false;
-  AccessKind kind = access_kind(transfer, access);
-  if (run) {
-    places->at[0] = cta->shared + SHARED_OFFSET(first);
-    if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
-      record_shared_run(warp, in, first, bytes, access);
-    if (cta->cluster->check) check_shared_run(warp, in, first, bytes, kind);
-    return true;
-  }
-  uint8_t *start = cta->shared + SHARED_OFFSET(least);
-  for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
-  if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
-    record_shared(warp, in, mask, address, bytes, access);
-  if (cta->cluster->check) check_shared(warp, in, mask, address, bytes, kind);
-  return true;
-}
-
-/* The most usual access to global memory: all 32 lanes, consecutive. Returns false for any other
- * access, and when each lane's address is needed. */
-static bool find_global_run(const Warp *warp, LaneMask mask, const Transfer *transfer,
-                            Access access, Places *places) {
-  bool global = transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC;
-  if (mask != ~0u || !global || transfer->address->bytes != 8) return false;
-  uint64_t bytes = (uint64_t)transfer->element_bytes * transfer->element_count;
-  const uint64_t *base = column_u64(warp, transfer->address->slot);
-  uint64_t first = base[0] + (uint64_t)transfer->address->offset, different = 0;
-  for (uint32_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (base[0] + lane * bytes);
-  if (different | (first & (bytes - 1)) | (first & GENERIC_TAG_MASK)) return false;
-  if (warp->async || (warp->watched & WATCH_STEPS)) return false;
-  Range range = {.least = first, .most = first + (LANES - 1) * bytes};
-  if (!all_in_global(&range, (uint32_t)bytes, access)) return false;
-  places->at[0] = (uint8_t *)(uintptr_t)first;
-  places->address[0] = first;
-  places->run = true;
-  places->in_order = true;
-  return true;
-}
-
-static bool look_for_places(Warp *warp, const Instruction *in, LaneMask mask,
-                            const Transfer *transfer, Access access, Places *places) {
-  if (find_shared(warp, in, mask, transfer, access, places) ||
-      find_global_run(warp, mask, transfer, access, places))
-    return true;
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  LANE_ARRAY uint32_t shared[LANES];
-  LaneMask shared_lanes = 0;
-  compute_addresses(warp, transfer->address, places->address);
-  Range range = range_of(places->address, mask, bytes, bytes);
-  Space space = transfer->space;
-  uint64_t base = 0;
-  places->run = range.run;
-  places->in_order = false;
-  if (space == SPACE_GENERIC &&
-      (range.least & GENERIC_TAG_MASK) == (range.most & GENERIC_TAG_MASK)) {
-    uint64_t tag = range.least & GENERIC_TAG_MASK;
-    if (tag == GENERIC_SHARED && !((range.most & ~tag) >> 32))
-      space = SPACE_SHARED, base = tag;
-    else if (tag == GENERIC_LOCAL)
-      space = SPACE_LOCAL, base = tag;
-    else if (tag == GENERIC_PARAM)
-      space = SPACE_PARAM, base = tag;
-    else
-      space = SPACE_GLOBAL;
-  }
-  bool good = range.aligned;
-  uint8_t *host = NULL;
-  size_t stride = 0; /* .local: each lane has its own memory */
-  uint64_t subtract = base;
-  switch (good ? space : SPACE_GENERIC) {
-    case SPACE_SHARED: {
-      uint32_t least = (uint32_t)(range.least - base), most = (uint32_t)(range.most - base);
-      Cta *cta = shared_address_cta(warp, least);
-      good = cta && (range.most - base) >> 32 == 0 && SHARED_RANK(least) == SHARED_RANK(most) &&
-             SHARED_OFFSET(most) < cta->shared_bytes &&
-             cta->shared_bytes - SHARED_OFFSET(most) >= bytes;
-      if (!good) break;
-      host = cta->shared;
-      subtract += (uint64_t)SHARED_RANK(least) << 24;
-      if (cta->cluster->check || cta->cluster->recorder) {
-        for (int lane = 0; lane < LANES; lane++) shared[lane] = (uint32_t)places->address[lane];
-        shared_lanes = mask;
-      }
-      break;
-    }
-    case SPACE_GLOBAL:
-    case SPACE_CONST:
-      good = all_in_global(&range, bytes, access);
-      places->in_order = space == SPACE_GLOBAL;
-      if (good && space == SPACE_GLOBAL && warp->cta->cluster->recorder)
-        record_global(warp, mask, places->address, bytes, access);
-      if (good && warp->async && access == ACCESS_READ && warp->cta->cluster->check)
-        check_reads_written(warp, in, mask, places->address, bytes);
-      break;
-    case SPACE_LOCAL:
-      good =
-          range.most - base < warp->local_bytes && warp->local_bytes - (range.most - base) >= bytes;
-      host = warp->local;
-      stride = warp->local_bytes;
-      places->run = false;
-      break;
-    case SPACE_PARAM: {
-      const Launch *launch = warp->cta->cluster->launch;
-      good = access == ACCESS_READ && range.most - base < launch->parameter_bytes &&
-             launch->parameter_bytes - (range.most - base) >= bytes;
-      host = (uint8_t *)(uintptr_t)launch->parameters;
-      break;
-    }
-    default:
-      good = false;
-  }
-  if (good) {
-    uint64_t zero = (uint64_t)(uintptr_t)host - subtract;
-    for (int lane = 0; lane < LANES; lane++)
-      places->at[lane] =
-          (uint8_t *)(uintptr_t)(places->address[lane] + zero + (uint64_t)(uint32_t)lane * stride);
-  } else {
-    places->run = false;
-    if (!places_lane_by_lane(warp, in, mask, transfer, access, places, &shared_lanes, shared))
-      return false;
-  }
-  if (shared_lanes && warp->cta->cluster->recorder)
-    record_shared(warp, in, shared_lanes, shared, bytes, access);
-  if (shared_lanes && warp->cta->cluster->check) {
-    AccessKind kind = access_kind(transfer, access);
-    check_shared(warp, in, shared_lanes, shared, bytes, kind);
-  }
-  return true;
-}
-
-/* An atomic operation notes what it did later, when it is known. */
-__attribute__((noinline, cold)) static void note_places(LaneMask mask, const Transfer *transfer,
-                                                        Access access, const Places *places) {
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  NoteKind kind = access == ACCESS_READ    ? NOTE_READ
-                  : access == ACCESS_WRITE ? NOTE_WRITE
-                                           : NOTE_KEEP;
-  if (transfer->space == SPACE_LOCAL || transfer->space == SPACE_PARAM) return;
-  if (places->run)
-    note(kind, places->at[0], (size_t)bytes * LANES);
-  else
-    for (LaneMask left = mask; left; left &= left - 1)
-      note(kind, places->at[first_lane(left)], bytes);
-}
-
-bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                 Access access, Places *places) {
-  if (!look_for_places(warp, in, mask, transfer, access, places)) return false;
-  if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);
-  return true;
-}
-
-void spread_run(Places *places, const Transfer *transfer) {
-  if (!places->run) return;
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  for (uint32_t lane = 1; lane < LANES; lane++) places->at[lane] = places->at[0] + lane * bytes;
-}
-
-/* ---- Moving them ---- */
-
-#define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
+#include "state/polling.h"
 
 /* Moves every lane's words from memory into registers, or back. */
 __attribute__((always_inline)) static inline void move_words(const Warp *warp,
@@ -417,8 +105,8 @@ static const uint64_t *addresses_of(const Transfer *transfer, const Places *plac
   return spread;
 }
 
-void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                 const Places *places) {
+void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                   const Places *places) {
   if (!warp->cta->cluster->launch->global) return;
   const GlobalKind *kind = &transfer->kind;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
@@ -437,15 +125,15 @@ void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
   check_global_release(warp, mask, addresses, kind);
 }
 
-void tell_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places) {
+void notify_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places) {
   if (!warp->cta->cluster->launch->global || transfer->kind.reach == REACH_PLAIN) return;
   uint64_t spread[LANES];
   check_global_acquire(warp, mask, addresses_of(transfer, places, spread), &transfer->kind);
 }
 
 /* For reports: what a warp that spins without progress reads. */
-void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-               const Places *places) {
+void notify_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 const Places *places) {
   int lane = first_lane(mask);
   uint64_t address = lane_address(warp, transfer->address, lane);
   if (transfer->space == SPACE_CONST || transfer->space == SPACE_LOCAL ||
@@ -454,8 +142,8 @@ void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer 
   polling_read(warp, in, address, places->in_order);
 }
 
-void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                Places *places, Access access) {
+void notify_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                  Places *places, Access access) {
   MovedRegister registers[16];
   int count = 0;
   for (int i = 0; i < transfer->element_count; i++)
@@ -473,8 +161,8 @@ void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer
 __attribute__((noinline, cold)) static void show_load(Warp *warp, const Instruction *in,
                                                       LaneMask mask, const Transfer *transfer,
                                                       Places *places) {
-  if (polling_watches(warp)) tell_read(warp, in, mask, transfer, places);
-  if (warp->watched & WATCH_UNDEFINED) tell_moved(warp, in, mask, transfer, places, ACCESS_READ);
+  if (polling_watches(warp)) notify_read(warp, in, mask, transfer, places);
+  if (warp->watched & WATCH_UNDEFINED) notify_moved(warp, in, mask, transfer, places, ACCESS_READ);
 }
 
 static void load_values(Warp *warp, LaneMask mask, const Transfer *transfer, Places *places) {
@@ -502,12 +190,12 @@ static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   bool checks = places.in_order && warp->cta->cluster->check;
-  if (checks) tell_global(warp, in, mask, transfer, &places);
+  if (checks) notify_global(warp, in, mask, transfer, &places);
   if (checks && transfer->strong) check_strong_global(warp, in, mask);
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   load_values(warp, mask, transfer, &places);
   if (!transfer->strong) return STEP_NEXT;
-  if (checks) tell_global_read(warp, mask, transfer, &places);
+  if (checks) notify_global_read(warp, mask, transfer, &places);
   return STEP_YIELD;
 }
 
@@ -527,8 +215,8 @@ static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, i
 }
 
 /* The checker must know when a tensor map is overwritten. */
-static void tell_tensor_maps(Warp *warp, const Instruction *in, LaneMask mask,
-                             const Transfer *transfer, const Places *places) {
+static void notify_map_writes(Warp *warp, const Instruction *in, LaneMask mask,
+                              const Transfer *transfer, const Places *places) {
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   if (places->run) {
     check_tensor_map_written(warp, in, 0, places->address[0], bytes * LANES);
@@ -541,7 +229,7 @@ static void tell_tensor_maps(Warp *warp, const Instruction *in, LaneMask mask,
   }
 }
 
-void tell_change(const Warp *warp, const uint8_t *at, size_t bytes) {
+void notify_change(const Warp *warp, const uint8_t *at, size_t bytes) {
   uint64_t halves[2] = {0};
   memcpy(halves, at, bytes);
   polling_changed(warp->cta->cluster, (uint64_t)(uintptr_t)at, halves[0] + 31 * halves[1]);
@@ -555,14 +243,14 @@ typedef struct {
 static void keep_before(Before *before, LaneMask mask, size_t bytes, const Places *places) {
   FOR_LANES(mask) memcpy(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes);
 }
-static bool tell_changes(const Warp *warp, const Before *before, LaneMask mask, size_t bytes,
-                         const Places *places) {
+static bool notify_changes(const Warp *warp, const Before *before, LaneMask mask, size_t bytes,
+                           const Places *places) {
   bool changed = false;
   FOR_LANES(mask) {
     const uint8_t *at = places->at[first_lane(left)];
     if (memcmp(before->bytes[first_lane(left)], at, bytes) == 0) continue;
     changed = true;
-    if (polling_watches(warp)) tell_change(warp, at, bytes);
+    if (polling_watches(warp)) notify_change(warp, at, bytes);
   }
   return changed;
 }
@@ -584,9 +272,9 @@ static inline void write_places(Warp *warp, LaneMask mask, const Transfer *trans
 }
 
 /* The same, and reports what the store changes. */
-__attribute__((noinline)) static void write_and_tell(Warp *warp, const Instruction *in,
-                                                     LaneMask mask, const Transfer *transfer,
-                                                     Places *places) {
+__attribute__((noinline)) static void write_and_notify(Warp *warp, const Instruction *in,
+                                                       LaneMask mask, const Transfer *transfer,
+                                                       Places *places) {
   Before before;
   size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
   bool compares = transfer->strong || polling_watches(warp);
@@ -594,9 +282,9 @@ __attribute__((noinline)) static void write_and_tell(Warp *warp, const Instructi
     spread_run(places, transfer);
     keep_before(&before, mask, bytes, places);
   }
-  if (warp->watched & WATCH_UNDEFINED) tell_moved(warp, in, mask, transfer, places, ACCESS_WRITE);
+  if (warp->watched & WATCH_UNDEFINED) notify_moved(warp, in, mask, transfer, places, ACCESS_WRITE);
   write_places(warp, mask, transfer, places);
-  if (compares && tell_changes(warp, &before, mask, bytes, places) && transfer->strong)
+  if (compares && notify_changes(warp, &before, mask, bytes, places) && transfer->strong)
     cluster_changed(warp->cta->cluster);
 }
 
@@ -606,19 +294,20 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
   if (places.in_order && warp->cta->cluster->check) {
-    tell_global(warp, in, mask, transfer, &places);
+    notify_global(warp, in, mask, transfer, &places);
     if (transfer->strong) check_strong_global(warp, in, mask);
   }
   if (__builtin_expect(transfer->strong || warp->watched, 0))
-    write_and_tell(warp, in, mask, transfer, &places);
+    write_and_notify(warp, in, mask, transfer, &places);
   else
     write_places(warp, mask, transfer, &places);
   if (places.in_order && warp->cta->cluster->check)
-    tell_tensor_maps(warp, in, mask, transfer, &places);
+    notify_map_writes(warp, in, mask, transfer, &places);
   return STEP_NEXT;
 }
 
 /* ---- Decoding ---- */
+
 Space form_space(Form *form) {
   static const struct {
     const char *name;
@@ -722,7 +411,7 @@ void form_elements(Form *form, Transfer *transfer, int index, bool destination) 
   }
 }
 
-static const Operand *address_operand(Form *form, int index) {
+const Operand *form_address(Form *form, int index) {
   const Operand *operand = form_operand(form, index);
   if (!form->failed && operand->kind != OPERAND_ADDRESS)
     form_fail(form, "an operand should be an address in brackets");
@@ -761,7 +450,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->words = transfer->element_bytes == 4;
   for (int i = 0; i < transfer->element_count; i++)
     transfer->words &= transfer->element[i].wanted && transfer->element[i].column_bytes == 4;
-  transfer->address = address_operand(&form, is_load ? 1 : 0);
+  transfer->address = form_address(&form, is_load ? 1 : 0);
   return form_end(&form, is_load ? load_lanes : store_lanes);
 }
 bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
@@ -769,207 +458,4 @@ bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out
 }
 bool decode_st(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, false);
-}
-
-/* ---- Addresses: cvta isspacep mapa getctarank ---- */
-HANDLER1(cvta_same, 64, 64, a)
-HANDLER1(cvta_shared, 64, 64, GENERIC_SHARED | (uint32_t)a)
-/* The address of a function's .local symbol: the frame's address plus the symbol's offset. */
-HANDLER1(cvta_local, 64, 64, GENERIC_LOCAL | (a + (uint64_t)in->operand[1].offset))
-HANDLER1(cvta_param, 64, 64, GENERIC_PARAM | a)
-HANDLER1(cvta_to_shared, 64, 64, (uint32_t)a)
-HANDLER1(cvta_to_tagged, 64, 64, a & ~GENERIC_TAG_MASK)
-
-bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  bool to = form_take(&form, "to");
-  Space space = form_space(&form);
-  Type type = form_type(&form);
-  if (type != TYPE_U64) return form_fail(&form, "addresses have 64 bits: cvta is .u64");
-  if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  switch (space) {
-    case SPACE_GLOBAL:
-    case SPACE_CONST:
-      return form_end(&form, cvta_same);
-    case SPACE_SHARED:
-      return form_end(&form, to ? cvta_to_shared : cvta_shared);
-    case SPACE_LOCAL:
-      return form_end(&form, to ? cvta_to_tagged : cvta_local);
-    case SPACE_PARAM:
-      return form_end(&form, to ? cvta_to_tagged : cvta_param);
-    default:
-      return form_fail(&form, "cvta names a space");
-  }
-}
-
-typedef enum {
-  IN_GLOBAL,
-  IN_CONST,
-  IN_SHARED_CTA,
-  IN_SHARED_CLUSTER,
-  IN_LOCAL,
-  IN_PARAM
-} SpaceQuery;
-static bool address_is_in(const Warp *warp, uint64_t address, SpaceQuery query) {
-  uint64_t tag = address & GENERIC_TAG_MASK;
-  const Allocation *found = NULL;
-  switch (query) {
-    case IN_SHARED_CTA:
-      return tag == GENERIC_SHARED && (address & ~tag) >> 24 == warp->cta->rank;
-    case IN_SHARED_CLUSTER:
-      return tag == GENERIC_SHARED && (address & ~tag) >> 24 < warp->cta->cluster->cta_count;
-    case IN_LOCAL:
-      return tag == GENERIC_LOCAL;
-    case IN_PARAM:
-      return tag == GENERIC_PARAM;
-    default:
-      break;
-  }
-  if (tag != 0) return false;
-  found = memory_find(address);
-  return (found && found->read_only) == (query == IN_CONST);
-}
-static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
-  const uint64_t *address = column_u64(warp, in->a);
-  LaneMask lanes = 0;
-  FOR_LANES(mask) {
-    int lane = first_lane(left);
-    if (address_is_in(warp, address[lane], (SpaceQuery)in->b)) lanes |= 1u << lane;
-  }
-  store_predicate(warp, &in->operand[0], mask, lanes);
-  return STEP_NEXT;
-}
-bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  static const struct {
-    const char *name;
-    SpaceQuery query;
-  } spaces[] = {{"global", IN_GLOBAL},
-                {"const", IN_CONST},
-                {"shared", IN_SHARED_CTA},
-                {"shared::cta", IN_SHARED_CTA},
-                {"shared::cluster", IN_SHARED_CLUSTER},
-                {"local", IN_LOCAL},
-                {"param", IN_PARAM},
-                {"param::entry", IN_PARAM}};
-  Form form = form_begin(decoder, statement, out, 1);
-  if (!form_operands(&form, 2, 2)) return false;
-  form_predicate_destination(&form, 0);
-  out->a = form_source(&form, 1, TYPE_U64);
-  for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-    if (!form_take(&form, spaces[i].name)) continue;
-    out->b = spaces[i].query;
-    return form_end(&form, isspacep);
-  }
-  return form_fail(&form, "isspacep names a space");
-}
-
-/* The same offset in another CTA of the cluster. The rank is the top byte of the 32 bits. */
-HANDLER2(mapa_shared_u32, 32, 32, 32, (a & 0xffffffu) | b << 24)
-HANDLER2(mapa_shared_u64, 64, 64, 32, (uint32_t)((a & 0xffffffu) | b << 24))
-HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xffu) << 24)
-HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
-HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
-
-bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  bool rank = strcmp(statement->modifiers[0], "getctarank") == 0;
-  bool shared = form_take(&form, "shared::cluster");
-  Type type = form_type(&form);
-  if (type != TYPE_U32 && type != TYPE_U64) return form_fail(&form, "the type is u32 or u64");
-  if (type == TYPE_U32 && !shared) return form_fail(&form, "a generic address has 64 bits");
-  if (rank) {
-    if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
-    return form_end(&form, type == TYPE_U64 ? getctarank_u64 : getctarank_u32);
-  }
-  if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
-  if (type == TYPE_U32) return form_end(&form, mapa_shared_u32);
-  return form_end(&form, shared ? mapa_shared_u64 : mapa_generic_u64);
-}
-
-/* ---- Hints ---- */
-static StepResult no_effect(Warp *warp, const Instruction *in, LaneMask mask) {
-  (void)warp, (void)in, (void)mask;
-  return STEP_NEXT;
-}
-
-bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
-                                       "tensormap", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
-  form_space(&form);
-  if (form_choose(&form, levels) < 0) return form_fail(&form, "prefetch names a cache level");
-  if (!form_operands(&form, 1, 1)) return false;
-  address_operand(&form, 0);
-  return form_end(&form, no_effect);
-}
-
-/* discard leaves the 128 bytes undefined: here they become poison. */
-static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
-  FOR_LANES(mask) {
-    int lane = first_lane(left);
-    uint64_t address = lane_address(warp, &in->operand[0], lane);
-    uint8_t *bytes = generic_bytes_at(warp, in, lane, address, 128, 128, ACCESS_WRITE, NULL, NULL);
-    if (!bytes) return STEP_FAULT;
-    note(NOTE_WRITE, bytes, 128);
-    memset(bytes, 0xff, 128);
-  }
-  return STEP_NEXT;
-}
-
-bool decode_line_hint(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  Form form = form_begin(decoder, statement, out, 1);
-  bool is_discard = strcmp(statement->modifiers[0], "discard") == 0;
-  form_take(&form, "global");
-  if (!form_take(&form, is_discard ? "L2" : "L2::evict_normal"))
-    return form_fail(&form, "discard is .L2, applypriority is .L2::evict_normal");
-  if (!form_operands(&form, 2, 2)) return false;
-  address_operand(&form, 0);
-  if (!out->operand[1].constant || out->operand[1].constant_value != 128)
-    return form_fail(&form, "the size is 128");
-  return form_end(&form, is_discard ? discard : no_effect);
-}
-
-/* A cache policy is opaque to programs and nothing here reads it. The bits of the fractional form
- * are the GPU's: primary priority, secondary priority, and the fraction in sixteenths, less one. */
-static uint64_t policy_bits(int primary, int secondary, const Operand *fraction) {
-  double share = 1.0;
-  uint32_t narrow_bits = fraction ? (uint32_t)fraction->constant_value : 0;
-  float narrow;
-  memcpy(&narrow, &narrow_bits, 4);
-  if (fraction && fraction->constant && fraction->floating)
-    share = fraction->bytes == 4 ? (double)narrow : double_of(fraction->constant_value);
-  uint64_t sixteenths = share > 1.0 / 16 && share <= 1.0 ? (uint64_t)(share * 16) : 1;
-  return 1ull << 60 | (uint64_t)(uint32_t)primary << 57 | (uint64_t)(uint32_t)secondary << 56 |
-         (sixteenths - 1) << 52;
-}
-bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
-                                           "L2::evict_last", "L2::evict_normal", NULL};
-  Form form = form_begin(decoder, statement, out, 1);
-  bool fractional = form_take(&form, "fractional"), range = form_take(&form, "range");
-  bool convert = form_take(&form, "cvt");
-  if (convert) form_take(&form, "L2");
-  if (range) form_take(&form, "global");
-  int primary = form_choose(&form, priorities);
-  if (!convert && primary < 0) return form_fail(&form, "createpolicy names an eviction priority");
-  int secondary = form_choose(&form, priorities); /* evict_unchanged, or evict_first */
-  for (int i = 0; secondary >= 0 && i < statement->modifier_count; i++) {
-    if (strcmp(statement->modifiers[i], priorities[primary]) == 0) break;
-    if (strcmp(statement->modifiers[i], priorities[secondary]) != 0) continue;
-    int written_first = secondary; /* form_choose follows the order of the list, not of the text */
-    secondary = primary;
-    primary = written_first;
-    break;
-  }
-  if (secondary > 1) return form_fail(&form, "the second priority is unchanged or first");
-  if (form_type(&form) != TYPE_B64) return form_fail(&form, "a cache policy is .b64");
-  if (fractional + range + convert != 1)
-    return form_fail(&form, "createpolicy is .fractional, .range or .cvt");
-  if (!form_operands(&form, fractional ? 1 : convert ? 2 : 4, fractional ? 2 : convert ? 2 : 4))
-    return false;
-  out->d = form_destination(&form, 0, TYPE_B64);
-  uint64_t value = policy_bits(primary < 0 ? 0 : primary, secondary < 0 ? 0 : secondary,
-                               fractional && out->operand_count > 1 ? &out->operand[1] : NULL);
-  out->a = convert ? form_source(&form, 1, TYPE_B64) : decoder_constant(decoder, value, 8);
-  return form_end(&form, cvta_same);
 }

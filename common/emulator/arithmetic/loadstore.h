@@ -1,10 +1,13 @@
-/* loadstore.h: shared by the two files of memory instructions. */
+/* loadstore.h: shared by the files of memory instructions: loadstore.c, atomics.c, addresses.c,
+ * cache_hints.c and places.c. */
 #ifndef EMULATOR_LOADSTORE_H
 #define EMULATOR_LOADSTORE_H
 
 #include "arithmetic/alu.h"
 #include "checker/checker.h"
 #include "record/record.h"
+
+#define FOR_LANES(mask) for (LaneMask left = (mask); left; left &= left - 1)
 
 /* The decoded modifiers of ld, st, atom or red. */
 typedef struct {
@@ -31,6 +34,8 @@ Space form_space(Form *form);
 void form_cache_hints(Form *form, int first_extra_operand);
 /* .weak .volatile .relaxed .acquire .release .mmio and a scope. */
 void form_order(Form *form, Transfer *transfer);
+/* An address in brackets. */
+const Operand *form_address(Form *form, int index);
 /* Registers or a vector of them into transfer->element. */
 void form_elements(Form *form, Transfer *transfer, int operand, bool destination);
 
@@ -47,19 +52,19 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
                  Access access, Places *places);
 /* Informs the checker of accesses to global memory: before the effect, and a strong read after it
  * again. */
-void tell_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                 const Places *places);
-void tell_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places);
+void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                   const Places *places);
+void notify_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places);
 void spread_run(Places *places, const Transfer *transfer);
 /* Informs the checker, which tracks uninitialised values, of the data moved between memory and
  * these registers. */
-void tell_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                Places *places, Access access);
+void notify_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                  Places *places, Access access);
 
 /* Reports changed memory to the search for polls that never end; call it if polling_watches. */
-void tell_change(const Warp *warp, const uint8_t *at, size_t bytes);
+void notify_change(const Warp *warp, const uint8_t *at, size_t bytes);
 /* The same for memory that a warp reads. */
-void tell_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-               const Places *places);
+void notify_read(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                 const Places *places);
 
 #endif
