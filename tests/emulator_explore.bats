@@ -41,6 +41,13 @@ finds() {
   [ ! -e "$schedule" ]
 }
 
+# Lane 0 waits for its stores and comes to __syncthreads() later than the other lanes of its warp.
+@test "explore: lanes that come to a barrier at different times do not race" {
+  run --separate-stderr "${explore[@]}" build/03_tma_store/reuse
+  [ "$status" -eq 0 ]
+  [[ $stderr == *"no hang, no finding, one result"* ]]
+}
+
 @test "explore: the program's own output is printed once" {
   run --separate-stderr "${explore[@]}" build/02_tma_load/tma_load
   explored=$output

@@ -431,6 +431,7 @@ static bool begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t r
   now->check = check;
   now->agent = agent_of(warp);
   now->order = &check->lanes[now->agent];
+  now->order->accessed = now->order->stamp;
   now->rank = rank;
   now->bytes = bytes;
   now->notes = &check->ctas[rank];

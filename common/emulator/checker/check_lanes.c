@@ -106,8 +106,10 @@ void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, L
   LaneOrder *order = &check->lanes[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
-  /* The lanes of one instruction often release one by one. */
-  bool same = order->release_in == in && order->release_after == order->stamp;
+  /* The lanes of one instruction often release one by one. They share a stamp, unless one of them
+   * has accessed memory in between: lanes may reach the instruction at different times. */
+  bool same = order->release_in == in && order->release_after == order->stamp &&
+              order->accessed != order->stamp;
   if (!same) {
     order->release_in = in;
     order->release_before = order->stamp;

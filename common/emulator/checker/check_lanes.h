@@ -25,6 +25,7 @@ typedef struct {
 
 typedef struct LaneOrder {
   uint32_t first, stamp;
+  uint32_t accessed; /* the stamp at the last access */
   bool some_released, some_known, apart;
   LaneClock known;       /* what all lanes know; valid if some_known */
   LaneClock released;    /* what lanes have published since `first`; valid if some_released */
