@@ -132,6 +132,17 @@ JUDGES := $(call program,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/
 # Relocatable device code: several files to one program.
 LINKED_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/linked/*.cu)
 LINKED_PROGRAM := $(if $(LINKED_SOURCES),$(BUILD)/tests/emulator/linked/linked)
+# Programs that are built unlike all others: each names its options in a line "build:", and is left out
+# where the toolkit lacks a library among them.
+OUTSIDE_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/outside/*)
+outside_options = $(shell sed -n 's!^.. *build: !!p' $(1))
+outside_lacks = $(strip $(foreach l,$(patsubst -l%,%,$(filter -l%,$(2))),\
+  $(if $(wildcard $(CUDA_LIBRARIES)/lib$(l).so $(CUDA_LIBRARIES)/lib$(l).a),,$(1))))
+OUTSIDE_PROGRAMS := $(if $(COMPILING),$(call program,$(filter-out \
+  $(foreach s,$(OUTSIDE_SOURCES),$(call outside_lacks,$(s),$(call outside_options,$(s)))),$(OUTSIDE_SOURCES))))
+# The pairs of wrappers and libcu++'s functions, where the toolkit has the latter.
+TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $(CUDA)/include/,cuda/ptx cccl/cuda/ptx))),\
+  $(BUILD)/tests/translations/pairs.ptx)
 # A kernel for each line of a list.
 LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
 # What make take writes, each header in a folder of its own, with a program that uses it.
@@ -140,7 +151,7 @@ TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix
 TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example) \
   $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/all/all)
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(FIXED_PROGRAMS) \
-  $(LINKED_PROGRAM) $(LISTED_PROGRAMS)
+  $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
@@ -364,6 +375,10 @@ $(LINKED_PROGRAM): $(LINKED_SOURCES) $(NVCC_MADE)
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) -rdc=true $(ARCHITECTURES) -o $@ $(LINKED_SOURCES) $(LINK_PATHS)
 
+$(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(ROOT)/[0-9][0-9]_*/*.cuh) $(BUILD)/flags/nvcc
+	@mkdir -p $(@D)
+	$(step) $(NVCC) -std=c++17 -arch=compute_90a -ptx -o $@ $<
+
 TAKE_SOURCES := $(ROOT)/common/take $(ROOT)/common/take.awk $(ROOT)/common/tma_encode.h \
   $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
 $(TAKEN_PROGRAMS): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
@@ -383,6 +398,11 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	@mkdir -p $(@D)
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
+
+$(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/tests/emulator/outside/$$(@F).c $(ROOT)/tests/emulator/outside/$$(@F).cu) $(NVCC_MADE)
+	@mkdir -p $(@D)
+	$(step) $(NVCC) -std=$(STANDARD) $(filter-out -l%,$(call outside_options,$<)) $(addprefix -Xcompiler ,$(subst $(comma),\\$(comma),$(SANITIZE))) \
+	  -I$(ROOT)/common -o $@ $< $(COMMON_LIBRARY) $(filter -l%,$(call outside_options,$<))
 
 # What a reader repairs. Exercises are judged on the emulator, which needs only PTX.
 EXERCISES ?= $(BUILD)/exercises

@@ -9,7 +9,8 @@ setup() {
   toolkit=$(common/find-toolkit "$PWD/build")
 }
 
-# Every function that the headers declare, for both meanings of stream 0.
+# Every function that the headers declare, for both meanings of stream 0. The preprocessor reads them
+# here and not in a make target, because they are the toolkit's of the day.
 declared() {
   local header mode
   for header in cuda.h cuda_runtime_api.h cudaProfiler.h cuda_profiler_api.h; do
@@ -61,23 +62,17 @@ refusal_is_named() {
 }
 
 @test "a program with NVIDIA's runtime linked into it: how to build it" {
-  source=$BATS_TEST_TMPDIR/static.c
-  printf '#include <cuda_runtime_api.h>\nint main(void) { return cudaFree(0) != 0; }\n' >"$source"
-  "$toolkit/bin/nvcc" -cudart static -o "$BATS_TEST_TMPDIR/static" "$source"
-  LD_LIBRARY_PATH=build/emulator run "$BATS_TEST_TMPDIR/static"
+  LD_LIBRARY_PATH=build/emulator run $programs/outside/static_runtime
   echo "$output"
   [ "$status" -eq 1 ]
-  [[ $output == *"static has a copy of CUDA's runtime linked into it"* ]]
+  [[ $output == *"static_runtime has a copy of CUDA's runtime linked into it"* ]]
   [[ $output == *"nvcc -cudart shared"* ]]
 }
 
 @test "cuBLAS: why it does not run" {
+  [ -e $programs/outside/cublas ] || skip "the toolkit has no cuBLAS"
   libraries=$(dirname "$(find -L "$toolkit" -name libcublas.so | head -n 1)")
-  [ -e "$libraries/libcublas.so" ] || skip "the toolkit has no cuBLAS"
-  source=$BATS_TEST_TMPDIR/cublas.c
-  printf '#include <cublas_v2.h>\nint main(void) { cublasHandle_t h; return cublasCreate(&h); }\n' >"$source"
-  "$toolkit/bin/nvcc" -cudart shared -o "$BATS_TEST_TMPDIR/cublas" "$source" -lcublas
-  LD_LIBRARY_PATH=$libraries run common/emulator/emulate "$BATS_TEST_TMPDIR/cublas"
+  LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cublas
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"the library libcublas.so.13 brings its own copy of CUDA's runtime"* ]]
@@ -85,24 +80,19 @@ refusal_is_named() {
 }
 
 @test "NVRTC for a real architecture: its PTX runs where the program asks for the cubin" {
-  [ -e "$toolkit/include/nvrtc.h" ] || skip "the toolkit has no NVRTC"
+  [ -e $programs/outside/cubin ] || skip "the toolkit has no NVRTC"
   libraries=$(dirname "$(find -L "$toolkit" -name libnvrtc.so | head -n 1)")
-  "$toolkit/bin/nvcc" -cudart shared -o "$BATS_TEST_TMPDIR/nvrtc" tests/emulator/outside/cubin.c \
-    -lnvrtc
-  LD_LIBRARY_PATH=$libraries run common/emulator/emulate "$BATS_TEST_TMPDIR/nvrtc"
+  LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cubin
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"PASS cubin"* ]]
 }
 
 @test "dynamic parallelism: named, with the reason; the program's other kernels run" {
-  program=$BATS_TEST_TMPDIR/nested
-  "$toolkit/bin/nvcc" -rdc=true -gencode arch=compute_90a,code=compute_90a -cudart shared \
-    --no-compress -o "$program" tests/emulator/outside/nested.cu -lcudadevrt
-  run common/emulator/emulate "$program"
+  run common/emulator/emulate $programs/outside/nested
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"this kernel launches kernels itself"*"(dynamic parallelism)"* ]]
-  run common/emulator/emulate "$program" plain
+  run common/emulator/emulate $programs/outside/nested plain
   [ "$status" -eq 0 ]
 }

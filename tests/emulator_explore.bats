@@ -95,6 +95,8 @@ finds() {
 
 @test "explore: a replay can be recorded" {
   EMULATOR_CHECK=off run "${explore[@]}" "$pitfalls/stage_reused"
+  [ "$status" -ne 0 ]
+  [ -s "$schedule" ]
   EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" \
     --record "$BATS_TEST_TMPDIR/recording" "$pitfalls/stage_reused"
   [ "$status" -eq 1 ]

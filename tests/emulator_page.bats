@@ -45,10 +45,7 @@ setup() {
 
 @test "page: a program without line information shows its PTX" {
   need_browser
-  nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
-  "$nvcc" -std=c++14 -O3 -cudart shared -gencode arch=compute_90a,code=compute_90a -Icommon -o "$BATS_TEST_TMPDIR/no_lines" \
-    03_tma_store/pitfalls/missing_proxy_fence.cu build/common/libcommon.a
-  page_of_passes "$BATS_TEST_TMPDIR/no_lines" 20
+  page_of_passes build/tests/emulator/outside/no_lines 20
   [ "$(grep -c '"file": -1, ' "$BATS_TEST_TMPDIR/page.html")" -gt 20 ]
   run grep -c '"file": 0, ' "$BATS_TEST_TMPDIR/page.html"
   [ "$output" = 0 ]

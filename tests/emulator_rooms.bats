@@ -10,7 +10,7 @@ setup() {
   objects=$BATS_TEST_TMPDIR/objects
 }
 
-# A file of a small emulator, from stdin, compiled.
+# A file of a small emulator, from stdin, compiled: the object files are what `rooms check` reads.
 write_file() {
   mkdir -p "$sources/${1%/*}" "$objects/${1%/*}"
   cat >"$sources/$1"
@@ -95,6 +95,7 @@ readme_code() {
   [[ $(<common/emulator/ptx/opcodes.def) == *$'\n'"$line"$'\n'* ]]
 }
 
+# Compiling is what is tested here: two changed files make an emulator that knows one more instruction.
 @test "a new instruction is a function and a line" {
   cp -r common/emulator "$sources"
   readme_code 'HANDLER1(' | sed 's/brev/mirror/g' >>"$sources/arithmetic/alu_bits.c"

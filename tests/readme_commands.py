@@ -33,11 +33,9 @@ LESSONS = {os.path.basename(path)[:-3]: path.split(os.sep)[-2]
 # Pattern of a command, and why it is not run.
 NOT_RUN = [
     ("make check*", "it would run this test again"),
-    ("ASAN_OPTIONS=* make check*", "builds everything with sanitizers, and runs this test again"),
+    ("tests/long/sanitizers *", "builds everything with sanitizers, and runs most tests again"),
     ("DEVICE=emulator make check", "it would run this test again"),
     ("make clean", "it would delete what the other commands need"),
-    ("make SANITIZE=*", "builds the emulator a second time; belongs to the make clean before it"),
-    ("EMULATOR_THREADS=4 *host_threads", "what was built with ThreadSanitizer; tests/emulator_runtime.bats runs it without"),
     ("make bench", "needs a GPU"),
     ("make bench-0[1-7]", "needs a GPU"),
     ("make bench-emulator", "takes minutes, and measures"),

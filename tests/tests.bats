@@ -23,13 +23,23 @@ write_test() { # LINES...
 @test "assertions that cannot fail are refused, with file and line" {
   local line
   for line in '[ "$status" -eq 0 ] && [ "$output" = 7 ]' '[ 1 -eq 1 ] && [[ $output == *x* ]]' \
-    '! grep -q x file' 'diff a b && diff c d'; do
+    '! grep -q x file' 'diff a b && diff c d' '[ "$status" -eq 0 ] || true' 'grep -q x file || :'; do
     write_test "  $line" "  true"
     run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
     echo "$output"
     [ "$status" -eq 1 ]
     [[ $output == *"one.bats:6: "*"never fails the test"* ]]
   done
+}
+
+@test "a run whose result nothing looks at is refused" {
+  write_test '  run one' '  run two' '  [ "$status" -eq 0 ]' '  X=1 run three' '  true'
+  run tests/lint_tests "$BATS_TEST_TMPDIR/one.bats"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ ${lines[0]} == *"one.bats:6: nothing looks at what this run returned or printed:   run one" ]]
+  [[ ${lines[1]} == *"one.bats:9: nothing looks at what this run returned or printed:   X=1 run three" ]]
+  [ "${#lines[@]}" -eq 2 ]
 }
 
 @test "conditions, here-documents and quoted text are no assertions" {

@@ -1,4 +1,7 @@
-/* cubin.c: compiles a kernel by NVRTC for sm_90a, asks for the cubin, loads and runs it. */
+/* cubin.c: compiles a kernel by NVRTC for sm_90a, asks for the cubin, loads and runs it.
+ *
+ * build: -cudart shared -lnvrtc
+ */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nvrtc.h>

@@ -1,4 +1,5 @@
 // nested.cu: a kernel that launches another one, and with an argument one that does not.
+// build: -rdc=true -gencode arch=compute_90a,code=compute_90a -cudart shared --no-compress -lcudadevrt
 __global__ void child(int *number) { *number += 1; }
 __global__ void parent(int *number) { child<<<1, 1>>>(number); }
 
