@@ -35,7 +35,6 @@ NOT_RUN = [
     ("make check*", "it would run this test again"),
     ("tests/long/sanitizers *", "builds everything with sanitizers, and runs most tests again"),
     ("DEVICE=emulator make check", "it would run this test again"),
-    ("make clean", "it would delete what the other commands need"),
     ("make bench", "needs a GPU"),
     ("make bench-0[1-7]", "needs a GPU"),
     ("make bench-emulator", "takes minutes, and measures"),
