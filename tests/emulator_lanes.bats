@@ -29,7 +29,8 @@ reports() {
 }
 
 @test "lanes: what is in order is not reported" {
-  for name in synced same-value atomics tiles flag volatile-alone block-barrier; do
+  for name in synced same-value atomics tiles flag volatile-alone block-barrier \
+    reduction flag-of-block; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

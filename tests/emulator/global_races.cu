@@ -519,6 +519,16 @@ KERNEL(last_block_sums_without_fence) {
   for (unsigned i = 0; i < gridDim.x; i++) sum += data[i];
   data[COUNT] = sum;
 }
+KERNEL(last_block_resets_counter) { /* its atomic has seen those of all others */
+  __shared__ bool last;
+  __threadfence();
+  if (threadIdx.x == 0) last = atomicAdd(&flags[0], 1) == (int)gridDim.x - 1;
+  __syncthreads();
+  if (last && threadIdx.x == 0) flags[0] = 0;
+}
+KERNEL(counter_reset_too_early) {
+  if (threadIdx.x == 0 && atomicAdd(&flags[0], 1) == 1) flags[0] = 0;
+}
 KERNEL(grid_barrier) {
   data[ME] = (int)ME;
   cg::this_grid().sync();
@@ -848,6 +858,8 @@ static const Case CASES[] = {
     CASE(passed_on_with_mixed_scopes, "-"),
     CASE(last_block_sums, "-"),
     CASE(last_block_sums_without_fence, "global-race"),
+    CASE(last_block_resets_counter, "-"),
+    CASE(counter_reset_too_early, "global-race"),
     GRID_CASE(grid_barrier, "-"),
     GRID_CASE(grid_barrier_missing, "global-race"),
     CASE(own_grid_barrier, "-"),

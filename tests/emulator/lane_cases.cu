@@ -7,9 +7,9 @@
 
 enum { LANES = 32 };
 static const char *const names[] = {
-    "missing",      "synced", "shuffle",    "volatile", "one-place",      "same-value",
-    "atomics",      "tiles",  "read-first", "flag",     "volatile-alone", "read-modify-write",
-    "block-barrier"};
+    "missing",       "synced",    "shuffle",      "volatile", "one-place",      "same-value",
+    "atomics",       "tiles",     "read-first",   "flag",     "volatile-alone", "read-modify-write",
+    "block-barrier", "reduction", "flag-of-block"};
 enum Case {
   MISSING,
   SYNCED,
@@ -24,6 +24,8 @@ enum Case {
   VOLATILE_ALONE,
   READ_MODIFY_WRITE,
   BLOCK_BARRIER,
+  REDUCTION,
+  FLAG_OF_BLOCK,
   CASES
 };
 
@@ -47,6 +49,21 @@ __global__ void lanes(int *out, enum Case which) {
     case BLOCK_BARRIER:
       __syncthreads();
       value = s[lane ^ 1];
+      break;
+    case REDUCTION: /* the same barrier in each round */
+      for (int half = warpSize / 2; half > 0; half /= 2) {
+        if (lane < half) s[lane] += s[lane + half];
+        __syncthreads();
+      }
+      value = s[0];
+      break;
+    case FLAG_OF_BLOCK: /* the other lanes arrive at the barrier before lane 0 has written */
+      for (int round = 0; round < 3; round++) {
+        if (lane == 0) s[0] = atomicExch(out, round);
+        asm volatile("barrier.sync 0;" ::: "memory");
+        value += s[0];
+        asm volatile("barrier.sync 0;" ::: "memory");
+      }
       break;
     case VOLATILE: /* as programs for GPUs before Volta do it */
       v[lane] = lane;

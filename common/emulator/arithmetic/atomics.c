@@ -185,6 +185,9 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
 static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
                         const Places *places) {
   LaneMask writing = mask;
+  check_unwritten_atomic(warp, in, mask, places->at,
+                         (uint32_t)atomic->transfer.element_bytes * atomic->transfer.element_count,
+                         atomic->operation == ATOMIC_EXCH);
   if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
     writing = swapping_lanes(warp, mask, atomic, places);
   if (writing) notify_global(warp, in, writing, &atomic->transfer, places);

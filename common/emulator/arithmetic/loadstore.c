@@ -110,6 +110,8 @@ void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Trans
   if (!warp->cta->cluster->launch->global) return;
   const GlobalKind *kind = &transfer->kind;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  if (kind->access != ACCESS_ATOMIC)
+    check_unwritten(warp, mask, places->address, places->run, bytes, (Access)kind->access);
   if (kind->reach == REACH_PLAIN) {
     StoredValues stored = {{stores_same}, warp, transfer, places};
     check_global(warp, in, mask, places->address, places->run, bytes, kind,

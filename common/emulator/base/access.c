@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/warp.h"
 #include "base/memory.h"
+#include "base/written.h"
 
 enum { ERROR_ILLEGAL_ADDRESS = 700, ERROR_MISALIGNED_ADDRESS = 716 };
 
@@ -79,6 +80,7 @@ uint8_t *global_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t a
           access_name(access), bytes, where);
     return NULL;
   }
+  if (access == ACCESS_WRITE) written_set(address, bytes);
   return (uint8_t *)(uintptr_t)address;
 }
 

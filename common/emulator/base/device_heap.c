@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/memory.h"
+#include "base/written.h"
+
 enum { CHUNK_SIZES = 40, SMALLEST_CLASS = 5, GRAIN_BYTES = 16, GAP_BYTES = 16 };
 /* The size that an H200 uses when more is asked for. Grain numbers fit into 32 bits. */
 static const size_t MOST_BYTES = 17681179680;
@@ -144,6 +147,7 @@ static uint64_t allocate(uint64_t bytes) {
   blocks[first] = (HeapBlock){.place = {chunk, chunk + bytes, false, false, MEMORY_OF_HEAP},
                               .chunk_bytes = chunk_bytes};
   memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
+  written_clear(chunk, chunk_bytes);
   for (size_t i = 0; i < grains; i++)
     __atomic_store_n(&block_begins[first + i], (uint32_t)first + 1, __ATOMIC_RELAXED);
   __atomic_store_n(&blocks[first].state, BLOCK_USED, __ATOMIC_RELEASE);

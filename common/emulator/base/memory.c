@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "base/device_heap.h"
+#include "base/written.h"
 
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
 static const size_t PAGE_BYTES = 4096, POISON_BYTES = 64u << 20;
@@ -88,6 +89,7 @@ static bool reserve(void) {
     if (found == MAP_FAILED) continue;
     reserve_first = reserve_next = (uint64_t)(uintptr_t)found;
     reserve_end = reserve_first + bytes;
+    written_begin(reserve_first, bytes);
     return true;
   }
   return false;
@@ -151,8 +153,10 @@ bool memory_make_present(uint64_t address, bool present) {
   bool changes = entry && entry->of_graph && entry->place.absent == present;
   if (changes) {
     size_t bytes = entry->place.end - entry->place.first;
-    if (present)
+    if (present) {
       memset((void *)(uintptr_t)address, 0xff, bytes < POISON_BYTES ? bytes : POISON_BYTES);
+      written_clear(address, bytes);
+    }
     entry->place.absent = !present;
     memory_generation++;
   }
@@ -187,6 +191,7 @@ bool memory_free(uint64_t address) {
   bool found = delete (address, true, &place);
   if (found) {
     in_use -= place.end - place.first;
+    written_clear(place.first, place.end - place.first);
     size_t pages = round_up(place.end - place.first, PAGE_BYTES);
     void *host = (void *)(uintptr_t)address;
     madvise(host, pages, MADV_DONTNEED); /* gives the pages back to the host */

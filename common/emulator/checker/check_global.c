@@ -211,12 +211,28 @@ static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, 
   return global_ordered(now, past, KNOWN_FENCED) ? MISTAKE_RACE : MISTAKE_PROXY;
 }
 
-/* Does the access race with one of these? Reports the first. */
+/* An atomic of this warp has seen what older ones of others have written here. So they come before
+ * all that the warp does later (observation order). */
+static bool is_observed(const GlobalNow *now, const GlobalAccess *own, const GlobalAccess *past) {
+  return own && past->reach != REACH_PLAIN && reaches(now, past->reach, past) &&
+         reaches(now, own->reach, past);
+}
+
+static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
+  return past->flags & GLOBAL_UPDATES && past->operation == now->access.operation &&
+         past->cluster == now->access.cluster && past->issuer == now->access.issuer;
+}
+
+/* Does the access race with one of these? Reports the first. The newest is the first one of a
+ * list. */
 static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
   bool clean = true;
+  const GlobalAccess *own = NULL;
   FOR_NUMBERS(number, value) {
     if (settled(now, number)) continue;
     const GlobalAccess *past = global_access(number);
+    if (is_own_update(now, past)) own = past;
+    if (is_observed(now, own, past)) continue;
     if (!races(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
       if (mistake == MISTAKE_RACE) continue;
@@ -497,6 +513,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
                                .reach = kind->reach,
                                .flags = kind->flags,
                                .in = in};
+  if (kind->access == ACCESS_ATOMIC) now->access.flags |= GLOBAL_UPDATES;
   const GlobalWarp *state = &now->own->warps[now->access.issuer];
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);

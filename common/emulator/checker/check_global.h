@@ -39,6 +39,7 @@ static inline int scope_index(Reach reach) {
 enum {
   GLOBAL_ASYNC = 4,     /* by the copy engine: over when `time` is known, which is set later */
   GLOBAL_UNFENCED = 16, /* in a critical section whose lock was taken without a fence */
+  GLOBAL_UPDATES = 32,  /* an atomic, which reads what it changes */
   GLOBAL_OPERATION = 8  /* by the host or a stream's copy, not by a kernel: `in` is NULL */
 };
 enum { NOT_FINISHED = UINT32_MAX };
@@ -201,6 +202,11 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
 
 const char *global_operation_name(uint32_t operation, char *text, size_t capacity);
+
+/* global_unwritten.c: what a copy reads; and bytes that one writes or reduces into. */
+void unwritten_loaded(const AsyncOperation *operation);
+void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
+                           bool reduces);
 
 /* global_report.c */
 void global_report(const GlobalNow *now);

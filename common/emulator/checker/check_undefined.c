@@ -500,7 +500,6 @@ void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lan
   if (notes->marked) warp->watched |= WATCH_UNDEFINED;
 }
 
-void check_undefined_matters(Warp *warp, const Instruction *in, int lane, uint16_t origin,
-                             const char *how) {
-  undefined_matters(warp, in, lane, origin, how);
+void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin) {
+  undefined_stored(warp, in, lane, origin);
 }

@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "base/traits.h"
+#include "base/written.h"
 
 /* ---- Shared memory ---- */
 
@@ -133,13 +134,13 @@ void check_undefined_put(const Warp *warp, uint32_t address, uint32_t bytes, con
 /* ---- Loads and stores ---- */
 
 /* The marks of the byte at a host address; NULL: this memory has no marks, or there is no such
- * byte. */
+ * byte. make: it gets some. */
 typedef struct {
   uint8_t *bits;
   OriginNumber *origin;
 } UndefinedBits;
 
-static bool find_marks(Warp *warp, const uint8_t *at, UndefinedBits *marks) {
+static bool find_marks(Warp *warp, const uint8_t *at, bool make, UndefinedBits *marks) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpUndefined *notes = warp->undefined;
   size_t local_bytes = (size_t)warp->local_bytes * LANES;
@@ -156,6 +157,10 @@ static bool find_marks(Warp *warp, const uint8_t *at, UndefinedBits *marks) {
     if (at < cta->shared || at >= cta->shared + cta->shared_bytes) continue;
     struct CtaCheck *shared = &cluster->check->ctas[rank];
     size_t place = (size_t)(at - cta->shared);
+    if (make) {
+      make_shadow(shared);
+      cluster->check->any_undefined = true;
+    }
     if (shared->undefined && place / WORD_BYTES < shared->words)
       *marks = (UndefinedBits){shared->undefined + place,
                                shared->undefined_origins + place / WORD_BYTES};
@@ -164,14 +169,16 @@ static bool find_marks(Warp *warp, const uint8_t *at, UndefinedBits *marks) {
   return false; /* global memory, constants, parameters */
 }
 
-static void load_marks(Warp *warp, const uint8_t *at, const MovedRegister *to, int lane) {
+static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
+                       const MovedRegister *to, int lane) {
   uint8_t bits[16] = {0};
   UndefinedBits marks;
-  find_marks(warp, at, &marks);
+  OriginNumber origin = 0;
+  if (!find_marks(warp, at, false, &marks))
+    origin = check_unwritten_bits(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
   if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
     memset(bits + to->memory_bytes, 0xff, to->column_bytes - to->memory_bytes);
-  OriginNumber origin = 0;
   for (int i = 0; i < to->memory_bytes && marks.bits; i += WORD_BYTES) {
     bool local =
         at >= warp->local && marks.origin == warp->undefined->local_origins + (at - warp->local);
@@ -188,7 +195,11 @@ static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const Moved
   for (LaneMask left = mask; left; left &= left - 1)
     for (int i = 0; i < count; i++) {
       UndefinedBits marks;
-      find_marks(warp, at[first_lane(left)] + registers[i].offset, &marks);
+      const uint8_t *place = at[first_lane(left)] + registers[i].offset;
+      uint64_t address = (uint64_t)(uintptr_t)place;
+      if (!find_marks(warp, place, false, &marks) &&
+          !written_here(address, registers[i].memory_bytes))
+        return true;
       for (int k = 0; k < registers[i].memory_bytes && marks.bits; k++)
         if (marks.bits[k]) return true;
     }
@@ -254,11 +265,13 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
                  host < warp->local + (size_t)warp->local_bytes * LANES;
     if (local && any) make_local(warp);
     UndefinedBits marks;
-    if (!find_marks(warp, host, &marks)) {
+    if (!find_marks(warp, host, any, &marks)) {
       bool computed = (origin & ORIGIN_COMPUTED) || access == ACCESS_ATOMIC ||
                       (any && any_half_undefined(bits, from->memory_bytes));
-      if (any && (computed || !is_padding(warp, mask, at, registers, count, lane)))
-        undefined_matters(warp, in, lane, origin, "goes to global memory");
+      bool reported = any && (computed || !is_padding(warp, mask, at, registers, count, lane));
+      OriginNumber kind = computed ? origin | ORIGIN_COMPUTED : origin;
+      if (reported) reported = undefined_stored(warp, in, lane, kind);
+      if (any && !reported) unwritten_stored((uint64_t)(uintptr_t)host, bits, from->memory_bytes);
     } else if (marks.bits) {
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;
@@ -281,7 +294,7 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
       continue;
     }
     for (int i = 0; i < count; i++)
-      load_marks(warp, at[lane] + registers[i].offset, &registers[i], lane);
+      load_marks(warp, in, at[lane] + registers[i].offset, &registers[i], lane);
   }
 }
 

@@ -51,8 +51,12 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
     check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
     if (!check->origins) out_of_memory();
   }
-  check->origins[check->origin_count++] =
-      (struct Origin){.warp = warp, .in = in, .place = place, .lanes = 1u << lane, .next = *chain};
+  check->origins[check->origin_count++] = (struct Origin){.warp = warp,
+                                                          .in = in,
+                                                          .place = place,
+                                                          .lanes = 1u << lane,
+                                                          .next = *chain,
+                                                          .confirmed = place.part == PART_GLOBAL};
   *chain = check->origin_count;
   return (OriginNumber)check->origin_count;
 }
@@ -103,11 +107,24 @@ static void report_store(const struct Origin *origin) {
           : "Fill all of these bytes before the copy, or copy fewer.");
 }
 
+static void report_global(const struct Origin *origin) {
+  char where[TEXT], memory[TEXT];
+  past_describe_place(origin->user, where, sizeof where);
+  unwritten_describe(origin->place.address, memory, sizeof memory);
+  finding(origin->warp, origin->in, origin->lanes, "unwritten-memory-read",
+          "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
+          "Fresh memory holds no zeros: copy or set it first (cudaMemcpy, cudaMemset), and read "
+          "no more than that.",
+          memory, where, origin->how, origin->using_thread);
+}
+
 static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
   if (!origin->confirmed || !origin->user || origin->reported) return;
   origin->reported = true;
   if (origin->place.part == PART_STORE)
     report_store(origin);
+  else if (origin->place.part == PART_GLOBAL)
+    report_global(origin);
   else
     report_read(check, origin);
 }
@@ -124,6 +141,18 @@ void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber
     origin->using_thread = thread_of(warp, lane);
   }
   report_if_due(check, origin);
+}
+
+static const char STORED[] = "goes to global memory";
+
+bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber number) {
+  const ClusterCheck *check = check_of(warp);
+  uint32_t place = number & ORIGIN_MOST;
+  bool known = place && place <= check->origin_count;
+  if (known && check->origins[place - 1].place.part == PART_GLOBAL && !(number & ORIGIN_COMPUTED))
+    return false;
+  undefined_matters(warp, in, lane, number, STORED);
+  return true;
 }
 
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
@@ -166,16 +195,15 @@ void check_copied_bytes(const Warp *warp, uint32_t address, uint32_t bytes, bool
 }
 
 void check_copied(Warp *warp, const Instruction *in, int lane, const CopiedBytes *copied) {
-  static const char HOW[] = "goes to global memory";
   ClusterCheck *check = check_of(warp);
-  if (copied->origin) undefined_matters(warp, in, lane, copied->origin, HOW);
+  if (copied->origin) undefined_stored(warp, in, lane, copied->origin);
   if (!copied->bytes) return;
   OriginPlace place = {.part = PART_STORE,
                        .index = thread_of(warp, lane),
                        .rank = warp->cta->rank,
                        .offset = copied->first_offset,
                        .copied = *copied};
-  undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), HOW);
+  undefined_matters(warp, in, lane, undefined_origin(check, warp, in, lane, place), STORED);
 }
 
 void check_undefined_copy(Warp *warp, const Instruction *in, int lane, uint32_t from, uint32_t to,

@@ -89,6 +89,20 @@ typedef struct {
 void check_operations_are(const OperationOrder *order);
 /* These bytes have been freed: nothing is known about them any more. */
 void check_global_freed(uint64_t first, uint64_t bytes);
+/* Which bytes have been written (global_unwritten.c): before a plain or strong access, and before an
+ * atomic one, which `at` points to. exchanges: it does not use the old value. */
+void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run, uint32_t bytes,
+                     Access access);
+void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                            uint32_t bytes, bool exchanges);
+/* The undefined bits of these bytes of global memory, and their origin; 0: all are written. */
+uint16_t check_unwritten_bits(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                              uint32_t bytes, uint8_t *bits);
+/* cp.async, after its check_copies_issue: what each lane reads in global memory, and to which shared
+ * address it goes. */
+void check_copies_read(Warp *warp, const Instruction *in, LaneMask mask,
+                       const uint8_t *const *sources, const uint32_t *bytes,
+                       const uint32_t *shared);
 /* A bulk or tensor copy or reduce, after its check_async_issue. */
 void check_async_global(const AsyncOperation *operation);
 /* griddepcontrol.wait and .launch_dependents */
@@ -256,9 +270,8 @@ uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint3
 /* Sets the undefined bits of a register of `bytes` bytes in these lanes. */
 void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
                          const void *bits, const uint16_t *origins);
-/* A value with these origins decides something; `how` completes "here it ...". */
-void check_undefined_matters(Warp *warp, const Instruction *in, int lane, uint16_t origin,
-                             const char *how);
+/* A value with this origin goes to global memory. */
+void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin);
 enum { ORIGIN_COMPUTED = 0x8000 }; /* added to an origin: the value is a result of arithmetic */
 
 /* wgmma: registers of a warp that an operation in flight uses. */

@@ -20,17 +20,24 @@ static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncChe
   return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
 }
 
+/* Bytes of global memory that follow each other. */
+static void touch_row(GlobalNow *now, const AsyncOperation *operation, uint64_t first,
+                      uint64_t bytes) {
+  global_shadow_touch(now, first, bytes);
+  if (!is_load(operation)) unwritten_overwritten(operation, first, bytes, is_reduce(operation));
+}
+
 static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
   TmaWalk walk;
   TmaRows rows;
   tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
     if (rows.bytes && rows.step == rows.bytes) {
-      global_shadow_touch(now, rows.global, (uint64_t)rows.count * rows.bytes);
+      touch_row(now, operation, rows.global, (uint64_t)rows.count * rows.bytes);
       continue;
     }
     for (uint32_t row = 0; row < rows.count && rows.bytes > 0; row++)
-      global_shadow_touch(now, rows.global + row * rows.step, rows.bytes);
+      touch_row(now, operation, rows.global + row * rows.step, rows.bytes);
   }
 }
 
@@ -60,7 +67,8 @@ void check_async_global(const AsyncOperation *operation) {
   if (tensor)
     touch_tensor(&now, operation);
   else
-    global_shadow_touch(&now, (uint64_t)(uintptr_t)operation->global, operation->bytes);
+    touch_row(&now, operation, (uint64_t)(uintptr_t)operation->global, operation->bytes);
+  if (is_load(operation)) unwritten_loaded(operation);
   if (now.conflict) global_report(&now);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/written.h"
 #include "base/settings.h"
 #include "checker/checker.h"
 #include "machine/explore.h"
@@ -413,6 +414,7 @@ static bool make_workspace(Launch *launch) {
   launch->workspace = memory_allocate(WORKSPACE_BYTES);
   if (!launch->workspace) return false;
   memset((void *)(uintptr_t)launch->workspace, 0, WORKSPACE_BYTES);
+  written_set(launch->workspace, WORKSPACE_BYTES);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
 #include "runtime/runtime.h"
@@ -347,6 +348,7 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *given) {
 
 /* One row, or rows without gaps. */
 static bool copy_bytes(void *to, const void *from, size_t bytes) {
+  written_copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, bytes);
   if (!within_device(to, bytes) || !within_device(from, bytes)) return host_copy(to, from, bytes);
   memmove(to, from, bytes);
   return true;
@@ -403,6 +405,7 @@ void fill_run(const struct cudaMemsetParams *fill) {
   unsigned bytes = fill->elementSize;
   for (size_t row = 0; fill->width && row < fill->height; row++) {
     char *to = (char *)fill->dst + row * fill->pitch;
+    written_set((uint64_t)(uintptr_t)to, (uint64_t)fill->width * bytes);
     if (bytes == 1) memset(to, (int)fill->value, fill->width);
     for (size_t i = 0; bytes > 1 && i < fill->width; i++)
       memcpy(to + i * bytes, &fill->value, bytes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "runtime/texture.h"
 
 static struct cudaArray *arrays;
@@ -95,6 +96,7 @@ cudaError_t array_create(cudaArray_t *array, const struct cudaChannelFormatDesc 
   pthread_mutex_lock(&runtime_lock);
   made->first = memory_allocate(made->row_bytes * rows * slices);
   if (made->first) {
+    written_set(made->first, made->row_bytes * rows * slices); /* textures are not looked at */
     made->next = arrays;
     arrays = made;
   }

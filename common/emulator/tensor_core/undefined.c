@@ -219,13 +219,19 @@ void undefined_move_number(Warp *warp, const Instruction *in, LaneMask mask,
     const int lane = first_lane(left);
     const bool in_shared = move->shared_lanes >> lane & 1;
     uint64_t number = 0;
+    uint16_t origin = 0;
     bits[lane] = column_value(marks, lane, width == 8);
     origins[lane] = check_undefined_origin(warp, move->slot, lane);
     if (!move->store) {
       if (in_shared)
         check_undefined_bits(warp, move->shared[lane], move->bytes, (uint8_t *)&number);
+      else if (move->global_lanes >> lane & 1)
+        origin = check_unwritten_bits(warp, in, lane, move->global[lane], move->bytes,
+                                      (uint8_t *)&number);
       if (number)
-        origins[lane] = check_undefined_bytes(warp, move->shared[lane], move->bytes).origin;
+        origins[lane] = in_shared
+                            ? check_undefined_bytes(warp, move->shared[lane], move->bytes).origin
+                            : origin;
       bits[lane] = (bits[lane] & kept) | number << move->shift;
       continue;
     }
@@ -235,7 +241,7 @@ void undefined_move_number(Warp *warp, const Instruction *in, LaneMask mask,
       check_undefined_put(warp, move->shared[lane], move->bytes, (const uint8_t *)&number,
                           origins[lane]);
     else if (number)
-      check_undefined_matters(warp, in, lane, origins[lane], "goes to global memory");
+      check_undefined_stored(warp, in, lane, origins[lane]);
   }
   if (!move->store) undefined_set_result(warp, move->slot, width, mask, bits, origins);
 }

@@ -32,6 +32,8 @@ typedef struct {
   const uint32_t
       *shared; /* its address, for the lanes in shared_lanes; the others: in global memory */
   LaneMask shared_lanes;
+  const uint64_t *global;
+  LaneMask global_lanes;
   bool store;
 } NumberMove;
 void undefined_move_number(Warp *warp, const Instruction *in, LaneMask mask,

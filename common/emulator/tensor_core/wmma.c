@@ -124,7 +124,7 @@ typedef struct {
 } FragmentMove;
 
 static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                           const FragmentMove *move, uint32_t *shared, bool *is_shared) {
+                           const FragmentMove *move, uint32_t *shared, Space *where) {
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
   const size_t bytes = move->element_bytes;
   Space space = move->space;
@@ -134,7 +134,7 @@ static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t
     at = generic_bytes_at(warp, in, lane, address, bytes, bytes, access, &space, &inner);
   else
     at = space_bytes_at(warp, in, lane, space, address, bytes, bytes, access);
-  *is_shared = space == SPACE_SHARED;
+  *where = space;
   *shared = (uint32_t)inner;
   return at;
 }
@@ -151,7 +151,8 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
   const bool narrow = fragment->bits < 8;
   uint32_t shared[LANES] = {0};
   uint8_t *at[LANES];
-  LaneMask shared_lanes = 0;
+  uint64_t global[LANES];
+  LaneMask shared_lanes = 0, global_lanes = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     int row, column;
@@ -161,11 +162,13 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
                                                : (uint64_t)row * pitch + (uint64_t)column;
     const uint64_t address = origin->base[lane] + (narrow ? number * (uint64_t)fragment->bits / 8
                                                           : number * move->element_bytes);
-    bool is_shared;
-    at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &is_shared);
+    Space where;
+    at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &where);
     if (!at[lane]) return STEP_FAULT;
     note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], move->element_bytes);
-    shared_lanes |= (LaneMask)is_shared << lane;
+    global[lane] = address;
+    shared_lanes |= (LaneMask)(where == SPACE_SHARED) << lane;
+    global_lanes |= (LaneMask)(where == SPACE_GLOBAL) << lane;
   }
   if (warp->cta->cluster->recorder && shared_lanes)
     record_shared(warp, in, shared_lanes, shared, move->element_bytes,
@@ -173,12 +176,19 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
   if (settings()->check && shared_lanes)
     check_shared(warp, in, shared_lanes, shared, move->element_bytes,
                  (AccessKind){.access = move->store ? ACCESS_WRITE : ACCESS_READ});
+  if (global_lanes && warp->cta->cluster->launch->global) {
+    const GlobalKind kind = {.access = move->store ? ACCESS_WRITE : ACCESS_READ};
+    check_unwritten(warp, global_lanes, global, false, move->element_bytes, (Access)kind.access);
+    check_global(warp, in, global_lanes, global, false, move->element_bytes, &kind, NULL);
+  }
   if (warp->watched & WATCH_UNDEFINED) {
     const NumberMove number = {.slot = move->slots[r],
                                .bytes = move->element_bytes,
                                .shift = narrow ? 0 : (uint32_t)(index * fragment->bits) % 64,
                                .shared = shared,
                                .shared_lanes = shared_lanes,
+                               .global = global,
+                               .global_lanes = global_lanes,
                                .store = move->store};
     undefined_move_number(warp, in, mask, &number);
   }
