@@ -62,6 +62,7 @@ static int event_recorded_too_early(void) {
 static int freed_while_in_use(void) {
   int *memory;
   CHECK(cudaMallocAsync(&memory, BYTES, one));
+  CHECK(cudaMemsetAsync(memory, 0, BYTES, one));
   CHECK(cudaStreamSynchronize(one));
   run(memory, two);
   CHECK(cudaFreeAsync(memory, one));
@@ -217,6 +218,8 @@ static int pinned_in_order(void) { /* changed by a kernel and a host function, e
 static int freed_after_use(void) { /* cudaFree waits for the device */
   int *memory;
   CHECK(cudaMalloc(&memory, BYTES));
+  CHECK(cudaMemset(memory, 0, BYTES));
+  CHECK(cudaDeviceSynchronize());
   run(memory, other);
   CHECK(cudaFree(memory));
   return 0;

@@ -221,6 +221,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < THREADS; i++) host[i] = i;
   CUDA_CHECK(cudaMalloc(&in, sizeof host));
   CUDA_CHECK(cudaMalloc(&out, 64 * sizeof host));
+  CUDA_CHECK(cudaMemset(out, 0, 64 * sizeof host));
   CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
   int count = CASES[chosen].kernel == partial_tree ? 20 : THREADS - 40;
   if (CASES[chosen].kernel == past_the_end) count = THREADS;

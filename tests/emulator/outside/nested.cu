@@ -6,6 +6,7 @@ __global__ void parent(int *number) { child<<<1, 1>>>(number); }
 int main(int argc, char **) {
   int *number;
   if (cudaMalloc(&number, sizeof(int)) != cudaSuccess) return 1;
+  if (cudaMemset(number, 0, sizeof(int)) != cudaSuccess) return 1;
   if (argc > 1)
     child<<<1, 1>>>(number);
   else
