@@ -24,6 +24,7 @@
 #include "../03_tma_store/tma_store.cuh"
 #include "../05_multicast/cluster.cuh"
 #include "../05_multicast/tma_multicast.cuh"
+#include "../06_swizzle_3d/swizzle.h"
 #include "accumulator.cuh"
 #include "arrive_peer.cuh"
 #include "gemm_program.cuh"
@@ -93,7 +94,7 @@ static __device__ __forceinline__ void store_half(uint16_t out[BOXES][16 * BOX_N
   for (int at = 0; at < HALF_N; at += 16) {
     // stmatrix: this lane's row of 16 bytes, at the place where the swizzle has it.
     uint32_t offset = lane % 16 * (BOX_N * 2) + (at % BOX_N + lane / 16 * 8) * 2;
-    offset ^= (offset >> 7 & 7) << 4;
+    offset = swizzle_128b(offset);  // the tile is aligned to 1,024 bytes
     const float *v = d + at / 2;
     stmatrix_x4(shared_address(out[at / BOX_N]) + offset, pack_bf16(v[0], v[1]),
                 pack_bf16(v[2], v[3]), pack_bf16(v[4], v[5]), pack_bf16(v[6], v[7]));

@@ -10,10 +10,10 @@
 //     copy   ==load==            ==load==            ==load==
 //     wgmma            ==mma==             ==mma==             ==mma==
 //
-// Three such CTAs would fit on an SM, and then one multiplies while another waits: the other way to
-// overlap, worth a factor of 1.6 here (NOTES.md). The ladder goes the way that leads further, one
-// CTA to an SM; so that the rungs compare, this one asks for more shared memory than it uses. Tiles
-// come in the order of tile_order.cuh, which serves the L2 cache.
+// Three of these CTAs would fit on one SM, and while one waits another could multiply. We take the
+// other route because it leads further: one CTA per SM, with the overlap built into the kernel. To
+// keep the rungs comparable, this one already reserves enough shared memory to be alone on its SM.
+// The order of the tiles (tile_order.cuh) keeps as much of A and B as possible in the L2 cache.
 #include <cuda.h>
 #include <stdint.h>
 

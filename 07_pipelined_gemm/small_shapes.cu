@@ -1,23 +1,24 @@
-// small_shapes: few tiles, and how to keep a chip of 132 SMs busy all the same.
+// small_shapes: products with few tiles, and how to keep 132 SMs busy with them.
 //
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | [small_shapes] | pipelined_gemm
 //
-// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work and 130 look on. Two ways
-// out, both in product/gemm_single.cuh:
-//   - Smaller tiles. 64 x 64 gives eight. More CTAs, but each loads more for what it computes.
-//   - Split k. The CTAs of a cluster take one tile, each a part of the k range. Then the partial
-//   sums
-//     must meet, and the CTAs of a cluster can write into each other's shared memory:
+// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work while 130 stay idle. Two
+// ways out, both in product/gemm_single.cuh:
+//
+// 1. Smaller tiles. Tiles of 64 x 64 give eight CTAs, but each loads more for what it computes.
+// 2. Split k. The CTAs of a cluster share one tile, and each takes a part of the k range. They then
+//    add up their partial sums by writing into each other's shared memory:
 //
 //         CTA 0: k   0..1023   64 x 64 partial sums ---- columns 0..15 of all four ----> CTA 0
 //         CTA 1: k 1024..2047  64 x 64 partial sums ---- columns 16..31 of all four ---> CTA 1
 //         CTA 2: k 2048..3071  64 x 64 partial sums ---- columns 32..47 of all four ---> CTA 2
 //         CTA 3: k 3072..4095  64 x 64 partial sums ---- columns 48..63 of all four ---> CTA 3
 //
-//     Each adds up its columns in the order of k and stores them. No zeroed workspace, no second
-//     kernel, and, unlike sums by atomics or TMA reduce (chapter 04), the same bits in every run.
-//     They are not the bits of the unsplit sum: fp32 addition has another order here.
+//    Each CTA adds up its columns in the order of k and stores them. This needs no zeroed workspace
+//    and no second kernel. Unlike sums by atomics or by TMA reduce (chapter 04), the result has the
+//    same bits in every run. They differ from those of the unsplit sum, because fp32 additions
+//    happen in another order.
 #include "gemm_program.cuh"
 #include "product/pipelined_gemm.cuh"
 

@@ -326,22 +326,47 @@ static void print_product(FILE *out, const uint64_t *numbers, int count) {
     fprintf(out, "%s%llu", i > 0 ? " x " : "", (unsigned long long)numbers[i]);
 }
 
-/* The two innermost dimensions, the box in the corner at the origin. */
+/* A sketch of the two innermost dimensions, not to scale: tensor and box begin in the same corner, and
+ * either may be the larger one in either dimension. */
+enum { SKETCH_ROWS = 5, SKETCH_COLUMNS = 64, SHORT = 26, LONG = 60, LOW = 2, HIGH = 4 };
+typedef char Sketch[SKETCH_ROWS][SKETCH_COLUMNS];
+
+static void sketch_rectangle(Sketch sketch, int right, int bottom) {
+  for (int column = 0; column <= right; ++column) {
+    for (int row = 0; row <= bottom; row += bottom)
+      if (sketch[row][column] != '+') sketch[row][column] = '-';
+  }
+  for (int row = 0; row <= bottom; ++row) {
+    for (int column = 0; column <= right; column += right)
+      if (sketch[row][column] != '+') sketch[row][column] = row % bottom == 0 ? '+' : '|';
+  }
+}
+
+/* In the part of a rectangle that the other one does not cover, if there is one. */
+static void sketch_label(Sketch sketch, const char *what, uint64_t width, uint64_t height,
+                         bool wider, bool taller) {
+  char label[SKETCH_COLUMNS];
+  int length = snprintf(label, sizeof label, "%s %llu x %llu", what, (unsigned long long)width,
+                        (unsigned long long)height);
+  memcpy(&sketch[taller && !wider ? 3 : 1][wider ? SHORT + 2 : 2], label, (size_t)length);
+}
+
 static void print_sketch(FILE *out, const TensorMap *map) {
-  char width[32], height[32], box[48];
-  snprintf(width, sizeof width, " %llu ", (unsigned long long)map->size[0]);
-  snprintf(height, sizeof height, "%llu", (unsigned long long)(map->rank > 1 ? map->size[1] : 1));
-  snprintf(box, sizeof box, "%u x %u", map->box[0], map->rank > 1 ? map->box[1] : 1);
-  int left = (45 - (int)strlen(width)) / 2;
-  fprintf(out, "  +");
-  for (int i = 0; i < left; ++i) fputc('-', out);
-  fprintf(out, "%s", width);
-  for (int i = left + (int)strlen(width); i < 45; ++i) fputc('-', out);
-  fprintf(out, "+\n");
-  fprintf(out, "  |%-13s|%31s|\n", "", "");
-  fprintf(out, "  |  %-10s |%31s| %s\n", box, "", height);
-  fprintf(out, "  |-------------+%31s|\n", "");
-  fprintf(out, "  |%45s|\n  +---------------------------------------------+\n", "");
+  uint64_t rows = map->rank > 1 ? map->size[1] : 1, box_rows = map->rank > 1 ? map->box[1] : 1;
+  bool tensor_wider = map->size[0] > map->box[0], box_wider = map->size[0] < map->box[0];
+  bool tensor_taller = rows > box_rows, box_taller = rows < box_rows;
+  bool equal = !tensor_wider && !box_wider && !tensor_taller && !box_taller;
+  Sketch sketch;
+  memset(sketch, ' ', sizeof sketch);
+  sketch_rectangle(sketch, box_wider ? SHORT : LONG, box_taller ? LOW : HIGH);
+  sketch_rectangle(sketch, tensor_wider ? SHORT : LONG, tensor_taller ? LOW : HIGH);
+  sketch_label(sketch, "tensor", map->size[0], rows, tensor_wider, tensor_taller || equal);
+  sketch_label(sketch, "box", map->box[0], box_rows, box_wider, box_taller);
+  for (int row = 0; row < SKETCH_ROWS; ++row) {
+    int end = SKETCH_COLUMNS;
+    while (end > 0 && sketch[row][end - 1] == ' ') --end;
+    fprintf(out, "  %.*s\n", end, sketch[row]);
+  }
 }
 
 static void print_swizzle(FILE *out, const TensorMap *map) {

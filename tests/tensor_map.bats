@@ -92,7 +92,19 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   [[ $output == *"row  3  3 2 1 0 7 6 5 4"* ]]
 }
 
-@test "explain tells when shared memory needs more than the copy's bytes" {
+@test "explain draws the box around the tensor where the box is larger" {
+  run $tensor_map explain --type f32 --size 32,4 --box 64,128
+  echo "$output"
+  [ "${lines[3]}" = "  +-------------------------+---------------------------------+" ]
+  [ "${lines[4]}" = "  | tensor 32 x 4           | box 64 x 128                    |" ]
+  [ "${lines[5]}" = "  +-------------------------+                                 |" ]
+  [ "${lines[7]}" = "  +-----------------------------------------------------------+" ]
+  run $tensor_map explain --type f32 --size 128,4 --box 64,128
+  [ "${lines[4]}" = "  |                         | tensor 128 x 4                  |" ]
+  [ "${lines[6]}" = "  | box 64 x 128            |" ]
+}
+
+@test "explain reports when shared memory needs more than the copy's bytes" {
   run $tensor_map explain --type f32 --size 1025,300 --stride 4112 --box 4,5 --swizzle 64B \
     --element-stride 1,2
   echo "$output"
