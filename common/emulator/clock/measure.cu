@@ -362,27 +362,33 @@ static void rate_of(double megabytes, double rate) {
     parameter("dram_rate", rate * 1e3 / light_megahertz, "bytes a clock of device memory");
 }
 
-static void measure_copies(void) {
-  allow_shared(copy_latency_kernel);
-  allow_shared(copy_rate_kernel);
-  allow_shared(store_latency_kernel);
-  allow_shared(store_rate_kernel);
-  allow_shared(copy_issue_kernel);
-  double latency[2], of_rows[2] = {8, 256};
-  for (int i = 0; i < 2; i++) {
-    int rows = (int)of_rows[i];
+// A box whose rows are shorter than the widest, of bf16.
+static CUtensorMap narrow_map(int rows, int columns) {
+  TensorMap fields = {};
+  fields.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  fields.rank = 2;
+  fields.address = data;
+  fields.size[0] = 4096;
+  fields.size[1] = 4096;
+  fields.box[0] = (uint32_t)columns;
+  fields.box[1] = (uint32_t)rows;
+  return tensor_map_encode("narrow", &fields);
+}
+
+static void measure_load_latency(void) {
+  for (int rows : {8, 256}) {
     CUtensorMap map = box_map(rows, BOX_COLUMNS);
-    latency[i] = median([=] {
+    double latency = median([=] {
       flush();
       copy_latency_kernel<<<1, 1, COPY_SHARED>>>(results, map, rows, 0);
     });
-    printf("# copy of %d rows: %g clocks from L2, %lld from device memory\n", rows, latency[i],
+    printf("# copy of %d rows: %g clocks from L2, %lld from device memory\n", rows, latency,
            (long long)result(1));
-    if (i == 0) {
+    if (rows == 8) {
       printf("# the first copy, from device memory: %lld clocks\n", (long long)result(2));
       parameter("map_latency", (double)(result(2) - result(1)),
                 "clocks more for an SM's first copy");
-      parameter("copy_latency", latency[0], "clocks of a copy of 1 KiB whose lines are in L2");
+      parameter("copy_latency", latency, "clocks of a copy of 1 KiB whose lines are in L2");
       parameter("copy_dram_latency", (double)result(1),
                 "clocks of a copy of 1 KiB from device memory");
     }
@@ -390,6 +396,9 @@ static void measure_copies(void) {
   CUtensorMap eight = box_map(8, BOX_COLUMNS);
   double issue = median([=] { copy_issue_kernel<<<1, 1, COPY_SHARED>>>(results, eight); });
   parameter("copy_issue", issue / COPY_BUFFERS, "clocks of a thread that issues a copy");
+}
+
+static void measure_load_rates(void) {
   for (int rows : {8, 32, 64, 128, 256}) {
     CUtensorMap map = box_map(rows, BOX_COLUMNS);
     double one = median(
@@ -398,15 +407,7 @@ static void measure_copies(void) {
     if (rows == 256) parameter("copy_rate", 8192 * 128 / one, "bytes a clock into one SM");
   }
   for (int columns : {16, 32}) {  // narrower boxes: what a row costs
-    TensorMap fields = {};
-    fields.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    fields.rank = 2;
-    fields.address = data;
-    fields.size[0] = 4096;
-    fields.size[1] = 4096;
-    fields.box[0] = (uint32_t)columns;
-    fields.box[1] = 256;
-    CUtensorMap map = tensor_map_encode("narrow", &fields);
+    CUtensorMap map = narrow_map(256, columns);
     double one = median([=] {
       copy_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, 256 * columns / BOX_COLUMNS, 30, 1, 0);
     });
@@ -421,6 +422,9 @@ static void measure_copies(void) {
     copy_rate_kernel<<<multiprocessors, 1, COPY_SHARED>>>(results, same, 128, 512, 4, 0);
   });
   printf("# all SMs, the same 8 MB: %.0f GB/s\n", 2048. * 128 * 128 * multiprocessors / us * 1e-3);
+}
+
+static void measure_store_latency(void) {
   CUtensorMap map = box_map(64, BOX_COLUMNS);
   double read = median([=] { store_latency_kernel<<<1, 1, COPY_SHARED>>>(results, map, 64); });
   double whole = (double)result(1);
@@ -431,6 +435,10 @@ static void measure_copies(void) {
             "clocks until the source of a store of 1 KiB is read");
   parameter("store_latency", (double)result(1), "clocks until a store of 1 KiB is complete");
   printf("# store of 8 KiB: read after %g, complete after %g\n", read, whole);
+}
+
+static void measure_store_rates(void) {
+  CUtensorMap map = box_map(64, BOX_COLUMNS);
   double rate =
       median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, map, 64, 256, 1, 0); });
   parameter("store_rate", 256. * 64 * 128 / rate, "bytes a clock out of one SM");
@@ -447,15 +455,7 @@ static void measure_copies(void) {
       parameter("l2_store_rate", stored * 1e3 / light_megahertz, "bytes a clock into L2");
   }
   for (int columns : {16, 32}) {
-    TensorMap fields = {};
-    fields.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    fields.rank = 2;
-    fields.address = data;
-    fields.size[0] = 4096;
-    fields.size[1] = 4096;
-    fields.box[0] = (uint32_t)columns;
-    fields.box[1] = 64;
-    CUtensorMap narrow = tensor_map_encode("narrow", &fields);
+    CUtensorMap narrow = narrow_map(64, columns);
     double one =
         median([=] { store_rate_kernel<<<1, 1, COPY_SHARED>>>(results, narrow, 64, 32, 1, 0); });
     printf("# stores of one SM, boxes of 64 rows of %d bytes: %g clocks a row\n", columns * 2,
@@ -463,6 +463,18 @@ static void measure_copies(void) {
     if (columns == 16)
       parameter("store_row", one / 32 / 64, "clocks of a row of a box that is stored, at least");
   }
+}
+
+static void measure_copies(void) {
+  allow_shared(copy_latency_kernel);
+  allow_shared(copy_rate_kernel);
+  allow_shared(store_latency_kernel);
+  allow_shared(store_rate_kernel);
+  allow_shared(copy_issue_kernel);
+  measure_load_latency();
+  measure_load_rates();
+  measure_store_latency();
+  measure_store_rates();
 }
 
 // ---- Tensor cores ----

@@ -38,6 +38,54 @@ static unsigned bytes_of_type(const PtxStatement *statement) {
 }
 
 /* A name as an operand. in_address: it is inside brackets. */
+/* A register, or the first of a range. */
+static void declared_register_operand(Decoder *decoder, const Symbol *symbol, uint32_t index,
+                                      Operand *out) {
+  out->kind = symbol->class == CLASS_PREDICATE ? OPERAND_PREDICATE : OPERAND_REGISTER;
+  out->bytes = symbol->element_bytes;
+  out->slot = REFER_REGISTER;
+  out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
+                                                : register_of_range(decoder, symbol, index);
+}
+
+static void vector_operand(Decoder *decoder, const Symbol *symbol, Operand *out) {
+  Operand *elements = need(
+      decoder, arena_allocate(&decoder->module->arena, symbol->range_count * sizeof *elements));
+  for (uint32_t i = 0; i < symbol->range_count; i++)
+    elements[i] = (Operand){.kind = OPERAND_REGISTER,
+                            .bytes = symbol->element_bytes,
+                            .slot = REFER_REGISTER,
+                            .target = symbol->first_register + i};
+  out->kind = OPERAND_VECTOR;
+  out->count = (uint16_t)symbol->range_count;
+  out->elements = elements;
+}
+
+/* The address of a variable of shared memory or of the frame: another one for each CTA or call. */
+static void column_operand(Operand *out, uint8_t bytes, uint32_t column, int64_t offset) {
+  out->kind = OPERAND_REGISTER;
+  out->bytes = bytes;
+  out->slot = REFER_COLUMN;
+  out->target = column;
+  out->offset = offset;
+}
+
+static void shared_operand(Decoder *decoder, Draft *draft, const Symbol *symbol, bool in_address,
+                           Operand *out) {
+  uint8_t bytes = in_address || bytes_of_type(&draft->statement) != 8 ? 4 : 8;
+  number_add(decoder, &decoder->function->shared, symbol->number);
+  column_operand(out, bytes, column_of_shared(decoder, symbol, bytes), 0);
+}
+
+/* A name that is not declared (yet): a special register or a label. */
+static void undeclared_operand(Decoder *decoder, const char *name, bool in_address, Operand *out) {
+  if (special_operand(decoder, name, out)) return;
+  if (in_address || name[0] == '%') parse_fail(decoder, "nothing here is named %s", name);
+  out->kind = OPERAND_LABEL;
+  out->slot = REFER_LABEL;
+  out->target = use_label(decoder, name);
+}
+
 static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool in_address,
                          Operand *out) {
   if (strcmp(name, "_") == 0 && !in_address) {
@@ -48,11 +96,7 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
   const Symbol *symbol = find_symbol(decoder->module, name);
   if (!symbol) symbol = find_range(decoder, name, &index);
   if (!symbol) {
-    if (special_operand(decoder, name, out)) return;
-    if (in_address || name[0] == '%') parse_fail(decoder, "nothing here is named %s", name);
-    out->kind = OPERAND_LABEL;
-    out->slot = REFER_LABEL;
-    out->target = use_label(decoder, name);
+    undeclared_operand(decoder, name, in_address, out);
     return;
   }
   int64_t addend = 0;
@@ -61,55 +105,29 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
                      symbol->kind == SYMBOL_VECTOR;
   if (!is_register && !in_address && (*decoder->at == '+' || *decoder->at == '-'))
     addend = (int64_t)parse_integer(decoder);
-  Function *function = decoder->function;
   switch ((SymbolKind)symbol->kind) {
     case SYMBOL_REGISTER:
     case SYMBOL_REGISTERS:
-      out->kind = symbol->class == CLASS_PREDICATE ? OPERAND_PREDICATE : OPERAND_REGISTER;
-      out->bytes = symbol->element_bytes;
-      out->slot = REFER_REGISTER;
-      out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
-                                                    : register_of_range(decoder, symbol, index);
+      declared_register_operand(decoder, symbol, index, out);
       return;
-    case SYMBOL_VECTOR: {
-      Operand *elements = need(
-          decoder, arena_allocate(&decoder->module->arena, symbol->range_count * sizeof *elements));
-      for (uint32_t i = 0; i < symbol->range_count; i++)
-        elements[i] = (Operand){.kind = OPERAND_REGISTER,
-                                .bytes = symbol->element_bytes,
-                                .slot = REFER_REGISTER,
-                                .target = symbol->first_register + i};
-      out->kind = OPERAND_VECTOR;
-      out->count = (uint16_t)symbol->range_count;
-      out->elements = elements;
+    case SYMBOL_VECTOR:
+      vector_operand(decoder, symbol, out);
       return;
-    }
-    case SYMBOL_VARIABLE: {
-      if (!symbol->memory) {
+    case SYMBOL_VARIABLE:
+      if (symbol->memory)
+        literal_operand(decoder, out, (uint64_t)(uintptr_t)symbol->memory + (uint64_t)addend);
+      else
         extern_operand(decoder, out, symbol, (uint64_t)addend);
-        return;
-      }
-      literal_operand(decoder, out, (uint64_t)(uintptr_t)symbol->memory + (uint64_t)addend);
       return;
-    }
     case SYMBOL_SHARED:
-      number_add(decoder, &function->shared, symbol->number);
-      out->kind = OPERAND_REGISTER;
-      out->bytes = in_address || bytes_of_type(&draft->statement) != 8 ? 4 : 8;
-      out->slot = REFER_COLUMN;
-      out->target = column_of_shared(decoder, symbol, out->bytes);
+      shared_operand(decoder, draft, symbol, in_address, out);
       if (addend) parse_fail(decoder, "the address of a .shared variable plus a number");
       return;
     case SYMBOL_LOCAL:
-      if (function->entry) {
+      if (decoder->function->entry)
         literal_operand(decoder, out, symbol->offset + (uint64_t)addend);
-      } else {
-        out->kind = OPERAND_REGISTER;
-        out->bytes = 8;
-        out->slot = REFER_COLUMN;
-        out->target = decoder->module->frame_column;
-        out->offset = (int64_t)symbol->offset + addend;
-      }
+      else
+        column_operand(out, 8, decoder->module->frame_column, (int64_t)symbol->offset + addend);
       return;
     case SYMBOL_ENTRY_PARAMETER:
       literal_operand(decoder, out, symbol->offset + (uint64_t)addend);

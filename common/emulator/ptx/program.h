@@ -1,8 +1,8 @@
 /* program.h: what the front end (parse.c, registers.c, decode.c, module.c) and the machine share
  * about a loaded PTX text. The other folders see only ptx.h and module.h.
  *
- *   parse.c      text -> symbols, and with parse_statement.c for each function its statements with
- *                operands by name
+ *   parse.c      text -> symbols, and for each function its statements with operands by name; with
+ *                parse_variable.c, parse_statement.c and parse_source.c
  *   registers.c  which registers live at the same time -> slots
  *   decode.c     call graph -> frames; the instruction rows make Instructions of the statements
  *   module.c     variables in memory, entries by name */
@@ -332,7 +332,31 @@ bool number_add(Decoder *decoder, NumberList *list, uint32_t number);
 
 /* parse.c */
 void parse_module(Decoder *decoder);
+
+/* parse_variable.c */
+typedef struct {
+  uint8_t bytes, class, vector;
+  uint32_t alignment;
+} DeclaredType;
+typedef struct {
+  bool external, weak, file_local;
+} VariableScope;
+/* [.align N] [.attribute(...)] [.v2] .type [.ptr [.space] [.align N]] in any order that occurs */
+DeclaredType parse_type(Decoder *decoder);
+/* name[4][2]; "[]" gives 0 elements and sets *open */
+uint64_t parse_dimensions(Decoder *decoder, bool *open);
+void parse_registers(Decoder *decoder);
+/* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
+void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type);
+void parse_variable(Decoder *decoder, const char *space, VariableScope scope);
+/* Reserves space in the function's frame. */
 uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment);
+uint64_t aligned(uint64_t offset, uint64_t alignment);
+
+/* parse_source.c */
+void find_files(Decoder *decoder);
+void parse_file(Decoder *decoder);
+void parse_loc(Decoder *decoder);
 
 /* parse_statement.c */
 Draft *add_draft(Decoder *decoder);

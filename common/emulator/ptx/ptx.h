@@ -32,21 +32,25 @@ uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes);
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* clang-format off */
 /* How operands are laid out in Instruction.operand, in the order of the text:
  *
  *   %r1 %tid.x           one REGISTER (special registers are columns like any other)
  *   5 0f3F800000 sym     one REGISTER with `constant` set; integers and symbols have 8 bytes.
  *                        The address of a .shared symbol differs from CTA to CTA (its rank is in
- * it), that of a .local one from frame to frame: `constant` is not set for them %p1 !%p1 one
- * PREDICATE p|q  d|p             two: either may be a SINK {a, b}               one VECTOR [a]
- * [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set constant_value is the
- *                        whole sum
+ *                        it), that of a .local one from frame to frame: `constant` is not set then
+ *   %p1 !%p1             one PREDICATE
+ *   p|q  d|p             two: either may be a SINK
+ *   {a, b}               one VECTOR
+ *   [a] [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set, constant_value is
+ *                        the whole sum
  *   [a, {b, c}]          two: ADDRESS, then VECTOR; [a, b] likewise ADDRESS, then REGISTER
  *   _                    one SINK
  *
  * d, a, b, c of the Instruction are the slots of the first four operands (the first element's for a
  * VECTOR). A symbol of .param of an entry is its offset in Launch.parameters. ld.param and st.param
  * of a device function's parameters reach the decoders as ld.local and st.local. */
+/* clang-format on */
 
 /* The function that a line of opcodes.def names: *out has operands and places already, and for a
  * call or a brx its CallSite or list of targets in `decoded`. It reads the modifiers, checks the

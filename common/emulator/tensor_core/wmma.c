@@ -144,15 +144,18 @@ typedef struct {
   uint64_t base[LANES], pitch[LANES];
 } MatrixOrigin;
 
-static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
-                               const MatrixOrigin *origin) {
+/* One element of each lane: where it is. */
+typedef struct {
+  uint8_t *at[LANES];
+  uint32_t shared[LANES]; /* its address, if it is in shared memory */
+  uint64_t global[LANES]; /* its address, if it is in global memory */
+  LaneMask shared_lanes, global_lanes;
+} ElementPlaces;
+
+static bool find_elements(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
+                          const MatrixOrigin *origin, ElementPlaces *places) {
   const FragmentMove *move = in->decoded;
   const Fragment *fragment = &move->fragment;
-  const bool narrow = fragment->bits < 8;
-  uint32_t shared[LANES] = {0};
-  uint8_t *at[LANES];
-  uint64_t global[LANES];
-  LaneMask shared_lanes = 0, global_lanes = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     int row, column;
@@ -160,59 +163,78 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
     const uint64_t pitch = origin->pitch[lane];
     const uint64_t number = move->column_major ? (uint64_t)column * pitch + (uint64_t)row
                                                : (uint64_t)row * pitch + (uint64_t)column;
-    const uint64_t address = origin->base[lane] + (narrow ? number * (uint64_t)fragment->bits / 8
-                                                          : number * move->element_bytes);
+    const uint64_t address =
+        origin->base[lane] +
+        (fragment->bits < 8 ? number * (uint64_t)fragment->bits / 8 : number * move->element_bytes);
     Space where;
-    at[lane] = element_at(warp, in, lane, address, move, &shared[lane], &where);
-    if (!at[lane]) return STEP_FAULT;
-    note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], move->element_bytes);
-    global[lane] = address;
-    shared_lanes |= (LaneMask)(where == SPACE_SHARED) << lane;
-    global_lanes |= (LaneMask)(where == SPACE_GLOBAL) << lane;
+    places->at[lane] = element_at(warp, in, lane, address, move, &places->shared[lane], &where);
+    if (!places->at[lane]) return false;
+    note(move->store ? NOTE_WRITE : NOTE_READ, places->at[lane], move->element_bytes);
+    places->global[lane] = address;
+    places->shared_lanes |= (LaneMask)(where == SPACE_SHARED) << lane;
+    places->global_lanes |= (LaneMask)(where == SPACE_GLOBAL) << lane;
   }
-  if (warp->cta->cluster->recorder && shared_lanes)
-    record_shared(warp, in, shared_lanes, shared, move->element_bytes,
-                  move->store ? ACCESS_WRITE : ACCESS_READ);
-  if (settings()->check && shared_lanes)
-    check_shared(warp, in, shared_lanes, shared, move->element_bytes,
-                 (AccessKind){.access = move->store ? ACCESS_WRITE : ACCESS_READ});
-  if (global_lanes && warp->cta->cluster->launch->global) {
-    const GlobalKind kind = {.access = move->store ? ACCESS_WRITE : ACCESS_READ};
-    check_unwritten(warp, global_lanes, global, false, move->element_bytes, (Access)kind.access);
-    check_global(warp, in, global_lanes, global, false, move->element_bytes, &kind, NULL);
+  return true;
+}
+
+/* Between a lane's register and its bytes, of which the register holds those from `shift` on. */
+static void move_value(Warp *warp, const FragmentMove *move, int lane, int r, unsigned shift,
+                       uint8_t *at) {
+  if (move->fragment.bits == 64) {
+    uint64_t *word = &column_u64(warp, move->slots[r])[lane];
+    memcpy(move->store ? (void *)at : (void *)word, move->store ? (void *)word : at, 8);
+    return;
   }
+  uint32_t *word = &column_u32(warp, move->slots[r])[lane];
+  uint32_t value = *word >> shift;
+  if (move->store) {
+    memcpy(at, &value, move->element_bytes);
+    return;
+  }
+  value = 0;
+  memcpy(&value, at, move->element_bytes);
+  const uint32_t kept =
+      move->element_bytes == 4 ? 0 : *word & ~(((1u << move->fragment.bits) - 1u) << shift);
+  *word = kept | value << shift;
+}
+
+/* For the recorder and the checker. */
+static void check_elements(Warp *warp, const Instruction *in, const FragmentMove *move,
+                           const ElementPlaces *places) {
+  const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
+  if (warp->cta->cluster->recorder && places->shared_lanes)
+    record_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes, access);
+  if (settings()->check && places->shared_lanes)
+    check_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes,
+                 (AccessKind){.access = access});
+  if (places->global_lanes && warp->cta->cluster->launch->global) {
+    const GlobalKind kind = {.access = access};
+    check_unwritten(warp, places->global_lanes, places->global, false, move->element_bytes, access);
+    check_global(warp, in, places->global_lanes, places->global, false, move->element_bytes, &kind,
+                 NULL);
+  }
+}
+
+static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
+                               const MatrixOrigin *origin) {
+  const FragmentMove *move = in->decoded;
+  const unsigned shift = move->fragment.bits < 8 ? 0 : (unsigned)(index * move->fragment.bits);
+  ElementPlaces places = {.shared_lanes = 0};
+  if (!find_elements(warp, in, mask, r, index, origin, &places)) return STEP_FAULT;
+  check_elements(warp, in, move, &places);
   if (warp->watched & WATCH_UNDEFINED) {
     const NumberMove number = {.slot = move->slots[r],
                                .bytes = move->element_bytes,
-                               .shift = narrow ? 0 : (uint32_t)(index * fragment->bits) % 64,
-                               .shared = shared,
-                               .shared_lanes = shared_lanes,
-                               .global = global,
-                               .global_lanes = global_lanes,
+                               .shift = shift % 64,
+                               .shared = places.shared,
+                               .shared_lanes = places.shared_lanes,
+                               .global = places.global,
+                               .global_lanes = places.global_lanes,
                                .store = move->store};
     undefined_move_number(warp, in, mask, &number);
   }
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const int lane = first_lane(left);
-    const unsigned shift = narrow ? 0 : (unsigned)(index * fragment->bits);
-    if (fragment->bits == 64) {
-      uint64_t *word = &column_u64(warp, move->slots[r])[lane];
-      memcpy(move->store ? (void *)at[lane] : (void *)word, move->store ? (void *)word : at[lane],
-             8);
-      continue;
-    }
-    uint32_t *word = &column_u32(warp, move->slots[r])[lane];
-    uint32_t value = 0;
-    if (move->store) {
-      value = *word >> shift;
-      memcpy(at[lane], &value, move->element_bytes);
-      continue;
-    }
-    memcpy(&value, at[lane], move->element_bytes);
-    const uint32_t kept =
-        move->element_bytes == 4 ? 0 : *word & ~(((1u << fragment->bits) - 1u) << shift);
-    *word = kept | value << shift;
-  }
+  for (LaneMask left = mask; left; left &= left - 1)
+    move_value(warp, move, first_lane(left), r, shift, places.at[first_lane(left)]);
   return STEP_NEXT;
 }
 

@@ -1,0 +1,326 @@
+/* parse_variable.c: declarations of variables and registers: types, dimensions, initial values. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ptx/program.h"
+#include "ptx/types.h"
+
+/* ---- Types ---- */
+static uint8_t class_of(uint8_t bytes) {
+  return bytes == 0 ? CLASS_PREDICATE : bytes <= 4 ? CLASS_32 : bytes == 8 ? CLASS_64 : CLASS_128;
+}
+
+uint64_t aligned(uint64_t offset, uint64_t alignment) {
+  return alignment > 1 ? (offset + alignment - 1) & ~(alignment - 1) : offset;
+}
+
+DeclaredType parse_type(Decoder *decoder) {
+  DeclaredType type = {0, 0, 1, 0};
+  bool known = false, pointer = false;
+  for (;;) {
+    skip_space(decoder);
+    if (known && *decoder->at != '.') break;
+    const char *name = accept_directive(decoder);
+    if (!name) parse_fail(decoder, "expected a type");
+    if (strcmp(name, "align") == 0) {
+      uint64_t alignment = parse_integer(decoder);
+      if (alignment == 0 || alignment > 1u << 20 || (alignment & (alignment - 1)))
+        parse_fail(decoder, "an alignment must be a power of two up to 1 MiB");
+      if (!pointer) type.alignment = (uint32_t)alignment;
+    } else if (strcmp(name, "attribute") == 0) {
+      expect_char(decoder, '(');
+      while (*decoder->at && *decoder->at != ')') decoder->at++;
+      expect_char(decoder, ')');
+    } else if (strcmp(name, "v2") == 0 || strcmp(name, "v4") == 0) {
+      type.vector = (uint8_t)(name[1] - '0');
+    } else if (strcmp(name, "ptr") == 0) {
+      pointer = true;
+    } else if (pointer && (strcmp(name, "global") == 0 || strcmp(name, "shared") == 0 ||
+                           strcmp(name, "const") == 0 || strcmp(name, "local") == 0)) {
+      continue;
+    } else if (!known && declared_type(name, &type.bytes)) {
+      type.class = class_of(type.bytes);
+      known = true;
+    } else {
+      parse_fail(decoder, "unknown type or attribute .%s", name);
+    }
+  }
+  if (type.alignment == 0) type.alignment = (uint32_t)(type.bytes ? type.bytes * type.vector : 1);
+  return type;
+}
+
+uint64_t parse_dimensions(Decoder *decoder, bool *open) {
+  uint64_t count = 1;
+  *open = false;
+  while (accept_char(decoder, '[')) {
+    skip_space(decoder);
+    uint64_t dimension = 0;
+    if (*decoder->at == ']')
+      *open = true;
+    else
+      dimension = parse_integer(decoder);
+    expect_char(decoder, ']');
+    if (*open && dimension == 0) continue;
+    if (dimension > 1ull << 34 || (dimension && count > (1ull << 34) / dimension))
+      parse_fail(decoder, "an array larger than 16 GiB");
+    count *= dimension;
+  }
+  return count;
+}
+
+/* ---- Initial values ---- */
+typedef struct {
+  Symbol *symbol;
+  DeclaredType type;
+  uint64_t offset;
+  Initialiser **tail;
+} InitialiserState;
+
+/* A floating literal has the width in which it is written; its variable may have another. */
+static void convert_float(Literal *literal, uint32_t bytes) {
+  if (!literal->floating || literal->bytes == bytes) return;
+  float narrow;
+  double wide;
+  uint32_t bits = (uint32_t)literal->value;
+  if (literal->bytes == 4 && bytes == 8) {
+    memcpy(&narrow, &bits, 4);
+    wide = narrow;
+    memcpy(&literal->value, &wide, 8);
+  } else if (literal->bytes == 8 && bytes == 4) {
+    memcpy(&wide, &literal->value, 8);
+    narrow = (float)wide;
+    memcpy(&bits, &narrow, 4);
+    literal->value = bits;
+  }
+}
+
+/* 0xff00(symbol): one byte of the symbol's address. */
+static void parse_byte_mask(Decoder *decoder, uint64_t mask, Initialiser *item) {
+  expect_char(decoder, '(');
+  item->masked = 1;
+  while (item->shift < 56 && (mask & 0xff) == 0) {
+    mask >>= 8;
+    item->shift = (uint8_t)(item->shift + 8);
+  }
+  if (mask != 0xff) parse_fail(decoder, "a mask that is not one byte, such as 0xff00");
+  item->addend = 0;
+}
+
+static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
+  if (accept_char(decoder, '{')) {
+    if (++decoder->depth > 64) parse_fail(decoder, "an initialiser nested too deeply");
+    if (!accept_char(decoder, '}')) {
+      do parse_initialiser(decoder, state);
+      while (accept_char(decoder, ','));
+      expect_char(decoder, '}');
+    }
+    decoder->depth--;
+    return;
+  }
+  Initialiser *item = need(decoder, arena_allocate(&decoder->module->arena, sizeof *item));
+  item->offset = state->offset;
+  item->bytes = state->type.bytes;
+  item->line = decoder->line;
+  state->offset += state->type.bytes;
+  skip_space(decoder);
+  if (*decoder->at == '"') parse_fail(decoder, "a string cannot be an initialiser");
+  bool named = at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0;
+  if (!named) {
+    Literal literal = parse_literal(decoder);
+    convert_float(&literal, item->bytes);
+    item->addend = (int64_t)literal.value;
+    skip_space(decoder);
+    named = *decoder->at == '(';
+    if (named) parse_byte_mask(decoder, literal.value, item);
+  }
+  if (named) {
+    const char *name = parse_identifier(decoder);
+    if (strcmp(name, "generic") == 0) {
+      expect_char(decoder, '(');
+      name = parse_identifier(decoder);
+      expect_char(decoder, ')');
+    }
+    item->symbol = name;
+    skip_space(decoder);
+    if (*decoder->at == '+' || *decoder->at == '-') item->addend = (int64_t)parse_integer(decoder);
+    if (item->masked) expect_char(decoder, ')');
+  }
+  *state->tail = item;
+  state->tail = &item->next;
+}
+
+static Symbol *declare_register(Decoder *decoder, const char *name, const DeclaredType *type) {
+  Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTER);
+  symbol->first_register = new_register(decoder, type->class, type->bytes);
+  symbol->class = type->class;
+  symbol->element_bytes = type->bytes;
+  declare(decoder, symbol, true);
+  return symbol;
+}
+
+void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type) {
+  Symbol *whole = new_symbol(decoder, name, SYMBOL_VECTOR);
+  whole->range_count = type->vector;
+  whole->element_bytes = type->bytes;
+  for (uint32_t i = 0; i < type->vector; i++) {
+    char text[1100];
+    snprintf(text, sizeof text, "%.1000s.%c", name, "xyzw"[i]);
+    const Symbol *element = declare_register(decoder, copy_text(decoder, text, strlen(text)), type);
+    if (i == 0) whole->first_register = element->first_register;
+    text[strlen(text) - 1] = "rgba"[i];
+    Symbol *other = new_symbol(decoder, copy_text(decoder, text, strlen(text)), SYMBOL_REGISTER);
+    other->first_register = element->first_register;
+    other->class = type->class;
+    other->element_bytes = type->bytes;
+    declare(decoder, other, true);
+  }
+  declare(decoder, whole, true);
+}
+
+static const char *numbered_name(Decoder *decoder, const char *name, unsigned number) {
+  char text[1100];
+  snprintf(text, sizeof text, "%.1000s%u", name, number);
+  return copy_text(decoder, text, strlen(text));
+}
+
+/* ".reg .v2 .f32 v<3>" is v0, v1 and v2. */
+static void declare_vectors(Decoder *decoder, const char *name, uint64_t count,
+                            const DeclaredType *type) {
+  enum { VECTORS_MOST = 4096 };
+  if (count > VECTORS_MOST)
+    parse_fail(decoder, "more than %d vector registers in one range", VECTORS_MOST);
+  for (unsigned i = 0; i < count; i++) {
+    declare_vector(decoder, numbered_name(decoder, name, i), type);
+  }
+}
+
+void parse_registers(Decoder *decoder) {
+  if (!decoder->function) parse_fail(decoder, "registers outside of a function");
+  DeclaredType type = parse_type(decoder);
+  if (type.vector != 1 && type.class == CLASS_PREDICATE)
+    parse_fail(decoder, "a vector of predicates");
+  do {
+    const char *name = parse_identifier(decoder);
+    if (accept_char(decoder, '<')) {
+      uint64_t count = parse_count(decoder);
+      expect_char(decoder, '>');
+      if (type.vector != 1) {
+        declare_vectors(decoder, name, count, &type);
+        continue;
+      }
+      if (count > UINT32_MAX) parse_fail(decoder, "more than four billion registers");
+      Symbol *symbol = new_symbol(decoder, name, SYMBOL_REGISTERS);
+      symbol->range_count = (uint32_t)count;
+      symbol->first_register = decoder->range_count++;
+      symbol->class = type.class;
+      symbol->element_bytes = type.bytes;
+      declare(decoder, symbol, true);
+    } else {
+      if (type.vector == 1)
+        declare_register(decoder, name, &type);
+      else
+        declare_vector(decoder, name, &type);
+    }
+  } while (accept_char(decoder, ','));
+  expect_char(decoder, ';');
+}
+
+uint64_t frame_place(Decoder *decoder, uint64_t bytes, uint64_t alignment) {
+  uint64_t offset = aligned(decoder->frame_cursor, alignment);
+  decoder->frame_cursor = offset + bytes;
+  if (decoder->frame_cursor > 512u << 10)
+    parse_fail(decoder, "more than 512 KiB of local memory in one function");
+  if (decoder->function->frame_bytes < decoder->frame_cursor)
+    decoder->function->frame_bytes = (uint32_t)decoder->frame_cursor;
+  return offset;
+}
+
+static void add_to_list(Decoder *decoder, Symbol *symbol) {
+  Module *module = decoder->module;
+  if (symbol->kind == SYMBOL_SHARED) {
+    module->shared = grow(decoder, module->shared, module->shared_count, &module->shared_capacity,
+                          sizeof *module->shared);
+    symbol->number = module->shared_count;
+    module->shared[module->shared_count++] = symbol;
+  } else if (symbol->kind == SYMBOL_VARIABLE) {
+    module->globals = grow(decoder, module->globals, module->global_count, &module->global_capacity,
+                           sizeof *module->globals);
+    module->globals[module->global_count++] = symbol;
+  }
+}
+
+/* The symbol of a variable that is declared here, or was before as an external or weak one. NULL: the
+ * declaration says nothing new. */
+static Symbol *variable_symbol(Decoder *decoder, const char *name, SymbolKind kind,
+                               const VariableScope *scope) {
+  bool in_function = decoder->function != NULL;
+  Symbol *symbol = in_function ? NULL : find_symbol(decoder->module, name);
+  if (symbol && symbol->kind == kind && (symbol->external || scope->external || scope->weak))
+    return scope->external ? NULL : symbol;
+  if (symbol && symbol->kind != SYMBOL_FUNCTION) parse_fail(decoder, "%s is declared twice", name);
+  symbol = new_symbol(decoder, name, kind);
+  symbol->file_local = scope->file_local;
+  declare(decoder, symbol, in_function);
+  add_to_list(decoder, symbol);
+  return symbol;
+}
+
+/* "= {1, 2}" after the variable's name. An open dimension becomes as long as the list. */
+static void parse_initial_value(Decoder *decoder, Symbol *symbol, const DeclaredType *type,
+                                const char *space, bool open) {
+  if (symbol->kind != SYMBOL_VARIABLE)
+    parse_fail(decoder, "a .%s variable cannot have an initial value", space);
+  symbol->initialisers = NULL;
+  InitialiserState state = {symbol, *type, 0, &symbol->initialisers};
+  parse_initialiser(decoder, &state);
+  if (open && symbol->bytes == 0) symbol->bytes = state.offset;
+  if (state.offset > symbol->bytes)
+    parse_fail(decoder, "%s has too many initial values", symbol->name);
+}
+
+/* ".param .b32 a<3>": three variables. */
+static uint64_t parse_repetition(Decoder *decoder) {
+  if (!accept_char(decoder, '<')) return 1;
+  uint64_t repeat = parse_count(decoder);
+  expect_char(decoder, '>');
+  if (repeat > 1024) parse_fail(decoder, "more than 1024 variables in one range");
+  return repeat;
+}
+
+void parse_variable(Decoder *decoder, const char *space, VariableScope scope) {
+  DeclaredType type = parse_type(decoder);
+  SymbolKind kind = SYMBOL_LOCAL;
+  if (strcmp(space, "shared") == 0) kind = SYMBOL_SHARED;
+  if (strcmp(space, "global") == 0 || strcmp(space, "const") == 0) kind = SYMBOL_VARIABLE;
+  if (type.class == CLASS_PREDICATE) parse_fail(decoder, "a predicate cannot be a variable");
+  do {
+    const char *name = parse_identifier(decoder);
+    uint64_t repeat = parse_repetition(decoder);
+    bool open;
+    uint64_t count = parse_dimensions(decoder, &open);
+    uint64_t bytes = open && count <= 1 ? 0 : count * type.bytes * type.vector;
+    if (kind == SYMBOL_LOCAL && !decoder->function)
+      parse_fail(decoder, "a .%s variable outside of a function", space);
+    for (uint64_t i = 0; i < repeat; i++) {
+      const char *each = repeat > 1 ? numbered_name(decoder, name, (unsigned)i) : name;
+      Symbol *symbol = variable_symbol(decoder, each, kind, &scope);
+      if (!symbol) continue;
+      /* A weak symbol that has memory may be defined once more, but not grow. */
+      uint64_t most_bytes = symbol->memory ? symbol->bytes : UINT64_MAX;
+      symbol->bytes = bytes;
+      symbol->alignment = type.alignment;
+      symbol->unit = decoder->module->unit;
+      symbol->element_bytes = type.bytes;
+      symbol->external = scope.external;
+      symbol->weak = scope.weak;
+      symbol->constant_space = strcmp(space, "const") == 0;
+      symbol->parameter = strcmp(space, "param") == 0;
+      if (kind == SYMBOL_LOCAL) symbol->offset = frame_place(decoder, bytes, type.alignment);
+      if (accept_char(decoder, '=')) parse_initial_value(decoder, symbol, &type, space, open);
+      if (kind == SYMBOL_SHARED && bytes == 0) symbol->external = true; /* dynamic shared memory */
+      if (symbol->bytes > most_bytes) parse_fail(decoder, "%s is declared twice and grows", each);
+      if (kind == SYMBOL_VARIABLE && !scope.external) allocate_variable(decoder, symbol);
+    }
+  } while (accept_char(decoder, ','));
+  expect_char(decoder, ';');
+}
