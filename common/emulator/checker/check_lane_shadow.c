@@ -481,46 +481,120 @@ static void note_volatile(const LaneAccess *now) {
   }
 }
 
-/* Are these records of all lanes old, or the lanes' own? */
-static bool all_clean(const uint32_t *records, uint32_t least) {
+/* ---- Plain accesses of several lanes at once, when nothing can be wrong ---- */
+
+/* Where each lane accesses. Lanes that take no part have the place of one that does. */
+typedef struct {
+  LANE_ARRAY uint32_t at[LANES], active[LANES]; /* active: 1 or 0 */
+  bool all_at_one;
+} LanePlaces;
+
+static bool find_places(const LaneAccess *now, LanePlaces *places) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t first = now->addresses[first_lane(now->mask)], differing = 0, most = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    places->active[lane] = now->mask >> lane & 1;
+    uint32_t address = places->active[lane] ? now->addresses[lane] : first;
+    differing |= address ^ first;
+    places->at[lane] = SHARED_OFFSET(address) >> shadow->shift;
+    most = places->at[lane] > most ? places->at[lane] : most;
+  }
+  places->all_at_one = !differing;
+  return !SHARED_RANK(differing) && most + (now->bytes >> shadow->shift) <= shadow->count;
+}
+
+/* Are these records old, or the lanes' own? */
+static bool all_clean(const LanePlaces *places, const uint32_t *table, uint32_t least) {
+  LANE_ARRAY uint32_t records[LANES];
   uint32_t bad = 0;
+  gather(records, table, places->at);
   for (uint32_t lane = 0; lane < LANES; lane++)
     bad |= (uint32_t)((records[lane] & RECORD_STAMP) >= least) &
-           (uint32_t)((records[lane] & ~RECORD_STAMP) != lane);
+           (uint32_t)((records[lane] & ~RECORD_STAMP) != lane) & places->active[lane];
   return !bad;
 }
 
-/* Plain accesses of all lanes to words of one CTA, when nothing can be wrong. False: look at each
- * lane. */
-static bool touch_scattered(LaneAccess *now, const uint32_t *addresses) {
+/* All lanes read one place. False: its earlier readers have to be kept one by one. */
+static bool note_read_by_all(const LaneAccess *now, uint32_t at) {
+  LaneShadow *shadow = now->shadow;
+  uint32_t record = shadow->reads[at], current = now->order->stamp << LANE_BITS;
+  LaneMask readers = now->mask;
+  if ((record & RECORD_STAMP) >= now->order->first << LANE_BITS) {
+    if ((record & (RECORD_STAMP | RECORD_VECTOR)) != current) return false;
+    readers |= record & RECORD_MANY ? shadow->readers[at] : 1u << lane_of(record);
+  }
+  shadow->readers[at] = readers;
+  shadow->reads[at] = current | (uint32_t)first_lane(now->mask) | RECORD_MANY;
+  return true;
+}
+
+/* One place for each lane. False, and nothing is noted: earlier readers have to be kept. */
+static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
+  LaneShadow *shadow = now->shadow;
+  uint32_t *reads = shadow->reads + k, *readers = shadow->readers + k;
+  uint32_t least = now->order->first << LANE_BITS, current = now->order->stamp << LANE_BITS;
+  LANE_ARRAY uint32_t records[LANES], known[LANES];
+  uint32_t refused = 0;
+  if (places->all_at_one) return note_read_by_all(now, places->at[0] + k);
+  gather(records, reads, places->at);
+  gather(known, readers, places->at);
+  for (uint32_t lane = 0; lane < LANES; lane++) {
+    uint32_t record = records[lane], own = current | lane;
+    bool only_own = (record & ~RECORD_STAMP) == lane;
+    bool fresh = (record & RECORD_STAMP) < least || only_own;
+    bool same_time = (record & (RECORD_STAMP | RECORD_VECTOR)) == current;
+    known[lane] = (record & RECORD_MANY ? known[lane] : 1u << (record & (LANES - 1))) | 1u << lane;
+    records[lane] = fresh ? own : own | RECORD_MANY;
+    refused |= (uint32_t) !(fresh | same_time) & places->active[lane];
+  }
+  if (refused) return false;
+  for (LaneMask left = now->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    reads[places->at[lane]] = records[lane];
+    readers[places->at[lane]] = known[lane];
+  }
+  gather(known, reads, places->at);
+  LaneMask others = 0; /* whose place another lane has read, too */
+  for (int lane = 0; lane < LANES; lane++)
+    others |= (LaneMask)(known[lane] != records[lane]) << lane;
+  for (LaneMask left = others & now->mask; left; left &= left - 1)
+    note_read(now, places->at[first_lane(left)] + k, first_lane(left));
+  return true;
+}
+
+static void note_writes(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
+  uint32_t *writes = now->shadow->writes + k, own = now->order->stamp << LANE_BITS;
+  LANE_ARRAY uint32_t records[LANES];
+  for (LaneMask left = now->mask; left; left &= left - 1) {
+    uint32_t lane = (uint32_t)first_lane(left);
+    writes[places->at[lane]] = own | lane;
+  }
+  gather(records, writes, places->at);
+  LaneMask lost = 0; /* whose place another lane has written, too */
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    lost |= (LaneMask)(records[lane] != (own | lane)) << lane;
+  for (LaneMask left = lost & now->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    check_collision(now, places->at[lane] + k, lane, lane_of(records[lane]));
+  }
+}
+
+/* False: look at each lane. */
+static bool touch_at_once(const LaneAccess *now) {
+  LanePlaces places;
   const LaneShadow *shadow = now->shadow;
   uint32_t each = now->bytes >> shadow->shift, least = now->order->first << LANE_BITS;
-  uint32_t own = now->order->stamp << LANE_BITS, differing = 0, most = 0;
-  LANE_ARRAY uint32_t at[LANES], records[LANES];
-  for (int lane = 0; lane < LANES; lane++) {
-    differing |= addresses[lane] ^ addresses[0];
-    at[lane] = SHARED_OFFSET(addresses[lane]) >> shadow->shift;
-    most = at[lane] > most ? at[lane] : most;
-  }
-  if (SHARED_RANK(differing) || most + each > shadow->count) return false;
+  if (!find_places(now, &places)) return false;
   for (uint32_t k = 0; k < each; k++) {
-    gather(records, shadow->writes + k, at);
-    if (!all_clean(records, least)) return false;
-    if (!now->writes) continue;
-    gather(records, shadow->reads + k, at);
-    if (!all_clean(records, least)) return false;
-  }
-  if (!now->writes) {
-    for (int lane = 0; lane < LANES; lane++)
-      for (uint32_t k = 0; k < each; k++) note_read(now, at[lane] + k, lane);
-    return true;
+    if (!all_clean(&places, shadow->writes + k, least)) return false;
+    if (now->writes && !all_clean(&places, shadow->reads + k, least)) return false;
   }
   for (uint32_t k = 0; k < each; k++) {
-    for (uint32_t lane = 0; lane < LANES; lane++) shadow->writes[at[lane] + k] = own | lane;
-    gather(records, shadow->writes + k, at);
-    for (uint32_t lane = 0; lane < LANES; lane++)
-      if (records[lane] != (own | lane))
-        check_collision(now, at[lane] + k, (int)lane, lane_of(records[lane]));
+    if (now->writes)
+      note_writes(now, &places, k);
+    else if (!note_reads(now, &places, k))
+      for (LaneMask left = now->mask; left; left &= left - 1)
+        note_read(now, places.at[first_lane(left)] + k, first_lane(left));
   }
   return true;
 }
@@ -533,9 +607,9 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .kind = &kind,
                     .strong = strong,
                     .writes = kind.access != ACCESS_READ};
-  if (mask == UINT32_MAX && !strong) {
-    if (!begin(&now, warp, in, SHARED_RANK(addresses[0]), bytes)) return;
-    if (touch_scattered(&now, addresses)) return;
+  if (!strong && !kind.is_volatile) {
+    if (!begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
+    if (touch_at_once(&now)) return;
   }
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);

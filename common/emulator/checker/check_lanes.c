@@ -134,7 +134,10 @@ void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask
     uint32_t all = UINT32_MAX;
     for (int lane = 0; lane < LANES; lane++)
       if (live >> lane & 1 && order->released.stamp[lane] < all) all = order->released.stamp[lane];
-    if (all >= order->first) order->first = all + 1;
+    /* The warp's next stamp, rather than the next one of all: what other warps wrote before their
+     * releases has lower stamps then, and nobody has to look whose they are. */
+    if (all >= order->first)
+      order->first = all == order->release_before ? order->release_after : all + 1;
     return;
   }
   set_apart(order);
