@@ -30,12 +30,16 @@ def definitions(folder):
 
 def rows():
     with open(os.path.join(ROOT, "TRANSLATIONS.md"), encoding="utf-8") as file:
+        section = ""
         for line in file:
+            section = line[3:].strip() if line.startswith("## ") else section
             cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
             if line.startswith("| `") and len(cells) == 6:
                 yield cells
             elif line.startswith("| the same") and len(cells) == 6:
                 yield cells
+            elif line.startswith("| `") and section == "Pipelines":
+                yield ["", "", cells[0], "", "", ""]
 
 
 def main():
@@ -44,7 +48,7 @@ def main():
     dsl, gluon = definitions(sys.argv[1]), definitions(sys.argv[2])
     headers = ""
     for path, _, files in os.walk(sys.argv[3]):
-        if "/cute" in path or path.endswith("arch"):
+        if "/cute" in path or path.endswith(("arch", "pipeline")):
             for name in files:
                 if name.endswith((".hpp", ".h")):
                     with open(os.path.join(path, name), encoding="utf-8", errors="replace") as file:
