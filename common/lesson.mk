@@ -204,19 +204,24 @@ EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
+# What takes longest is begun first, so that no processor is idle at the end.
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/choices %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
+
 .PHONY: all run check check-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
 .PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 .DEFAULT_GOAL := all
 
-all: $(PROGRAMS) $(SUPPORT) ## build everything (of this chapter)
+all: $(call long_first,$(PROGRAMS)) $(SUPPORT) ## build everything (of this chapter)
 
-run: $(RUN_PROGRAMS) $(SUPPORT) ## build and run the main program of every chapter, in order
+run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
 check: check-programs ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(TEST_FILES)
 
-check-programs: $(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) $(SUPPORT) tests
+check-programs: $(call long_first,$(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) \
+  $(TEST_PROGRAMS) $(TAKEN_PROGRAMS)) $(SUPPORT) tests
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
@@ -440,6 +445,8 @@ $(LISTED_PROGRAMS): NVCC_FLAGS += -I$(ROOT)/tests/emulator $(if $(filter %video_
 $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
+# Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
+$(sort $(EMULATOR_OBJECTS) $(FAST_OBJECTS)): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
 	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@

@@ -183,6 +183,11 @@ only_tools() { # TOOL...
   [ "$(grep -c 'MMD.* -c ' <<<"$output")" -eq "$(grep -c 'MMD.* -MT .* -c ' <<<"$output")" ]
 }
 
+@test "what takes longest to compile is begun first" {
+  run make -n -B V=1 run
+  [ "$(grep -o 'common/step 0[^ ]*' <<<"$output" | head -n 1)" = "common/step 07_pipelined_gemm/pipelined_gemm" ]
+}
+
 @test "changing one header rebuilds what includes it, and nothing else" {
   run make -n -W "$PWD/05_multicast/tma_multicast.cuh" all
   [ "$status" -eq 0 ]
