@@ -11,7 +11,7 @@
 struct ArenaChunk {
   ArenaChunk *next;
   size_t used, size;
-  _Alignas(64) uint8_t bytes[];
+  _Alignas(16) uint8_t bytes[];
 };
 
 void *arena_allocate(Arena *arena, size_t bytes) {

@@ -17,6 +17,7 @@ static void flush_at_exit(void) { device_output_flush(); }
 
 void device_output_write(const char *text, size_t bytes) {
   static bool registered;
+  if (!bytes) return;
   pthread_mutex_lock(&lock);
   if (!registered) {
     registered = true;
