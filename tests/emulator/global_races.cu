@@ -481,6 +481,53 @@ KERNEL(volatile_stop_sign) {
   if (blockIdx.x == 3) *as_volatile(flags) = 1;
   for (int i = 0; i < 4 && *as_volatile(flags) == 0; i++) data[ME] += i;
 }
+KERNEL(volatile_read_after_release) { /* the second read may come before or after the store */
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  if (blockIdx.x == 0) {
+    flags[1] = *as_volatile(data);
+    __threadfence();
+    atomicExch(&flags[0], 1);
+    flags[2] = *as_volatile(data);
+  } else {
+    while (atomicAdd(&flags[0], 0) == 0) continue;
+    *as_volatile(data) = 1;
+  }
+}
+KERNEL(volatile_store_after_the_lock) {
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  while (atomicCAS(&flags[0], 0, 1) != 0) continue;
+  __threadfence();
+  flags[1 + blockIdx.x] = *as_volatile(data);
+  __threadfence();
+  atomicExch(&flags[0], 0);
+  if (blockIdx.x == 0) *as_volatile(data) = 1;
+}
+KERNEL(volatile_peek_before_the_lock) {
+  if (threadIdx.x != 0 || *as_volatile(data) > 2) return;
+  while (atomicCAS(&flags[0], 0, 1) != 0) continue;
+  __threadfence();
+  *as_volatile(data) = *as_volatile(data) + 1;
+  __threadfence();
+  atomicExch(&flags[0], 0);
+}
+KERNEL(volatile_ping_pong) {
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  for (int round = 0; round < 3; round++) {
+    if (blockIdx.x == 0) {
+      data[0] = round;
+      __threadfence();
+      *as_volatile(&flags[0]) = round + 1;
+      while (*as_volatile(&flags[1]) != round + 1) continue;
+      __threadfence();
+    } else {
+      while (*as_volatile(&flags[0]) != round + 1) continue;
+      __threadfence();
+      data[1 + round] = data[0];
+      __threadfence();
+      *as_volatile(&flags[1]) = round + 1;
+    }
+  }
+}
 KERNEL(passed_on_with_mixed_scopes) { /* within a block by .cta, between blocks by .gpu */
   if (blockIdx.x > 1 || threadIdx.x % 32 != 0) return;
   int turn = (int)(blockIdx.x * 2 + threadIdx.x / 32);
@@ -855,6 +902,10 @@ static const Case CASES[] = {
     CASE(ticket_lock, "-"),
     CASE(maximum_by_swaps, "-"),
     CASE(volatile_stop_sign, "-"),
+    CASE(volatile_read_after_release, "volatile-race"),
+    CASE(volatile_store_after_the_lock, "volatile-race"),
+    CASE(volatile_peek_before_the_lock, "-"),
+    CASE(volatile_ping_pong, "-"),
     CASE(passed_on_with_mixed_scopes, "-"),
     CASE(last_block_sums, "-"),
     CASE(last_block_sums_without_fence, "global-race"),

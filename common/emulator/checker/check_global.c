@@ -105,11 +105,6 @@ static bool races(const GlobalNow *now, const GlobalAccess *past) {
 
 /* ---- What is known afterwards ---- */
 
-static inline bool settled(const GlobalNow *now, uint32_t number) {
-  if (!(number & GLOBAL_LIST)) return number < now->launch->settled;
-  return (number & ~GLOBAL_LIST) < now->launch->settled_lists;
-}
-
 /* Will everything that races with the past access also race with this one? Then only this one must
  * be kept. A third access of a narrow scope may include the one's thread and not the other's, so
  * both must be in one CTA. In a long list that is ignored: a race may be missed then. */
@@ -147,7 +142,7 @@ static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) 
 }
 
 /* Does the store leave these bytes as they are? */
-static bool same_value(const GlobalNow *now) {
+bool global_same_value(const GlobalNow *now) {
   if (!now->stored) return false;
   uint64_t address = now->address, end = address + now->bytes;
   while (address < end) {
@@ -160,18 +155,6 @@ static bool same_value(const GlobalNow *now) {
   return true;
 }
 
-/* Goes through a list, newest first. */
-#define FOR_NUMBERS(number, value)           \
-  for (uint32_t rest_ = (value), number;     \
-       rest_ != 0 && !settled(now, rest_) && \
-       (number = first_of(rest_), rest_ = rest_of(rest_), true);)
-static uint32_t first_of(uint32_t value) {
-  return value & GLOBAL_LIST ? global_list(value)->number : value;
-}
-static uint32_t rest_of(uint32_t value) {
-  return value & GLOBAL_LIST ? global_list(value)->next : 0;
-}
-
 /* Both are in critical sections of one lock, which one of the warps took without a fence. In the
  * other order of the two they would not be ordered. */
 static bool lock_is_not_enough(const GlobalNow *now, const GlobalAccess *past) {
@@ -180,25 +163,6 @@ static bool lock_is_not_enough(const GlobalNow *now, const GlobalAccess *past) {
   if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
   if (!now->own->warps[own->issuer].lock_handed) return false;
   return (past->flags | own->flags) & GLOBAL_UNFENCED;
-}
-
-/* Volatile accesses are strong, so they do not race with each other. But a store over another
- * warp's value, which this warp has not read and does not know of, loses that value. A load is
- * only wrong if there is a flag whose scope is too narrow. */
-static bool volatile_is_not_enough(const GlobalNow *now, GlobalCell cell) {
-  const GlobalAccess *own = &now->access;
-  if (!(own->flags & GLOBAL_VOLATILE) || !cell.writes || settled(now, cell.writes)) return false;
-  const GlobalAccess *past = global_access(first_of(cell.writes));
-  if (past->reach == REACH_PLAIN || past->operation != own->operation) return false;
-  if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
-  if (global_ordered(now, past, KNOWN_ACQUIRED)) return false;
-  if (now->kind == ACCESS_READ) return global_ordered(now, past, KNOWN_ANY_SCOPE);
-  FOR_NUMBERS(number, cell.reads) {
-    if (settled(now, number)) continue;
-    const GlobalAccess *read = global_access(number);
-    if (read->cluster == own->cluster && read->issuer == own->issuer) return false;
-  }
-  return !same_value(now);
 }
 
 /* Something wrong with two accesses that are ordered; MISTAKE_RACE: nothing. */
@@ -228,8 +192,8 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
 static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
   bool clean = true;
   const GlobalAccess *own = NULL;
-  FOR_NUMBERS(number, value) {
-    if (settled(now, number)) continue;
+  FOR_GLOBAL_NUMBERS(number, value) {
+    if (global_settled(now, number)) continue;
     const GlobalAccess *past = global_access(number);
     if (is_own_update(now, past)) own = past;
     if (is_observed(now, own, past)) continue;
@@ -242,7 +206,7 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
       continue;
     }
     bool plain = past->reach == REACH_PLAIN && now->access.reach == REACH_PLAIN;
-    bool same = !reads && plain && same_value(now);
+    bool same = !reads && plain && global_same_value(now);
     *any_same |= same;
     if (same) continue;
     note_conflict(now, past, reads);
@@ -256,8 +220,8 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
 static uint32_t update(GlobalNow *now, uint32_t value, bool add) {
   uint32_t kept[LIST_MOST], count = 0, total = 0;
   bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
-  FOR_NUMBERS(number, value) {
-    if (settled(now, number)) continue;
+  FOR_GLOBAL_NUMBERS(number, value) {
+    if (global_settled(now, number)) continue;
     if (number == now->number && add) return value;
     total++;
     if (count < LIST_MOST && !replaces(now, global_access(number), is_long)) kept[count++] = number;
@@ -294,9 +258,11 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
   bool reads = now->kind == ACCESS_READ, any_same = false;
   bool clean = check_all(now, cell.writes, false, &any_same);
   if (!reads && !check_all(now, cell.reads, true, &any_same)) clean = false;
-  if (clean && volatile_is_not_enough(now, cell)) {
+  bool past_reads = false;
+  const GlobalAccess *past = clean ? global_volatile_mistake(now, cell, &past_reads) : NULL;
+  if (past) {
     if (!now->conflict) now->mistake = MISTAKE_VOLATILE;
-    note_conflict(now, global_access(first_of(cell.writes)), false);
+    note_conflict(now, past, past_reads);
     clean = false;
   }
   *lasting = clean && !any_same && !(now->access.flags & GLOBAL_VOLATILE);
@@ -308,8 +274,8 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
 
 GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   GlobalCell before = cell;
-  if (cell.writes && settled(now, cell.writes)) cell.writes = 0;
-  if (cell.reads && settled(now, cell.reads)) cell.reads = 0;
+  if (cell.writes && global_settled(now, cell.writes)) cell.writes = 0;
+  if (cell.reads && global_settled(now, cell.reads)) cell.reads = 0;
   bool lasting = true;
   GlobalCell after;
   CellMemo *memo = NULL;

@@ -37,10 +37,11 @@ static inline int scope_index(Reach reach) {
 
 /* Flags of an access, besides those of GlobalKind. */
 enum {
-  GLOBAL_ASYNC = 4,     /* by the copy engine: over when `time` is known, which is set later */
-  GLOBAL_UNFENCED = 16, /* in a critical section whose lock was taken without a fence */
-  GLOBAL_UPDATES = 32,  /* an atomic, which reads what it changes */
-  GLOBAL_OPERATION = 8  /* by the host or a stream's copy, not by a kernel: `in` is NULL */
+  GLOBAL_ASYNC = 4,      /* by the copy engine: over when `time` is known, which is set later */
+  GLOBAL_UNFENCED = 16,  /* in a critical section whose lock was taken without a fence */
+  GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
+  GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
+  GLOBAL_OPERATION = 8   /* by the host or a stream's copy, not by a kernel: `in` is NULL */
 };
 enum { NOT_FINISHED = UINT32_MAX };
 
@@ -177,6 +178,8 @@ typedef struct GlobalNow {
 
 /* global_numbers.c */
 const GlobalAccess *global_access(uint32_t number);
+/* This store is outside the lock under which its warp has read the place. */
+void global_left_lock(uint32_t number, uint32_t lock_left);
 /* NULL and number 0: there are too many. */
 GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
 const GlobalList *global_list(uint32_t number);
@@ -186,6 +189,24 @@ bool global_is_wide(uint32_t value);
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next);
 /* all: everything so far is ordered before what follows. Sets the limits. */
 void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all);
+
+/* Is that access or list ordered before all that the launch does? */
+static inline bool global_settled(const GlobalNow *now, uint32_t number) {
+  if (!(number & GLOBAL_LIST)) return number < now->launch->settled;
+  return (number & ~GLOBAL_LIST) < now->launch->settled_lists;
+}
+
+/* Goes through a list, newest first. */
+#define FOR_GLOBAL_NUMBERS(number, value)           \
+  for (uint32_t rest_ = (value), number;            \
+       rest_ != 0 && !global_settled(now, rest_) && \
+       (number = global_first_of(rest_), rest_ = global_rest_of(rest_), true);)
+static inline uint32_t global_first_of(uint32_t value) {
+  return value & GLOBAL_LIST ? global_list(value)->number : value;
+}
+static inline uint32_t global_rest_of(uint32_t value) {
+  return value & GLOBAL_LIST ? global_list(value)->next : 0;
+}
 
 /* global_shadow.c. Applies global_next to all bytes from `first` on. */
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
@@ -207,6 +228,14 @@ const char *global_operation_name(uint32_t operation, char *text, size_t capacit
 void unwritten_loaded(const AsyncOperation *operation);
 void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
                            bool reduces);
+
+/* Does the store leave the bytes of the cell as they are? */
+bool global_same_value(const GlobalNow *now);
+
+/* global_volatile.c. What is wrong with a volatile access although it does not race; NULL:
+ * nothing. */
+const GlobalAccess *global_volatile_mistake(const GlobalNow *now, GlobalCell cell,
+                                            bool *past_reads);
 
 /* global_report.c */
 void global_report(const GlobalNow *now);

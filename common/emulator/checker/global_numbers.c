@@ -63,6 +63,11 @@ void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, 
 }
 
 const GlobalAccess *global_access(uint32_t number) { return item_at(&accesses, number); }
+void global_left_lock(uint32_t number, uint32_t lock_left) {
+  GlobalAccess *access = item_at(&accesses, number);
+  access->lock = lock_left;
+  access->flags |= GLOBAL_LEFT_LOCK;
+}
 const GlobalList *global_list(uint32_t number) { return item_at(&lists, number & ~GLOBAL_LIST); }
 
 static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
