@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: shared-race
 //
-// There is a barrier between writing and reading, and none between reading and writing again: a
-// warp that has read its part of a tile goes on to the next and writes into the buffer that slower
-// warps are still reading. A buffer that is used again needs two barriers a round.
+// There is a barrier between writing a tile and reading it, but none between reading it and writing
+// the next. A warp that has read its part goes on and writes into the buffer that slower warps are
+// still reading. A buffer that is used again needs two barriers per round.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
-// Between a warp's last read of one tile and its first write of the next lies a load from global
-// memory, which takes longer than the warps are apart. With its last warp held up for 50
-// microseconds before it reads, the same program gave wrong results each time.
+// Between a warp's last read of one tile and its first write of the next there is a load from
+// global memory, which takes longer than the warps drift apart. With its last warp delayed by 50
+// microseconds before it reads, the program gave wrong results each time.
 #include <stdio.h>
 #include <stdlib.h>
 

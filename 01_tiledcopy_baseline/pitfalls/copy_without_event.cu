@@ -2,9 +2,9 @@
 //   H200: right results
 //   report: stream-race
 //
-// One stream copies the matrix to the device, another one runs the kernel on it. The host makes the
-// calls in the right order, but streams do not care about that: work of different streams may run in
-// any order, and at the same time. A small copy is often done in time, a large one is not.
+// One stream copies the matrix to the device, and another runs the kernel on it. The host makes the
+// calls in the right order, but that orders nothing between streams: their work may run in any
+// order, or at the same time. A small copy often finishes in time, and a large one does not.
 //
 // Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>

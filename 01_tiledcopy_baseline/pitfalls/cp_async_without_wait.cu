@@ -2,9 +2,9 @@
 //   H200: wrong results
 //   report: read-without-wait
 //
-// cp.async returns at once, and the bytes come later. __syncthreads() does not wait for them: it
-// orders what threads have done, and these bytes nobody has written yet. Each thread waits for its
-// own copies (cp.async.wait_all or wait_group), and then all meet.
+// cp.async returns at once, and the bytes arrive later. __syncthreads() does not wait for them: it
+// orders what threads have done, and no thread has written these bytes. Each thread must wait for
+// its own copies (cp.async.wait_all or wait_group) before the barrier.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
 // bytes come from global memory, and the threads had read the tile long before.

@@ -3,8 +3,8 @@
 //   report: freed-while-in-use
 //
 // cudaFree waits until the device is idle. cudaFreeAsync waits only for the earlier work of its own
-// stream: what other streams still do with the memory is the program's business. The pool may give
-// it to somebody else while a kernel is writing.
+// stream. If other streams still use the memory, the program must order that itself. Otherwise the
+// pool may hand the memory to the next allocation while a kernel is still writing to it.
 //
 // Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>

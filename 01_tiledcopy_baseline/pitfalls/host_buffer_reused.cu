@@ -2,9 +2,9 @@
 //   H200: right results
 //   report: host-touches-copy
 //
-// cudaMemcpyAsync only starts the copy. The device reads the pinned buffer later, and then it finds
-// whatever the host has put there meanwhile. With memory that is not pinned this works, because the
-// call itself reads it; so the mistake appears when somebody makes the program faster.
+// cudaMemcpyAsync only starts the copy. The device reads the pinned buffer later, and finds
+// whatever the host has written there in the meantime. With pageable memory this works, because the
+// call itself reads the buffer. So the mistake appears when someone makes the program faster.
 //
 // Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>

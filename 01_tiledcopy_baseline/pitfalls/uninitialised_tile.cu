@@ -2,12 +2,12 @@
 //   H200: right results
 //   report: uninitialised-read
 //
-// The last tiles reach over the edge of the matrix. The threads fetch only what is there, which is
-// right, and then sum up the whole tile, which is not: the rest of shared memory holds whatever
-// was there before, mostly the last tile of another CTA. That it holds zeros is a legend.
+// The last tiles reach past the edge of the matrix. The threads fetch only what exists, which is
+// right. Then they sum up the whole tile, which is not: the rest of shared memory holds whatever
+// was there before, usually the last tile of another CTA. Nothing sets it to zero.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. In a
-// process that has run nothing else, these bytes of shared memory were zero. Behind a kernel that
+// process that had run nothing else, these bytes of shared memory were zero. After a kernel that
 // fills shared memory with ones, the results were wrong.
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 //   H200: hangs
 //   report: hang-arrivals-missing
 //
-// The count of mbarrier_init is the number of arrivals that end a phase, not the number of threads
-// that wait. One thread arrives here (it announces the bytes), but the barrier counts
-// all 128. The bytes come, 127 arrivals do not, and the phase never ends.
+// The count of mbarrier_init is the number of arrivals that complete a phase, not the number of
+// threads that wait. Here one thread arrives (it announces the bytes), but the barrier expects 128
+// arrivals. The bytes land, 127 arrivals never come, and the phase never completes.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

@@ -2,15 +2,15 @@
 //   H200: cudaErrorLaunchFailure
 //   report: too-many-arrivals
 //
-// Two threads announce half a tile each, but the barrier's phase takes only one arrival.
-// It may then be over with the first half alone. Whoever reads then finds half a tile; and the
-// second arrival falls into the next phase, or comes when none is pending any more, which is an
-// error of its own.
+// Two threads announce half a tile each, but a phase of the barrier takes only one arrival. So the
+// phase may complete with the first half alone, and a thread that reads then finds half a tile. The
+// second arrival counts in the next phase, or comes when no arrival is pending any more, which is
+// an error of its own.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
-// cudaErrorLaunchFailure. The second thread arrives while the first half is under way: one arrival
-// was to come, and has come. One more is an error. With the second thread 50 microseconds late,
-// half the tile was wrong in one run, and the next one hung.
+// cudaErrorLaunchFailure. The second thread arrives while the first half is still in flight: the
+// one expected arrival has come, and one more is an error. With the second thread delayed by 50
+// microseconds, half of the tile was wrong in one run, and the next run hung.
 #include <stdio.h>
 #include <stdlib.h>
 

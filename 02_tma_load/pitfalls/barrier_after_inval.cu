@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: mbarrier-after-inval
 //
-// mbarrier_inval ends the barrier's life: its eight bytes are plain memory again. The loop does it
-// behind every tile, as one frees what one has made; but the barrier was made once, before the
-// loop. After inval it needs a new init, a fence and a __syncthreads(), or, better, no inval
-// before the last use.
+// mbarrier_inval ends the barrier's life: its eight bytes are ordinary memory again. The loop calls
+// it after every tile, as one frees what one has allocated. But the barrier was made once, before
+// the loop. After the inval it needs a new init, a fence and a __syncthreads(). It is better to
+// call inval only after the last use.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// barrier went on where it had been, even when the program wrote something else into its eight
-// bytes behind the inval: this chip did not look at them. PTX promises nothing of the kind.
+// barrier continued where it had been, even when the program wrote something else into its eight
+// bytes after the inval: this chip did not look at them. PTX promises nothing of the kind.
 #include <stdio.h>
 #include <stdlib.h>
 

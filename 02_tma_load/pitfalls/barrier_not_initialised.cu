@@ -2,9 +2,9 @@
 //   H200: cudaErrorLaunchFailure
 //   report: mbarrier-not-initialised
 //
-// The barrier is eight bytes of shared memory, and what is in them before mbarrier_init is chance.
-// An instruction that takes them for a barrier may end the kernel, or count down something that
-// never was a count.
+// The barrier is eight bytes of shared memory, and before mbarrier_init they hold arbitrary data.
+// An instruction that takes them for a barrier may end the kernel, or count down something that was
+// never a count.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorLaunchFailure. The bytes were zero: no arrival is pending, and the first one is an

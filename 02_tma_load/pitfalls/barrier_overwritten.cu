@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: barrier-overwritten
 //
-// The threads clear their shared memory before use, all of it, and the barrier that thread 0 has
-// just initialised is in there. What a store into a living barrier does is not defined; on the
-// H200 the barrier lives on elsewhere until mbarrier.inval, which is why this may even work.
+// The threads clear all of their shared memory before use, including the barrier that thread 0 has
+// just initialised. What a store into a live barrier does is undefined. On the H200 the state is
+// kept elsewhere until mbarrier.inval, which is why this may even work.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// chip keeps the state of a barrier elsewhere than in its word, but not of any number of them: with
-// 64 in one CTA (32 still worked), or on a matrix of 4096 x 4096, where several CTAs share a
-// multiprocessor, the overwritten word was read back, and each run ended with
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
+// The chip keeps the state of a barrier outside its word, but only for a limited number of
+// barriers. With 64 in one CTA (32 still worked), or on a matrix of 4096 x 4096, where several
+// CTAs share an SM, it read the overwritten word back, and each run ended with
 // cudaErrorLaunchFailure.
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: barrier-overwritten
 //
-// Room was left for a tile of 16-bit elements, and the elements have 32 bits: the copy writes
-// twice as far, over the barrier that is to count it. The engine knows the box, not how large the
-// buffer is; it stops only where the CTA's shared memory ends.
+// The buffer was sized for 16-bit elements, and the elements have 32 bits: the copy writes twice as
+// far, over the barrier that is to count it. The engine knows the box, but not how large the buffer
+// is. It stops only at the end of the CTA's shared memory.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// chip keeps the state of a barrier elsewhere than in its word, and the bytes behind it are not
-// used here. On a matrix of 4096 x 4096 some barriers were written back, over the tile: each run
-// had between 6 and 10 wrong elements among 16 million.
+// chip keeps the state of a barrier outside its word, and nothing uses the bytes after it. On a
+// matrix of 4096 x 4096 some barriers were written back, over the tile: each run had between 6 and
+// 10 wrong elements among 16 million.
 #include <stdio.h>
 #include <stdlib.h>
 

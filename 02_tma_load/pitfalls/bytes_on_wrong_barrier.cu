@@ -2,9 +2,9 @@
 //   H200: hangs
 //   report: hang-bytes-on-another-barrier
 //
-// Two tiles, two barriers, one index that was not changed when the line was copied. Barrier 0 gets
-// the bytes of both tiles, barrier 1 gets none, so its wait never ends. A wait for barrier 0 alone
-// may end when the other tile has landed and its own has not.
+// Two tiles, two barriers, and one index that was not changed when the line was copied. Barrier 0
+// gets the bytes of both tiles. Barrier 1 gets none, so the wait for it never ends. A wait for
+// barrier 0 may even end when the other tile has landed and its own has not.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

@@ -2,16 +2,16 @@
 //   H200: hangs or right results
 //   report: hang-too-few-bytes-expected
 //
-// The map asks for every second column, and so half the bytes are expected. But the element stride
-// of the innermost dimension is ignored (interleave NONE): the box comes whole, with all columns.
-// In the other dimensions a stride does thin out the box. Ask tensor_map_copy_bytes what a copy
-// brings.
+// The map asks for every second column, so half the bytes are expected. But the element stride of
+// the innermost dimension is ignored (interleave NONE): the whole box arrives, with all its
+// columns. In the other dimensions a stride does skip elements. tensor_map_copy_bytes knows how
+// many bytes a copy brings.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. But
-// the bytes are counted piece by piece as they land, and the phase ends if the total passes through
-// exactly the number announced: here it did, and the rest of the tile came in time. Which totals
-// there are on the way is chance (multiples of 32 bytes, as far as was seen): on a matrix of 4096 x
-// 4096 the same program hung, and so it did here with 16 bytes more.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
+// bytes are counted piece by piece as they land, and the phase completes if the total passes
+// through exactly the announced number. Here it did, and the rest of the tile came in time. Which
+// totals occur on the way is chance (multiples of 32 bytes, as far as we saw). On a matrix of 4096
+// x 4096 the same program hung, and so it did here with 16 bytes more.
 #include <stdio.h>
 #include <stdlib.h>
 

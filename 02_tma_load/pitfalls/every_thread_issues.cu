@@ -2,9 +2,9 @@
 //   H200: hangs
 //   report: overwrite-without-wait
 //
-// One thread issues a copy for the whole CTA. Here only the announcement was put into the branch:
-// 128 threads issue the same load, 128 times as many bytes come as were expected, and copies are
-// still writing into the tile when it is read, and when it is used for something else.
+// One thread should issue the copy for the whole CTA. Here only the announcement is inside the
+// branch: 128 threads issue the same load, and 128 times the expected bytes arrive. Copies still
+// write into the tile while it is read, and after it is used for something else.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung. 128 times as
 // many bytes as announced are taken off the barrier, and its count ends far below zero.

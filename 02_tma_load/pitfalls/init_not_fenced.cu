@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: mbarrier-init-not-fenced
 //
-// mbarrier_init writes through the generic proxy, and the engine that counts the bytes looks at
-// the barrier through the async one. __syncthreads() orders threads. For the engine the init is
-// settled by fence.mbarrier_init (or fence.proxy.async) in the thread that called it.
+// mbarrier_init writes through the generic proxy, and the engine that counts the bytes accesses the
+// barrier through the async proxy. __syncthreads() orders only threads. The engine is sure to see
+// the init after fence.mbarrier_init (or fence.proxy.async) in the thread that called it.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096: the __syncthreads() and the way to the engine take longer
-// than an init takes to arrive. That is this chip's timing, not a rule.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// on a matrix of 4096 x 4096. The __syncthreads() and the path to the engine take longer than the
+// init takes to arrive. That is the timing of this chip, not a rule.
 #include <stdio.h>
 #include <stdlib.h>
 

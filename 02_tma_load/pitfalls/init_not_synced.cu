@@ -2,15 +2,15 @@
 //   H200: right results
 //   report: mbarrier-init-not-ordered
 //
-// Thread 0 initialises the barrier, fences, and goes on to issue the load: for itself it is right.
-// The other threads come to the wait at their own pace. A faster warp asks eight bytes that are not
-// a barrier yet, and the answer may be anything: go on, or wait for a phase that never
+// Thread 0 initialises the barrier, fences, and issues the load: for thread 0 this is right.
+// The other threads reach the wait at their own pace. A faster warp waits on eight bytes that
+// are not a barrier yet, and may get any answer: go on, or wait for a phase that never
 // completes.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. A
-// warp that comes first asks eight bytes that happened to be zero, which look like a barrier whose
-// phase 0 is running: it has to wait, and asks again. On a matrix of 4096 x 4096, where CTAs
-// find in shared memory what others have left there, the same program hung.
+// warp that comes first found eight bytes of zero, which look like a barrier in phase 0: the warp
+// waits and asks again. On a matrix of 4096 x 4096, where CTAs find in shared memory what others
+// have left there, the same program hung.
 #include <stdio.h>
 #include <stdlib.h>
 

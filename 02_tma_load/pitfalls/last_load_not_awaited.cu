@@ -2,9 +2,9 @@
 //   H200: right results
 //   report: exit-with-copy-in-flight
 //
-// Each tile is fetched while the one before it is read. Behind the last tile there is none, and yet
-// it is asked for: the box lies outside the matrix, zeros are sent, and nobody waits for them. When
-// the CTA ends, its shared memory goes to the next one, and the zeros go there too.
+// Each tile is fetched while the one before it is read. After the last tile there is no next one,
+// and yet it is fetched: the box lies outside the matrix, zeros are sent, and no thread waits for
+// them. When the CTA ends, the next CTA gets its shared memory, and the zeros land there.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time,
 // by luck.

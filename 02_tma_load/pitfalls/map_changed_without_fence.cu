@@ -9,8 +9,8 @@
 // host has written, and of no use later.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time: the
-// first matrix came twice. With an acquire right in front of the change they were right each time,
-// by luck: the engine then had to read the map again in any case.
+// first matrix came twice. With an acquire just before the change they were right each time, by
+// luck: the engine then had to read the map again anyway.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 //   H200: cudaErrorMisalignedAddress
 //   report: misaligned-address
 //
-// A barrier is a 64-bit word and must be 8-byte aligned. Declared as uint64_t it is; carved out of
-// an array of smaller things it is where the arithmetic puts it.
+// A barrier is a 64-bit word and must be aligned to 8 bytes. A variable of type uint64_t is; a
+// barrier carved out of an array of smaller elements may not be.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorMisalignedAddress.

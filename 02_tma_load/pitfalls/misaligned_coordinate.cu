@@ -3,9 +3,9 @@
 //   report: innermost-coordinate
 //
 // Coordinates count elements, and the innermost one times the element's size must be a multiple of
-// 16 bytes: with 32-bit elements every fourth column, with 16-bit ones every eighth. That is a
-// rule of its own, whatever the box; a window that moves by two columns does not work. The H200
-// says "illegal instruction" to it and not a word more.
+// 16 bytes: every fourth column with 32-bit elements, every eighth with 16-bit ones. This holds for
+// any box, so a window cannot move by two columns at a time. The H200 reports only "illegal
+// instruction".
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorIllegalInstruction.

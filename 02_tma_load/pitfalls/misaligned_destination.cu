@@ -2,9 +2,9 @@
 //   H200: cudaErrorMisalignedAddress
 //   report: misaligned-address
 //
-// A few words of bookkeeping were put before the tile. The copy's destination must be 128-byte
-// aligned (under a swizzle 256, 512 or 1024, as chapter 06 shows), and 16 bytes behind such a
-// place is not. The kernel ends at that copy.
+// A few words of bookkeeping were put before the tile. The destination of a copy must be aligned to
+// 128 bytes (under a swizzle to 256, 512 or 1024, as chapter 06 shows), and now it begins 16 bytes
+// too late. The kernel ends at that copy.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorMisalignedAddress.

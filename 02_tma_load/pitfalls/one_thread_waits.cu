@@ -2,12 +2,12 @@
 //   H200: wrong results
 //   report: read-without-wait
 //
-// A wait lets the thread that waits see the bytes, and no other one. That thread 0 has waited is
-// no news to its neighbours: all threads that read wait themselves (it costs next to nothing), or
-// meet the one that did in a __syncthreads().
+// A wait makes the bytes visible to the thread that waits, and to no other. The neighbours of
+// thread 0 learn nothing from its wait. Either all threads that read wait themselves (it costs next
+// to nothing), or they meet the one that did in a __syncthreads().
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
-// other warps read the tile before it had come.
+// other warps read the tile before it had landed.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,14 +2,14 @@
 //   H200: wrong results
 //   report: waited-for-wrong-phase
 //
-// A barrier is used again and again without a new init, and its phases have the parities 0, 1, 0,
-// 1, ... Whoever always waits for 0 waits rightly for the first tile. For the second the question
-// "is phase 0 over?" has been answered long ago: the wait returns at once, or, if the copy is
-// faster, never.
+// A barrier is used again and again without a new init, and its phases have the parities
+// 0, 1, 0, 1, ... A wait for parity 0 is right for the first tile. For the second tile,
+// phase 0 was complete long ago: the wait returns at once or, if the copy is faster,
+// never.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
-// copy was slower than the wait, which returned at once: the second tile was read before it was
-// there.
+// copy was slower than the wait, which returned at once: the second tile was read before it had
+// landed.
 #include <stdio.h>
 #include <stdlib.h>
 

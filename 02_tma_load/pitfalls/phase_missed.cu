@@ -2,10 +2,10 @@
 //   H200: hangs
 //   report: phase-missed
 //
-// Parity is one bit: it distinguishes this phase from the one before, and no more. Here thread 0
-// goes through two phases while the others are busy elsewhere. When they ask for parity 0, the third
-// phase is running, which has parity 0 too: they wait for its end, which never comes. No thread may
-// begin a phase before every thread has seen the end of the second-to-last one. A barrier for each
+// Parity is one bit: it distinguishes a phase from the one before it, and no more. Here thread 0
+// goes through two phases while the others are busy elsewhere. When they wait for parity 0, the
+// third phase is running, which also has parity 0, and it never completes. No thread may begin a
+// phase before every thread has seen the end of the second-to-last one. A separate barrier for each
 // copy guarantees that.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.

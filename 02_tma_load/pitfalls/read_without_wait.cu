@@ -2,9 +2,9 @@
 //   H200: wrong results
 //   report: read-without-wait
 //
-// A TMA load is a request. The instruction is over long before the bytes are there, and nothing in
-// the thread's own order makes a later read wait for them: only the wait on the barrier does.
-// Without it the tile is read with as much of the new data in it as has come so far.
+// A TMA load is a request. The instruction returns long before the bytes have landed, and program
+// order does not make a later read wait for them. Only the wait on the barrier does. Without it a
+// thread reads as much of the new data as has landed so far.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time; how
 // much of the data is wrong may differ from run to run.

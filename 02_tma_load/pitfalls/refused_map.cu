@@ -2,10 +2,10 @@
 //   H200: CUDA_ERROR_INVALID_VALUE
 //   report: refused-tensor-map
 //
-// Strides must be multiples of 16 bytes, and so rows must be padded: 62 columns of 32 bits are 248
-// bytes, which is 8 too few. The driver's encoder answers CUDA_ERROR_INVALID_VALUE to this as to
-// everything else. (common/tensor_map.h says which rule was broken; this program asks the driver
-// directly, to show what one sees without it.)
+// Strides must be multiples of 16 bytes, so rows must be padded: 62 columns of 32 bits are 248
+// bytes, 8 too few. The driver's encoder answers CUDA_ERROR_INVALID_VALUE, as it does to every
+// mistake. (common/tensor_map.h says which rule was broken. This program asks the driver directly,
+// to show what you see without it.)
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // CUDA_ERROR_INVALID_VALUE. (Programs print the runtime's name for the same number,

@@ -3,13 +3,13 @@
 //   report: stage-reused-too-early
 //
 // Thread 0 has waited for the tile and read its share, and issues the load of the next tile into
-// the same buffer. The other warps may be anywhere: the engine overwrites what they have yet to
-// read. The tile's barrier reports only that the tile has landed. The thread that issues must also
-// wait until all readers are done.
+// the same buffer. The other warps may be anywhere, and the engine overwrites what they have not
+// read yet. The tile's barrier reports only that the tile has landed. The thread that issues the
+// load must also wait until all readers are done.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// tile is read in less time than a load takes to bring its first bytes. With the last warp held up
-// for 50 microseconds before it reads, the results were wrong.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
+// Reading the tile takes less time than the first bytes of a load take to arrive. With the last
+// warp delayed by 50 microseconds before it reads, the results were wrong.
 #include <stdio.h>
 #include <stdlib.h>
 

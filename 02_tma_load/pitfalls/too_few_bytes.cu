@@ -2,9 +2,9 @@
 //   H200: hangs or right results
 //   report: hang-too-few-bytes-expected
 //
-// The last tiles reach over the edge, and so the count was made smaller there. But what lies
-// outside arrives too, as zeros, and counts: a copy always brings its whole box. The barrier's
-// byte count goes below zero and stays there, and the phase never ends.
+// The last tiles reach past the edge, so the byte count was made smaller there. But what lies
+// outside also arrives, as zeros, and counts: a copy always brings its whole box. The barrier's
+// byte count goes below zero and stays there, and the phase never completes.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung. But the count
 // goes down piece by piece, and if it happens to stop at exactly zero on the way, the phase ends

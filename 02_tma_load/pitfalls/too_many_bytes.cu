@@ -2,10 +2,10 @@
 //   H200: hangs
 //   report: hang-too-many-bytes-expected
 //
-// The elements were float once and have 16 bits now; the byte count was forgotten. The phase is
-// over when as many bytes have come as were announced: half of them never come, and all threads
-// wait for ever. Take the count from the map (tensor_map_copy_bytes) or from sizeof the element
-// that is there.
+// The elements used to be float and now have 16 bits, but the byte count still says float. The
+// phase completes when as many bytes have landed as were announced. Half of them never come, and
+// all threads wait forever. Take the count from the map (tensor_map_copy_bytes) or from sizeof the
+// actual element.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

@@ -2,9 +2,9 @@
 //   H200: wrong results
 //   report: wait-not-repeated
 //
-// mbarrier_try_wait_parity asks. The thread may sleep for a while first, and when its time is over
-// the answer is false. Here nobody looks at the answer, so the threads read whatever is there. The
-// time is long enough for a tile that comes at once, and so the mistake waits for a busy machine.
+// mbarrier_try_wait_parity may sleep for a while, and answers false if the phase is not complete by
+// then. Here nobody looks at the answer, so the threads read whatever is there. The sleep is long
+// enough for a tile that comes soon, so the mistake shows only on a busy machine.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,13 +2,13 @@
 //   H200: wrong results
 //   report: waited-for-wrong-phase
 //
-// To wait for parity p is to wait until the phase of parity p is over. The first phase has parity
-// 0. Of a fresh barrier the phase of parity 1, the one before the first, counts as over: the wait
-// returns at once, and the tile is read before it is there. If the copy happens to be faster, the
-// wait asks for the end of the second phase, which never comes: the same mistake hangs.
+// To wait for parity p means to wait until the phase of parity p is complete. The first phase has
+// parity 0. On a fresh barrier the phase of parity 1, the one before the first, counts as complete:
+// the wait returns at once, and the tile is read before it has landed. If the copy happens to be
+// faster, the wait is for the second phase, which never completes: the same mistake hangs.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
-// wait came first, as it does whenever the copy has been issued just before.
+// wait came before the data, as it does whenever the copy has only just been issued.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: exit-before-store-read
 //
-// When a CTA ends, its shared memory goes to the next one. A store that is still to read it then
-// reads what the next CTA writes there. The thread that issued the store stays until it has read;
-// that it has also written need not be awaited, the end of the kernel does that.
+// When a CTA ends, its shared memory goes to the next one. A store that has not read its tile yet
+// then reads what the next CTA writes there. So the thread that issued the store must stay until
+// the engine has read the tile. It need not wait for the write: the end of the kernel does that.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096, with more CTAs than fit at once: the engine reads 4 KiB
-// sooner than a next CTA comes to write there. Nothing keeps it from being late.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// on a matrix of 4096 x 4096, with more CTAs than fit at once. The engine reads 4 KiB before the
+// next CTA gets around to writing there. Nothing guarantees that.
 #include <stdio.h>
 #include <stdlib.h>
 

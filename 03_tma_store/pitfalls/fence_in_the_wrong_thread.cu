@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// fence.proxy.async covers what is known to the thread that executes it: its own writes, and those
-// of others that a barrier has already brought to it. Before __syncthreads() thread 0 knows only
-// its own. Either every thread that writes fences before the barrier, or thread 0 alone behind it.
+// fence.proxy.async covers the writes that the executing thread knows of: its own, and those of
+// others that a barrier has already made visible to it. Before __syncthreads() thread 0 knows only
+// its own. Either every thread that writes fences before the barrier, or thread 0 alone after it.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096. As in missing_proxy_fence, what the threads had written was
-// in shared memory before the engine came to read it.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// on a matrix of 4096 x 4096. As in missing_proxy_fence, the threads' writes had reached shared
+// memory before the engine read it.
 #include <stdio.h>
 #include <stdlib.h>
 

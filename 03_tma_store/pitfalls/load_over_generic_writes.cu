@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// The fence is not for stores alone. The threads clear the buffer, meet, and thread 0 loads a tile
-// into it: the writes of the threads, through the generic proxy, and those of the engine, through
-// the async one, are in no order. The zeros may come after the tile.
+// The fence is not for stores alone. The threads clear the buffer and meet, and thread 0 loads a
+// tile into it. Nothing orders the writes of the threads, made through the generic proxy, and those
+// of the engine, made through the async proxy. The zeros may arrive after the tile.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096: the zeros are in shared memory long before the tile has
-// come from global memory.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// on a matrix of 4096 x 4096. The zeros are in shared memory long before the tile arrives from
+// global memory.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,15 +2,15 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// The threads write the tile through the generic proxy; the copy engine reads it through the
-// asynchronous one. __syncthreads() orders the threads among themselves and says nothing to the
-// engine, which may still see what stood there before. It mostly does not: the bug waits for
-// another day.
+// The threads write the tile through the generic proxy, and the copy engine reads it through the
+// async proxy. __syncthreads() orders the threads among themselves but not the engine, which may
+// still see the old contents. Usually it does not, so the bug stays hidden until something
+// changes.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were with one buffer filled and stored again and again, on a matrix of 4096 x 4096:
-// __syncthreads() and the way to the engine take longer than the stores of the threads take to
-// arrive. That is this chip's timing, not a rule.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// with one buffer filled and stored again and again, on a matrix of 4096 x 4096. The
+// __syncthreads() and the path to the engine take longer than the threads' writes take to arrive.
+// That is the timing of this chip, not a rule.
 #include <stdio.h>
 #include <stdlib.h>
 

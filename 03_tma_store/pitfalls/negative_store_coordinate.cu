@@ -2,9 +2,9 @@
 //   H200: cudaErrorIllegalInstruction
 //   report: negative-store-coordinate
 //
-// A load may begin outside, on every side. A store may reach over the upper ends, where it is
-// clipped; a coordinate below zero is an illegal instruction. Whatever hangs over on the left must
-// be cut off in shared memory, or the tiles be laid out from the edge.
+// A load may begin outside the tensor on any side. A store may reach past the upper ends, where it
+// is clipped, but a coordinate below zero is an illegal instruction. Cut off in shared memory what
+// sticks out on the left, or lay out the tiles so that they begin at the edge.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorIllegalInstruction.

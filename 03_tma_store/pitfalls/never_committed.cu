@@ -2,12 +2,12 @@
 //   H200: right results
 //   report: store-never-committed
 //
-// wait_group waits for groups, and a store belongs to none until commit_group makes one of it.
-// Without the commit there is nothing to wait for: the wait returns at once, looks right in every
-// review, and does nothing.
+// wait_group waits for groups, and a store belongs to no group until commit_group makes one of it.
+// Without the commit there is nothing to wait for: the wait returns at once. It looks right in
+// every review, and does nothing.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
-// exit_before_read: the engine reads 4 KiB sooner than a next CTA comes to write there.
+// exit_before_read, the engine reads 4 KiB before the next CTA gets around to writing there.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: copy-not-ordered
 //
-// Every thread fences its own writes, as it should, and then thread 0 issues the store: of what
-// the others have written until then, or not. The fence says how writes get to the engine; that
-// they have been made, only a barrier of the threads can say.
+// Every thread fences its own writes, as it should. Then thread 0 issues the store without knowing
+// whether the others have written yet. The fence makes writes visible to the engine. That they have
+// been made at all, only a barrier among the threads can guarantee.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// warps write at the same pace, and the engine begins to read later than they are apart. With the
-// last warp held up for 50 microseconds, its quarter of the elements was wrong.
+// warps write at the same pace, and the engine begins to read only after all of them. With the last
+// warp delayed by 50 microseconds, its quarter of the elements was wrong.
 #include <stdio.h>
 #include <stdlib.h>
 

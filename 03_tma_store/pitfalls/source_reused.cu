@@ -2,15 +2,15 @@
 //   H200: right results
 //   report: source-reused-before-read
 //
-// The store was issued, and all threads have met behind it: but issued is not done. The engine may
-// not have read a byte of the tile yet when the threads write the next one over it. Before the
-// barrier that lets them go on, the thread that issued the store must wait until it has read:
-// wait_group.read.
+// The store was issued, and all threads have met after it. But issued is not finished. The engine
+// may not have read a single byte of the tile when the threads write the next one over it. Before
+// the barrier that lets them go on, the thread that issued the store must wait until the engine has
+// read the tile: wait_group.read.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096: the engine has read 4 KiB before the threads, which meet
-// first, write the next tile. With 32 KiB it had not: chapter 04's source_changed_during_reduce
-// went wrong each time.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// on a matrix of 4096 x 4096. The engine has read 4 KiB before the threads, which meet first, write
+// the next tile. With 32 KiB it had not: chapter 04's source_changed_during_reduce went wrong each
+// time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// A memory fence orders accesses of threads, all through the generic proxy. The copy engine reads
-// through the asynchronous proxy, which no such fence reaches, not even __threadfence_system():
-// only fence.proxy.async joins the two.
+// A memory fence orders accesses of threads, all made through the generic proxy. The copy engine
+// reads through the async proxy, which no such fence affects, not even __threadfence_system(). Only
+// fence.proxy.async orders accesses made through the two.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were on a matrix of 4096 x 4096. As in missing_proxy_fence, they are as right without this
-// fence.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time,
+// also on a matrix of 4096 x 4096. They would be right without any fence, as in
+// missing_proxy_fence.
 #include <stdio.h>
 #include <stdlib.h>
 

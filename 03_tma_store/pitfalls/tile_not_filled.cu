@@ -2,9 +2,9 @@
 //   H200: wrong results
 //   report: unwritten-bytes-stored
 //
-// Of every 32 rows of the matrix the kernel computes 28; the other four belong to somebody else and
-// must stay. The threads fill 28 rows of their tile, but the tensor map's box has 32. So the engine
-// copies four rows more, and takes whatever shared memory holds there. Rows beyond the end of the
+// The kernel computes 28 of every 32 rows of the matrix. The other four belong to someone else and
+// must not change. The threads fill 28 rows of their tile, but the tensor map's box has 32. So the
+// engine copies four more rows, with whatever shared memory holds there. Rows past the end of the
 // matrix would do no harm, because the engine does not write them. These lie inside.
 #include <stdio.h>
 #include <stdlib.h>

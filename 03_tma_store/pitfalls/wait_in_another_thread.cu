@@ -2,12 +2,12 @@
 //   H200: right results
 //   report: wait-in-another-thread
 //
-// Bulk groups belong to the thread that committed them. Thread 0 issues and commits; the last
-// thread, in charge of the end, waits: for its own groups, of which there are none. The CTA ends
-// with the store under way.
+// Bulk groups belong to the thread that committed them. Thread 0 issues and commits. The last
+// thread waits, but only for groups of its own, and it has none. So the CTA ends while the store is
+// in flight.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
-// exit_before_read: the engine reads 4 KiB sooner than a next CTA comes to write there.
+// exit_before_read, the engine reads 4 KiB before the next CTA gets around to writing there.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -7,10 +7,10 @@
 // tile may be overwritten, but the sums may not be in global memory yet. That needs
 // cp.async.bulk.wait_group without .read.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were with 4096 blocks: between the wait and the reading there are an atomic operation and two
-// fences, which take the same way to L2 as the reduction. Nothing promises that they are slower than
-// the reduction.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// with 4096 blocks. Between the wait and the read there are an atomic operation and two fences,
+// which take the same path to L2 as the reduction. Nothing guarantees that they are slower than the
+// reduction.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"

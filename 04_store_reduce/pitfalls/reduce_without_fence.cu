@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// A reduce reads its tile as a store does: through the asynchronous proxy. __syncthreads() orders
-// the threads that wrote the tile, not the engine that reads it, so what it adds may be what stood
-// there before. A store would write a stale tile that the next store repairs; a reduce adds the
-// stale tile to the sum, where nobody finds it again.
+// A reduce reads its tile as a store does: through the async proxy. __syncthreads() orders the
+// threads that wrote the tile, not the engine that reads it, so the engine may add the old
+// contents. A store would write a stale tile, which the next store repairs. A reduce adds the stale
+// tile to the sum, where nobody ever finds it.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
-// chapter 03's missing_proxy_fence: what the threads had written was in shared memory before the
-// engine came to read it.
+// chapter 03's missing_proxy_fence, the threads' writes had reached shared memory before the engine
+// read it.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"

@@ -2,10 +2,10 @@
 //   H200: cudaErrorIllegalInstruction
 //   report: reduce-type
 //
-// Every block marks what it has seen in a table of 64-bit sets: bit b of word i is set by block b.
-// The engine has an OR for 64-bit words, but it goes by the element type of the tensor map, and
-// INT64 has none: neither and, or nor xor. The encoder accepts the map, the assembler accepts the
-// instruction, and the kernel ends with an illegal instruction.
+// Every block marks what it has seen in a table of 64-bit sets: block b sets bit b of word i. The
+// engine has an OR for 64-bit words, but what counts is the element type of the tensor map, and
+// INT64 has no bitwise operation: neither and, nor or, nor xor. The encoder accepts the map, the
+// assembler accepts the instruction, and the kernel ends with an illegal instruction.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorIllegalInstruction.

@@ -5,10 +5,10 @@
 // A block adds several parts, one after the other, through one tile. The reduce is asynchronous: it
 // returns before the engine has read the tile. Committing the group does not wait for it either.
 // Without cp.async.bulk.wait_group.read the block writes the next part into the tile while the
-// engine still takes the last one out of it: some elements get the next part twice.
+// engine is still reading the last one: some elements get the next part twice.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time. The
-// engine needs longer to read 32 KiB than the threads to compute the next part.
+// engine needs longer to read 32 KiB than the threads need to compute the next part.
 #include <stdio.h>
 
 #include "../../03_tma_store/tma_store.cuh"

@@ -8,9 +8,9 @@
 // over it.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
-// two CTAs run in step, and the next tile comes from global memory: the peer has read the last one
-// by then. With the peer held up for 50 microseconds the kernel hung: it missed phases of its
-// barrier.
+// two CTAs run in step, and the next tile comes from global memory: by then the peer has read the
+// last one. With the peer delayed by 50 microseconds the kernel hung, because the peer missed
+// phases of its barrier.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

@@ -2,17 +2,17 @@
 //   H200: hangs or right results
 //   report: too-few-bytes-expected
 //
-// Two CTAs fetch one half of a tile each, and each half is written to both of them. What counts on
-// a barrier is what *arrives* in its CTA: the whole tile, no matter who sent it. With half of it
-// expected the count goes below zero. If it stops at exactly zero on the way, the phase is over
-// with half of the bytes, and the others count in the next phase: the tile is read while it is
-// still being written, and from then on the barrier is half a tile off. If not, the phase never
-// ends.
+// Two CTAs fetch one half of a tile each, and each half is written to both of them. A barrier
+// counts the bytes that *arrive* in its CTA: the whole tile, no matter who sent it. With only half
+// of it expected the count goes below zero. If it passes through exactly zero on the way, the phase
+// completes with half of the bytes, and the rest count in the next phase: the tile is read while it
+// is still being written, and from then on the barrier is half a tile off. If not, the phase never
+// completes.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung. The slices'
-// bytes are counted piece by piece on one barrier, and the total did not pass through exactly one
-// half; it went below zero and stayed there. In other runs, of this program with another way to
-// wait, it did: the phase was over early, and the results were right because the rest came in time.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung. The bytes of
+// both slices are counted piece by piece, and the total did not pass through exactly one half: it
+// went below zero and stayed there. In other runs, of this program with another way to wait, it
+// did: the phase completed early, and the results were right because the rest came in time.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

@@ -3,9 +3,9 @@
 //   report: peer-exited
 //
 // The cluster has two tiles to do in the first round and one in the second. The CTA of rank 1 has
-// nothing to do in the second round and returns; the mask of the second multicast still names it.
-// Its shared memory may by then belong to another CTA, of this kernel or the next: the engine
-// writes a tile over whatever that one keeps there, and counts bytes on what looks like a barrier.
+// nothing to do in the second round and returns, but the mask of the second multicast still names
+// it. By then its shared memory may belong to another CTA, of this kernel or the next. The engine
+// writes a tile over whatever is there, and counts bytes on what looks like a barrier.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorLaunchFailure.

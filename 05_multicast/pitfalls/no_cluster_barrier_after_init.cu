@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: peer-barrier-not-ready
 //
-// The engine counts what it writes to a peer on the peer's barrier. __syncthreads() says that this
-// CTA's own barrier is initialised; the peer may not even have started. What the engine counts on
-// the barrier before its init is lost, and the peer waits for ever; after the init all is well. So
-// it works until one of the two starts late.
+// The engine counts what it writes to a peer on the peer's barrier. __syncthreads() guarantees that
+// this CTA's own barrier is initialised, but the peer may not even have started. Bytes that the
+// engine counts on the barrier before its init are lost, and the peer waits forever. So the program
+// works until one of the two CTAs starts late.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. The
 // CTAs of a cluster start together and initialise equally fast, and the first bytes come later,
-// from global memory. With one of them held up for 50 microseconds the kernel hung.
+// from global memory. With one of them delayed by 50 microseconds the kernel hung.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: peer-exited
 //
-// A CTA's shared memory is given away when the CTA ends, also when a peer has yet to read it. Which
-// of the two is first is luck: the reader may find the words of the next CTA on that multi-
-// processor, or the access faults. A cluster barrier at the end keeps every CTA until all are done
-// with it.
+// When a CTA ends, its shared memory is given away, even if a peer has not read it yet. Which of
+// the two comes first is luck: the reader may find the data of the next CTA on that SM, or the
+// access faults. A cluster barrier at the end keeps every CTA alive until all are done with its
+// memory.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. Both
-// CTAs read for equally long. With one of them held up for 50 microseconds before it reads, each
-// run ended with cudaErrorLaunchFailure.
+// CTAs read for equally long. With one of them delayed by 50 microseconds before it reads, each run
+// ended with cudaErrorLaunchFailure.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

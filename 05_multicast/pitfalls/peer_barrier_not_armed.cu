@@ -2,10 +2,10 @@
 //   H200: hangs
 //   report: hang-too-few-bytes-expected
 //
-// One CTA fetches the tile for both. Its own barrier expects the bytes; the peer's expects none.
-// There the bytes are counted all the same, as bytes that came and were not expected, and the
-// arrival that belongs to the phase never comes: the peer waits for ever. Every receiving CTA arms
-// its own barrier.
+// One CTA fetches the tile for both. Its own barrier expects the bytes, but the peer's does not.
+// The bytes are counted there all the same, as bytes that came without being expected, and the
+// arrival that belongs to the phase never comes: the peer waits forever. Every receiving CTA must
+// arm its own barrier.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.
 #include <stdio.h>

@@ -2,9 +2,9 @@
 //   H200: right results
 //   report: shared-race
 //
-// __syncthreads() waits for the threads of this CTA, and these words are written by those of the
-// other one. The CTAs of a cluster start together and then run as fast as they like. What the peer
-// has written before, only a cluster barrier behind the writes can promise.
+// __syncthreads() waits for the threads of this CTA, but the threads of the other CTA write these
+// words. The CTAs of a cluster start together and then run at their own pace. Only a cluster
+// barrier after the writes guarantees that the peer has made them.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time,
 // by luck: both CTAs had just come from the same cluster barrier.

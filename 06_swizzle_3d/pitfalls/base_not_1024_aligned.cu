@@ -3,12 +3,12 @@
 //   report: swizzle-ignored
 //   check: layout
 //
-// The engine takes 128-byte alignment, and swizzles by the bits of the shared-memory *address*. The
-// reader computes with offsets from the start of the tile. The two agree only for a tile that
-// starts at a multiple of the pattern's length, 1024 bytes; here it starts 128 bytes behind one,
-// and every row lies as the reader expects the next one.
-// Reported only if asked for, because a checker cannot know which bytes the reader wanted.
-// EMULATOR_CHECK=layout reports all loads whose addresses jump back and forth in a row.
+// The engine accepts 128-byte alignment, and swizzles by the bits of the
+// shared-memory *address*. The reader computes with offsets from the
+// start of the tile. The two agree only for a tile that starts at a
+// multiple of the pattern's length, 1024 bytes. Here the tile starts 128
+// bytes past one, and every row lies as the reader expects the next one
+// to lie.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

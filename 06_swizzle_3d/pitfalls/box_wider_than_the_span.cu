@@ -2,10 +2,10 @@
 //   H200: CUDA_ERROR_INVALID_VALUE
 //   report: refused-tensor-map
 //
-// A swizzle exchanges columns within its span, and a row of the box must fit into one. The driver
-// refuses a wider box with "invalid value", without saying which of the values. A tile of wider
-// rows is taken as groups of columns, one span each: the box of a 3D map does it in one copy
-// (swizzle_3d.cu), or one copy for each group, as the fixed program does.
+// A swizzle exchanges columns within its span, and a row of the box must fit into one span. The
+// driver refuses a wider box with "invalid value", without saying which value. Wider tiles are
+// split into groups of columns, one span each. A 3D map fetches all groups in one copy
+// (swizzle_3d.cu). The fixed program issues one copy for each group.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // CUDA_ERROR_INVALID_VALUE. (Programs print the runtime's name for the same number,

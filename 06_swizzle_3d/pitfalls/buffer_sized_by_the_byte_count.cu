@@ -3,9 +3,9 @@
 //   report: shared-out-of-bounds
 //
 // Under the 128-byte swizzle every row of a box takes a whole span of 128 bytes in shared memory,
-// also when the box is narrower. The bytes that are copied and counted on the barrier are those of
-// the box: here 32 of each 128. A buffer of as many bytes as are counted holds a quarter of the
-// rows; the others are written over whatever comes behind it.
+// even when the box is narrower. But only the bytes of the box are copied and counted on the
+// barrier: here 32 of every 128. A buffer of that many bytes holds a quarter of the rows, and the
+// others are written over whatever follows it.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorIllegalAddress.

@@ -2,16 +2,16 @@
 //   H200: cudaErrorMisalignedAddress
 //   report: misaligned-address
 //
-// Dynamic shared memory begins behind the static variables of the kernel, wherever they end: here
-// behind 40 bytes of barriers, so that the tile is not even aligned to 128 bytes. The extern array
-// declares no alignment of its own, and does not get one from what it is used for. Ask for 1024
-// bytes more and round the address up in the kernel.
+// Dynamic shared memory begins after the static variables of the kernel, wherever they end: here
+// after 40 bytes of barriers, so the tile is not even aligned to 128 bytes. The extern array
+// declares no alignment of its own, and its use does not give it one. Ask for 1024 bytes more, and
+// round the address up in the kernel.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
-// cudaErrorMisalignedAddress. The tile began 48 bytes behind a multiple of 1024: the 40 bytes of
+// cudaErrorMisalignedAddress. The tile began 48 bytes past a multiple of 1024: the 40 bytes of
 // barriers, rounded up to 16. Declared __align__(1024), such an array did begin at a multiple of
-// 1024, and so did that of each other kernel of the file (CUDA 13.0); with __align__(128), at a
-// multiple of 128. Rounding up in the kernel depends on no declaration.
+// 1024, and so did those of the other kernels of the file (CUDA 13.0). With __align__(128) it began
+// at a multiple of 128. Rounding up in the kernel depends on no declaration.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

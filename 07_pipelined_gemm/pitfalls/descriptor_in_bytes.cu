@@ -3,8 +3,8 @@
 //   report: shared-out-of-bounds
 //
 // All fields of the descriptor count units of 16 bytes. A stride offset of 1024, meant as the bytes
-// from eight rows to the next eight, says 16,384 bytes: the first eight rows are right, the others
-// come from behind the tile, and at last from behind the end of shared memory.
+// from eight rows to the next eight, stands for 16,384 bytes. The first eight rows are right, the
+// others come from beyond the tile, and finally from beyond the end of shared memory.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorIllegalAddress.

@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: source-reused-before-read
 //
-// A persistent kernel computes one tile of D after the other, brings each into shared memory and
-// has TMA store it while the next one is multiplied. Before the tile in shared memory is written
+// A persistent kernel computes one tile of D after the other, writes each to shared memory, and
+// lets TMA store it while the next one is multiplied. Before the tile in shared memory is written
 // again, the store must have read it: the thread that issued it waits (wait_group.read), and then
-// all meet. Here nobody waits; the multiplication in between is mostly long enough.
+// all threads meet. Here nobody waits. The multiplication in between usually takes long enough.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time.
-// Between the store and the next writing of the tile lie two loads and four multiplications.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. Two
+// loads and four multiplications come between the store and the next write to the tile.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

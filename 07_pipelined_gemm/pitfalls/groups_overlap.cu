@@ -2,9 +2,9 @@
 //   H200: wrong results
 //   report: matrix-descriptor-overlap
 //
-// The stride offset is the distance from one group of 8 rows to the next. Lines of this tile have 128
-// bytes, so it is 1024. Here it was taken over from a tile with a 64-byte swizzle, where it is 512:
-// row 8 of the operand is then what should be row 4, and half of the tile is never read.
+// The stride offset is the distance from one group of 8 rows to the next. A line of this tile has
+// 128 bytes, so the stride is 1024. Here it was copied from a tile with a 64-byte swizzle, where it
+// is 512: row 8 of the operand is then what should be row 4, and half of the tile is never read.
 //
 // Seen on an H200 (22 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

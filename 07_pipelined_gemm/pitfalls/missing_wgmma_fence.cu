@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: missing-wgmma-fence
 //
-// A wgmma reads and writes the accumulator's registers on its own time. What the threads did to
-// these registers before (here: set them to zero) is ordered before it by wgmma.fence only; without
-// it the tensor cores may take the registers as they were. ptxas notices in a kernel as plain as
-// this one, and puts the fence in (its message C7519); across functions and branches it may not.
+// A wgmma reads and writes the accumulator's registers asynchronously. Only wgmma.fence orders it
+// after what the threads did to these registers (here: set them to zero). Without it the tensor
+// cores may take the old contents. In a kernel as simple as this one ptxas notices and inserts the
+// fence (its message C7519). Across functions and branches it may not.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. ptxas
-// had put the fence in: what ran was not what is written here.
+// had inserted the fence, so what ran was not what is written here.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

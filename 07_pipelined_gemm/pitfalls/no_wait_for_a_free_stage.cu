@@ -2,10 +2,10 @@
 //   H200: cudaErrorLaunchFailure
 //   report: stage-reused-too-early
 //
-// A stage may be filled again when its consumers have released it, and the barrier `empty` says so.
-// A producer that does not wait for it runs through all steps at once: it loads over tiles that are
-// being multiplied, and it arms a full-barrier whose phase still waits for bytes. The barrier has
-// no arrival left to count then, which the H200 answers with an unspecified launch failure.
+// A stage may be filled again once its consumers have released it, which the barrier `empty`
+// reports. A producer that does not wait for it runs through all steps at once. It loads over tiles
+// that are being multiplied, and arms a `full` barrier whose phase still waits for bytes. That
+// barrier has no arrival left to count, and the H200 answers with an unspecified launch failure.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run ended with
 // cudaErrorLaunchFailure.

@@ -3,12 +3,12 @@
 //   report: wgmma-registers-in-flight
 //
 // wgmma is asynchronous: after the commit its group may take as long as it likes. Only
-// wgmma.wait_group gives the accumulator's registers back to the threads; until then they hold
-// anything between the sum before and the sum after. ptxas notices in a kernel as plain as this
-// one: it puts a wait in and gives up overlapping the wgmmas at all (its messages C7514, C7517).
+// wgmma.wait_group gives the accumulator's registers back to the threads. Until then they may hold
+// anything. In a kernel as simple as this one ptxas notices: it inserts a wait and stops
+// overlapping the wgmmas altogether (its messages C7514 and C7517).
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. ptxas
-// had put the wait in: what ran was not what is written here.
+// had inserted the wait, so what ran was not what is written here.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

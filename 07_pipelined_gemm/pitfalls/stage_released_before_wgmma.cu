@@ -2,13 +2,13 @@
 //   H200: right results
 //   report: stage-released-before-wgmma
 //
-// Committing a group of wgmmas does not end it. The consumer tells the producer that the stage is
-// free, and the next load is written into tiles that are still being multiplied. The load takes
-// longer than the multiplication, as a rule: the results are right until something delays the
+// Committing a group of wgmmas does not complete it. The consumer reports to the producer that the
+// stage is free, and the next load is written into tiles that are still being multiplied. As a rule
+// the load takes longer than the multiplication: the results are right until something delays the
 // tensor cores.
 //
-// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. So
-// they were with 256 steps: the load takes longer than the multiplication.
+// Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time, also
+// with 256 steps. The load takes longer than the multiplication.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"

@@ -2,14 +2,14 @@
 //   H200: right results
 //   report: missing-proxy-fence
 //
-// B comes by TMA, A is computed by the threads on its way (here: doubled) and written to shared
-// memory with ordinary stores. wgmma reads shared memory through the asynchronous proxy, as TMA
-// does: __syncthreads() orders the threads, and only fence.proxy.async what they wrote with what
-// the tensor cores read.
+// B comes by TMA. The threads compute A (here they double it) and write it to shared memory with
+// ordinary stores. wgmma reads shared memory through the async proxy, as TMA does.
+// __syncthreads() orders the threads, but only fence.proxy.async makes their writes visible to
+// the tensor cores.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
-// chapter 03's missing_proxy_fence: what the threads had written was in shared memory before the
-// tensor cores came to read it.
+// chapter 03's missing_proxy_fence, the threads' writes had reached shared memory before the tensor
+// cores read it.
 #include <stdio.h>
 
 #include "../../02_tma_load/mbarrier.cuh"
