@@ -47,3 +47,26 @@ bats_require_minimum_version 1.5.0
   [ "$status" -eq 2 ]
   [[ $output == *"no instruction in"* ]]
 }
+
+@test "cvt.pack into 4 and 2 bits: both values clamped, the third above them" {
+  cat >"$BATS_TEST_TMPDIR/pack.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry pack(.param .u64 out) {
+  .reg .b32 %r<9>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  mov.b32 %r1, -100; mov.b32 %r2, 100; mov.b32 %r3, 0x89abcdef;
+  cvt.pack.sat.u4.s32.b32 %r4, %r1, %r2, %r3;
+  cvt.pack.sat.s4.s32.b32 %r5, %r1, %r2, %r3;
+  cvt.pack.sat.u2.s32.b32 %r6, %r1, %r2, %r3;
+  cvt.pack.sat.s2.s32.b32 %r7, %r1, %r2, %r3;
+  st.global.v4.b32 [%rd1], {%r4, %r5, %r6, %r7};
+  ret;
+}
+EOF
+  run $built/run_ptx "$BATS_TEST_TMPDIR/pack.ptx" pack 1 1 buffer:u32:4
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: $((0xabcdef0f)) $((0xabcdef87)) $((0x9abcdef3)) $((0x9abcdef9))" ]
+}

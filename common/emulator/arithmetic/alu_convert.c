@@ -480,39 +480,49 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
 
 /* ---- cvt.pack ---- */
 
-/* cvt.pack.sat.convertType.abType d, a, b {, c}: a and b, clamped, side by side with a in the upper
- * half; with 8-bit types, c's low bits go above them. */
+/* cvt.pack.sat.convertType.abType d, a, b {, c}: a and b, clamped, side by side with b in the low
+ * bits; types of 8 bits and less have c's low bits above them. */
 typedef struct {
-  Type to;
+  int64_t least, most;
+  uint32_t bits;
   bool with_c;
 } Pack;
+
+static uint32_t clamped_bits(int32_t value, const Pack *packing) {
+  int64_t wide = value, kept = wide < packing->least ? packing->least : wide;
+  if (kept > packing->most) kept = packing->most;
+  return (uint32_t)kept & ((1u << packing->bits) - 1);
+}
+
 static StepResult cvt_pack(Warp *warp, const Instruction *in, LaneMask mask) {
   const Pack *packing = in->decoded;
-  uint32_t bytes = type_bytes(packing->to), bits = 8 * bytes;
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b);
   const uint32_t *c = column_u32(warp, packing->with_c ? in->c : in->a);
   for (int lane = 0; lane < LANES; lane++) {
-    int64_t high = (int32_t)a[lane], low = (int32_t)b[lane];
-    uint64_t upper = clamp_integer((uint64_t)(high < 0 ? -high : high), high < 0, packing->to);
-    uint64_t lower = clamp_integer((uint64_t)(low < 0 ? -low : low), low < 0, packing->to);
-    result[lane] = (uint32_t)(cut(upper, bytes) << bits | cut(lower, bytes));
-    if (packing->with_c) result[lane] |= c[lane] << (2 * bits);
+    result[lane] = clamped_bits((int32_t)a[lane], packing) << packing->bits |
+                   clamped_bits((int32_t)b[lane], packing);
+    if (packing->with_c) result[lane] |= c[lane] << (2 * packing->bits);
   }
   store_u32(warp, in->d, mask, result);
   return STEP_NEXT;
 }
+
 bool decode_cvt_pack(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  static const char *const types[] = {"s16", "u16", "s8", "u8", "s4", "u4", "s2", "u2", NULL};
   Form form = form_begin(decoder, statement, out, 2);
   bool saturate = form_take(&form, "sat");
-  Type to = form_type(&form), from = form_type(&form), third = form_type(&form);
-  bool to_bytes = to == TYPE_S8 || to == TYPE_U8, to_halves = to == TYPE_S16 || to == TYPE_U16;
-  if (!saturate || from != TYPE_S32 || !(to_bytes || to_halves) ||
-      (third != TYPE_NONE && (third != TYPE_B32 || !to_bytes)))
-    return form_fail(&form, "cvt.pack is .sat.{s16,u16}.s32 or .sat.{s8,u8}.s32.b32 on sm_90");
-  if (to_bytes && third == TYPE_NONE) return form_fail(&form, "cvt.pack of 8 bits takes .b32 too");
+  int to = form_choose(&form, types);
+  Type from = form_type(&form), third = form_type(&form);
+  if (!saturate || from != TYPE_S32 || to < 0 || third != (to < 2 ? TYPE_NONE : TYPE_B32))
+    return form_fail(&form,
+                     "cvt.pack is .sat.{s16,u16}.s32 or .sat.{s8,u8,s4,u4,s2,u2}.s32.b32 on sm_90");
   Pack *packing = decoder_allocate(decoder, sizeof *packing);
-  *packing = (Pack){to, third != TYPE_NONE};
+  packing->bits = 16u >> to / 2;
+  packing->with_c = to >= 2;
+  bool is_signed = to % 2 == 0;
+  packing->most = (1ll << (packing->bits - is_signed)) - 1;
+  packing->least = is_signed ? -packing->most - 1 : 0;
   out->decoded = packing;
   if (!form_columns(&form, TYPE_U32, TYPE_S32, TYPE_S32, third)) return false;
   return form_end(&form, cvt_pack);
