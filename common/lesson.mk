@@ -230,8 +230,9 @@ bench: all ## measure on the GPU: tables and CSV files under build/ (without a G
 
 measure-clock: $(BUILD)/tests/emulator/clock_ladder $(BUILD)/common/libcommon.a ## measure the parameters of the emulator's clock (needs an H200 and ncu)
 	@mkdir -p $(BUILD)/emulator_clock
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/measure \
-	  $(ROOT)/common/emulator/clock/measure.cu $(BUILD)/common/libcommon.a
+	$(Q)for program in measure measure_load; do \
+	  $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/$$program \
+	    $(ROOT)/common/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
 	@$(ROOT)/common/emulator/clock/measure.sh
 
 bench-emulator: $(addprefix $(BUILD)/tests/emulator/,bench bench_engines bench_checks) $(EMULATOR) ## measure how fast the emulator itself is

@@ -26,28 +26,23 @@ clocked() {
   done
 }
 
-@test "clock: chapter 03's ways to copy take the measured time within 20 %" {
-  EMULATOR_CHECK=off clocked build/tests/emulator/clock_copies
+# The ratios of a program's ways: copies TILE, or stream CLUSTER.
+ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
+  EMULATOR_CHECK=off clocked "${@:3}"
   [ "$status" -eq 0 ]
-  run python3 - "$stderr" <<'PYTHON'
-import csv, re, sys
-launches = {}
-for kernel, times in re.findall(r"kernel (\w+):.*\n(?:  (?:busy|warps).*\n)*  launches: ([\d. ]+) us", sys.argv[1]):
-    launches[kernel] = [float(t) for t in times.split()]
-tma = launches["copy_tiles"]
-model = {"vectors": launches["vectors_64x64"][1], "cp_async": launches["cp_async_64x64"][1],
-         "tma one stage": tma[1], "tma stages": tma[3], "tma 48 KiB flying": tma[5]}
-with open("03_tma_store/measured/copy_speed.csv", newline="") as file:
-    rows = csv.DictReader(line for line in file if not line.startswith("#"))
-    measured = {r["way"]: float(r["us"]) for r in rows if r["size"] == "16 MiB" and r["tile"] == "64x64"}
-for way in model:
-    ratio = model[way] / model["vectors"] / (measured[way] / measured["vectors"])
-    print(way, round(ratio, 3), "" if 0.8 < ratio < 1.2 else "WRONG")
-PYTHON
+  echo "$stderr" >"$BATS_TEST_TMPDIR/clock.txt"
+  run python3 tests/emulator/check_ratios.py "$1" "$2" "$BATS_TEST_TMPDIR/clock.txt"
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output != *WRONG* ]]
-  [[ $output == *"tma stages"* ]]
+  [[ $output == *"all within 20 %" ]]
+}
+
+@test "clock: chapter 03's ways to copy are as fast to each other as measured, within 20 %" {
+  ratios_agree copies 64x64 build/tests/emulator/clock_copies --tile 3
+}
+
+@test "clock: chapter 05's ways to stream are as fast to each other as measured, within 20 %" {
+  ratios_agree stream 2 build/tests/emulator/clock_stream --cluster 2 --tiles 32
 }
 
 @test "clock: results and reports are those of a run without it" {

@@ -98,6 +98,25 @@ counted() { # PROGRAM KERNEL
   grep -q "  shared reads  *140 by warps, .* bytes, 1,960 passes over the banks" <<<"$counters"
 }
 
+@test "counters: passes over the banks are those that ncu counts on an H200" {
+  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_cases
+  [ "$status" -eq 0 ]
+  counted=$(sed -n 's/^emulator: counted in kernel \([a-z0-9_]*\).*/kernel \1/p
+    s/^  shared \(reads\|writes\) .* \([0-9,]*\) passes.*/\1 \2/p' <<<"$stderr" |
+    awk 'function show() { if (kernel != "") print kernel, reads + 0, writes + 0 }
+      $1 == "kernel" { show(); kernel = $2; reads = writes = 0 } $1 == "reads" { reads = $2 }
+      $1 == "writes" { writes = $2 } END { show() }')
+  [ "$counted" = "$(grep -v "^#" tests/emulator/recorded/bank_cases.txt)" ]
+}
+
+@test "counters: copied bytes, sectors and passes are ncu's, lesson by lesson" {
+  run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_ranks \
+    04_rounding 04_wrap 05_masks 07_two_consumers
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"| bytes loaded by TMA | 5 | 5 |"* ]]
+}
+
 @test "counters: multiply-adds are m n k, with tiles filled up" {
   counted 07_pipelined_gemm/serial serial_kernel
   # tiles of 64 x 256, steps of 64 k: twice 512^3, and 200 x 328 x 136 filled up to 256 x 512 x 192

@@ -2,8 +2,8 @@
 """check_clock.py SIZE OUTPUT: compares what EMULATOR_CLOCK printed for clock_ladder with what was
 measured on an H200 (common/emulator/clock/measured/ladder.csv). SIZE is m,n,k as in the table.
 
-The tensor cores' busy share must be within 15 percentage points, and rungs whose measured times are more
-than 10 % apart must be in the measured order."""
+The tensor cores' busy share must be within 15 percentage points. Rungs whose measured times are more than
+10 % apart must be in the measured order; at 8192,8192,8192 all must."""
 import csv, os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -12,6 +12,7 @@ POINTS, APART = 15, 1.10
 
 def main(size, output):
     measured, modelled = {}, {}
+    apart = 1 if size == "8192,8192,8192" else APART
     with open(os.path.join(ROOT, "common/emulator/clock/measured/ladder.csv"), newline="") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
             if f"{row['m']},{row['n']},{row['k']}" == size:
@@ -25,7 +26,7 @@ def main(size, output):
         if abs(measured[rung][1] - modelled[rung][1]) > POINTS:
             wrong.append(f"{rung}: busy {modelled[rung][1]} %, measured {measured[rung][1]} %")
         for other in measured.keys() & modelled.keys():
-            if measured[rung][0] > APART * measured[other][0] and modelled[rung][0] <= modelled[other][0]:
+            if measured[rung][0] > apart * measured[other][0] and modelled[rung][0] <= modelled[other][0]:
                 wrong.append(f"{rung} takes {modelled[rung][0]} us and {other} {modelled[other][0]} us, "
                              f"measured {measured[rung][0]} and {measured[other][0]}")
     for rung in sorted(measured.keys() & modelled.keys()):

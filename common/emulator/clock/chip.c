@@ -12,6 +12,19 @@ const ChipParameters chip_parameters = {
 #undef CLOCK
 };
 
+/* How many stores of its threads an SM can have on their way. When all SMs store at once, each gets a
+ * share of L2 in proportion to its slots; these give the times of the first, the median and the last
+ * SM that measure_load found. Which SM is fast is not known: the pairs are shuffled. */
+static uint32_t store_slots_of(uint32_t sm) {
+  enum { PAIRS = CHIP_MULTIPROCESSORS / 2, SHUFFLE = 29 };
+  const ChipParameters *p = &chip_parameters;
+  const double rank = (double)(sm / 2 * SHUFFLE % PAIRS) / (PAIRS - 1);
+  const double clocks =
+      rank < 0.5 ? p->stores_least + (p->stores_median - p->stores_least) * rank * 2
+                 : p->stores_median + (p->stores_most - p->stores_median) * (rank * 2 - 1);
+  return (uint32_t)(MOST_STORES * p->stores_least / clocks);
+}
+
 Chip *chip_begin(void) {
   static Chip *chip;
   if (!chip) {
@@ -26,7 +39,8 @@ Chip *chip_begin(void) {
   }
   memset(chip->sm, 0, sizeof chip->sm);
   chip->l2 = chip->dram = 0;
-  chip->use = (ChipUse){.l2_bytes = 0};
+  chip->use = (ChipUse){.l2_busy = 0};
+  for (uint32_t i = 0; i < CHIP_MULTIPROCESSORS; i++) chip->sm[i].store_slots = store_slots_of(i);
   for (size_t i = 0; i < (size_t)chip->line_sets * WAYS; i++)
     chip->lines[i].ready = 0, chip->lines[i].asked = -1e9, chip->lines[i].askers = 0;
   return chip;
@@ -51,7 +65,8 @@ static L2Line *find_line(Chip *chip, uint64_t line, bool *found) {
 }
 
 typedef struct {
-  double l2_bytes, dram_bytes, ready, parts; /* parts: sectors stored in part */
+  double read_bytes, dram_bytes, ready;
+  double clocks; /* of L2; a sector that is stored in part takes longer than a whole one */
   bool missed;
 } Demand;
 
@@ -62,6 +77,7 @@ static void read_line(Chip *chip, double now, uint32_t group, uint64_t line, uin
   if (!found) {
     if (at->tag && at->dirty) demand->dram_bytes += LINE_BYTES;
     demand->dram_bytes += bytes;
+    demand->read_bytes += bytes;
     demand->missed = true;
     *at = (L2Line){.tag = line + 1, .ready = -1, .asked = -1e9, .used = at->used};
   }
@@ -73,12 +89,11 @@ static void read_line(Chip *chip, double now, uint32_t group, uint64_t line, uin
   if (at->askers & group)
     chip->use.shared_bytes += bytes;
   else
-    demand->l2_bytes += bytes;
+    demand->read_bytes += bytes, demand->clocks += bytes / chip_parameters.l2_rate;
   at->askers |= group;
 }
 
 static void write_line(Chip *chip, double now, uint64_t line, uint32_t bytes, Demand *demand) {
-  if (bytes % SECTOR_BYTES) demand->parts += 1;
   bool found;
   L2Line *at = find_line(chip, line, &found);
   if (!found) {
@@ -86,7 +101,10 @@ static void write_line(Chip *chip, double now, uint64_t line, uint32_t bytes, De
     *at = (L2Line){.tag = line + 1, .ready = now, .asked = -1e9, .used = at->used};
   }
   at->dirty = true;
-  demand->l2_bytes += bytes;
+  if (bytes % SECTOR_BYTES)
+    demand->clocks += (bytes / SECTOR_BYTES + 1) * chip_parameters.l2_store_sector;
+  else
+    demand->clocks += bytes / chip_parameters.l2_store_rate;
 }
 
 static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
@@ -117,13 +135,12 @@ static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs,
 double chip_rows(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
                  bool write) {
   const ChipParameters *p = &chip_parameters;
-  Demand demand = {.l2_bytes = 0};
+  Demand demand = {.clocks = 0};
   each_line(chip, now, sm, runs, count, write, &demand, -1);
   if (chip->l2 < now) chip->l2 = now;
-  chip->l2 +=
-      demand.l2_bytes / (write ? p->l2_store_rate : p->l2_rate) + demand.parts * p->l2_store_sector;
-  chip->use.l2_busy += demand.l2_bytes / (write ? p->l2_store_rate : p->l2_rate);
-  chip->use.l2_bytes += demand.l2_bytes;
+  chip->l2 += demand.clocks;
+  chip->use.l2_busy += demand.clocks;
+  chip->use.l2_read_bytes += demand.read_bytes;
   double ready = chip->l2;
   if (demand.ready > ready) ready = demand.ready;
   if (demand.dram_bytes > 0) {

@@ -12,10 +12,14 @@ typedef struct {
 } ChipParameters;
 extern const ChipParameters chip_parameters;
 
+enum { MOST_STORES = 128 };
+
 typedef struct {
   double issue[CHIP_PARTITIONS], tensor[CHIP_PARTITIONS]; /* when each is free again */
   double shared_pipe, threads_pipe;       /* shared memory; global accesses by threads */
   double copy_engine, store_engine, port; /* port: what comes in from L2 */
+  double stores[MOST_STORES]; /* when the last stores of its threads have entered L2, in a ring */
+  uint32_t store_count, store_slots;
   uint32_t ctas;
   bool has_map; /* it has fetched a tensor map in this launch */
 } Sm;
@@ -29,7 +33,8 @@ typedef struct {
 } L2Line;
 
 typedef struct {
-  double l2_bytes, dram_bytes, shared_bytes; /* shared: one answer of L2 for several SMs */
+  /* l2_read: out of L2, and into it from device memory; shared: one answer for several SMs */
+  double l2_read_bytes, dram_bytes, shared_bytes;
   double l2_busy, copy_busy, store_busy, tensor_busy, waited[WAIT_CAUSES], warp_time;
 } ChipUse;
 

@@ -21,7 +21,8 @@ void clock_trace_end(ClockTrace *trace);
 static inline uint32_t clock_warp(const Warp *warp) {
   return warp->cta->rank * warp->cta->warp_count + warp->index;
 }
-void clock_instruction(ClockTrace *trace, uint32_t warp);
+/* labelled: a basic block begins. */
+void clock_instruction(ClockTrace *trace, uint32_t warp, bool labelled);
 void clock_not_done(ClockTrace *trace, uint32_t warp); /* it was blocked: it comes again */
 void clock_shared(ClockTrace *trace, uint32_t warp, uint32_t passes, Access access);
 void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_t *addresses,

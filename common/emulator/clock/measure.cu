@@ -149,22 +149,6 @@ static __global__ void global_latency_kernel(int64_t *out, const uint32_t *chain
 
 static void flush(void) { CUDA_CHECK(cudaMemset(flushed, 1, FLUSH_BYTES)); }
 
-// 8 rows of 16 bytes a warp instruction: how threads store an accumulator of wgmma.
-static __global__ void sector_store_kernel(int64_t *out, uint32_t *matrix, int pitch) {
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32_t *row = matrix + ((size_t)blockIdx.x * 128 + warp * 16 + lane / 4) * (uint32_t)pitch;
-  __syncthreads();
-  int64_t begin = clock64();
-#pragma unroll
-  for (int i = 0; i < 32; i++) {
-    row[i * 4 + lane % 4] = lane;
-    row[8 * (size_t)pitch + i * 4 + lane % 4] = lane;
-  }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0 && blockIdx.x == 0) out[0] = clock64() - begin;
-}
-
 static void measure_threads_memory(void) {
   double latency = median([] { shared_latency_kernel<<<1, 32>>>(results); }) / CHAIN;
   parameter("shared_latency", latency, "clocks of a load from shared memory");
@@ -188,16 +172,6 @@ static void measure_threads_memory(void) {
   parameter("dram_load_latency", dram, "clocks of a load by a thread from device memory");
   CUDA_CHECK(cudaFree(on_device));
   free(chain);
-  enum { REQUESTS = 8 * 64 * 8 };  // of sectors, by the 8 warps of a block
-  double one = median([] { sector_store_kernel<<<1, 256>>>(results, (uint32_t *)data, 4096); });
-  double all = median(
-      [] { sector_store_kernel<<<multiprocessors, 256>>>(results, (uint32_t *)data, 4096); });
-  printf("# %d half sectors stored by a block: %g clocks alone, %g with all SMs\n", REQUESTS, one,
-         all);
-  parameter("store_sector", (one - l2) / REQUESTS,
-            "clocks of a sector stored by threads of one SM");
-  parameter("l2_store_sector", (all - l2) / REQUESTS / multiprocessors,
-            "clocks of L2 for a sector that is stored in part");
 }
 
 // ---- Copies ----
@@ -355,7 +329,16 @@ static double gigabytes_a_second(int rows, double megabytes) {
 // The rates are in bytes a clock of the SMs, at the clock of a chip that is not at its power limit.
 static double light_megahertz;
 static void rate_of(double megabytes, double rate) {
+  static double before_megabytes, before_rate, from_l2;
   printf("# all SMs, %g MB: %.0f GB/s\n", megabytes, rate);
+  if (megabytes == 32) from_l2 = rate;
+  if (from_l2 > 0 && rate < 0.9 * from_l2 && before_rate >= 0.9 * from_l2)
+    parameter(
+        "l2_bytes",
+        1048576 * (before_megabytes + (megabytes - before_megabytes) *
+                                          (before_rate - 0.9 * from_l2) / (before_rate - rate)),
+        "bytes of L2 that serve all SMs: where its rate falls by a tenth");
+  before_megabytes = megabytes, before_rate = rate;
   if (megabytes == 32)
     parameter("l2_rate", rate * 1e3 / light_megahertz, "bytes a clock out of L2");
   if (megabytes == 1024)
@@ -601,7 +584,7 @@ static __global__ void mbarrier_kernel(int64_t *out) {
   if (warp == 0) out[0] = clock64() - begin;
 }
 
-static __global__ void mbarrier_ready_kernel(int64_t *out) {
+static __global__ void arrive_and_wait_kernel(int64_t *out) {
   __shared__ uint64_t barrier;
   mbarrier_init(&barrier, 1);
   int64_t begin = clock64();
@@ -610,6 +593,18 @@ static __global__ void mbarrier_ready_kernel(int64_t *out) {
     mbarrier_arrive(&barrier);
     mbarrier_wait_parity(&barrier, i & 1);
   }
+  out[0] = clock64() - begin;
+}
+
+// Waits for a phase that is complete.
+static __global__ void mbarrier_ready_kernel(int64_t *out) {
+  __shared__ uint64_t barrier;
+  mbarrier_init(&barrier, 1);
+  mbarrier_arrive(&barrier);
+  mbarrier_wait_parity(&barrier, 0);
+  int64_t begin = clock64();
+#pragma unroll 1
+  for (int i = 0; i < 256; i++) mbarrier_wait_parity(&barrier, 0);
   out[0] = clock64() - begin;
 }
 
@@ -662,8 +657,10 @@ static __global__ void __cluster_dims__(2, 1, 1) scoped_kernel(int64_t *out) {
 static void measure_barriers(void) {
   parameter("barrier_latency", median([] { syncthreads_kernel<<<1, 128>>>(results); }) / 256,
             "clocks of __syncthreads with 128 threads");
-  double ready = median([] { mbarrier_ready_kernel<<<1, 1>>>(results); }) / 256;
-  printf("# arrive and wait by one thread: %g\n", ready);
+  printf("# arrive and wait by one thread: %g\n",
+         median([] { arrive_and_wait_kernel<<<1, 1>>>(results); }) / 256);
+  parameter("mbarrier_ready", median([] { mbarrier_ready_kernel<<<1, 1>>>(results); }) / 256,
+            "clocks of a wait for a phase that is complete");
   parameter("mbarrier_latency", median([] { mbarrier_kernel<<<1, 64>>>(results); }) / 512,
             "clocks from an arrival to a warp that waited for it");
   parameter("cluster_barrier_latency", median([] { cluster_kernel<<<2, 128>>>(results); }) / 256,

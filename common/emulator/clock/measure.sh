@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # measure.sh: measures the clock's parameters and the ladder on a GPU (make measure-clock), and writes
 #   common/emulator/clock/h200.def                the parameters
-#   common/emulator/clock/measured/measure.txt    all that measure printed
-#   common/emulator/clock/measured/ladder.csv     the rungs' times, and their clocks by ncu
+#   common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
+#   common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
 #   build/counters/, common/emulator/record/counters.csv    ncu's counters of every lesson
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -17,9 +17,12 @@ stamp="$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head
 mkdir -p build/clock build/counters
 echo "$stamp" | tee build/clock/gpu.txt >build/counters/gpu.txt
 
-build/emulator_clock/measure | tee $here/measured/measure.txt
+for program in measure measure_load; do
+  build/emulator_clock/$program
+done | sed '/^PASS/d' | tee $here/measured/measure.txt
 ladder=build/tests/emulator/clock_ladder
 metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max
+metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,dram__bytes_read.sum
 for size in "8192 8192 8192" "4096 4096 4096" "2048 2048 2048" "2048 2048 512" "1024 1024 256" "512 512 4096"; do
   read -r m n k <<<"$size"
   $ladder --measure --m "$m" --n "$n" --k "$k" | grep , >"build/clock/times_${m}_$k.csv"
@@ -35,10 +38,11 @@ lsu=l1tex__t_sectors_pipe_lsu_mem_global_op
 passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op
 counters=smsp__thread_inst_executed.sum,$reads,${writes}_st.sum,${writes}_red.sum,${lsu}_ld.sum,${lsu}_st.sum
 counters+=,${passes}_ld.sum,${passes}_st.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum
-tail -n +3 common/emulator/record/counters.csv | cut -d, -f1 | sort -u | while read -r lesson; do
-  for program in build/"${lesson%%_*}"_*/"${lesson#*_}"; do
-    ncu --clock-control none --cache-control none --csv --print-units base --metrics "$counters" \
-      --log-file "build/counters/$lesson.csv" "$program" >/dev/null
-  done
+# Every lesson; what measures, or launches hundreds of kernels, would take ncu too long.
+for source in [0-9][0-9]_*/*.cu; do
+  lesson=$(basename "$source" .cu)
+  case $lesson in bench_* | accumulate | copy_speed | load_speed | shared_stream | layouts | pipelined_gemm) continue ;; esac
+  ncu --clock-control none --cache-control none --csv --print-units base --metrics "$counters" \
+    --log-file "build/counters/${source%%_*}_$lesson.csv" "build/${source%.cu}" >/dev/null
 done
 python3 common/emulator/record/counters.py --collect build/counters

@@ -261,9 +261,10 @@ static void step_global(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint
       take(&sm->threads_pipe, warp->time, write ? P.store_sector * rows.sectors : rows.lines);
   const double ready = chip_rows(replay->chip, warp->time, trace->sm[number / trace->warps_per_cta],
                                  runs, step->a, write);
-  if (write) { /* the warp goes on; but only so many stores wait in the SM */
-    enum { QUEUE_CLOCKS = 1000 };
-    warp->time = later(warp->time, later(sent, ready) - QUEUE_CLOCKS);
+  if (write) { /* the warp goes on as soon as there is a slot for its next store */
+    sm->stores[sm->store_count++ % MOST_STORES] = later(sent, ready);
+    if (sm->store_count >= sm->store_slots)
+      warp->time = later(warp->time, sm->stores[(sm->store_count - sm->store_slots) % MOST_STORES]);
     replay->end = later(replay->end, later(sent, ready));
     return;
   }
@@ -296,9 +297,12 @@ static void step_wgmma(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
   come(replay, trace, step->a, end, false);
 }
 
+/* The lanes of one instruction arrive one after the other, and fence once. */
 static void step_arrive(Replay *replay, ClockTrace *trace, WarpTrace *warp, const ClockStep *step) {
   const double remote = P.remote_arrive_latency - P.mbarrier_latency;
-  if (step->detail == ARRIVE_SCOPED)
+  const ClockStep *before = warp->next ? step - 1 : NULL;
+  const bool same = before && !step->work && before->kind == STEP_ARRIVE;
+  if (step->detail == ARRIVE_SCOPED && !same)
     warp->time += P.scoped_arrive_latency - P.remote_arrive_latency;
   come(replay, trace, step->a, warp->time + (step->detail == ARRIVE_HERE ? 0 : remote), false);
 }
@@ -328,8 +332,9 @@ static bool needs_loads(const ClockStep *step) {
   switch ((StepKind)step->kind) {
     case STEP_SHARED:
     case STEP_GLOBAL:
-      return step->detail != ACCESS_READ;
+      return step->detail == ACCESS_ATOMIC;
     case STEP_WORK:
+      return step->detail == WORK_NEEDS_LOADS;
     case STEP_WAIT:
       return false;
     default:
@@ -457,7 +462,7 @@ void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces,
   const double busy =
       replay.end > 0 ? time.use.tensor_busy / (replay.end * CHIP_MULTIPROCESSORS * CHIP_PARTITIONS)
                      : 0;
-  const double l2_rate = replay.end > 0 ? time.use.l2_bytes / replay.end : 0;
+  const double l2_rate = replay.end > 0 ? time.use.l2_read_bytes / replay.end : 0;
   double megahertz = P.clock_top - P.clock_tensor * busy - P.clock_l2 * l2_rate;
   if (megahertz > P.clock_light) megahertz = P.clock_light;
   time.microseconds = replay.end / megahertz + P.launch_gap;

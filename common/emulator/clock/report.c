@@ -88,7 +88,7 @@ void clock_add_launch(const char *name, const LaunchTime *time) {
   LaunchTime *sum = &kernel->sum;
   sum->clocks += time->clocks;
   sum->microseconds += time->microseconds;
-  sum->use.l2_bytes += time->use.l2_bytes;
+  sum->use.l2_read_bytes += time->use.l2_read_bytes;
   sum->use.l2_busy += time->use.l2_busy;
   sum->use.dram_bytes += time->use.dram_bytes;
   sum->use.copy_busy += time->use.copy_busy;

@@ -128,13 +128,30 @@ static void add_step(ClockTrace *trace, uint32_t number, StepKind kind, uint8_t 
   } while (true);
 }
 
-void clock_instruction(ClockTrace *trace, uint32_t warp) { trace->warp[warp].work++; }
+void clock_instruction(ClockTrace *trace, uint32_t warp, bool labelled) {
+  WarpTrace *at = &trace->warp[warp];
+  if (labelled && at->loaded) {
+    add_step(trace, warp, STEP_WORK, WORK_NEEDS_LOADS, 0, 0);
+    at->loaded = false;
+  }
+  at->accessed = false;
+  at->work++;
+}
+
 void clock_not_done(ClockTrace *trace, uint32_t warp) {
-  if (trace->warp[warp].work) trace->warp[warp].work--;
+  WarpTrace *at = &trace->warp[warp];
+  if (at->accessed) {
+    const ClockStep *step = &at->steps[--at->count];
+    at->work += step->work;
+    trace->run_count -= step->a;
+    at->accessed = false;
+  }
+  if (at->work) at->work--;
 }
 
 void clock_shared(ClockTrace *trace, uint32_t warp, uint32_t passes, Access access) {
   add_step(trace, warp, STEP_SHARED, (uint8_t)access, passes, 0);
+  if (access == ACCESS_READ) trace->warp[warp].loaded = true;
 }
 
 static void add_run(ClockTrace *trace, ClockRun run) {
@@ -164,6 +181,8 @@ void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_
   for (LaneMask left = mask; left; left &= left - 1)
     add_piece(trace, first, addresses[first_lane(left)], bytes);
   add_step(trace, warp, STEP_GLOBAL, (uint8_t)access, trace->run_count - first, first);
+  trace->warp[warp].accessed = true;
+  if (access == ACCESS_READ) trace->warp[warp].loaded = true;
 }
 
 void clock_exit(ClockTrace *trace, uint32_t warp) { add_step(trace, warp, STEP_EXIT, 0, 0, 0); }

@@ -10,7 +10,7 @@
 #include "base/warp.h"
 
 typedef enum {
-  STEP_WORK,   /* only the instructions before it */
+  STEP_WORK,   /* only the instructions before it; detail = WorkKind */
   STEP_SHARED, /* threads access shared memory: a = passes over the banks */
   STEP_GLOBAL, /* threads access global memory: b = first run, a = runs; detail = Access */
   STEP_COPY,   /* a = number of the copy */
@@ -21,6 +21,9 @@ typedef enum {
   STEP_EXIT
 } StepKind;
 
+/* A compiler issues the loads of a basic block first, so that their latencies overlap; at the block's end
+ * they have been used. */
+typedef enum { WORK_ONLY, WORK_NEEDS_LOADS } WorkKind;
 typedef enum { ARRIVE_HERE, ARRIVE_AT_PEER, ARRIVE_SCOPED } ArriveKind;
 typedef enum { AT_GROUP, AT_MBARRIER, AT_BARRIER, AT_CLUSTER_BARRIER } WaitKind;
 typedef enum {
@@ -69,7 +72,9 @@ typedef struct {
   ClockStep *steps;
   double *ends; /* when each step ended; NULL unless the cluster is recorded */
   uint32_t count, capacity;
-  uint32_t work;                                          /* instructions since the last step */
+  uint32_t work; /* instructions since the last step */
+  bool loaded;   /* in this basic block */
+  bool accessed; /* the last step is the running instruction's access to global memory */
   uint32_t bulk_read, bulk_landed, copies_landed, wgmmas; /* the open groups' meetings */
   uint32_t *groups[3];                                    /* of each kind: closed, not awaited */
   uint32_t group_count[3], group_capacity[3];

@@ -124,7 +124,7 @@ function explainRunning(model, number, n) {
   const running = warpPlaces(model, number, n).filter((group) => group.mask & ~exitedLanes(model, number, n));
   if (!running.length) return [`${name} has ended.`];
   const group = running[0];
-  return [`${name} is not waiting. ${laneNames(group.mask)} stand at ${placeText(model, group.place)} since `,
+  return [`${name} is not waiting: ${laneNames(group.mask)} at ${placeText(model, group.place)} since `,
     moment(`event ${group.event}`, group.event), "."];
 }
 

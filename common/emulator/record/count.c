@@ -13,18 +13,90 @@ void count_access(AccessCount *count, LaneMask mask, uint32_t bytes, uint32_t st
   count->steps += steps;
 }
 
-void count_copy(Counters *counters, const char *kind, uint64_t bytes, uint32_t receivers) {
+/* ---- What the copy engine moves, as ncu counts it on an H200 (RECORDING.md) ---- */
+enum { SECTOR = 32, CHUNK = 16, PIECE = 128 };
+
+static uint64_t sectors_between(uint64_t address, uint64_t bytes) {
+  return bytes ? (address + bytes - 1) / SECTOR - address / SECTOR + 1 : 0;
+}
+
+/* A row of a box: fill, then bytes from or for `address`, then fill again. */
+typedef struct {
+  uint64_t address;
+  uint32_t left, bytes, length;
+} BoxRow;
+
+/* A load moves 128 bytes of a row at a time: the sectors that hold them, and 16-byte chunks that lie
+ * outside the tensor in sectors of their own. What several blocks receive comes in pairs of sectors. */
+static uint64_t loaded_sectors(const BoxRow *row, uint32_t receivers) {
+  const uint32_t end = row->left + row->bytes;
+  uint64_t all = 0;
+  for (uint32_t piece = 0; piece < row->length; piece += PIECE) {
+    const uint32_t stop = row->length - piece < PIECE ? row->length : piece + PIECE;
+    const uint32_t first = row->left > piece ? row->left : piece, last = end < stop ? end : stop;
+    uint64_t sectors = 0, before = 0, after = 0;
+    if (first < last) sectors = sectors_between(row->address + (first - row->left), last - first);
+    for (uint32_t chunk = piece; chunk < stop; chunk += CHUNK) {
+      if (chunk + CHUNK <= row->left) before += CHUNK;
+      if (chunk >= row->left && chunk >= end) after += CHUNK;
+    }
+    sectors += sectors_between(0, before) + sectors_between(0, after);
+    all += receivers > 1 ? sectors + sectors % 2 : sectors;
+  }
+  return all * receivers;
+}
+
+static uint64_t row_sectors(const CountedCopy *copy, const BoxRow *row) {
+  return copy->receivers ? loaded_sectors(row, copy->receivers)
+                         : sectors_between(row->address, row->bytes);
+}
+
+/* With a strided dimension 0 the walk gives a row slice by slice. */
+static uint64_t slices_sectors(const CountedCopy *copy, TmaWalk *walk) {
+  uint64_t sectors = 0;
+  TmaRows piece;
+  do {
+    BoxRow row = {.length = 0};
+    for (uint32_t i = 0; i < walk->count[0] && tma_walk_next(walk, &piece); i++) {
+      if (piece.bytes && !row.bytes) row.address = piece.global, row.left = row.length;
+      row.bytes += piece.bytes;
+      row.length += walk->row_bytes;
+    }
+    if (!row.length) return sectors;
+    sectors += row_sectors(copy, &row);
+  } while (true);
+}
+
+static uint64_t moved_sectors(const CountedCopy *copy) {
+  if (!copy->map)
+    return row_sectors(copy,
+                       &(BoxRow){copy->global, 0, (uint32_t)copy->bytes, (uint32_t)copy->bytes});
+  uint64_t sectors = 0;
+  TmaWalk walk;
+  TmaRows rows;
+  tma_walk_begin(&walk, copy->map, copy->at);
+  if (walk.first_counted == 0) return slices_sectors(copy, &walk);
+  while (tma_walk_next(&walk, &rows))
+    for (uint32_t i = 0; i < rows.count; i++)
+      sectors += row_sectors(
+          copy, &(BoxRow){rows.global + i * rows.step, rows.left, rows.bytes, walk.row_bytes});
+  return sectors;
+}
+
+void count_copy(Counters *counters, const CountedCopy *copy) {
   int i = 0;
-  while (i < COPY_KINDS - 1 && counters->copies[i].kind && strcmp(counters->copies[i].kind, kind))
+  while (i < COPY_KINDS - 1 && counters->copies[i].kind &&
+         strcmp(counters->copies[i].kind, copy->kind))
     i++;
-  counters->copies[i].kind = kind;
+  counters->copies[i].kind = copy->kind;
   counters->copies[i].copies++;
-  counters->copies[i].bytes += bytes;
-  counters->copies[i].ranks_bytes += bytes * (receivers ? receivers : 1);
+  counters->copies[i].bytes += copy->bytes;
+  counters->copies[i].ranks_bytes += copy->bytes * (copy->receivers ? copy->receivers : 1);
+  counters->copies[i].moved_bytes += moved_sectors(copy) * SECTOR;
 }
 
 uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes) {
-  enum { SECTOR = 32, MOST = LANES * 3 };
+  enum { MOST = LANES * 3 };
   uint64_t sectors[MOST];
   uint32_t count = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -68,6 +140,7 @@ static void add_copies(Counters *to, const Counters *from) {
     to->copies[k].copies += from->copies[i].copies;
     to->copies[k].bytes += from->copies[i].bytes;
     to->copies[k].ranks_bytes += from->copies[i].ranks_bytes;
+    to->copies[k].moved_bytes += from->copies[i].moved_bytes;
   }
 }
 
@@ -119,12 +192,15 @@ static void print_counters(const KernelCount *kernel) {
   }
   print_accesses("global", counters->global, " sectors\n");
   print_accesses("shared", counters->shared, " passes over the banks\n");
+  print_accesses("dsmem", counters->dsmem, " passes over the banks\n");
   for (int i = 0; i < COPY_KINDS && counters->copies[i].kind; i++) {
     fprintf(stderr, "  %-17s", counters->copies[i].kind);
     print_part(" ", counters->copies[i].copies, " copies, ");
     print_part("", counters->copies[i].bytes, " bytes");
     uint64_t saved = counters->copies[i].ranks_bytes - counters->copies[i].bytes;
     if (saved) print_part(", multicast saved ", saved, " bytes");
+    if (counters->copies[i].moved_bytes != counters->copies[i].ranks_bytes)
+      print_part(", moved ", counters->copies[i].moved_bytes, " bytes in whole sectors");
     fputs("\n", stderr);
   }
   if (counters->mbarrier_changes)
@@ -170,6 +246,7 @@ void count_keep(const char *name, const Counters *from) {
   for (int i = 0; i < INSTRUCTION_KINDS; i++) to->instructions[i] += from->instructions[i];
   if (from->most_by_thread > to->most_by_thread) to->most_by_thread = from->most_by_thread;
   add_accesses(to->shared, from->shared);
+  add_accesses(to->dsmem, from->dsmem);
   add_accesses(to->global, from->global);
   add_copies(to, from);
   to->mbarrier_changes += from->mbarrier_changes;

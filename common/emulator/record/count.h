@@ -2,6 +2,7 @@
 #ifndef EMULATOR_COUNT_H
 #define EMULATOR_COUNT_H
 
+#include "base/tma_map.h"
 #include "base/warp.h"
 
 typedef struct {
@@ -15,11 +16,12 @@ enum { COPY_KINDS = 16 };
 typedef struct {
   uint64_t instructions[INSTRUCTION_KINDS]; /* of threads */
   uint64_t most_by_thread;
-  AccessCount shared[3], global[3]; /* by Access */
+  AccessCount shared[3], dsmem[3], global[3]; /* by Access; dsmem: shared memory of other blocks */
   struct {
     const char *kind;
-    /* ranks_bytes: bytes that arrived, in all CTAs of the masks */
-    uint64_t copies, bytes, ranks_bytes;
+    /* ranks_bytes: bytes that arrived, in all CTAs of the masks; moved_bytes: what crossed between
+     * L2 and the SMs for them, in sectors */
+    uint64_t copies, bytes, ranks_bytes, moved_bytes;
   } copies[COPY_KINDS];
   uint64_t mbarrier_changes, barrier_arrivals, cluster_arrivals;
   uint64_t multiply_adds; /* of tensor cores */
@@ -27,7 +29,14 @@ typedef struct {
 } Counters;
 
 void count_access(AccessCount *count, LaneMask mask, uint32_t bytes, uint32_t steps);
-void count_copy(Counters *counters, const char *kind, uint64_t bytes, uint32_t receivers);
+typedef struct {
+  const char *kind;
+  uint64_t bytes, global; /* global: of a bulk copy */
+  uint32_t receivers;     /* blocks that a load writes to; 0: it loads nothing */
+  const TmaMap *map;      /* NULL: no tensor copy */
+  const TmaPlace *at;
+} CountedCopy;
+void count_copy(Counters *counters, const CountedCopy *copy);
 /* Sectors of 32 bytes that these lanes touch together. */
 uint32_t count_sectors(LaneMask mask, const uint64_t *addresses, uint32_t bytes);
 

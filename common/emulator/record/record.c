@@ -31,6 +31,7 @@ typedef struct {
   bool on_mbarrier; /* what the running instruction waits for, if it is blocked */
   uint32_t address, parity;
   uint64_t instructions[LANES]; /* of each thread, if they are counted */
+  AccessCount *counted, before; /* where the running instruction was counted; NULL: nowhere */
 } WarpRecord;
 
 enum { FINDINGS_KEPT = 256 };
@@ -246,8 +247,9 @@ static void count_instruction(Counters *counters, WarpRecord *record, const Inst
 void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   WarpRecord *record = warp_record(warp);
+  record->counted = NULL;
   if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
-  if (recorder->clock) clock_instruction(recorder->clock, clock_warp(warp));
+  if (recorder->clock) clock_instruction(recorder->clock, clock_warp(warp), in->leader);
   if (!recorder->writes_events) return;
   record_settle(warp->cta->cluster);
   recorder->time++;
@@ -275,6 +277,7 @@ void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
   if (counters) { /* nothing was done, so it is counted later */
     counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
     for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
+    if (record->counted) *record->counted = record->before;
   }
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_not_done(clock, clock_warp(warp));
@@ -389,13 +392,25 @@ static void add_runs(Recorder *recorder, LaneMask mask, const uint32_t *addresse
   text_add(&recorder->text, "]");
 }
 
+/* Accesses to the shared memory of other blocks of the cluster are counted apart. */
+static void count_shared(Counters *counters, const Warp *warp, LaneMask mask,
+                         const uint32_t *addresses, uint32_t bytes, Access access) {
+  LaneMask own = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    if (SHARED_RANK(addresses[first_lane(left)]) == warp->cta->rank) own |= left & -left;
+  const LaneMask other = mask & ~own;
+  if (own) count_access(&counters->shared[access], own, bytes, bank_passes(own, addresses, bytes));
+  if (other)
+    count_access(&counters->dsmem[access], other, bytes, bank_passes(other, addresses, bytes));
+}
+
 void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                    uint32_t bytes, Access access) {
   static const char *const names[] = {
       [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_ATOMIC] = "atomic"};
   const uint32_t passes = bank_passes(mask, addresses, bytes);
   Recorder *recorder = warp->cta->cluster->recorder;
-  if (recorder->counters) count_access(&recorder->counters->shared[access], mask, bytes, passes);
+  if (recorder->counters) count_shared(recorder->counters, warp, mask, addresses, bytes, access);
   if (recorder->clock) clock_shared(recorder->clock, clock_warp(warp), passes, access);
   if (!recorder->writes_events) return;
   recorder = begin_warp_event("shared", warp, in, mask);
@@ -425,8 +440,11 @@ void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_
   Counters *counters = warp->cta->cluster->recorder->counters;
   ClockTrace *clock = warp->cta->cluster->recorder->clock;
   if (clock) clock_global(clock, clock_warp(warp), mask, addresses, bytes, access);
-  if (counters)
-    count_access(&counters->global[access], mask, bytes, count_sectors(mask, addresses, bytes));
+  if (!counters) return;
+  WarpRecord *record = warp_record(warp);
+  record->counted = &counters->global[access];
+  record->before = *record->counted;
+  count_access(record->counted, mask, bytes, count_sectors(mask, addresses, bytes));
 }
 
 /* ---- Asynchronous operations ----------------------------------------------------------------- */
@@ -510,13 +528,28 @@ static uint32_t clock_of_copy(ClockTrace *clock, const Warp *warp, const RecordC
   return clock_copy(clock, clock_warp(warp), &note);
 }
 
+static void count_one_copy(Counters *counters, const RecordCopy *copy) {
+  const bool loads = copy->write_count > 0 && copy->read_count == 0;
+  count_copy(
+      counters,
+      &(CountedCopy){.kind = copy->kind,
+                     .bytes = (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
+                     .global = copy->global,
+                     .receivers = loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0,
+                     .map = copy->map,
+                     .at = copy->at});
+  if (!copy->sources) return;
+  uint64_t addresses[LANES]; /* cp.async reads global memory as a load does */
+  for (LaneMask left = copy->lanes; left; left &= left - 1)
+    addresses[first_lane(left)] = (uint64_t)(uintptr_t)copy->sources[first_lane(left)];
+  count_access(&counters->global[ACCESS_READ], copy->lanes, copy->bytes,
+               count_sectors(copy->lanes, addresses, copy->bytes));
+}
+
 uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) {
   Recorder *recorder = warp->cta->cluster->recorder;
   uint32_t number = recorder->copy_count;
-  if (recorder->counters)
-    count_copy(recorder->counters, copy->kind,
-               (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
-               (uint32_t)__builtin_popcount(copy->ranks));
+  if (recorder->counters) count_one_copy(recorder->counters, copy);
   if (recorder->clock) number = clock_of_copy(recorder->clock, warp, copy);
   if (!recorder->writes_events) return number;
   PieceList *writes = new_copy(recorder);

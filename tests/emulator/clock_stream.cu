@@ -1,0 +1,27 @@
+// clock_stream: chapter 05's stream through shared memory, with and without multicast, launched twice
+// each on 120 blocks as shared_stream measures it, with fewer tiles, for the emulator's clock. Nothing
+// is checked: shared_stream does that.
+#define main shared_stream_main
+#include "../../05_multicast/shared_stream.cu"
+#undef main
+
+int main(int argc, char **argv) {
+  enum { GRID = 120, LAUNCHES = 2 };
+  long tiles = 32, cluster = 2, mebibytes = 16;
+  Option options[] = {{"--tiles", "tiles into each block", &tiles, 1, 512},
+                      {"--cluster", "blocks in a cluster", &cluster, 1, MOST_CTAS},
+                      {"--mebibytes", "size of the stream", &mebibytes, 1, 2048}};
+  program_begin("clock_stream", argc, argv, options, 3);
+  uint32_t *stream, *sums;
+  size_t bytes = (size_t)mebibytes << 20;
+  CUDA_CHECK(cudaMalloc(&stream, bytes));
+  CUDA_CHECK(cudaMemset(stream, 1, bytes));
+  CUDA_CHECK(cudaMalloc(&sums, (size_t)GRID * TILE_BYTES / 4));
+  for (int way = SEPARATE; way < (cluster > 1 ? WAYS : MULTICAST); way++) {
+    for (int i = 0; i < LAUNCHES; i++)
+      launch(stream, (int)(bytes / TILE_BYTES), (int)tiles, (Way)way, sums, GRID, (int)cluster);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    printf("%s\n", way_names[way]);
+  }
+  return program_end("launched, not checked");
+}
