@@ -88,9 +88,9 @@ const char *error_hint(cudaError_t error) {
       return "the shared-memory side of a TMA copy is not 128-byte aligned, or a barrier is not\n"
              "  8-byte aligned (chapter 02; 1024 bytes under a 128-byte swizzle: chapter 06).";
     case cudaErrorIllegalAddress:
-      return "the tensor map was passed without __grid_constant__, or a host pointer went to the\n"
-             "  kernel (chapter 02), or a buffer is smaller than what the swizzle pitch makes of\n"
-             "  the box (chapter 06).";
+      return "an index outside its array, a host pointer that went to the kernel, a tensor map\n"
+             "  passed without __grid_constant__ (chapter 02), or a buffer too small for a box under\n"
+             "  a swizzle that is wider than its rows (chapter 06).";
     case cudaErrorLaunchFailure:
       return "a barrier was used before mbarrier_init, or armed again while a copy was still\n"
              "  under way (chapter 02), a peer CTA exited while its memory was in use (chapter\n"

@@ -72,6 +72,8 @@ EXIT_CODES = [
     ("*build/0[1-7]*/pitfalls/*", None),  # whatever the mistake leads to
     ("bounded_wait --trap", 1),  # the kernel ends itself
 ]
+# What only a GPU can print was recorded: the block must stand in this file.
+RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
 # Files whose blocks of output come from programs that are not in this repository.
 FOREIGN = ["tests/emulator/FOUND.md"]
 MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME")
@@ -353,6 +355,13 @@ def main():
                 print(f"{path}:{line}: {command}{'' if expected is None else '  (and its output)'}")
                 continue
             if arguments.only not in command:
+                continue
+            recording = RECORDED.get(matches(command, list(RECORDED)))
+            if recording:
+                with open(os.path.join(ROOT, recording), encoding="utf-8") as file:
+                    difference = first_difference(expected or [], file.read())
+                if difference is not None:
+                    problems.append(f"{path}:{line}: {recording} does not hold this line of the block: {difference}")
                 continue
             entry = matches(command, NOT_RUN)
             words = re.sub(r"^([A-Z_]+=\S+ )+(?=make)", "", command)
