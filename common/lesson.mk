@@ -172,7 +172,9 @@ $(error $(unknown_program))
 endif
 
 # TESTS=name... runs other files of tests than all: emulator_tma, or pitfalls.
+LONGEST_TESTS := %/07_pipelined_gemm.bats %/02_tma_load.bats %/makefile.bats
 TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
+TEST_FILES := $(filter $(LONGEST_TESTS),$(TEST_FILES)) $(filter-out $(LONGEST_TESTS),$(TEST_FILES))
 UNKNOWN_TESTS := $(filter-out $(notdir $(TEST_FILES:.bats=)),$(TESTS))
 ifneq ($(and $(filter check,$(GOALS)),$(UNKNOWN_TESTS)),)
 $(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(TEST_FILES:.bats=)))
@@ -245,7 +247,7 @@ figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tabl
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
 	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
-pitfalls: all ## run every mistake of the chapters and show what is reported
+pitfalls: $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p))) $(SUPPORT) ## run every mistake of the chapters and show what is reported
 	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
 
 exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge the one that you have (EXERCISE=number: that one)
@@ -254,7 +256,7 @@ exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge th
 exercises: ## list all exercises, by difficulty, and which of them you have solved
 	@$(ROOT)/common/exercise list $(CHAPTERS)
 
-watch: all ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
+watch: $(SUPPORT) ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
 	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
 
 hint: ## one more hint for the exercise

@@ -108,6 +108,24 @@ MARKDOWN
   done
 }
 
+@test "readmes: a recording says how many lines it leaves out, and leaves out no others" {
+  for full in tests/recorded/*/*.full.txt; do
+    is_shortened "$full" "${full%.full.txt}.txt"
+  done
+  printf 'a\nb\nc\n' >"$BATS_TEST_TMPDIR/full"
+  printf 'a\n... 1 more lines with --full\nc\n' >"$BATS_TEST_TMPDIR/short"
+  is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
+  sed -i s/1/2/ "$BATS_TEST_TMPDIR/short"
+  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
+  [ "$status" -eq 1 ]
+  sed -i '$d' "$BATS_TEST_TMPDIR/short"
+  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
+  [ "$status" -eq 0 ]
+  sed -i '$d' "$BATS_TEST_TMPDIR/short"
+  run is_shortened "$BATS_TEST_TMPDIR/full" "$BATS_TEST_TMPDIR/short"
+  [ "$status" -eq 1 ]
+}
+
 @test "readmes: the verdicts in the first README are those of the chapters' programs" {
   mains=(tiledcopy_baseline tma_load tma_store store_reduce multicast swizzle_3d pipelined_gemm)
   i=0
