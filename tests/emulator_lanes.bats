@@ -20,17 +20,21 @@ reports() {
   reports missing lane-race
   reports read-first lane-race
   reports read-modify-write lane-race
+  reports global-missing lane-race
+  reports global-other-branch lane-race
 }
 
 @test "lanes: a shuffle and lock step order no memory: strict" {
   reports shuffle lanes-met-without-order
   reports volatile warp-synchronous
   reports one-place lanes-write-one-place
+  reports global-shuffle lanes-met-without-order
+  reports global-one-place lanes-write-one-place
 }
 
 @test "lanes: what is in order is not reported" {
   for name in synced same-value atomics tiles flag volatile-alone block-barrier \
-    reduction flag-of-block; do
+    reduction flag-of-block global-synced global-own; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

@@ -7,9 +7,12 @@
 
 enum { LANES = 32 };
 static const char *const names[] = {
-    "missing",       "synced",    "shuffle",      "volatile", "one-place",      "same-value",
-    "atomics",       "tiles",     "read-first",   "flag",     "volatile-alone", "read-modify-write",
-    "block-barrier", "reduction", "flag-of-block"};
+    "missing",       "synced",         "shuffle",          "volatile",
+    "one-place",     "same-value",     "atomics",          "tiles",
+    "read-first",    "flag",           "volatile-alone",   "read-modify-write",
+    "block-barrier", "reduction",      "flag-of-block",    "global-missing",
+    "global-synced", "global-shuffle", "global-one-place", "global-other-branch",
+    "global-own"};
 enum Case {
   MISSING,
   SYNCED,
@@ -26,6 +29,12 @@ enum Case {
   BLOCK_BARRIER,
   REDUCTION,
   FLAG_OF_BLOCK,
+  GLOBAL_MISSING,
+  GLOBAL_SYNCED,
+  GLOBAL_SHUFFLE,
+  GLOBAL_ONE_PLACE,
+  GLOBAL_OTHER_BRANCH,
+  GLOBAL_OWN,
   CASES
 };
 
@@ -64,6 +73,41 @@ __global__ void lanes(int *out, enum Case which) {
         value += s[0];
         asm volatile("barrier.sync 0;" ::: "memory");
       }
+      break;
+    case GLOBAL_MISSING:
+      out[lane] = lane;
+      value = out[lane ^ 1];
+      __syncwarp();
+      break;
+    case GLOBAL_SYNCED:
+      out[lane] = lane;
+      __syncwarp();
+      value = out[lane ^ 1];
+      __syncwarp();
+      break;
+    case GLOBAL_SHUFFLE:
+      out[lane] = lane;
+      value = __shfl_sync(~0u, lane, 3);
+      value += out[lane ^ 1];
+      __syncwarp();
+      break;
+    case GLOBAL_ONE_PLACE:
+      out[lane / 2] = lane;
+      __syncwarp();
+      break;
+    case GLOBAL_OTHER_BRANCH:
+      if (lane < 16)
+        out[lane] = lane;
+      else
+        value = out[lane - 16];
+      __syncwarp();
+      break;
+    case GLOBAL_OWN: /* each lane its own element, and all one value */
+      out[lane] = lane;
+      out[lane] += value;
+      __syncwarp();
+      out[3] = 7;
+      __syncwarp();
       break;
     case VOLATILE: /* as programs for GPUs before Volta do it */
       v[lane] = lane;
@@ -124,6 +168,7 @@ int main(int argc, char **argv) {
   if (which == CASES) return fprintf(stderr, "usage: lane_cases CASE\n"), 2;
   int *out;
   if (cudaMalloc(&out, LANES * sizeof *out) != cudaSuccess) return 1;
+  if (cudaMemset(out, 0, LANES * sizeof *out) != cudaSuccess) return 1;
   lanes<<<1, LANES>>>(out, (enum Case)which);
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }

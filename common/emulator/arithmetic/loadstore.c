@@ -96,6 +96,19 @@ static bool stores_same(const GlobalStored *values, int lane, uint32_t offset, u
   return memcmp(at + offset, value + offset, bytes) == 0;
 }
 
+static bool store_alike(const GlobalStored *values, int lane, int other) {
+  const StoredValues *stored = (const StoredValues *)(const void *)values;
+  const Transfer *transfer = stored->transfer;
+  for (int i = 0; i < transfer->element_count; i++) {
+    const uint8_t *column = (const uint8_t *)column_u32(stored->warp, transfer->element[i].slot);
+    size_t width = transfer->element[i].column_bytes;
+    if (memcmp(column + (size_t)lane * width, column + (size_t)other * width,
+               transfer->element_bytes))
+      return false;
+  }
+  return true;
+}
+
 /* Most lanes' addresses of a run are not filled in. */
 static const uint64_t *addresses_of(const Transfer *transfer, const Places *places,
                                     uint64_t *spread) {
@@ -113,7 +126,7 @@ void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Trans
   if (kind->access != ACCESS_ATOMIC)
     check_unwritten(warp, mask, places->address, places->run, bytes, (Access)kind->access);
   if (kind->reach == REACH_PLAIN) {
-    StoredValues stored = {{stores_same}, warp, transfer, places};
+    StoredValues stored = {{stores_same, store_alike}, warp, transfer, places};
     check_global(warp, in, mask, places->address, places->run, bytes, kind,
                  kind->access == ACCESS_WRITE ? &stored.values : NULL);
     return;
@@ -121,7 +134,7 @@ void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Trans
   uint64_t spread[LANES];
   const uint64_t *addresses = addresses_of(transfer, places, spread);
   if (kind->access != ACCESS_WRITE) check_global_acquire(warp, mask, addresses, kind);
-  StoredValues stored = {{stores_same}, warp, transfer, places};
+  StoredValues stored = {{stores_same, store_alike}, warp, transfer, places};
   check_global(warp, in, mask, addresses, false, bytes, kind,
                kind->access == ACCESS_WRITE ? &stored.values : NULL);
   check_global_release(warp, mask, addresses, kind);

@@ -400,6 +400,7 @@ void check_launch_end(Launch *launch) {
   last_launch = made->triggers ? made->operation : 0;
   active_launches--;
   pthread_mutex_unlock(&operations_lock);
+  global_lanes_report(made);
   global_order_end(made);
   pthread_mutex_destroy(&made->lock);
   free(made);
@@ -434,6 +435,7 @@ void global_cluster_begin(const Cluster *cluster) {
   }
   memset(own->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof *own->slots);
   memset(own->warps, 0, check->agents * sizeof *own->warps);
+  global_lanes_begin(own, check->agents);
   own->operation = launch->operation;
   own->launch = launch;
   own->cluster = cluster->number;
@@ -511,6 +513,7 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
   if (!global_begin(&now, warp, in, kind)) return;
   now.stored = stored;
   now.lane_bytes = bytes;
+  if (mask & (mask - 1) || now.own->lanes) global_lanes_touch(&now, mask, addresses, run, bytes);
   if (run) {
     now.first = addresses[0];
     now.lanes = ALL;

@@ -65,6 +65,7 @@ typedef struct GlobalLaunch {
   uint32_t operation, settled, settled_lists;
   uint32_t dependency; /* operation that this launch may overlap until griddepcontrol.wait; 0 */
   uint32_t clusters, agents, warps_per_cta, depth;
+  struct GlobalLaneRaces *lane_races; /* global_lanes.c; NULL: none */
   bool ignored;         /* out of memory for the order: nothing is reported any more */
   bool releases;        /* some warp has released something */
   bool triggers;        /* some warp has executed griddepcontrol.launch_dependents */
@@ -106,7 +107,8 @@ struct ClusterGlobal {
   uint32_t operation; /* of the memos and numbers */
   NumberSlot *slots;  /* NUMBER_SLOTS for each agent */
   CellMemo *memos;
-  GlobalWarp *warps; /* for each agent */
+  GlobalWarp *warps;         /* for each agent */
+  struct GlobalLanes *lanes; /* global_lanes.c, for each agent; NULL: not used so far */
 };
 
 /* global_known.c; the launch's lock must be held */
@@ -236,6 +238,15 @@ bool global_same_value(const GlobalNow *now);
  * nothing. */
 const GlobalAccess *global_volatile_mistake(const GlobalNow *now, GlobalCell cell,
                                             bool *past_reads);
+
+/* global_lanes.c: an access of these lanes, before global_shadow_touch; a race between warps; and
+ * the reports when the launch ends. */
+void global_lanes_begin(struct ClusterGlobal *own, uint32_t agents);
+void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
+                        uint32_t bytes);
+void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
+void global_lanes_report(GlobalLaunch *launch);
+void unwritten_describe(uint64_t address, char *text, size_t capacity);
 
 /* global_report.c */
 void global_report(const GlobalNow *now);

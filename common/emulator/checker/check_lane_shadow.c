@@ -180,8 +180,8 @@ static bool one_place(const Instruction *a, const Instruction *b) {
   return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
 }
 
-static bool one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
-                     const Instruction *d) {
+bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
+                    const Instruction *d) {
   return (one_place(a, c) && one_place(b, d)) || (one_place(a, d) && one_place(b, c));
 }
 
@@ -193,7 +193,7 @@ static bool is_kept(const LaneAccess *now, const Instruction *other, const char 
   const struct LaneRaces *all = races_of(now->check);
   for (uint32_t i = 0; i < all->count; i++)
     if (all->races[i].rule == rule && all->races[i].warp->cta == now->warp->cta &&
-        one_pair(now->in, other, all->races[i].in, all->races[i].other))
+        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].other))
       return true;
   return all->count == RACES_KEPT;
 }
@@ -230,7 +230,7 @@ void lanes_report(Cta *cta) {
       continue;
     }
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
+      of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
     if (!of_warps) finding(race->warp, race->in, race->lanes, race->rule, "%s", race->text);
   }
   all->count = kept;

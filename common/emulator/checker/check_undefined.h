@@ -51,6 +51,5 @@ bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber 
 /* global_unwritten.c */
 /* A store has copied bytes of global memory that nothing has written, as they are. */
 void unwritten_stored(uint64_t address, const uint8_t *bits, uint32_t bytes);
-void unwritten_describe(uint64_t address, char *text, size_t capacity);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
+#include "checker/check_global.h"
 #include "checker/check_undefined.h"
 
 enum { FIRST_ORIGINS = 64, TEXT = 160 };

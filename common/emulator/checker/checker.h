@@ -45,9 +45,11 @@ typedef struct {
   bool swaps; /* a compare-and-swap */
   bool blind; /* an atomic without a result: it cannot acquire */
 } GlobalKind;
-/* The values of a plain store: are these bytes of the lane's value the same as those in memory? */
+/* The values of a plain store: are these bytes of the lane's value the same as those in memory? Do
+ * two lanes store the same value? */
 typedef struct GlobalStored {
   bool (*same)(const struct GlobalStored *stored, int lane, uint32_t offset, uint32_t bytes);
+  bool (*alike)(const struct GlobalStored *stored, int lane, int other);
 } GlobalStored;
 /* Before the effect. `run`: all 32 lanes, consecutive from addresses[0] on. Addresses of other
  * spaces are skipped. stored: NULL unless it is a plain store. */

@@ -147,6 +147,7 @@ static const char *hint(const GlobalNow *now) {
 
 void global_report(const GlobalNow *now) {
   char past[TEXT], memory[TEXT];
+  if (now->past.in) global_lanes_note_race(now->launch, now->in, now->past.in);
   describe_past(now, past, sizeof past);
   describe_memory(now->conflict_address, memory, sizeof memory);
   LaneMask lanes = 1u << now->conflict_lane;

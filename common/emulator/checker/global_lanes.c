@@ -1,0 +1,244 @@
+/* global_lanes.c: races in global memory between the lanes of one warp.
+ *
+ * check_lanes.h knows which lanes are ordered. The last few loads and stores of each warp are kept
+ * here with the addresses of their lanes, and each new one is compared with them: so a race is seen
+ * if the two accesses are not far apart. Races of whole warps at the same two lines have the same
+ * cause, so what is found is kept until the launch ends, and reported if there was no such race. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "checker/check_global.h"
+#include "checker/check_lanes.h"
+
+enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128, TEXT = 1024 };
+
+typedef struct {
+  const Instruction *in;
+  uint64_t first, end; /* between which all its addresses lie */
+  uint64_t addresses[LANES];
+  LaneMask mask;
+  uint32_t bytes, stamp, time;
+  bool run, strong;
+} LanePast;
+
+/* Of one warp: its last loads, and its last stores. */
+struct GlobalLanes {
+  uint32_t count[2];
+  LanePast pasts[2][PASTS_KEPT];
+};
+
+/* What a report needs of a warp, which is gone by then. */
+typedef struct {
+  Cluster cluster;
+  Cta cta;
+  Warp warp;
+  const Instruction *in, *other;
+  LaneMask lanes;
+  const char *rule;
+  char text[TEXT];
+} KeptRace;
+
+struct GlobalLaneRaces {
+  uint32_t count, pair_count;
+  KeptRace races[RACES_KEPT];
+  const Instruction *pairs[PAIRS_KEPT][2]; /* where warps have raced */
+};
+
+void global_lanes_begin(struct ClusterGlobal *own, uint32_t agents) {
+  for (uint32_t i = 0; own->lanes && i < agents; i++)
+    own->lanes[i].count[0] = own->lanes[i].count[1] = 0;
+}
+
+static struct GlobalLaneRaces *races_of(GlobalLaunch *launch) {
+  if (!launch->lane_races) launch->lane_races = calloc(1, sizeof *launch->lane_races);
+  if (!launch->lane_races) out_of_memory();
+  return launch->lane_races;
+}
+
+void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other) {
+  pthread_mutex_lock(&launch->lock);
+  struct GlobalLaneRaces *all = races_of(launch);
+  if (all->pair_count < PAIRS_KEPT) {
+    all->pairs[all->pair_count][0] = in;
+    all->pairs[all->pair_count++][1] = other;
+  }
+  pthread_mutex_unlock(&launch->lock);
+}
+
+void global_lanes_report(GlobalLaunch *launch) {
+  struct GlobalLaneRaces *all = launch->lane_races;
+  for (uint32_t i = 0; all && i < all->count; i++) {
+    KeptRace *race = &all->races[i];
+    bool of_warps = false;
+    for (uint32_t k = 0; k < all->pair_count; k++)
+      of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
+    race->cta.cluster = &race->cluster;
+    race->warp.cta = &race->cta;
+    if (!of_warps) finding(&race->warp, race->in, race->lanes, race->rule, "%s", race->text);
+  }
+  free(all);
+  launch->lane_races = NULL;
+}
+
+/* The place of a new race; NULL: it is known, or there are too many. The launch is locked. */
+static KeptRace *new_race(const GlobalNow *now, const Instruction *other, const char *rule) {
+  struct GlobalLaneRaces *all = races_of(now->launch);
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->races[i].rule == rule &&
+        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].other))
+      return NULL;
+  if (all->count == RACES_KEPT) return NULL;
+  KeptRace *race = &all->races[all->count++];
+  const Cta *cta = now->warp->cta;
+  *race = (KeptRace){.cluster = *cta->cluster,
+                     .cta = *cta,
+                     .warp = *now->warp,
+                     .in = now->in,
+                     .other = other,
+                     .rule = rule};
+  return race;
+}
+
+static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, int other,
+                      const LanePast *past, bool past_writes, uint64_t address) {
+  static const char RULE_RACE[] = "lane-race", RULE_MET[] = "lanes-met-without-order";
+  bool met = past->time <= order->met[lane] && past->time <= order->met[other];
+  char memory[128], where[160] = "", met_where[160] = "";
+  pthread_mutex_lock(&now->launch->lock);
+  KeptRace *race = new_race(now, past->in, met ? RULE_MET : RULE_RACE);
+  pthread_mutex_unlock(&now->launch->lock);
+  if (!race) return;
+  unwritten_describe(address, memory, sizeof memory);
+  past_describe_place(past->in, where, sizeof where);
+  if (met) past_describe_place(order->met_at, met_where, sizeof met_where);
+  race->lanes = 1u << lane;
+  snprintf(race->text, sizeof race->text,
+           "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
+           now->kind == ACCESS_READ    ? "reads"
+           : now->kind == ACCESS_WRITE ? "writes"
+                                       : "atomically changes",
+           memory, now->warp->index * LANES + (uint32_t)other, past_writes ? "wrote" : "read",
+           where, met ? "Between them the lanes have met (" : "", met_where,
+           met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
+                 "accesses across it. Put __syncwarp() between the two."
+               : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
+                 "all lanes that take part.");
+}
+
+static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint64_t address) {
+  return now->stored && now->stored->same(now->stored, lane, (uint32_t)(address - from),
+                                          (uint32_t)(from + now->lane_bytes - address));
+}
+
+/* Lanes of the two accesses that touch the same bytes and are not ordered. */
+static void compare(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
+                    const LanePast *past, bool past_writes) {
+  for (LaneMask left = own->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t from = own->addresses[lane];
+    for (LaneMask others = past->mask & ~(1u << lane); others; others &= others - 1) {
+      int other = first_lane(others);
+      uint64_t to = past->addresses[other];
+      if (from >= to + past->bytes || to >= from + own->bytes ||
+          lanes_ordered(order, lane, other, past->stamp))
+        continue;
+      uint64_t address = from > to ? from : to;
+      if (changes_nothing(now, lane, from, address)) continue;
+      note_race(now, order, lane, other, past, past_writes, address);
+      return;
+    }
+  }
+}
+
+/* Lanes that store different values to one place in one instruction. */
+static void check_collisions(const GlobalNow *now, const LanePast *own) {
+  static const char RULE[] = "lanes-write-one-place";
+  enum { SLOTS = 128 };
+  uint8_t lane_at[SLOTS] = {0}; /* 1 + the lane */
+  for (LaneMask left = own->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t address = own->addresses[lane];
+    uint8_t *slot = &lane_at[address / own->bytes % SLOTS];
+    int other = *slot - 1;
+    *slot = (uint8_t)(lane + 1);
+    if (other < 0 || own->addresses[other] != address ||
+        now->stored->alike(now->stored, lane, other))
+      continue;
+    pthread_mutex_lock(&now->launch->lock);
+    KeptRace *race = new_race(now, now->in, RULE);
+    pthread_mutex_unlock(&now->launch->lock);
+    if (!race) return;
+    char memory[128];
+    unwritten_describe(address, memory, sizeof memory);
+    race->lanes = 1u << lane | 1u << other;
+    snprintf(race->text, sizeof race->text,
+             "writes %s by two threads with different values, and which value stays is not "
+             "defined.\n"
+             "Let one of them write, or use an atomic.",
+             memory);
+    return;
+  }
+}
+
+/* Each lane meets itself. */
+static bool is_same_run(const LanePast *own, const LanePast *past) {
+  return own->run && past->run && own->first == past->first && own->bytes == past->bytes;
+}
+
+static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
+                 uint32_t bytes) {
+  own->mask = mask;
+  own->bytes = bytes;
+  own->run = run;
+  if (run) {
+    own->first = addresses[0];
+    own->end = own->first + (uint64_t)LANES * bytes;
+    for (uint32_t lane = 0; lane < LANES; lane++) own->addresses[lane] = own->first + lane * bytes;
+    return;
+  }
+  own->first = UINT64_MAX;
+  own->end = 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint64_t address = own->addresses[first_lane(left)] = addresses[first_lane(left)];
+    if (address & GENERIC_TAG_MASK) {
+      own->mask &= ~(1u << first_lane(left)); /* of another space */
+      continue;
+    }
+    own->first = address < own->first ? address : own->first;
+    own->end = address + bytes > own->end ? address + bytes : own->end;
+  }
+}
+
+void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
+                        uint32_t bytes) {
+  ClusterCheck *check = now->check;
+  struct ClusterGlobal *own = now->own;
+  if (!check->lanes_checked) return;
+  if (!own->lanes) own->lanes = calloc(check->agents, sizeof *own->lanes);
+  if (!own->lanes) out_of_memory();
+  LaneOrder *order = &check->lanes[now->access.issuer];
+  struct GlobalLanes *lanes = &own->lanes[now->access.issuer];
+  bool writes = now->kind != ACCESS_READ, strong = now->access.reach != REACH_PLAIN;
+  LanePast one;
+  fill(&one, mask, addresses, run, bytes);
+  for (int past_writes = !writes; past_writes < 2; past_writes++) {
+    uint32_t kept = lanes->count[past_writes] < PASTS_KEPT ? lanes->count[past_writes] : PASTS_KEPT;
+    for (uint32_t i = 0; i < kept; i++) {
+      const LanePast *past = &lanes->pasts[past_writes][i];
+      if (past->stamp < order->first || past->first >= one.end || one.first >= past->end ||
+          (strong && past->strong) || is_same_run(&one, past))
+        continue;
+      compare(now, order, &one, past, past_writes);
+    }
+  }
+  if (writes && !strong && !run && now->stored) check_collisions(now, &one);
+  order->accessed = order->stamp;
+  one.in = now->in;
+  one.strong = strong;
+  one.stamp = order->stamp;
+  one.time = now->access.time;
+  lanes->pasts[writes][lanes->count[writes]++ % PASTS_KEPT] = one;
+}
