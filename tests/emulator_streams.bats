@@ -23,6 +23,7 @@ reports() {
   reports copy-without-event stream-race "the copy of 4096 bytes in stream 2 reads" "kernel add in stream 1"
   reports kernel-after-copy stream-race "the copy of 4096 bytes in stream 1 wrote"
   reports event-recorded-too-early stream-race
+  reports rows-without-event stream-race "the copy of 8 rows of 64 bytes in stream 1 reads byte 64"
 }
 
 @test "streams: the default stream does not wait for every stream" {
@@ -44,7 +45,7 @@ reports() {
 
 @test "streams and graphs: what is in order is not reported" {
   for name in graph-with-edge with-event default-stream-between host-between copies-in-parts readers \
-    captured allocated-in-order host-function pinned-in-order freed-after-use; do
+    captured allocated-in-order host-function pinned-in-order freed-after-use rows-apart; do
     run build/tests/emulator/stream_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

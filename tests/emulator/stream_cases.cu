@@ -68,6 +68,18 @@ static int freed_while_in_use(void) {
   CHECK(cudaFreeAsync(memory, one));
   return 0;
 }
+static int rows_without_event(void) { /* the second half of each row */
+  run(data, two);
+  CHECK(cudaMemcpy2DAsync(pinned, 128, data + 16, 128, 64, 8, cudaMemcpyDeviceToHost, one));
+  return 0;
+}
+static int rows_apart(void) { /* each stream its own half of each row */
+  CHECK(cudaMemset2DAsync(data, 128, 0, 64, 8, one));
+  CHECK(cudaStreamSynchronize(one));
+  CHECK(cudaMemcpy2DAsync(data, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, one));
+  CHECK(cudaMemcpy2DAsync(data + 16, 128, pinned, 128, 64, 8, cudaMemcpyHostToDevice, two));
+  return 0;
+}
 static int source_changed(void) {
   CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
   pinned[7] = 5;
@@ -234,6 +246,8 @@ static const struct StreamCase {
              {"fill-of-default-stream", fill_of_default_stream},
              {"event-recorded-too-early", event_recorded_too_early},
              {"freed-while-in-use", freed_while_in_use},
+             {"rows-without-event", rows_without_event},
+             {"rows-apart", rows_apart},
              {"source-changed", source_changed},
              {"destination-changed", destination_changed},
              {"graph-without-edge", graph_without_edge},

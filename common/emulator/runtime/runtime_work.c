@@ -62,11 +62,40 @@ static void touch_fill(const struct cudaMemsetParams *fill) {
 /* Host memory that is not pinned is copied before the call returns, as far as it matters here. */
 static bool is_pinned(const Allocation *there) { return there && there->kind == MEMORY_OF_HOST; }
 
-/* Copies of rows with gaps between them are looked at only if they are one row. */
+static uint64_t row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t row,
+                       size_t slice) {
+  return (uint64_t)(uintptr_t)base->ptr + at.x +
+         ((at.z + slice) * base->ysize + at.y + row) * base->pitch;
+}
+
+/* Rows with gaps between them, which do not count. Copies of very many rows are not looked at. */
+static void touch_rows(const struct cudaMemcpy3DParms *copy) {
+  enum { ROWS_MOST = 8192 };
+  size_t rows = copy->extent.height * copy->extent.depth, bytes = copy->extent.width;
+  if (!bytes || rows == 0 || rows > ROWS_MOST || copy->extent.height > ROWS_MOST) return;
+  const bool reads = memory_find(row_at(&copy->srcPtr, copy->srcPos, 0, 0));
+  const bool writes = memory_find(row_at(&copy->dstPtr, copy->dstPos, 0, 0));
+  StreamTouch *touches = malloc(2 * rows * sizeof *touches);
+  if (!touches) return;
+  int count = 0;
+  for (size_t i = 0; i < rows; i++) {
+    size_t row = i % copy->extent.height, slice = i / copy->extent.height;
+    uint64_t from = row_at(&copy->srcPtr, copy->srcPos, row, slice);
+    uint64_t to = row_at(&copy->dstPtr, copy->dstPos, row, slice);
+    if (reads) touches[count++] = (StreamTouch){from, bytes, false};
+    if (writes) touches[count++] = (StreamTouch){to, bytes, true};
+  }
+  char what[64];
+  snprintf(what, sizeof what, "the copy of %zu rows of %zu bytes", rows, bytes);
+  order_touch(what, touches, count);
+  free(touches);
+}
+
 static cudaError_t run_copy(const struct cudaMemcpy3DParms *copy) {
   size_t bytes = copy->extent.width;
-  bool plain = !copy->srcArray && !copy->dstArray && bytes && copy->extent.height == 1 &&
-               copy->extent.depth == 1 && order_wanted();
+  bool looked_at = !copy->srcArray && !copy->dstArray && bytes && order_wanted();
+  bool plain = looked_at && copy->extent.height == 1 && copy->extent.depth == 1;
+  if (looked_at && !plain) touch_rows(copy);
   if (!plain) return copy_run(copy);
   const uint8_t *from = (const uint8_t *)copy->srcPtr.ptr + copy->srcPos.x;
   uint8_t *to = (uint8_t *)copy->dstPtr.ptr + copy->dstPos.x;
