@@ -197,7 +197,7 @@ bool tensor_map_pack(const TensorMap *given, uint64_t words[16]) {
   if (tensor_map_explain(given, NULL, 0) != 0) return false;
   const TensorMap map = tensor_map_resolved(given);
   put_tensor(words, &map);
-  /* The driver's count, which differs from what a copy moves: tensor_map_explain.c tells how. */
+  /* The driver's count, which differs from what a copy moves: tensor_map_explain.c shows how. */
   uint64_t box_bytes = tensor_map_element_bytes(map.type);
   for (int i = 0; i < map.rank; ++i) {
     if (i > 0) put(words, BOX + 8 * i, 8, map.box[i] - 1);

@@ -1,5 +1,5 @@
 // bench_engines: how fast the emulator moves tiles and multiplies matrices: gigabytes a second
-// through the copy engine, thousand million multiply-adds a second through the tensor cores.
+// through the copy engine, billion multiply-adds a second through the tensor cores.
 // `make bench-emulator` runs it on one host thread and on all.
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static void matrices(void) {
     if (taken < best) best = taken;
   }
   double products = (double)((long)(BLOCKS / 8) * ROUNDS * TILE_M * TILE_N * STEP_K);
-  printf("wgmma m64n256k16, bf16    %6.2f thousand million multiply-adds a second\n",
+  printf("wgmma m64n256k16, bf16    %6.2f billion multiply-adds a second\n",
          products / best * 1e-9);
   CUDA_CHECK(cudaFree(operands));
   CUDA_CHECK(cudaFree(sums));

@@ -115,7 +115,7 @@ static double compute_double(FloatOperation operation, volatile double *x, volat
   }
 }
 
-StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask) {
   const Directed *directed = in->decoded;
   LANE_ARRAY uint32_t result[LANES];
   const uint32_t *a = column_u32(warp, in->a), *b = column_u32(warp, in->b),
@@ -139,7 +139,7 @@ StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask) {
   const Directed *directed = in->decoded;
   LANE_ARRAY uint64_t result[LANES];
   const uint64_t *a = column_u64(warp, in->a), *b = column_u64(warp, in->b),

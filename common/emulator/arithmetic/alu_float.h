@@ -55,8 +55,6 @@ typedef struct {
 } Directed;
 bool directed_end(Form *form, FloatOperation operation, Type type, Rounding rounding, bool flush_,
                   bool saturate, int sources);
-StepResult directed_f32(Warp *warp, const Instruction *in, LaneMask mask);
-StepResult directed_f64(Warp *warp, const Instruction *in, LaneMask mask);
 
 /* alu_special.c */
 uint32_t divide_approximately(uint32_t a, uint32_t b, bool flush_inputs);

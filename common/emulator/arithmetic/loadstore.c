@@ -230,17 +230,17 @@ static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, i
 }
 
 /* The checker must know when a tensor map is overwritten. */
-static void notify_map_writes(Warp *warp, const Instruction *in, LaneMask mask,
-                              const Transfer *transfer, const Places *places) {
+static void notify_map_writes(const Instruction *in, LaneMask mask, const Transfer *transfer,
+                              const Places *places) {
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   if (places->run) {
-    check_tensor_map_written(warp, in, 0, places->address[0], bytes * LANES);
+    check_tensor_map_written(in, places->address[0], bytes * LANES);
     return;
   }
   FOR_LANES(mask) {
     int lane = first_lane(left);
     if ((places->address[lane] & GENERIC_TAG_MASK) == 0)
-      check_tensor_map_written(warp, in, lane, places->address[lane], bytes);
+      check_tensor_map_written(in, places->address[lane], bytes);
   }
 }
 
@@ -316,8 +316,7 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
     write_and_notify(warp, in, mask, transfer, &places);
   else
     write_places(warp, mask, transfer, &places);
-  if (places.in_order && warp->cta->cluster->check)
-    notify_map_writes(warp, in, mask, transfer, &places);
+  if (places.in_order && warp->cta->cluster->check) notify_map_writes(in, mask, transfer, &places);
   return STEP_NEXT;
 }
 

@@ -143,9 +143,7 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
   uint32_t kept = settings()->check ? KEPT_FOR_CHECKER : 0;
   while (thread->count > kept && thread->first->landed) {
     /* Beyond that it counts as waited for: better to miss a mistake than to report a false one. */
-    if (settings()->check)
-      check_async_waited(operation->warp, operation->in, operation->lane, thread->first->check,
-                         false);
+    if (settings()->check) check_async_waited(operation->warp, thread->first->check, false);
     thread_forget_oldest(thread);
   }
   operation->group = thread->committed;
@@ -265,7 +263,7 @@ static void land_step(Cluster *cluster, AsyncOperation *operation) {
     operation->read_source(operation);
     operation->source_read = true;
     if (cluster->recorder) record_copy_source_read(cluster, operation->recorded);
-    if (settings()->check) check_async_source_read(cluster, operation->check);
+    if (settings()->check) check_async_source_read(operation->check);
     return;
   }
   queue_remove(cluster->async, operation);
@@ -364,7 +362,7 @@ typedef struct {
   bool reads_only;
 } GroupForm;
 
-static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_group_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpAsync *async = warp_async(warp);
   if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_BULK);
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -387,7 +385,7 @@ static const AsyncOperation *not_done(BulkThread *thread, bool reads_only) {
   return reads_only ? thread->reading : thread->landing;
 }
 
-static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_group_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const GroupForm *form = in->decoded;
   struct WarpAsync *async = warp_async(warp);
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -408,7 +406,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     for (; operation && operation->group < end; operation = operation->next_of_thread) {
       note(NOTE_AWAITED, form->reads_only ? "read" : NULL, operation->process);
       if (settings()->check && operation->check)
-        check_async_waited(warp, in, lane, operation->check, form->reads_only);
+        check_async_waited(warp, operation->check, form->reads_only);
     }
     if (form->reads_only) thread->unread = operation;
     while (!form->reads_only && thread->first && thread->first->group < end)
@@ -430,7 +428,7 @@ bool decode_bulk_group(Decoder *decoder, const PtxStatement *statement, Instruct
     made->pending = (uint32_t)pending->constant_value;
   }
   out->decoded = made;
-  return form_end(&form, waits ? run_wait : run_commit);
+  return form_end(&form, waits ? run_group_wait : run_group_commit);
 }
 
 /* ---- In words -------------------------------------------------------------------------------- */

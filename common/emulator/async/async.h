@@ -89,8 +89,8 @@ void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
  * that the hardware rejects. */
 bool reduce_supported(ReduceOp op, TensorType type);
 bool reduce_needs_turn(ReduceOp op, TensorType type);
-void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t *destination,
-                     const uint8_t *source, size_t bytes);
+void reduce_elements(ReduceOp op, TensorType type, uint8_t *destination, const uint8_t *source,
+                     size_t bytes);
 
 /* ---- For the machine ---- */
 /* async_land_next lands one operation in flight (or one step of it: the read of a store's

@@ -295,7 +295,7 @@ static void land_bulk_write(AsyncOperation *operation) {
   if (operation->reduce == REDUCE_NONE)
     memcpy(to, operation->staging, operation->bytes);
   else
-    reduce_elements(cluster->launch, (ReduceOp)operation->reduce, (TensorType)operation->type, to,
+    reduce_elements((ReduceOp)operation->reduce, (TensorType)operation->type, to,
                     operation->staging, operation->bytes);
 }
 

@@ -120,9 +120,8 @@ REDUCE_INTEGERS(reduce_u64, uint64_t, int64_t)
     memcpy(destination + i * sizeof result, &result, sizeof result); \
   }
 
-void reduce_elements(const Launch *launch, ReduceOp op, TensorType type, uint8_t *destination,
-                     const uint8_t *source, size_t bytes) {
-  (void)launch;
+void reduce_elements(ReduceOp op, TensorType type, uint8_t *destination, const uint8_t *source,
+                     size_t bytes) {
   size_t count = bytes / tensor_type_bytes(type);
   bool is_signed = type == TENSOR_S32 || type == TENSOR_S64;
   bool shared_by_threads = settings()->threads != 1;

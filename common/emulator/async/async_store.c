@@ -14,13 +14,13 @@ typedef struct {
   uint16_t slot[4];
 } StoreForm;
 
-static void land_store(AsyncOperation *operation) {
+static void land_st_async(AsyncOperation *operation) {
   uint8_t *to = shared_pointer(operation->warp->cta->cluster, operation->shared);
   if (operation->reduce == REDUCE_NONE)
     memcpy(to, operation->staging, operation->bytes);
   else
-    reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
-                    (TensorType)operation->type, to, operation->staging, operation->bytes);
+    reduce_elements((ReduceOp)operation->reduce, (TensorType)operation->type, to,
+                    operation->staging, operation->bytes);
 }
 
 static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -51,7 +51,7 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->cta_mask = 1u << SHARED_RANK(barrier);
     operation->reduce = form->reduce;
     operation->type = form->type;
-    operation->write = land_store;
+    operation->write = land_st_async;
     operation->staging = async_staging(bytes);
     for (int i = 0; i < form->count; i++)
       if (form->bytes == 8)

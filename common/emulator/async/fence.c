@@ -168,7 +168,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   note(NOTE_WRITE, destination, 128);
   memcpy(destination, source, 128);
   if (settings()->check) {
-    check_tensor_map_written(warp, in, lane, to, 128);
+    check_tensor_map_written(in, to, 128);
     check_fence_tensormap(warp, in, false, to, mask);
   }
   return STEP_NEXT;

@@ -327,7 +327,7 @@ static StepResult run_init(Warp *warp, const Instruction *in, LaneMask mask) {
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
-    if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
+    if (settings()->check) check_mbarrier_init(warp, in, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
   }
   mbarrier_changed(cluster);
@@ -349,7 +349,7 @@ static StepResult run_inval(Warp *warp, const Instruction *in, LaneMask mask) {
     warp->cta->cluster->mbarrier_changes++; /* who waits for it finds it gone at its next try */
     if (warp->cta->cluster->recorder) record_mbarrier_bytes(warp->cta->cluster, address);
     if (polling_is_on(warp->cta->cluster)) polling_event(warp->cta->cluster);
-    if (settings()->check) check_mbarrier_inval(warp, in, lane, address);
+    if (settings()->check) check_mbarrier_inval(warp, address);
   }
   return STEP_NEXT;
 }
@@ -417,8 +417,8 @@ static StepResult run_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
 
 /* Informs the checker. Neighbouring lanes that waited for the same barrier have learnt the same.
  */
-static void tell_observed(Warp *warp, const Instruction *in, LaneMask lanes,
-                          const uint32_t *addresses) {
+static void notify_observed(Warp *warp, const Instruction *in, LaneMask lanes,
+                            const uint32_t *addresses) {
   const MbarrierForm *form = in->decoded;
   for (LaneMask left = lanes, alike; left; left &= ~alike) {
     int first = first_lane(left);
@@ -454,7 +454,7 @@ static uint32_t asked_phase(const Warp *warp, const Instruction *in, int lane) {
   return form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
 }
 
-static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
   LaneMask complete = 0;
@@ -492,7 +492,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
        shared_pointer(cluster, addresses[lane]), 0);
   if (complete && cluster->recorder) record_mbarrier_passed(warp, addresses[first_lane(complete)]);
   if (settings()->check) {
-    tell_observed(warp, in, complete, addresses);
+    notify_observed(warp, in, complete, addresses);
     FOR_LANES(mask & ~complete, lane) check_mbarrier_not_yet(warp, in, lane, addresses[lane]);
   }
   FOR_LANES(mask, lane)
@@ -626,7 +626,7 @@ bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instr
   need_value(&form, 2);
   made->bounded = out->operand_count == 4;
   if (made->bounded) need_value(&form, 3); /* the suspend time, which is ignored */
-  return finish(&form, made, run_wait);
+  return finish(&form, made, run_mbarrier_wait);
 }
 
 bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *statement,
@@ -676,7 +676,7 @@ static bool is_repeated(CodeSearch *search, uint32_t wait) {
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count) {
   CodeSearch search = {.code = code, .count = count};
   for (uint32_t i = 0; i < count; i++) {
-    if (code[i].execute != run_wait) continue;
+    if (code[i].execute != run_mbarrier_wait) continue;
     if (!search.seen) { /* each instruction adds at most two, once */
       search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
       search.worklist =
@@ -697,7 +697,7 @@ typedef struct {
 } BlockedWait;
 
 static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wait) {
-  if (in->execute != run_wait) return false;
+  if (in->execute != run_mbarrier_wait) return false;
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
   wait->address = (uint32_t)lane_address(warp, &in->operand[form->address], lane);

@@ -111,8 +111,7 @@ static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) 
     replace(words, form, lane_value(warp, &in->operand[form->value], lane));
     note(NOTE_WRITE, map, 128);
     memcpy(map, words, 128);
-    if (settings()->check && space == SPACE_GLOBAL)
-      check_tensor_map_written(warp, in, lane, address, 128);
+    if (settings()->check && space == SPACE_GLOBAL) check_tensor_map_written(in, address, 128);
   }
   return STEP_NEXT;
 }

@@ -166,7 +166,7 @@ static bool stream_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
 #endif
 }
 
-static void land_store(AsyncOperation *operation) {
+static void land_tensor_store(AsyncOperation *operation) {
   const TmaMap *map = &operation->tensor.map;
   const uint8_t *source = operation->staging;
   bool streams = map->dimension[map->rank - 1] * map->stride[map->rank - 1] >= STREAMED_BYTES;
@@ -180,8 +180,8 @@ static void land_store(AsyncOperation *operation) {
       uint8_t *bytes_to = (uint8_t *)(uintptr_t)to;
       uint32_t bytes = stored_bytes(&rows, to, walk.row_bytes);
       if (operation->reduce != REDUCE_NONE)
-        reduce_elements(operation->warp->cta->cluster->launch, (ReduceOp)operation->reduce,
-                        (TensorType)map->type, bytes_to, source + rows.left, bytes);
+        reduce_elements((ReduceOp)operation->reduce, (TensorType)map->type, bytes_to,
+                        source + rows.left, bytes);
       else if (bytes % 16)
         memcpy(bytes_to, source + rows.left, bytes);
       else if (!streams || !stream_row(bytes_to, source + rows.left, bytes))
@@ -463,7 +463,7 @@ static bool issue_store(Warp *warp, const Instruction *in, int lane, AsyncOperat
   bool good = shared_bytes_at(warp, in, lane, shared, end - shared, 128, ACCESS_READ) != NULL;
   if (good) {
     operation->read_source = read_tensor_source;
-    operation->write = land_store;
+    operation->write = land_tensor_store;
     operation->shared = shared;
     operation->bytes = tma_copy_bytes(map);
     operation->reduce = form->reduce;

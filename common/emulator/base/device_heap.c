@@ -96,7 +96,7 @@ static uint64_t take_oldest(int class) {
   return chunk;
 }
 
-static int by_address(const void *a, const void *b) {
+static int block_by_address(const void *a, const void *b) {
   const FreeRegion *left = a, *right = b;
   return left->first < right->first ? -1 : left->first > right->first;
 }
@@ -117,7 +117,7 @@ static void join_freed(void) {
       all[count++] = (FreeRegion){chunk, chunk + block->chunk_bytes};
       block->state = NO_BLOCK;
     }
-  qsort(all, count, sizeof *all, by_address);
+  qsort(all, count, sizeof *all, block_by_address);
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     if (all[i].first == all[i].end) continue;

@@ -35,7 +35,6 @@ typedef enum {
   OPERAND_ADDRESS,   /* [slot + offset]; bytes is the width of the base, 4 or 8 */
   OPERAND_VECTOR,    /* {a, b, ...}: count operands at elements */
   OPERAND_LABEL,     /* target: index of an instruction of the same function */
-  OPERAND_FUNCTION,  /* callee */
   OPERAND_SINK       /* "_": the result is discarded */
 } OperandKind;
 

@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t thread_of(const Warp *warp, int lane) { return warp->index * LANES + (uint32_t)lane; }
 
-void report_add_list(Report *report, const char *format, va_list arguments) {
+static void report_add_list(Report *report, const char *format, va_list arguments) {
   size_t capacity = sizeof report->text - report->used;
   int wanted = vsnprintf(report->text + report->used, capacity, format, arguments);
   if (wanted < 0) return;
@@ -111,8 +111,8 @@ void (*report_listener)(const ReportNote *note);
 void (*report_last_words)(void);
 
 /* Passes the text of a report, without its heading, to the listener. */
-static void tell_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,
-                          const char *rule, const char *message) {
+static void notify_listener(Warp *warp, const Instruction *in, LaneMask lanes, bool ends_launch,
+                            const char *rule, const char *message) {
   const ReportNote note = {warp, in, lanes, ends_launch, rule, message};
   if (report_listener) report_listener(&note);
 }
@@ -131,7 +131,7 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  tell_listener(warp, in, lanes, true, rule, message.text);
+  notify_listener(warp, in, lanes, true, rule, message.text);
   report_add(&report, "emulator: %s: ", rule);
   add_place(&report, warp, in, lanes);
   add_message(&report, message.text);
@@ -149,7 +149,7 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
-  tell_listener(warp, in, lanes, false, rule, message.text);
+  notify_listener(warp, in, lanes, false, rule, message.text);
   if (!finding_is_new(warp, in, rule, message.text)) return;
   report_add(&report, "emulator: %s: %s in ", rule, strict ? "strict finding" : "error");
   add_place(&report, warp, in, lanes);

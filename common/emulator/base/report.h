@@ -14,8 +14,6 @@ typedef struct {
 } Report;
 
 void report_add(Report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void report_add_list(Report *report, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
 /* Writes the whole report to stderr in one piece, after what the program has printed so far. */
 void report_write(const Report *report);
 /* The file's name is enough to find it. Its folder differs from machine to machine. */

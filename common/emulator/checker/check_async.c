@@ -107,8 +107,7 @@ void check_copies_arrive(Warp *warp, int lane) {
   }
 }
 
-void check_async_source_read(Cluster *cluster, AsyncCheck *operation) {
-  (void)cluster;
+void check_async_source_read(AsyncCheck *operation) {
   if (operation) operation->source_read = true;
 }
 
@@ -132,9 +131,7 @@ void check_async_landed(Cluster *cluster, AsyncCheck *operation) {
   leave_list(operation); /* it is waited for through its barrier */
 }
 
-void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
-                        bool reads_only) {
-  (void)in, (void)lane;
+void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only) {
   if (!operation) return;
   ClusterCheck *check = check_of(warp);
   uint32_t clock = clock_of(check, agent_of(warp));
@@ -240,10 +237,7 @@ void check_cta_exit(Cta *cta) {
 
 /* ---- wgmma ---- */
 
-void check_wgmma_fence(Warp *warp, const Instruction *in) {
-  (void)in;
-  registers_fence(warp);
-}
+void check_wgmma_fence(Warp *warp) { registers_fence(warp); }
 
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count) {
@@ -258,14 +252,10 @@ bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pie
   return shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
 }
 
-void check_wgmma_commit(Warp *warp, const Instruction *in) {
-  (void)in;
-  check_of(warp)->wgmma_group[agent_of(warp)]++;
-}
+void check_wgmma_commit(Warp *warp) { check_of(warp)->wgmma_group[agent_of(warp)]++; }
 
 /* All groups except the last `pending` have completed, for all four warps of the warpgroup. */
-void check_wgmma_wait(Warp *warp, const Instruction *in, int pending) {
-  (void)in;
+void check_wgmma_wait(Warp *warp, int pending) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp), clock = clock_of(check, agent);
   uint64_t open = check->wgmma_group[agent];

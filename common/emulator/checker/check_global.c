@@ -363,10 +363,6 @@ bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, b
   return true;
 }
 
-void check_global_freed(uint64_t first, uint64_t bytes) {
-  if (is_checked()) global_shadow_forget(first, bytes);
-}
-
 static GlobalLaunch *new_launch(const Launch *launch) {
   GlobalLaunch *made = calloc(1, sizeof *made);
   if (!made) out_of_memory();

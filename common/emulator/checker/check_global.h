@@ -185,8 +185,6 @@ void global_left_lock(uint32_t number, uint32_t lock_left);
 /* NULL and number 0: there are too many. */
 GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
 const GlobalList *global_list(uint32_t number);
-/* Are this access, or all of this list, strong and of scope .gpu or .sys? */
-bool global_is_wide(uint32_t value);
 /* The list of this access and those in `next`. */
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next);
 /* all: everything so far is ordered before what follows. Sets the limits. */
@@ -212,8 +210,6 @@ static inline uint32_t global_rest_of(uint32_t value) {
 
 /* global_shadow.c. Applies global_next to all bytes from `first` on. */
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
-/* Nothing is known about these bytes any more: they have been freed. */
-void global_shadow_forget(uint64_t first, uint64_t bytes);
 
 /* check_global.c: checks the access against what is known about these bytes, and returns what is
  * known afterwards. */

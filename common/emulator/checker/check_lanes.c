@@ -82,7 +82,7 @@ static void join_known(LaneClock *into, const LaneOrder *order, int lane) {
   if (order->apart) join(into, &order->seen[lane]);
 }
 
-void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
+static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
   LaneOrder *order = &check->lanes[agent];
   if (!(live & ~lanes)) {
     order->first = order->stamp = new_stamp(check, agent);

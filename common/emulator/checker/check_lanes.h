@@ -46,7 +46,6 @@ void lanes_begin(ClusterCheck *check);
 uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp);
 void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes);
 void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live);
-void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live);
 /* Strong accesses to these locations of shared memory. */
 void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   bool releases, bool acquires);

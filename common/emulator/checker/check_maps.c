@@ -99,9 +99,7 @@ static void note_change(const Instruction *in, uint64_t address) {
   __atomic_store_n(&any_changed, true, __ATOMIC_RELEASE);
 }
 
-void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                              uint32_t bytes) {
-  (void)warp, (void)lane;
+void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
   if (in->traits & TENSOR_MAP) {
     know_map(address);
   } else if (!in_known_range(address, bytes)) {

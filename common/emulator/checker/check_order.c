@@ -40,7 +40,7 @@ static uint32_t *new_vector(ClusterCheck *check) {
   return vector;
 }
 
-Clock order_new_clock(ClusterCheck *check) {
+static Clock order_new_clock(ClusterCheck *check) {
   Clock clock = {NULL};
   clock.seen = new_vector(check);
   clock.fenced = new_vector(check);
@@ -77,7 +77,7 @@ static void begin_epoch_released(ClusterCheck *check, uint32_t agent) {
 enum { TAG_BITS = 16 };
 
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong) {
-  _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag tells all times apart");
+  _Static_assert(TIME_MOST / PLACES < 1u << TAG_BITS, "the tag is different for all times");
   _Static_assert(_Alignof(Instruction) > 1, "the lowest bit of an address is free");
   uint32_t time = tick(check);
   check->current_clock[agent] = time;
@@ -105,14 +105,14 @@ void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
   begin_epoch_released(check, agent);
 }
 
-void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
+static void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
   join_clock(check, into, &check->clocks[agent]);
   into->seen[agent] = check->current_clock[agent];
   begin_epoch_released(check, agent);
 }
 
-void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
+static void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from) {
   if (!from->seen) return;
   join_clock(check, &check->clocks[agent], from);
   order_begin_epoch(check, agent);
@@ -303,8 +303,7 @@ void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all) {
   forget(&notes->arriving[barrier], check->width);
 }
 
-void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
-  (void)in;
+void check_barrier_wait(Warp *warp, uint32_t barrier, LaneMask mask) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   const struct CtaCheck *notes = &check->ctas[warp->cta->rank];
@@ -349,8 +348,7 @@ void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint3
   global_release_fenced(warp, REACH_CLUSTER, clock);
 }
 
-void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round) {
-  (void)in;
+void check_cluster_wait(Warp *warp, uint32_t round) {
   ClusterCheck *check = check_of(warp);
   if (check->cluster_round[round & 1] != round) return;
   Clock *learnt = &check->leaving_seen[warp->cta->rank];
@@ -410,9 +408,7 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
   return NULL;
 }
 
-void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                         uint32_t count) {
-  (void)lane;
+void check_mbarrier_init(Warp *warp, const Instruction *in, uint32_t address, uint32_t count) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
@@ -448,8 +444,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   shadow_set_barrier(warp->cta->cluster, address, barrier);
 }
 
-void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t address) {
-  (void)in, (void)lane;
+void check_mbarrier_inval(Warp *warp, uint32_t address) {
   MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
   if (!barrier) return;
   barrier->valid = false;

@@ -385,9 +385,6 @@ static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Ins
 }
 /* The access at that time. For one long ago, the instruction is a placeholder without a line. */
 AccessSite order_site(const ClusterCheck *check, uint32_t time);
-Clock order_new_clock(ClusterCheck *check);
-void order_release(ClusterCheck *check, uint32_t agent, Clock *into);
-void order_acquire(ClusterCheck *check, uint32_t agent, const Clock *from);
 /* Strong accesses by these lanes. */
 /* Starts a new epoch: later accesses of the agent are distinguished from earlier ones. */
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {

@@ -89,8 +89,6 @@ typedef struct {
   void (*talk)(uint32_t one, uint32_t other);
 } OperationOrder;
 void check_operations_are(const OperationOrder *order);
-/* These bytes have been freed: nothing is known about them any more. */
-void check_global_freed(uint64_t first, uint64_t bytes);
 /* Which bytes have been written (global_unwritten.c): before a plain or strong access, and before an
  * atomic one, which `at` points to. exchanges: it does not use the old value. */
 void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool run, uint32_t bytes,
@@ -121,10 +119,10 @@ void check_strong_global(Warp *warp, const Instruction *in, LaneMask lanes);
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
 /* All have arrived, and waiting threads continue. of_all: without a thread count. */
 void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all);
-void check_barrier_wait(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask);
+void check_barrier_wait(Warp *warp, uint32_t barrier, LaneMask mask);
 /* barrier.cluster: `round` counts its uses. A thread waits for the round in which it arrived. */
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
-void check_cluster_wait(Warp *warp, const Instruction *in, uint32_t round);
+void check_cluster_wait(Warp *warp, uint32_t round);
 typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
 void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask);
 void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask);
@@ -135,9 +133,8 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 /* mbarriers: `barrier` is the shared address; `warp` executed the operation (for a remote arrive,
  * the sender).
  */
-void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                         uint32_t count);
-void check_mbarrier_inval(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+void check_mbarrier_init(Warp *warp, const Instruction *in, uint32_t barrier, uint32_t count);
+void check_mbarrier_inval(Warp *warp, uint32_t barrier);
 /* Before any other operation on it. False: it is not a usable barrier, and this was reported. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
@@ -166,12 +163,11 @@ AsyncCheck *check_copies_issue(Warp *warp, const Instruction *in, LaneMask lanes
                                const SharedPiece *writes, int write_count);
 void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation);
 /* its source has been read */
-void check_async_source_read(Cluster *cluster, AsyncCheck *operation);
+void check_async_source_read(AsyncCheck *operation);
 /* its destination has been written */
 void check_async_landed(Cluster *cluster, AsyncCheck *operation);
 /* The thread has waited for this operation's group; reads_only for wait_group.read. */
-void check_async_waited(Warp *warp, const Instruction *in, int lane, AsyncCheck *operation,
-                        bool reads_only);
+void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only);
 /* The thread has committed what it issued so far; waits_idly: it waits without ever having
  * committed. */
 void check_async_committed(Warp *warp, int lane);
@@ -197,8 +193,7 @@ bool check_tile_at(const Warp *warp, uint32_t address, TileNote *tile);
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address);
 /* Global memory that holds or held a tensor map was written (tensormap.replace, ordinary stores).
  */
-void check_tensor_map_written(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                              uint32_t bytes);
+void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes);
 
 /* The thread's operation will write global memory; its threads read `bytes` bytes at each address.
  * warp->async must be set. */
@@ -281,13 +276,13 @@ enum { ORIGIN_COMPUTED = 0x8000 }; /* added to an origin: the value is a result 
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask);
 /* Frees the data about a warp's registers. */
 void registers_end(Warp *warp);
-void check_wgmma_fence(Warp *warp, const Instruction *in);
+void check_wgmma_fence(Warp *warp);
 /* The register slots must outlive the warp's data. */
 AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t *slots,
                               int slot_count);
 /* True: some of these bytes may be undefined. */
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
-void check_wgmma_commit(Warp *warp, const Instruction *in);
-void check_wgmma_wait(Warp *warp, const Instruction *in, int pending);
+void check_wgmma_commit(Warp *warp);
+void check_wgmma_wait(Warp *warp, int pending);
 
 #endif

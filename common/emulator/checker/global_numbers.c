@@ -84,7 +84,7 @@ GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number) {
   return *number ? item_at(&accesses, *number) : NULL;
 }
 
-bool global_is_wide(uint32_t value) {
+static bool global_is_wide(uint32_t value) {
   return value & GLOBAL_LIST ? global_list(value)->wide : global_access(value)->reach >= REACH_GPU;
 }
 

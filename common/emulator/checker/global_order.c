@@ -281,9 +281,9 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->warps[agent];
   state->strong_write = true;
-  bool tells = kind->release || state->any_fence;
+  bool publishes = kind->release || state->any_fence;
   bool locks = kind->swaps || state->lock;
-  if (!tells && !locks && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
+  if (!publishes && !locks && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
   if (count == 0) return;
@@ -295,7 +295,7 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   if (kind->release) released = snapshot(check, agent);
   for (uint32_t i = 0; i < count; i++) {
     GlobalLocation *location = find_location(launch, found[i]);
-    if (!location && !tells) continue;
+    if (!location && !publishes) continue;
     if (!location) location = make_location(launch, found[i]);
     write_location(check, agent, location, &place, kind, kind->release ? &released : NULL);
     location->unlocked = held == found[i];

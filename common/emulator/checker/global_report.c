@@ -106,12 +106,13 @@ static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *doe
             "fences.",
             does, memory, past);
   else if (now->mistake == MISTAKE_PROXY)
-    finding(now->warp, now->in, lanes, "missing-proxy-fence",
-            "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
-            "fence.proxy.async between that and this.\n"
-            "Put fence.proxy.async after the write, in the thread that wrote, before what tells "
-            "this thread of it.",
-            does, memory, past);
+    finding(
+        now->warp, now->in, lanes, "missing-proxy-fence",
+        "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
+        "fence.proxy.async between that and this.\n"
+        "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
+        "thread.",
+        does, memory, past);
   else
     finding(now->warp, now->in, lanes, "read-only-load-of-written",
             "%s %s by ld.global.nc, which %s in this kernel.\n"

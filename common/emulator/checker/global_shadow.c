@@ -153,25 +153,3 @@ void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
     unlock_page(page);
   }
 }
-
-void global_shadow_forget(uint64_t first, uint64_t bytes) {
-  GlobalCell none = {0, 0};
-  for (uint64_t at = first & ~(uint64_t)(LINE_BYTES - 1); at < first + bytes; at += LINE_BYTES) {
-    const Book *book =
-        at >> 47 ? NULL : __atomic_load_n(&books[at >> BOOK_SHIFT], __ATOMIC_ACQUIRE);
-    uint64_t number = (at >> PAGE_SHIFT) % BOOK_PAGES;
-    Page *page = book ? __atomic_load_n(&book->pages[number], __ATOMIC_ACQUIRE) : NULL;
-    if (!page) {
-      at = (((at >> PAGE_SHIFT) + 1) << PAGE_SHIFT) - LINE_BYTES;
-      continue;
-    }
-    uint32_t line = (uint32_t)(at / LINE_BYTES % PAGE_LINES);
-    lock_page(page);
-    SplitLine *split = page->split[line];
-    page->split[line] = NULL;
-    page->lines[line] = none;
-    unlock_page(page);
-    if (split) free(split->bytes);
-    free(split);
-  }
-}

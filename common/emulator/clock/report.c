@@ -63,7 +63,7 @@ static void print_kernel(const KernelTime *kernel) {
   fprintf(stderr, "%s us\n", kernel->launches > LAUNCHES_SHOWN ? " ..." : "");
 }
 
-static void print_all(void) {
+static void print_estimates(void) {
   fflush(stdout);
   for (const KernelTime *kernel = first_kernel; kernel; kernel = kernel->next) print_kernel(kernel);
 }
@@ -73,7 +73,7 @@ static KernelTime *find_kernel(const char *name) {
     if (!strcmp(kernel->kernel, name)) return kernel;
   KernelTime *kernel = calloc(1, sizeof *kernel);
   if (!kernel || !(kernel->kernel = strdup(name))) out_of_memory();
-  if (!first_kernel) atexit(print_all);
+  if (!first_kernel) atexit(print_estimates);
   *last_kernel = kernel;
   last_kernel = &kernel->next;
   return kernel;

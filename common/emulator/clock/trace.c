@@ -77,7 +77,7 @@ static void free_trace(ClockTrace *trace) {
   free(trace);
 }
 
-static int by_number(const void *a, const void *b) {
+static int trace_by_number(const void *a, const void *b) {
   const ClockTrace *const *first = a, *const *second = b;
   return ((*first)->number > (*second)->number) - ((*first)->number < (*second)->number);
 }
@@ -91,7 +91,7 @@ void clock_launch_end(const Launch *launch, const char *kernel) {
   for (ClockTrace *trace = finished; trace; trace = trace->next)
     if (trace->launch == launch) traces[count++] = trace;
   if (count) {
-    qsort(traces, count, sizeof *traces, by_number);
+    qsort(traces, count, sizeof *traces, trace_by_number);
     clock_replay(launch, kernel, traces, count);
   }
   free(traces);

@@ -115,7 +115,7 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   note(NOTE_PASS, barrier, 0);
   if (cta->cluster->recorder) record_barrier_passed(warp, number);
-  if (settings()->check) check_barrier_wait(warp, in, number, mask);
+  if (settings()->check) check_barrier_wait(warp, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
 }
@@ -286,8 +286,7 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   if (cluster->recorder) record_cluster_barrier_passed(warp);
   flow->cluster_arrived &= ~passing;
   note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
-  if (settings()->check)
-    check_cluster_wait(warp, in, flow->cluster_generation[first_lane(passing)]);
+  if (settings()->check) check_cluster_wait(warp, flow->cluster_generation[first_lane(passing)]);
   if (passing == mask) return STEP_NEXT;
   Group *group = current_group(warp);
   uint32_t place = (uint32_t)(in - group->function->code);

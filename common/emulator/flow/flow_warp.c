@@ -128,7 +128,7 @@ static void pass_undefined(Warp *warp, const Rendezvous *rendezvous, const Excha
   }
 }
 
-static void tell_checker(Warp *warp, const Instruction *in, LaneMask lanes) {
+static void notify_checker(Warp *warp, const Instruction *in, LaneMask lanes) {
   const WarpWideForm *form = in->decoded;
   if (!warp->cta->cluster->check) return;
   if (form->act)
@@ -140,7 +140,7 @@ static void tell_checker(Warp *warp, const Instruction *in, LaneMask lanes) {
 static void act_together(Warp *warp, const Rendezvous *rendezvous) {
   const Instruction *in = rendezvous->parts[0].in;
   const WarpWideForm *first = in->decoded;
-  tell_checker(warp, in, rendezvous->lanes);
+  notify_checker(warp, in, rendezvous->lanes);
   if (!first->act) return;
   Exchange exchange = {.lanes = rendezvous->lanes};
   for (uint32_t i = 0; i < rendezvous->count; i++)
@@ -220,7 +220,7 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
     if (form->act)
       meet(warp, in, mask, value_u32(warp, form->members, 0));
     else
-      tell_checker(warp, in, mask); /* bar.warp.sync does no more */
+      notify_checker(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
   for (LaneMask left = mask; left;) {

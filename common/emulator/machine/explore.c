@@ -1,4 +1,4 @@
-/* explore.c: explores the orders of each launch, in child processes, and tells what it found. */
+/* explore.c: explores the orders of each launch, in child processes, and reports what it found. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ typedef struct {
 static struct {
   uint32_t launches, explored, not_explored, failed, stopped;
   uint64_t orders;
-  time_t begun, told;
+  time_t begun, reported;
   bool silent;
 } total;
 
@@ -79,7 +79,7 @@ _Noreturn static void child(Exploration *exploration, Tree *tree, const Schedule
                  .context_count = exploration->context_count,
                  .schedule = schedule,
                  .tree = tree};
-  if (!schedule) order.races = races_new(&order);
+  if (!schedule) order.races = races_new();
   result_begin();
   tree->result.end = order_run(&order);
   if (tree->result.end == END_RESULT) {
@@ -180,10 +180,10 @@ static void print_summary(const Exploration *exploration) {
   fprintf(out, "\n");
 }
 
-static void tell_progress(const Exploration *exploration) {
+static void report_progress(const Exploration *exploration) {
   const time_t now = seconds_now();
-  if (now - total.told < PROGRESS_SECONDS) return;
-  total.told = now;
+  if (now - total.reported < PROGRESS_SECONDS) return;
+  total.reported = now;
   fprintf(stderr, "emulator: explore: launch %u: %llu orders so far, %lld seconds\n",
           exploration->number, (unsigned long long)exploration->orders,
           (long long)(now - total.begun));
@@ -330,7 +330,7 @@ static const char *failure_text(const OrderResult *result) {
   return result->finding ? "has a finding" : "has another result than the first order";
 }
 
-static void tell_failure(Exploration *exploration, const OrderResult *failure) {
+static void report_failure(Exploration *exploration, const OrderResult *failure) {
   const char *file = settings()->explore_file;
   Shortening shortening = {.exploration = exploration,
                            .scratch = tree_new(),
@@ -388,7 +388,7 @@ static void explore_orders(Exploration *exploration) {
       if (fails && !exploration->failed) {
         const OrderResult failure = outcome->result;
         exploration->failed = true;
-        if (!total.silent) tell_failure(exploration, &failure);
+        if (!total.silent) report_failure(exploration, &failure);
       }
     }
     more = tree_next(tree);
@@ -401,7 +401,7 @@ static void explore_orders(Exploration *exploration) {
     else if ((uint64_t)(seconds_now() - total.begun) >= settings()->explore_seconds)
       exploration->stopped = "the limit of time";
     if (exploration->stopped) return;
-    tell_progress(exploration);
+    report_progress(exploration);
   }
 }
 
@@ -480,7 +480,7 @@ static void begin_program(void) {
   static bool begun;
   if (begun) return;
   begun = true;
-  total.begun = total.told = seconds_now();
+  total.begun = total.reported = seconds_now();
   total.silent = explore_observer != NULL;
   if (!settings()->explore || total.silent) return;
   on_exit(end_of_program, NULL);

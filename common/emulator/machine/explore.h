@@ -170,13 +170,12 @@ int order_group(const Warp *warp, uint32_t lane); /* the number of the lane's gr
  * merged ones after the steps of both. */
 void order_update(Order *order, Context *context, Warp *warp, const Clock *clock);
 void order_add_copy(Order *order, AsyncOperation *operation, const Clock *clock);
-bool order_may_run(const Order *order, const Process *process);
 static inline uint32_t order_index(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
 }
 
 /* ---- Which steps depend on each other (explore_races.c) ---- */
-Races *races_new(Order *order);
+Races *races_new(void);
 /* The process has made the step number order->depth, and `notes` says what it touched. */
 void races_step(Order *order, uint32_t process);
 const Clock *races_clock_after(Order *order, uint32_t process); /* with its own steps */

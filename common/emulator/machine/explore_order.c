@@ -230,8 +230,7 @@ static bool account(Order *order, uint32_t number, ProcessName chosen, const Ins
 }
 
 /* ---- What comes next? ---- */
-bool order_may_run(const Order *order, const Process *process) {
-  (void)order;
+static bool order_may_run(const Process *process) {
   if (process->gone || process->polls) return false;
   if (process->operation) return async_may_land(process->operation);
   return !process->blocked || process->seen_changes != process->context->cluster.changes;
@@ -239,7 +238,7 @@ bool order_may_run(const Order *order, const Process *process) {
 
 static bool may_choose(const Order *order, uint32_t number) {
   const Process *process = &order->processes[number];
-  return order_may_run(order, process) && !(order->races && sleep_holds(order, process->name));
+  return order_may_run(process) && !(order->races && sleep_holds(order, process->name));
 }
 
 static uint32_t default_choice(const Order *order) {
@@ -298,7 +297,7 @@ static bool all_gone(const Order *order) {
 static bool somebody_sleeps(const Order *order) {
   if (!order->races || sleep_empty(order)) return false;
   for (uint32_t i = 0; i < order->count; i++)
-    if (order_may_run(order, &order->processes[i]) && sleep_holds(order, order->processes[i].name))
+    if (order_may_run(&order->processes[i]) && sleep_holds(order, order->processes[i].name))
       return true;
   return false;
 }
@@ -310,7 +309,7 @@ static void add_everything(Order *order, uint32_t number) {
   Tree *tree = order->tree;
   const uint32_t node = order->depth;
   for (uint32_t i = 0; i < order->count; i++)
-    if (i != number && order_may_run(order, &order->processes[i])) {
+    if (i != number && order_may_run(&order->processes[i])) {
       if (node >= tree->node_count)
         tree_node(tree, node, order->processes[number].name, NULL, &notes);
       tree_add(tree, node, order->processes[i].name);

@@ -71,8 +71,7 @@ static void list_add_all(EventList *list, const EventList *others) {
   for (uint32_t i = 0; i < others->count; i++) list_add(list, others->items[i]);
 }
 
-Races *races_new(Order *order) {
-  (void)order;
+Races *races_new(void) {
   Races *races = need_memory(calloc(1, sizeof *races));
   races->granule_size = 1 << 12;
   races->granules = need_memory(calloc(races->granule_size, sizeof *races->granules));

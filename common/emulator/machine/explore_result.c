@@ -50,7 +50,7 @@ static void keep(const void *at, size_t bytes) {
 
 void result_begin(void) { notes_keeper = keep; }
 
-static int by_address(const void *a, const void *b) {
+static int page_by_address(const void *a, const void *b) {
   const uint64_t left = ((const KeptPage *)a)->page, right = ((const KeptPage *)b)->page;
   return left < right ? -1 : left > right;
 }
@@ -65,7 +65,7 @@ static uint64_t mix(uint64_t value) {
 static ChangedWord *changed_words(uint32_t *count) {
   uint32_t used = 0, capacity = 0;
   ChangedWord *words = NULL;
-  if (page_size) qsort(pages, page_size, sizeof *pages, by_address);
+  if (page_size) qsort(pages, page_size, sizeof *pages, page_by_address);
   for (uint32_t i = 0; i < page_size; i++) {
     for (uint32_t at = 0; pages[i].page && at < PAGE; at += WORD) {
       const uint8_t *now = (const uint8_t *)(uintptr_t)(pages[i].page + at);
@@ -101,7 +101,7 @@ static uint64_t hash_of_output(const Order *order) {
 static uint64_t word_before(uint64_t address) {
   uint64_t value;
   const KeptPage wanted = {address / PAGE * PAGE, NULL};
-  const KeptPage *page = bsearch(&wanted, pages, page_size, sizeof *pages, by_address);
+  const KeptPage *page = bsearch(&wanted, pages, page_size, sizeof *pages, page_by_address);
   memcpy(&value, page ? page->before + address % PAGE : (const uint8_t *)(uintptr_t)address, WORD);
   return value;
 }

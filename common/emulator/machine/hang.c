@@ -142,7 +142,7 @@ typedef struct {
   uint32_t count, left_out;
 } WaitList;
 
-static void tell_group(WaitList *list, Warp *warp, const Group *group) {
+static void add_wait_entry(WaitList *list, Warp *warp, const Group *group) {
   char *wait = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&wait, &bytes);
@@ -165,7 +165,7 @@ static void tell_group(WaitList *list, Warp *warp, const Group *group) {
   list->entry[list->count++] = (WaitEntry){where(group), wait, warp, *group, 0, warp};
 }
 
-static int by_number(const void *a, const void *b) {
+static int context_by_number(const void *a, const void *b) {
   const Context *left = *(Context *const *)a, *right = *(Context *const *)b;
   return left->cluster.number < right->cluster.number ? -1 : 1;
 }
@@ -249,12 +249,12 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
   FILE *out = open_memstream(&text, &bytes);
   if (!out) return;
   fprintf(out, "the kernel hangs: %s\n", why);
-  qsort(contexts, count, sizeof *contexts, by_number);
+  qsort(contexts, count, sizeof *contexts, context_by_number);
   WaitList list = {.count = 0};
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
       for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
-        tell_group(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+        add_wait_entry(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
   Warp *warp = NULL;
   Group group = {0};
   int rule = RULE_COUNT;

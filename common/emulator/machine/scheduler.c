@@ -33,7 +33,6 @@
 enum {
   HURRY_FACTOR = 8,
   SUSPENDED_LISTS = 1024,
-  MULTIPROCESSORS = 132,
   WORKSPACE_BYTES = 256,
   /* minimum cost counted for EMULATOR_STEPS: passing the turn takes time */
   POLL_COST_STEPS = 100,

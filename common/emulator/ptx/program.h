@@ -382,7 +382,6 @@ Symbol *find_symbol(const Module *module, const char *name);
 /* NULL: not the address of a function */
 const Function *function_at(const Module *module, uint64_t address);
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
-uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value);
 uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);
 uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes);
 

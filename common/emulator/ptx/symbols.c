@@ -123,7 +123,8 @@ uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes) {
   return note_column(decoder, number);
 }
 
-uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes, uint64_t value) {
+static uint32_t column_of_special(Decoder *decoder, Special special, unsigned bytes,
+                                  uint64_t value) {
   Module *module = decoder->module;
   for (uint32_t i = 0; i < module->column_count; i++) {
     const Column *column = &module->columns[i];

@@ -213,7 +213,7 @@ static void print_counters(const KernelCount *kernel) {
     print_part("  multiply-adds     ", counters->multiply_adds, " by tensor cores\n");
 }
 
-static void print_all(void) {
+static void print_counts(void) {
   fflush(stdout);
   for (const KernelCount *kernel = first_kernel; kernel; kernel = kernel->next)
     print_counters(kernel);
@@ -228,7 +228,7 @@ static KernelCount *find_kernel(const char *name) {
     fprintf(stderr, "emulator: out of host memory for the counters\n");
     exit(2);
   }
-  if (!first_kernel) atexit(print_all);
+  if (!first_kernel) atexit(print_counts);
   *last_kernel = kernel;
   last_kernel = &kernel->next;
   return kernel;

@@ -180,7 +180,7 @@ static void piece_append(PieceList *list, SharedPiece piece) {
   list->pieces[list->count++] = piece;
 }
 
-static int by_address(const void *a, const void *b) {
+static int piece_by_address(const void *a, const void *b) {
   const SharedPiece *first = a, *second = b;
   return (first->address > second->address) - (first->address < second->address);
 }
@@ -188,7 +188,7 @@ static int by_address(const void *a, const void *b) {
 /* Merges pieces into as few as possible, in the order of addresses. */
 static void merge_pieces(PieceList *list) {
   if (list->count < 2) return;
-  qsort(list->pieces, (size_t)list->count, sizeof *list->pieces, by_address);
+  qsort(list->pieces, (size_t)list->count, sizeof *list->pieces, piece_by_address);
   int kept = 0;
   for (int i = 1; i < list->count; i++) {
     SharedPiece *last = &list->pieces[kept], next = list->pieces[i];

@@ -40,7 +40,7 @@ static Image *load_linked_texts(const LinkedTexts *linked) {
   return image;
 }
 
-static Image *load_image(const void *data) {
+static Image *image_of_data(const void *data) {
   const void *container;
   size_t bytes;
   uint32_t magic;
@@ -103,7 +103,7 @@ bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) 
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
-  *module = (CUmodule)load_image(data);
+  *module = (CUmodule)image_of_data(data);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,

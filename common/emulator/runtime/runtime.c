@@ -186,7 +186,8 @@ Module *runtime_module(Image *image) {
   return image->module;
 }
 
-Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name) {
+static Kernel *runtime_add_kernel(Image *image, const void *host_function,
+                                  const char *device_name) {
   Kernel *kernel = calloc(1, sizeof *kernel);
   if (!kernel) out_of_memory();
   kernel->image = image;
@@ -456,7 +457,8 @@ void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes)
   }
 }
 
-cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape) {
+static cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry,
+                                        LaunchShape *shape) {
   cudaError_t error = check_shape(kernel, function_traits(entry), shape);
   if (error != cudaSuccess || !shape->cooperative) return error;
   uint64_t blocks = (uint64_t)shape->grid.x * shape->grid.y * shape->grid.z;

@@ -79,7 +79,6 @@ Kernel *runtime_find_kernel(const void *function_or_handle);
 /* A kernel of an image that the program has loaded itself. NULL: there is no kernel of that
  * name. */
 Kernel *runtime_kernel_named(Image *image, const char *name);
-Kernel *runtime_add_kernel(Image *image, const void *host_function, const char *device_name);
 
 typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
@@ -87,8 +86,6 @@ typedef struct {
   bool cooperative;
   bool overlaps; /* programmatic stream serialization */
 } LaunchShape;
-/* Would a launch of this shape be accepted? Fills in a cluster size that was not specified. */
-cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry, LaunchShape *shape);
 /* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
  * `packed` holds them all. NULL: no memory. */
 uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,

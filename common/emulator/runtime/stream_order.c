@@ -58,7 +58,7 @@ void order_note_stream(bool begins, bool blocking) {
   if (!blocking) other_streams += begins ? 1 : -1;
 }
 
-void order_begin_timeline(StreamOrder *order) {
+static void order_begin_timeline(StreamOrder *order) {
   for (uint32_t i = 1; i < TIMELINES && order->timeline == NO_TIMELINE; i++) {
     if (used[i]) continue;
     used[i] = true;

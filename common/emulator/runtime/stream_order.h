@@ -32,7 +32,6 @@ typedef struct {
 
 bool order_wanted(void);
 void order_join(StreamClock *into, const StreamClock *from);
-void order_begin_timeline(StreamOrder *order);
 void order_end_timeline(StreamOrder *order);
 /* A new operation of the stream, whose clock is up to date. */
 StreamStamp *order_submit(StreamOrder *order, unsigned long long stream);

@@ -12,7 +12,7 @@
 
 #include "base/half.h"
 
-enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_REGISTERS = 8 };
+enum { MAX_ROWS = 16, MAX_DEPTH = 256 };
 
 /* ---- Modifiers ---- */
 

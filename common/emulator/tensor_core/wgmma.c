@@ -260,7 +260,7 @@ static const WgmmaPieces *pieces_of(const ListKey *name) {
 }
 
 /* True: some of these bytes may be undefined. */
-static bool tell_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
+static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
   const WgmmaPieces *list = pieces_of(&name);
   const uint32_t span = matrix_descriptor(name.descriptor).span;
   const bool undefined = check_wgmma_reads(warp, operation, list->pieces, list->count);
@@ -295,13 +295,13 @@ static void note_reads(const Warp *warp, const PendingWgmma *flight) {
   }
 }
 
-static void tell_checker(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
+static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma *flight) {
   const Wgmma *wgmma = in->decoded;
   AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
   ListKey names[2];
   const int count = operands_read(warp, flight, names);
   bool undefined = warp->watched & WATCH_UNDEFINED;
-  for (int i = 0; i < count; i++) undefined |= tell_reads(warp, in, operation, names[i]);
+  for (int i = 0; i < count; i++) undefined |= notify_reads(warp, in, operation, names[i]);
   if (!undefined) return;
   const WgmmaForm *form = &wgmma->form;
   const WgmmaIssue issue = {
@@ -390,7 +390,7 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     look_at_descriptor(warp, in, "B", flight->descriptor_b);
     if (!form->a_in_registers) check_descriptor(warp, in, form, SIDE_A, flight->descriptor_a);
     check_descriptor(warp, in, form, SIDE_B, flight->descriptor_b);
-    tell_checker(warp, in, flight);
+    notify_checker(warp, in, flight);
   }
   if (warp->cta->cluster->recorder) {
     record_multiply_adds(warp, (uint64_t)ROWS_OF_WARP * (uint64_t)(form->columns * form->depth),
@@ -400,24 +400,24 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
 }
 
-static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) check_wgmma_fence(warp, in);
+  if (settings()->check) check_wgmma_fence(warp);
   return STEP_NEXT;
 }
 
-static StepResult run_commit(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_wgmma_commit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpTensorCore *core = tensor_core(warp);
   if (core == NULL) out_of_memory();
   if (warp->cta->cluster->recorder) record_commit(warp, in, mask, GROUPS_WGMMA);
   for (uint32_t i = core->count; i > 0 && core->flights[i - 1].group == UINT64_MAX; i--)
     core->flights[i - 1].group = core->committed;
   core->committed++;
-  if (settings()->check) check_wgmma_commit(warp, in);
+  if (settings()->check) check_wgmma_commit(warp);
   return STEP_NEXT;
 }
 
-static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   const uint64_t pending = in->operand[0].constant_value;
   struct WarpTensorCore *core = warp->tensor;
   if (core != NULL && core->committed > pending) {
@@ -431,7 +431,7 @@ static StepResult run_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   if (warp->cta->cluster->recorder)
     record_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
-  if (settings()->check) check_wgmma_wait(warp, in, (int)pending);
+  if (settings()->check) check_wgmma_wait(warp, (int)pending);
   return STEP_NEXT;
 }
 
@@ -507,13 +507,13 @@ static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instru
 }
 
 bool decode_wgmma_fence(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_plain(decoder, statement, out, 0, run_fence);
+  return decode_plain(decoder, statement, out, 0, run_wgmma_fence);
 }
 bool decode_wgmma_commit(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  return decode_plain(decoder, statement, out, 0, run_commit);
+  return decode_plain(decoder, statement, out, 0, run_wgmma_commit);
 }
 bool decode_wgmma_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
-  if (!decode_plain(decoder, statement, out, 1, run_wait)) return false;
+  if (!decode_plain(decoder, statement, out, 1, run_wgmma_wait)) return false;
   const Operand *pending = &out->operand[0];
   if (pending->kind == OPERAND_REGISTER && pending->constant && pending->constant_value <= 255)
     return true;
