@@ -256,7 +256,7 @@ exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge th
 exercises: ## list all exercises, by difficulty, and which of them you have solved
 	@$(ROOT)/common/exercise list $(CHAPTERS)
 
-watch: $(SUPPORT) ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
+watch: ## build and run again whenever a file of the chapter is saved (make watch-02, or PROGRAM=name)
 	@$(ROOT)/common/watch-chapter "$(PROGRAM)" $(CHAPTERS)
 
 hint: ## one more hint for the exercise
