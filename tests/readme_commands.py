@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CHAPTERS = sorted(name for name in os.listdir(ROOT) if re.match(r"\d\d_", name))
@@ -63,6 +64,7 @@ PLACEHOLDERS = [
     (r"(?<![A-Z_=])FILE\b", "out.file"),
     (r"\./program\b", "build/02_tma_load/first_load"),
 ]
+LIMIT = 1200  # seconds for one command; a make may have much to compile
 # What a command reads, by its first words.
 INPUT = {"where --ask": "128B 3 17\n"}
 # Exit codes other than 0, and why.
@@ -270,7 +272,8 @@ def look_up_make(command):
 class Scratch:
     """A folder that looks like the root, so that what a command writes does not land there."""
 
-    def __init__(self):
+    def __init__(self, shows_progress):
+        self.shows_progress = shows_progress
         self.folder = tempfile.mkdtemp(prefix="readme_commands.")
         for name in ["build", "common", "tests", "Makefile"] + CHAPTERS:
             os.symlink(os.path.join(ROOT, name), os.path.join(self.folder, name))
@@ -305,8 +308,12 @@ class Scratch:
                            if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "STEPS", "STEPS_TOTAL", "TO")}
             environment.update(DEVICE="emulator", EXERCISES=os.path.join(self.folder, "exercises"), EMULATOR_THREADS="1")
             given = next((text for start, text in INPUT.items() if command.startswith(start)), "")
-            done = subprocess.run(["bash", "-o", "pipefail", "-c", expanded], cwd=folder, env=environment, input=given, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1200, check=False)
+            limited = ["timeout", "-k", "5", str(LIMIT), "bash", "-o", "pipefail", "-c", expanded]
+            begun = time.monotonic()
+            done = subprocess.run(limited, cwd=folder, env=environment, input=given, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            if self.shows_progress:
+                print(f"{time.monotonic() - begun:6.1f} s  {command}", flush=True)
             self.results[key] = (done.returncode, done.stdout)
         return self.results[key]
 
@@ -348,7 +355,7 @@ def main():
         for block in split(path)[0]:
             if block.language == "text" and not (block.generated or block.output_of or path in FOREIGN):
                 problems.append(f"{path}:{block.line}: no <!-- output of: COMMAND --> says what prints this block")
-    scratch = Scratch()
+    scratch = Scratch(arguments.all)
     try:
         for path, line, command, expected in collect():
             if arguments.list:
