@@ -167,6 +167,36 @@ EOF
   [ -z "$missing" ]
 }
 
+@test "a function that only its own file uses is static, and none is there for nothing" {
+  for object in build/emulator/objects/emulator/*/*.o; do
+    source=common/${object#build/emulator/objects/}
+    if [ -e "${source%.o}.c" ]; then nm "$object"; fi
+  done | awk '
+    $1 == "U" { used[$2] = 1 }
+    NF == 3 && $2 ~ /[TDBR]/ { defined[$3] = 1 }
+    END { for (name in defined) if (!(name in used)) print name }' |
+    grep -vE '^(cu|__cuda|nvrtc)' | while read -r name; do
+    grep -qw -- "$name" tests/emulator/*.c || echo "$name"
+  done >"$BATS_TEST_TMPDIR/alone"
+  cat "$BATS_TEST_TMPDIR/alone"
+  [ ! -s "$BATS_TEST_TMPDIR/alone" ]
+}
+
+# A function begins with a line that has "(" and ends with "}" alone, both at the left edge.
+@test "no function is longer than 60 lines" {
+  run awk '
+    FNR == 1 || /^$/ && FNR == start + 1 { start = 0 }
+    !start && /^[a-z][A-Za-z_0-9 *]*\(/ && !/^(typedef|struct|enum|union|extern)|[;=]/ { start = FNR; name = $0 }
+    start && /^}/ {
+      if (FNR - start + 1 > 60) print FILENAME ":" start ": " FNR - start + 1 " lines: " name
+      start = 0
+    }
+  ' common/*.c common/emulator/*/*.c
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
 # The words of the form a-b-c in quotes: only rules are named so. A recording's own names are no rules.
 rules_of_the_code() {
   cat $(ls common/emulator/*/*.[ch] | grep -v /record/) |
