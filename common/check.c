@@ -31,7 +31,7 @@ void detail_begin(void) {
   if (detail)
     dup2(fileno(detail), STDOUT_FILENO);
   else if (standard_output >= 0)
-    close(standard_output); /* no room for the file: print it all */
+    close(standard_output); /* no space for the file: print it all */
 }
 
 /* Back to standard output. Returns what was left out, open for reading, or NULL. */

@@ -333,7 +333,7 @@ NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 $(CC_MADE) $(EMULATOR_MADE) $(BUILD)/flags/nvcc: ;
 
 # ---- How it is built ----
-# Each step is counted, and their number found out beforehand.
+# Each step is counted, and their number is found out first.
 export STEPS := $(BUILD)/steps
 counted = $(ROOT)/common/step $(patsubst $(BUILD)/%,%,$@)
 step = $(Q)$(counted)

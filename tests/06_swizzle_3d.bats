@@ -72,7 +72,7 @@ where() { run common/run-program build/06_swizzle_3d/where "$@"; }
   done
 }
 
-@test "EMULATOR_CHECK=layout: silent where the swizzle is undone, told where it is not" {
+@test "EMULATOR_CHECK=layout: silent where the swizzle is undone, reported where it is not" {
   EMULATOR_CHECK=layout run common/emulator/emulate build/$chapter/bank_conflicts
   echo "$output"
   [ "$status" -eq 0 ]

@@ -78,7 +78,7 @@ report_first() {
   [[ $text == *"has 1024 bytes, and the next one begins 1008 bytes behind it"* ]]
 }
 
-@test "a thread that has not asked the barrier is not told that it went on" {
+@test "a thread that has not tested the barrier is not told that the phase is complete" {
   for seed in 1 2 3 4 5 6; do
     report_first random:$seed one_lane_waits
     [ "$first" = read-without-wait ]

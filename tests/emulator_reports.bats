@@ -47,7 +47,7 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
 }
 
 @test "every finding of CHECKS.md has a grade there, and the emulator gives it the same one" {
-  local rule amiss=0
+  local rule failed=0
   findings=$(sed -n '/^## Findings/,/^## Grades/s/^| `\([a-z-]*\)`.*/\1/p' common/emulator/CHECKS.md)
   strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c |
     grep -o '"[a-z-]*"' | tr -d '"')
@@ -59,14 +59,14 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
     expected=error
     if grep -qx "$rule" <<<"$strict"; then expected=strict; fi
     if [ "$grade" != $expected ]; then
-      echo "amiss: $rule is $expected, and CHECKS.md says '$grade'"
-      amiss=1
+      echo "wrong: $rule is $expected, and CHECKS.md says '$grade'"
+      failed=1
     fi
   done
   for rule in $strict; do
     grep -qx "$rule" <<<"$findings"
   done
-  [ $amiss -eq 0 ]
+  [ $failed -eq 0 ]
 }
 
 @test "an unrolled loop: one report, and how often and where at the end" {

@@ -16,7 +16,7 @@ exercise() { # COMMAND CHAPTER...
 }
 
 @test "each exercise to write has a title, a level, three hints and a solution; each chapter has three" {
-  local source answer chapter amiss=0
+  local source answer chapter failed=0
   for source in 0*/exercises/*.cu; do
     answer=${source%.cu}.solution
     if ! head -n 1 "$source" | grep -q "^// exercise $(basename "$source" .cu): ." ||
@@ -24,18 +24,18 @@ exercise() { # COMMAND CHAPTER...
       [ "$(grep -c '^hint: ' "$answer")" -ne 3 ] ||
       ! grep -q "{\"$(basename "$source" .cu)\", judge_" "$(dirname "$source")/judge.c" ||
       grep -q 'int main' "$source"; then
-      echo "amiss: $source"
-      amiss=1
+      echo "wrong: $source"
+      failed=1
     fi
   done
-  [ $amiss -eq 0 ]
+  [ $failed -eq 0 ]
   for chapter in 0*_*; do
     ls "$chapter"/exercises/*.cu >"$BATS_TEST_TMPDIR/list"
     [ "$(wc -l <"$BATS_TEST_TMPDIR/list")" -ge 3 ]
   done
 }
 
-# Prints what is amiss with one exercise to write; nothing when all is as it should be.
+# Prints what is wrong with one exercise to write; nothing when all is as it should be.
 try_written() { # SOURCE
   local chapter=${1%%/*} name text
   name=$(basename "$1" .cu)

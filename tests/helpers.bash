@@ -45,7 +45,7 @@ first_report() { # PROGRAM SCHEDULE
   if [[ $'\n'$text =~ $'\n'"emulator: "([a-z0-9-]+)": " ]]; then first=${BASH_REMATCH[1]}; fi
 }
 
-# Prints what is amiss with one pitfall; nothing when all is as it should be.
+# Prints what is wrong with one pitfall; nothing when all is as it should be.
 try_pitfall() { # SOURCE
   local chapter name program fixed rule schedule first code text
   chapter=${1%%/*} name=$(basename "$1" .cu)

@@ -8,7 +8,7 @@ setup() {
 }
 
 @test "each pitfall has a header with an outcome, a level, three hints and a diff" {
-  local source amiss=0
+  local source failed=0
   for source in 0*/pitfalls/*.cu; do
     local name=$(basename "$source" .cu)
     if ! grep -q "^// pitfall $name: ." "$source" ||
@@ -17,11 +17,11 @@ setup() {
       ! grep -qE '^level: (easy|medium|hard)$' "${source%.cu}.fix" ||
       [ "$(grep -c '^hint: ' "${source%.cu}.fix")" -ne 3 ] ||
       ! grep -q '^@@ ' "${source%.cu}.fix"; then
-      echo "amiss: $source"
-      amiss=1
+      echo "wrong: $source"
+      failed=1
     fi
   done
-  [ $amiss -eq 0 ]
+  [ $failed -eq 0 ]
 }
 
 @test "what counts as reproduced on the GPU: the recorded outcome, three times" {
@@ -43,22 +43,22 @@ setup() {
 }
 
 @test "each rule that a pitfall names is in CHECKS.md, with the pitfall" {
-  local source amiss=0
+  local source failed=0
   for source in 0*/pitfalls/*.cu; do
     local rule=$(sed -n 's|^//   report: ||p' "$source")
     [ "$rule" != none ] || continue
     local shown="${source%%_*}/$(basename "$source" .cu)"
     if ! grep "^| \`$rule\` " common/emulator/CHECKS.md | grep -q "$shown\b"; then
-      echo "amiss: $source with $rule"
-      amiss=1
+      echo "wrong: $source with $rule"
+      failed=1
     fi
   done
-  [ $amiss -eq 0 ]
+  [ $failed -eq 0 ]
 }
 
 # To record a report anew: copy what this test shows as "+" to tests/recorded.
 @test "the reports that READMEs quote are what the emulator prints first" {
-  local recorded chapter name shown=0 amiss=0
+  local recorded chapter name shown=0 failed=0
   without_numbers() { sed '/^  PTX line/s/[0-9][0-9]*/N/g' "$1"; }
   for recorded in tests/recorded/0*/*.report.txt; do
     chapter=$(basename "$(dirname "$recorded")") name=$(basename "$recorded" .report.txt)
@@ -68,9 +68,9 @@ setup() {
     # The registers and lines of PTX are the compiler's business.
     awk '(/^emulator: / && ++reports > 1) || !/^(emulator:|  )/ { exit } { print }' \
       "$BATS_TEST_TMPDIR/all" >"$BATS_TEST_TMPDIR/first"
-    diff -u <(without_numbers "$recorded") <(without_numbers "$BATS_TEST_TMPDIR/first") || amiss=1
+    diff -u <(without_numbers "$recorded") <(without_numbers "$BATS_TEST_TMPDIR/first") || failed=1
     shown=$((shown + 1))
   done
-  [ $amiss -eq 0 ]
+  [ $failed -eq 0 ]
   [ $shown -ge 7 ] # one of each chapter
 }

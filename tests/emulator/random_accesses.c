@@ -59,8 +59,8 @@ static bool chance(Program *program, uint32_t percent) { return below(program, 1
 __attribute__((format(printf, 2, 3))) static void add(Program *program, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  size_t room = sizeof program->text - program->used;
-  program->used += (size_t)vsnprintf(program->text + program->used, room, format, arguments);
+  size_t left = sizeof program->text - program->used;
+  program->used += (size_t)vsnprintf(program->text + program->used, left, format, arguments);
   va_end(arguments);
   if (program->used + 1 >= sizeof program->text) abort();
   program->text[program->used++] = '\n';

@@ -245,7 +245,7 @@ static void nodes(cudaStream_t stream) {
   say("synchronize", cudaStreamSynchronize(stream));
   say_number("3", all_of(result));
   say("destroy exec", cudaGraphExecDestroy(exec));
-  // A graph inside a graph, and one that goes round in a circle.
+  // A graph inside a graph, and one with a cycle.
   cudaGraph_t outer;
   CUDA_CHECK(cudaGraphCreate(&outer, 0));
   say("child node", cudaGraphAddChildGraphNode(&child_node, outer, NULL, 0, graph));

@@ -97,11 +97,11 @@ static void case_tile_map(TmaCase *c, uint64_t *random) {
   uint32_t row = c->box[0] * bytes;
   if (c->interleave) row = c->box[0] * 16u * (uint32_t)c->interleave;
   if (c->swizzle && row < spans[c->swizzle]) row = spans[c->swizzle];
-  uint32_t room = TILE_BYTES - 2048;
+  uint32_t capacity = TILE_BYTES - 2048;
   for (int i = 0; i < c->rank; i++) {
     c->element_stride[i] = case_chance(random, 20) ? (uint32_t)case_range(random, 1, 4) : 1;
     if (i == 0) continue;
-    uint32_t most = room / row > 24 ? 24 : room / row;
+    uint32_t most = capacity / row > 24 ? 24 : capacity / row;
     if (c->rank > 3 && most > 6) most = 6;
     c->box[i] = (uint32_t)case_range(random, 1, most ? (int)most : 1);
     row *= c->box[i];
@@ -180,9 +180,9 @@ static void case_make(int index, TmaCase *c) {
   for (int i = 1; i < c->rank; i++) {
     step = (step + align - 1) / align * align + align * (uint64_t)case_range(random, 0, 2);
     c->stride[i - 1] = step;
-    uint64_t room = (GLOBAL_BYTES - 1024) / step;
+    uint64_t positions = (GLOBAL_BYTES - 1024) / step;
     int most = c->rank > 3 ? 6 : 40;
-    if (room < (uint64_t)most) most = (int)room;
+    if (positions < (uint64_t)most) most = (int)positions;
     c->size[i] = (uint64_t)case_range(random, 1, most ? most : 1);
     step *= c->size[i];
   }

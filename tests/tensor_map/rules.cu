@@ -321,7 +321,7 @@ static void zero_strides(void) {
   map.stride_bytes[0] = 4112;
   check_that(tensor_map_pack(&map, words) && tensor_map_unpack(words, &back) &&
                  back.stride_bytes[0] == 4112 && back.stride_bytes[1] == 4112 * 512,
-             "a left-out stride is not packed upon the one below it");
+             "a left-out stride is not packed onto the one below it");
 }
 
 static void byte_counts(void) {

@@ -119,7 +119,7 @@ static void come(Replay *replay, ClockTrace *trace, uint32_t number, double time
 }
 
 /* ---- Blocks ---- */
-/* The first of the SMs that take this cluster now, one CTA each; -1: there is no room. */
+/* The first of the SMs that take this cluster now, one CTA each; -1: none is free. */
 static int find_sms(const Replay *replay, uint32_t ctas) {
   int best = -1;
   uint32_t least = replay->most_ctas;
