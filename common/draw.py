@@ -16,12 +16,14 @@ from picture import ROOT, Picture
 from recording import Recording, swizzled
 
 
-def record(program, *arguments, blocks="first"):
-    """Runs a program of the chapters on the emulator, always in the same order."""
+def record(program, *arguments, blocks="first", clock="off"):
+    """Runs a program of the chapters on the emulator, always in the same order; with a clock in its order and times."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "recording.jsonl")
         environment = {**os.environ, "EMULATOR_RECORD": path, "EMULATOR_RECORD_BLOCKS": blocks,
-                       "EMULATOR_THREADS": "1", "EMULATOR_SCHEDULE": "late"}
+                       "EMULATOR_THREADS": "1", "EMULATOR_SCHEDULE": "late", "EMULATOR_CLOCK": clock}
+        if clock != "off":  # only the time is wanted
+            environment.update(EMULATOR_MATH="skip", EMULATOR_CHECK="off")
         run = subprocess.run([f"{ROOT}/common/emulator/emulate", f"{ROOT}/build/{program}", *arguments],
                              env=environment, capture_output=True, text=True, check=False)
         if not os.path.exists(path):
@@ -252,34 +254,37 @@ def bank_passes():
 
 # ---- 07: the stages of the ring -------------------------------------------------------------------
 
-RUNGS = ["serial", "ring", "producer_consumer", "two_consumers", "multicast"]
+RUNGS = ["serial", "ring", "producer_consumer", "two_consumers", "multicast", "persistent", "overlapped_epilogue"]
 
 
-def ring_of_stages(events_shown=600):
+def ring_of_stages(clocks_shown=24000):
     """One panel a rung, all to the same scale: the copies of each stage, and the multiplications."""
     picture = Picture("The stages of the ring and the tensor cores over time, for the rungs of the ladder")
-    picture.text(8, 18, "Copies in flight by stage, and multiplications, rung by rung (time: 600 events from the first copy on, copies landing as late as they may)", "title")
-    y = 36
+    picture.text(8, 18, f"Copies in flight by stage, and multiplications: the first {clocks_shown:,} clocks of 512 x 512 x 512 "
+                 "on a modelled H200", "title")
+    left, width, y = 200, 700, 36
     for rung in RUNGS:
-        path = next((p for p in (f"07_pipelined_gemm/{rung}", f"07_pipelined_gemm/ladder/{rung}")
-                     if os.path.exists(f"{ROOT}/build/{p}")), f"07_pipelined_gemm/{rung}")
-        cluster = max(record(path).clusters, key=lambda each: len(each.events))
+        cluster = max(record(f"07_pipelined_gemm/{rung}", clock="h200").clusters, key=lambda each: len(each.events))
+        times = [event[1] for event in cluster.events]
         copies = [c for c in cluster.copies() if c["barrier"]]
-        first = copies[0]["issued"]
-        total = first + events_shown
-        left, width = 200, 700
-        x = lambda n, first=first, total=total: left + width * (max(first, min(n, total)) - first) / (total - first)
+        first = times[copies[0]["issued"]]
+
+        def bar(begin, end, top, style, first=first, times=times):
+            begin = times[begin] - first
+            end = times[end] - first if end is not None else clocks_shown
+            if begin < clocks_shown:
+                scale = width / clocks_shown
+                picture.box(left + begin * scale, top, max(1, (min(end, clocks_shown) - begin) * scale), 8, style)
+
         picture.text(8, y + 12, rung, "")
-        copies = [c for c in copies if c["issued"] < total]
-        stages = sorted({c["barrier"] & 0xFFFFFF for c in copies})
+        stages = sorted({c["barrier"] for c in copies if not c["barrier"] >> 24})  # of the first block
         for k, stage in enumerate(stages):
-            for copy in (c for c in copies if c["barrier"] & 0xFFFFFF == stage):
-                end = copy["landed"] if copy["landed"] is not None else total
-                picture.box(x(copy["issued"]), y + 9 * k, max(1, x(end) - x(copy["issued"])), 8, f"c{k % 4}")
+            for copy in (c for c in copies if c["barrier"] == stage):
+                bar(copy["issued"], copy["landed"], y + 9 * k, f"c{k % 4}")
         begun = {e[2]: n for n, e in enumerate(cluster.events) if e[0] == "wgmma"}
         for n, event in enumerate(cluster.events):
-            if event[0] == "wgmma_done" and begun[event[2]] < total and n > first:
-                picture.box(x(begun[event[2]]), y + 9 * len(stages) + 2, max(1, x(n) - x(begun[event[2]])), 8, "c6")
+            if event[0] == "wgmma_done" and cluster.events[begun[event[2]]][3] < cluster.definition["warps_per_block"]:
+                bar(begun[event[2]], n, y + 9 * len(stages) + 2, "c6")
         picture.text(left - 4, y + 9 * len(stages) + 10, "wgmma", "small faint", anchor="end")
         picture.text(left - 4, y + 8, "stages", "small faint", anchor="end")
         y += 9 * len(stages) + 26
