@@ -550,14 +550,20 @@ static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
   return form_end(form, execute);
 }
 
+/* "[a], n" and nothing else. */
+static bool take_address_and_count(Form *form, MbarrierForm *made) {
+  if (!form_operands(form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(form, 0);
+  need_value(form, 1);
+  return true;
+}
+
 bool decode_mbarrier_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, no_semantics, false);
-  if (!form_operands(&form, 2, 2)) return false;
-  made->address = 0;
-  made->count = 1;
-  need_address(&form, 0);
-  need_value(&form, 1);
+  if (!take_address_and_count(&form, made)) return false;
   return finish(&form, made, run_init);
 }
 
@@ -574,11 +580,7 @@ bool decode_mbarrier_tx(Decoder *decoder, const PtxStatement *statement, Instruc
   Form form = form_begin(decoder, statement, out, 2);
   MbarrierForm *made = take_common(&form, relaxed_semantics, true);
   made->complete = has_modifier(statement, "complete_tx");
-  if (!form_operands(&form, 2, 2)) return false;
-  made->address = 0;
-  made->count = 1;
-  need_address(&form, 0);
-  need_value(&form, 1);
+  if (!take_address_and_count(&form, made)) return false;
   return finish(&form, made, run_tx);
 }
 
