@@ -70,6 +70,16 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   done
 }
 
+@test "clock: a trace is in its clocks, and says so" {
+  clocked --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
+  [ "$status" -eq 0 ]
+  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
+  [ "$status" -eq 0 ]
+  grep -q '"otherData": {"time": "a microsecond stands for one clock of a modelled H200"}}' "$BATS_TEST_TMPDIR/trace.json"
+  run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
+  grep -q '"a microsecond stands for one warp instruction of the cluster"}}' "$BATS_TEST_TMPDIR/trace.json"
+}
+
 @test "clock: invalid settings say what is allowed" {
   EMULATOR_CLOCK=h100 run --separate-stderr common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]

@@ -2,13 +2,15 @@
 # chrome://tracing.
 #
 # Each cluster is a process; its warps, the copies in flight, the wgmmas of each warpgroup and the
-# mbarriers are its threads. A time unit is one warp instruction of the cluster. Everything that lasts is
-# a complete event ("X"): a begin without an end cannot be written.
+# mbarriers are its threads. A time unit, which viewers take for a microsecond, is one warp instruction
+# of the cluster, or a clock under EMULATOR_CLOCK. Everything that lasts is a complete event ("X"): a
+# begin without an end cannot be written.
 BEGIN {
   COPIES = 100000
   TENSOR = 200000
   separator = ""
-  print "{\"displayTimeUnit\": \"ns\", \"otherData\": {\"time\": \"one unit is one warp instruction of the cluster\"}, \"traceEvents\": ["
+  unit = "warp instruction of the cluster"
+  print "{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["
 }
 
 function line(text) {
@@ -122,6 +124,11 @@ function end_cluster(time,  each) {
   for (each in group_of) end_wgmma(each, time)
 }
 
+/^\{"recording": .*"clock": "h200"/ {
+  unit = "clock of a modelled H200"
+  next
+}
+
 /^\{"file": [0-9]+, "path"/ {
   file = string_of("path")
   sub(/.*\//, "", file)
@@ -204,5 +211,5 @@ function end_cluster(time,  each) {
 
 END {
   if (process) end_cluster(last_time)
-  print "\n]}"
+  print "\n], \"otherData\": {\"time\": \"a microsecond stands for one " unit "\"}}"
 }
