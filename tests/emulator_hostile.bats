@@ -89,6 +89,18 @@ misuse() {
   done
 }
 
+@test "hostile host programs drawn at random end with an answer" {
+  run timeout 100 common/emulator/emulate build/tests/emulator/random_calls 60
+  echo "$output" | tail -n 20
+  [ "$status" -eq 0 ]
+  [[ $output == *"60 programs, 0 failures"* ]]
+}
+
+@test "random_calls refuses bad arguments" {
+  run build/tests/emulator/random_calls many
+  [ "$status" -eq 2 ]
+}
+
 @test "every call of the runtime and the driver: zeros, garbage, stale and wrong handles end in an answer" {
   run timeout 300 common/emulator/emulate build/tests/emulator/every_call
   echo "$output" | grep -v '^emulator' | tail -n 20

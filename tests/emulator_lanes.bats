@@ -57,3 +57,16 @@ reports() {
   run build/tests/emulator/random_lanes --count
   [ "$status" -eq 2 ]
 }
+
+@test "lanes: one lane arrives for its warp, and the others' reads are not ordered before that" {
+  for case in missing half; do
+    run common/emulator/emulate build/tests/emulator/lane_copies "$case"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"lane-race: error in kernel stream"*"starts a copy into"*"has not arrived at a barrier since"* ]]
+  done
+  for case in synced all-arrive met; do
+    run common/emulator/emulate build/tests/emulator/lane_copies "$case"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+  done
+}

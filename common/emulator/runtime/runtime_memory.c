@@ -307,21 +307,28 @@ static cudaError_t check_copy(const void *to, size_t to_span, const void *from, 
   return cudaSuccess;
 }
 
+static size_t row_offset(const struct cudaPitchedPtr *base, struct cudaPos at, size_t slice,
+                         size_t row) {
+  return ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
+}
+
 static char *row_at(const struct cudaPitchedPtr *base, struct cudaPos at, size_t slice,
                     size_t row) {
-  return (char *)base->ptr + ((at.z + slice) * base->ysize + at.y + row) * base->pitch + at.x;
+  return (char *)((uintptr_t)base->ptr + row_offset(base, at, slice, row));
 }
 
 /* The span from the first to the last byte of the rows; 0 if it overflows. */
 static size_t span_of(const struct cudaPitchedPtr *base, struct cudaPos at,
                       struct cudaExtent extent) {
-  size_t slice, rows, span;
-  bool too_far = __builtin_mul_overflow(at.z + extent.depth - 1, base->ysize, &slice) ||
-                 __builtin_add_overflow(slice, at.y + extent.height - 1, &rows) ||
-                 __builtin_mul_overflow(rows, base->pitch, &span) ||
-                 __builtin_add_overflow(span, at.x + extent.width, &span);
+  size_t slice, row, end, span;
+  bool too_far =
+      __builtin_add_overflow(at.z, extent.depth - 1, &slice) ||
+      __builtin_mul_overflow(slice, base->ysize, &slice) ||
+      __builtin_add_overflow(at.y, extent.height - 1, &row) ||
+      __builtin_add_overflow(slice, row, &row) || __builtin_mul_overflow(row, base->pitch, &span) ||
+      __builtin_add_overflow(at.x, extent.width, &end) || __builtin_add_overflow(span, end, &span);
   if (too_far || span > (size_t)1 << 47) return 0;
-  return (size_t)(row_at(base, at, extent.depth - 1, extent.height - 1) - row_at(base, at, 0, 0)) +
+  return row_offset(base, at, extent.depth - 1, extent.height - 1) - row_offset(base, at, 0, 0) +
          extent.width;
 }
 

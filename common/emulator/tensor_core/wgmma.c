@@ -402,7 +402,10 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
 
 static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
-  if (settings()->check) check_wgmma_fence(warp);
+  if (settings()->check) {
+    check_warp_met(warp, in, mask);
+    check_wgmma_fence(warp);
+  }
   return STEP_NEXT;
 }
 
@@ -431,7 +434,10 @@ static StepResult run_wgmma_wait(Warp *warp, const Instruction *in, LaneMask mas
   }
   if (warp->cta->cluster->recorder)
     record_awaited(warp, in, mask, GROUPS_WGMMA, (uint32_t)pending, false);
-  if (settings()->check) check_wgmma_wait(warp, (int)pending);
+  if (settings()->check) {
+    check_warp_met(warp, in, mask);
+    check_wgmma_wait(warp, (int)pending);
+  }
   return STEP_NEXT;
 }
 

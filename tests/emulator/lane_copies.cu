@@ -1,0 +1,53 @@
+// lane_copies: a warp reads a tile, tells the producer's mbarrier, and the producer loads the next
+// tile over it. Are the reads of all lanes ordered before that?
+//   lane_copies CASE
+#include <stdio.h>
+#include <string.h>
+
+#include "../../02_tma_load/mbarrier.cuh"
+#include "../../02_tma_load/tma_load.cuh"
+
+enum { LANES = 32, TILES = 4, TILE_WORDS = 32 };
+enum Case { MISSING, SYNCED, ALL_ARRIVE, MET, HALF, CASES };
+static const char *const names[] = {"missing", "synced", "all-arrive", "met", "half"};
+
+__global__ void stream(const int *in, int *out, enum Case which) {
+  __shared__ alignas(128) int tile[TILE_WORDS];
+  __shared__ uint64_t full, empty;
+  int lane = threadIdx.x % LANES, sum = 0;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    mbarrier_init(&empty, which == ALL_ARRIVE ? LANES : 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == LANES) {
+    for (int i = 0; i < TILES; i++) {
+      if (i > 0) mbarrier_wait_parity(&empty, (i - 1) % 2);
+      mbarrier_arrive_expect_tx(&full, sizeof tile);
+      bulk_load(tile, in + i * TILE_WORDS, sizeof tile, &full);
+    }
+  } else if (threadIdx.x < LANES) {
+    for (int i = 0; i < TILES; i++) {
+      mbarrier_wait_parity(&full, i % 2);
+      sum += tile[lane ^ 1];
+      if (which == SYNCED) __syncwarp();
+      if (which == HALF) __syncwarp(lane < 16 ? 0xffffu : 0xffff0000u);
+      if (which == MET) sum += __shfl_xor_sync(~0u, sum, 1);
+      if (which == ALL_ARRIVE || lane == 0) mbarrier_arrive(&empty);
+    }
+    out[lane] = sum;
+  }
+}
+
+int main(int argc, char **argv) {
+  int which = 0;
+  while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
+  if (which == CASES) return fprintf(stderr, "usage: lane_copies CASE\n"), 2;
+  int *in, *out;
+  if (cudaMalloc(&in, TILES * TILE_WORDS * sizeof *in) || cudaMalloc(&out, LANES * sizeof *out))
+    return 1;
+  if (cudaMemset(in, 1, TILES * TILE_WORDS * sizeof *in)) return 1;
+  stream<<<1, 2 * LANES>>>(in, out, (enum Case)which);
+  return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
+}

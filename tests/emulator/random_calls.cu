@@ -1,0 +1,476 @@
+/* random_calls.cu: host programs drawn at random, which use the runtime as no program should.
+ *
+ *   random_calls [PROGRAMS [FIRST_SEED]]
+ *   random_calls --show SEED
+ *
+ * Each program runs in a process of its own: a row of calls, half of the time from two host threads
+ * at once, on streams, events, graphs, memory, arrays and textures that live, are destroyed, are in
+ * use, were never made, or are of another kind. Its kernels misuse the device's heap, printf and
+ * wild addresses. A call may refuse, a kernel may fail, and the checker may report something; but
+ * no signal may end the process, it may not hang, and host memory that was not handed over stays as
+ * it is. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KINDS = 10, SLOTS = 6, HOST_WORDS = 1024, CALLS_MOST = 60, SECONDS_MOST = 60 };
+typedef enum { STREAM, EVENT, GRAPH, EXEC, NODE, MEMORY, POOL, ARRAY, TEXTURE, HOST } Kind;
+
+static const uint64_t CANARY = 0x5ec7e7c0ffee5ec7ull;
+static uint64_t before[HOST_WORDS], words[HOST_WORDS], after[HOST_WORDS];
+static void *slots[KINDS][SLOTS]; /* a slot keeps its handle when the handle is destroyed */
+static bool show;
+
+/* ---- Drawing ---- */
+static __thread uint64_t state;
+static uint32_t draw(uint32_t below) {
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (uint32_t)(state >> 33) % below;
+}
+
+static void *wild(void) {
+  switch (draw(6)) {
+    case 0:
+      return NULL;
+    case 1:
+      return (void *)(uintptr_t)(1 + draw(3)); /* also cudaStreamLegacy and cudaStreamPerThread */
+    case 2:
+      return words + draw(HOST_WORDS);
+    case 3:
+      return (void *)~(uintptr_t)draw(64);
+    case 4:
+      return slots[draw(KINDS)][draw(SLOTS)];
+    default:
+      return (void *)((uintptr_t)draw(1u << 30) << draw(32));
+  }
+}
+
+template <typename T>
+static T any(Kind kind) {
+  void *found = draw(8) == 0 ? wild() : slots[kind][draw(SLOTS)];
+  if (kind == STREAM && draw(4) == 0) found = NULL;
+  return (T)found;
+}
+#define ANY_STREAM any<cudaStream_t>(STREAM)
+#define ANY_EVENT any<cudaEvent_t>(EVENT)
+#define ANY_GRAPH any<cudaGraph_t>(GRAPH)
+#define ANY_EXEC any<cudaGraphExec_t>(EXEC)
+#define ANY_NODE any<cudaGraphNode_t>(NODE)
+#define ANY_MEMORY any<char *>(MEMORY)
+#define ANY_POOL any<cudaMemPool_t>(POOL)
+#define ANY_ARRAY any<cudaArray_t>(ARRAY)
+
+/* Where a call puts a new handle. */
+template <typename T>
+static T *fresh(Kind kind) {
+  return (T *)(void *)&slots[kind][draw(SLOTS)];
+}
+
+static size_t size(void) {
+  static const size_t sizes[] = {0, 1, 4, 64, 255, 4096, 8192, 65536, 1u << 20};
+  static const size_t wild_sizes[] = {~(size_t)0, (size_t)1 << 62, (size_t)1 << 47, ~(size_t)0 / 2};
+  return draw(10) ? sizes[draw(9)] : wild_sizes[draw(4)];
+}
+static size_t host_size(void) { return draw(sizeof words + 1); }
+
+/* ---- Kernels ---- */
+__global__ void fill(int *at, int count) {
+  for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) at[i] = i;
+}
+
+__global__ void misuse(char *at, int way) {
+  __shared__ char *shared;
+  char *mine = (char *)malloc(way & 64 ? 1u << 22 : 40);
+  if (threadIdx.x == 0) shared = mine;
+  __syncthreads();
+  switch (way % 32) {
+    case 0:
+      free(shared);
+      break; /* by every thread */
+    case 1:
+      if (mine) free(mine + 8);
+      break; /* not its start */
+    case 2:
+      free(at);
+      break; /* not of this heap */
+    case 3:
+      free(mine);
+      if (mine) *mine = 1;
+      break;
+    case 4:
+      free(mine);
+      if (mine) at[0] = *mine;
+      break;
+    case 5:
+      while (malloc(1u << 18)) {
+      }
+      break;
+    case 6:
+      if (mine) memset(mine, 0xff, 64);
+      free(mine);
+      free(malloc(40));
+      break;
+    case 7:
+      printf("%d %s %f %*d %n %c %p %lld %5.3e\n", way, at, 1.5, way, 3, at, 'x', mine, 5ll);
+      break;
+    case 8:
+      printf((const char *)at, way);
+      break;
+    case 9:
+      *(volatile int *)((uintptr_t)at * 3 + way) = 5;
+      break;
+    case 10:
+      at[(size_t)way << 20] = 1;
+      break;
+    case 11:
+      __trap();
+    case 12:
+      __shfl_sync(0x0f0fu >> threadIdx.x, way, 3);
+      break;
+    case 13:
+      if (threadIdx.x < 5) __syncthreads();
+      break;
+    case 14:
+      ((void (*)(int))at)(3);
+      break;
+    default:
+      free((void *)(uintptr_t)way);
+      free(mine);
+      break;
+  }
+}
+
+static void run_host(void *what) {
+  cudaStream_t stream;
+  if (what) cudaStreamCreate(&stream); /* refused there */
+}
+
+/* ---- Calls ---- */
+static cudaKernelNodeParams kernel_node(void **arguments, char **at, int *way) {
+  cudaKernelNodeParams parameters = {};
+  *at = ANY_MEMORY;
+  *way = (int)draw(128);
+  arguments[0] = at;
+  arguments[1] = way;
+  parameters.func = draw(10) ? (void *)(draw(2) ? (void *)misuse : (void *)fill) : wild();
+  parameters.gridDim = dim3(draw(4), 1 + draw(2), 1);
+  parameters.blockDim = dim3(draw(12) ? 32 : draw(3000), 1, 1);
+  parameters.sharedMemBytes = draw(8) ? 0 : (unsigned)size();
+  parameters.kernelParams = draw(12) ? arguments : NULL;
+  return parameters;
+}
+
+static const cudaGraphNode_t *dependencies(size_t *count) {
+  static __thread cudaGraphNode_t nodes[3];
+  *count = draw(4);
+  for (size_t i = 0; i < *count; i++) nodes[i] = ANY_NODE;
+  return *count || draw(2) ? nodes : NULL;
+}
+
+static int add_node(void) {
+  size_t count;
+  const cudaGraphNode_t *first = dependencies(&count);
+  void *arguments[2];
+  char *at;
+  int way;
+  cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
+  cudaMemsetParams set = {ANY_MEMORY, size(), draw(256), 1u << draw(4), size(), draw(5)};
+  cudaMemAllocNodeParams memory = {};
+  memory.poolProps.allocType = cudaMemAllocationTypePinned;
+  memory.poolProps.location.type = cudaMemLocationTypeDevice;
+  memory.bytesize = size();
+  cudaHostNodeParams host = {run_host, draw(2) ? words : NULL};
+  cudaGraphNode_t *node = fresh<cudaGraphNode_t>(NODE);
+  cudaGraph_t graph = ANY_GRAPH;
+  int result;
+  switch (draw(9)) {
+    case 0:
+      return cudaGraphAddEmptyNode(node, graph, first, count);
+    case 1:
+      return cudaGraphAddKernelNode(node, graph, first, count, &kernel);
+    case 2:
+      return cudaGraphAddMemsetNode(node, graph, first, count, &set);
+    case 3:
+      return cudaGraphAddChildGraphNode(node, graph, first, count, ANY_GRAPH);
+    case 4:
+      result = cudaGraphAddMemAllocNode(node, graph, first, count, &memory);
+      if (!result) slots[MEMORY][draw(SLOTS)] = memory.dptr;
+      return result;
+    case 5:
+      return cudaGraphAddMemFreeNode(node, graph, first, count, ANY_MEMORY);
+    case 6:
+      return cudaGraphAddHostNode(node, graph, first, count, &host);
+    case 7:
+      return cudaGraphAddEventRecordNode(node, graph, first, count, ANY_EVENT);
+    default:
+      return cudaGraphAddMemcpyNode1D(node, graph, first, count, words, ANY_MEMORY, host_size(),
+                                      cudaMemcpyDeviceToHost);
+  }
+}
+
+static int use_graph(void) {
+  void *arguments[2];
+  char *at;
+  int way;
+  cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
+  cudaGraphNode_t nodes[4], node = ANY_NODE, to = ANY_NODE;
+  size_t count = draw(5);
+  cudaGraphExecUpdateResultInfo info;
+  switch (draw(16)) {
+    case 0:
+      return cudaGraphCreate(fresh<cudaGraph_t>(GRAPH), 0);
+    case 1:
+      return cudaGraphDestroy(ANY_GRAPH);
+    case 2:
+      return cudaGraphClone(fresh<cudaGraph_t>(GRAPH), ANY_GRAPH);
+    case 3:
+    case 4:
+      return cudaGraphInstantiate(fresh<cudaGraphExec_t>(EXEC), ANY_GRAPH, draw(12) ? 0 : draw(16));
+    case 5:
+    case 6:
+      return cudaGraphLaunch(ANY_EXEC, ANY_STREAM);
+    case 7:
+      return cudaGraphExecDestroy(ANY_EXEC);
+    case 8:
+      return cudaGraphExecUpdate(ANY_EXEC, ANY_GRAPH, &info);
+    case 9:
+      return cudaGraphExecKernelNodeSetParams(ANY_EXEC, node, &kernel);
+    case 10:
+      return cudaGraphKernelNodeSetParams(node, &kernel);
+    case 11:
+      return cudaGraphDestroyNode(node);
+    case 12:
+      return cudaGraphAddDependencies(ANY_GRAPH, &node, &to, NULL, 1);
+    case 13:
+      return cudaGraphRemoveDependencies(ANY_GRAPH, &node, &to, NULL, 1);
+    case 14:
+      return cudaGraphGetNodes(ANY_GRAPH, draw(2) ? nodes : NULL, &count);
+    default:
+      return cudaGraphNodeFindInClone(fresh<cudaGraphNode_t>(NODE), node, ANY_GRAPH);
+  }
+}
+
+static int use_stream(void) {
+  static const cudaStreamCaptureMode modes[] = {
+      cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed};
+  switch (draw(14)) {
+    case 0:
+      return cudaStreamCreateWithFlags(fresh<cudaStream_t>(STREAM), draw(3));
+    case 1:
+      return cudaStreamDestroy(ANY_STREAM);
+    case 2:
+      return cudaStreamSynchronize(ANY_STREAM);
+    case 3:
+      return cudaStreamWaitEvent(ANY_STREAM, ANY_EVENT, draw(3));
+    case 4:
+      return cudaEventCreateWithFlags(fresh<cudaEvent_t>(EVENT), draw(5));
+    case 5:
+      return cudaEventRecord(ANY_EVENT, ANY_STREAM);
+    case 6:
+      return cudaEventDestroy(ANY_EVENT);
+    case 7:
+      return cudaEventSynchronize(ANY_EVENT);
+    case 8: {
+      float time;
+      return cudaEventElapsedTime(&time, ANY_EVENT, ANY_EVENT);
+    }
+    case 9:
+      return cudaStreamBeginCapture(ANY_STREAM, modes[draw(3)]);
+    case 10:
+      return cudaStreamEndCapture(ANY_STREAM, fresh<cudaGraph_t>(GRAPH));
+    case 11:
+      return cudaLaunchHostFunc(ANY_STREAM, run_host, draw(2) ? words : NULL);
+    case 12:
+      return cudaStreamQuery(ANY_STREAM);
+    default:
+      return cudaEventQuery(ANY_EVENT);
+  }
+}
+
+static int use_memory(void) {
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaPointerAttributes attributes;
+  size_t pitch;
+  switch (draw(18)) {
+    case 0:
+      return cudaMalloc(fresh<void *>(MEMORY), size());
+    case 1:
+      return cudaFree(ANY_MEMORY);
+    case 2:
+      return cudaMallocAsync(fresh<void *>(MEMORY), size(), ANY_STREAM);
+    case 3:
+      return cudaFreeAsync(ANY_MEMORY, ANY_STREAM);
+    case 4:
+      return cudaMallocFromPoolAsync(fresh<void *>(MEMORY), size(), ANY_POOL, ANY_STREAM);
+    case 5:
+      return cudaMemPoolCreate(fresh<cudaMemPool_t>(POOL), &properties);
+    case 6:
+      return cudaMemPoolDestroy(ANY_POOL);
+    case 7:
+      return cudaMemcpyAsync(ANY_MEMORY, words, host_size(), cudaMemcpyHostToDevice, ANY_STREAM);
+    case 8:
+      return cudaMemcpy(words, ANY_MEMORY, host_size(), cudaMemcpyDeviceToHost);
+    case 9:
+      return cudaMemsetAsync(ANY_MEMORY, draw(256), size(), ANY_STREAM);
+    case 10:
+      return cudaMemcpy2DAsync(ANY_MEMORY, size(), ANY_MEMORY, size(), size(), draw(9),
+                               cudaMemcpyDeviceToDevice, ANY_STREAM);
+    case 11:
+      return cudaMallocArray(fresh<cudaArray_t>(ARRAY), &format, draw(70), draw(70), draw(4));
+    case 12:
+      return cudaFreeArray(ANY_ARRAY);
+    case 13:
+      return cudaMemcpy2DToArray(ANY_ARRAY, draw(9), draw(9), words, draw(512), draw(64), draw(8),
+                                 cudaMemcpyHostToDevice);
+    case 14:
+      return cudaMallocPitch(fresh<void *>(MEMORY), &pitch, size(), size());
+    case 15:
+      return cudaPointerGetAttributes(&attributes, ANY_MEMORY);
+    case 16:
+      return draw(2) ? cudaHostRegister(words, sizeof words, 0) : cudaHostUnregister(words);
+    default:
+      return cudaMallocManaged(fresh<void *>(MEMORY), size(), 1 + draw(2));
+  }
+}
+
+static int launch(void) {
+  void *arguments[2];
+  char *at;
+  int way;
+  cudaKernelNodeParams kernel = kernel_node(arguments, &at, &way);
+  cudaTextureObject_t *texture = fresh<cudaTextureObject_t>(TEXTURE);
+  cudaResourceDesc resource = {};
+  cudaTextureDesc description = {};
+  resource.resType = draw(3) ? cudaResourceTypeArray : cudaResourceTypeLinear;
+  resource.res.array.array = ANY_ARRAY;
+  switch (draw(6)) {
+    case 0:
+      return cudaCreateTextureObject(texture, &resource, &description, NULL);
+    case 1:
+      return cudaDestroyTextureObject(any<cudaTextureObject_t>(TEXTURE));
+    case 2:
+      return draw(6) ? cudaGetLastError() : cudaDeviceReset();
+    default:
+      if (!kernel.kernelParams) return 0; /* reads through NULL on a GPU, too */
+      return cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim, arguments,
+                              kernel.sharedMemBytes, ANY_STREAM);
+  }
+}
+
+/* A handle of each kind in every slot: few calls refuse these. */
+static void fill_slots(void) {
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  for (int i = 0; i < SLOTS; i++) {
+    cudaStreamCreate((cudaStream_t *)(void *)&slots[STREAM][i]);
+    cudaEventCreate((cudaEvent_t *)(void *)&slots[EVENT][i]);
+    cudaGraphCreate((cudaGraph_t *)(void *)&slots[GRAPH][i], 0);
+    cudaMalloc(&slots[MEMORY][i], (size_t)4096 << i);
+    cudaMemPoolCreate((cudaMemPool_t *)(void *)&slots[POOL][i], &properties);
+    cudaMallocArray((cudaArray_t *)(void *)&slots[ARRAY][i], &format, 32, 8 * (unsigned)i, 0);
+  }
+}
+
+/* A forked child may use nothing, and must not crash or hang either. */
+static int fork_and_use(void) {
+  pid_t child = fork();
+  if (child == 0) {
+    void *memory;
+    int result = cudaMalloc(&memory, 4);
+    result |= cudaDeviceSynchronize();
+    _exit(result != 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) abort();
+  return 0;
+}
+
+static void *run_calls(void *seed) {
+  state = (uint64_t)(uintptr_t)seed * 0x9e3779b97f4a7c15ull;
+  int calls = 10 + (int)draw(CALLS_MOST - 10);
+  for (int i = 0; i < calls; i++) {
+    uint32_t which = draw(100);
+    int result = which < 30   ? use_memory()
+                 : which < 50 ? use_stream()
+                 : which < 65 ? add_node()
+                 : which < 85 ? use_graph()
+                 : which < 99 ? launch()
+                              : fork_and_use();
+    if (show) printf("%s\n", cudaGetErrorName((cudaError_t)result));
+    /* After a kernel's fault all calls fail until the device is reset. */
+    if (cudaStreamQuery(cudaStreamLegacy) != cudaErrorNotReady && cudaPeekAtLastError() &&
+        draw(2)) {
+      if (cudaDeviceSynchronize()) cudaDeviceReset();
+      if (cudaGetLastError()) fill_slots();
+    }
+  }
+  cudaDeviceSynchronize();
+  return NULL;
+}
+
+/* ---- Programs ---- */
+static void run_program(unsigned long long seed) {
+  for (int i = 0; i < HOST_WORDS; i++) before[i] = after[i] = CANARY;
+  fill_slots();
+  pthread_t other;
+  bool two = seed % 2 &&
+             !pthread_create(&other, NULL, run_calls, (void *)(uintptr_t)(seed + (1ull << 40)));
+  run_calls((void *)(uintptr_t)seed);
+  if (two) pthread_join(other, NULL);
+  for (int i = 0; i < HOST_WORDS; i++)
+    if (before[i] != CANARY || after[i] != CANARY) abort();
+}
+
+/* What the program printed goes nowhere: kernels and the checker say a lot. */
+static bool fails(unsigned long long seed) {
+  pid_t child = fork();
+  if (child == 0) {
+    if (!freopen("/dev/null", "w", stdout)) _exit(1);
+    if (!getenv("RANDOM_CALLS_STDERR") && !freopen("/dev/null", "w", stderr)) _exit(1);
+    alarm(SECONDS_MOST);
+    run_program(seed);
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) exit(2);
+  if (WIFSIGNALED(status))
+    printf("seed %llu: signal %d\n", seed, WTERMSIG(status));
+  else if (status)
+    printf("seed %llu: exit code %d\n", seed, WEXITSTATUS(status));
+  return status != 0;
+}
+
+static bool is_number(const char *text) {
+  return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 3 && !strcmp(argv[1], "--show") && is_number(argv[2])) {
+    show = true;
+    run_program(strtoull(argv[2], NULL, 10));
+    return 0;
+  }
+  if (argc > 3 || (argc > 1 && !is_number(argv[1])) || (argc > 2 && !is_number(argv[2]))) {
+    fprintf(stderr, "usage: random_calls [PROGRAMS [FIRST_SEED]], or --show SEED\n");
+    return 2;
+  }
+  unsigned long long programs = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
+  unsigned long long first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, failures = 0;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (unsigned long long seed = first; seed < first + programs; seed++) failures += fails(seed);
+  printf("%llu programs, %llu failures\n", programs, failures);
+  return failures ? 1 : 0;
+}
