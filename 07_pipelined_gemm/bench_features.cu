@@ -126,7 +126,7 @@ template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
   GemmConfiguration large = gemm_persistent_configuration<
       GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2>>(
-      "persistent_128x256_2x1");
+      "persistent_128x256_2x1", 9);
   static GemmConfiguration kept;
   kept = large;
   GemmProblem problem = gemm_problem(size, size, size, a, b, c);

@@ -18,13 +18,16 @@ template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   static const GemmConfiguration list[] = {
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2> >("128x256_2x1"),
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2> >("128x256_2x1", 9),
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4, 2> >("128x192_1x2"),
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4, 2> >("128x192_1x2", 9),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 2, 1, 1> >(
           "128x128_2x1", 2),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
-          "64x64_split_4", 2)};
+          "64x64_split_4", 2),
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 0, 1, 2, 4, 2> >("carry_128x256_1x2",
+                                                                                9)};
   GemmConfigurations few = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return few;
 }
@@ -49,13 +52,19 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                         p->most_clusters);
 }
 
+// The bias and the addresses are filled in later.
+static bool is_plain(const CheckedProduct *p) {
+  return !p->has_bias && p->offset == 0 && gemm_is_plain(&p->problem) &&
+         gemm_tma_can_write(&p->problem);
+}
+
 // The first configuration from number `wish` on that has a kernel for this layout and fits k.
 static void choose_configuration(CheckedProduct *p, int wish) {
   GemmConfigurations few = configurations_of(p->type, p->major_a, p->major_b);
   p->configuration = NULL;
   for (int i = 0; i < few.count && p->configuration == NULL; i++) {
     const GemmConfiguration *c = &few.list[(wish + i) % few.count];
-    if (gemm_fits(c, p->problem.k)) p->configuration = c;
+    if (gemm_fits(c, p->problem.k, is_plain(p))) p->configuration = c;
   }
 }
 
@@ -96,7 +105,8 @@ static CheckedProduct random_product(uint64_t seed) {
   p.rows = 5;
   p.most_clusters = 1 + (int)(f >> 24 & 1);
   p.seed = seed;
-  choose_configuration(&p, (int)(f >> 28 & 3));
+  bool carry = is_plain(&p) && (f >> 30 & 1);
+  choose_configuration(&p, carry ? 4 : (int)(f >> 28 & 3));
   return p;
 }
 
@@ -117,7 +127,9 @@ static void check_random(long runs, long seed) {
 // Every type and layout with every activation, on each configuration that knows the layout.
 static void check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
-  printf("type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n");
+  printf(
+      "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
+      "            (carry_: plain products alone)\n");
   for (int i = 0; i < 8; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
@@ -128,7 +140,7 @@ static void check_layouts(void) {
     GemmConfigurations few = configurations_of(p.type, p.major_a, p.major_b);
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
-      for (int activation = 0; activation < 4; activation++) {
+      for (int activation = 0; activation < (few.list[j].carries ? 1 : 4); activation++) {
         p.problem = gemm_problem(136, 264, 392, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
         p.problem.activation = (GemmActivation)activation;

@@ -102,7 +102,8 @@ static void show_choices(GemmConfigurations all) {
   printf("%18s   %-24s %s\n", "m x n x k", "configuration", "tiles");
   for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
     const int *s = shapes[i];
-    const GemmConfiguration *c = gemm_choose(all.list, all.count, s[0], s[1], s[2], 1, SMS, -1);
+    const GemmConfiguration *c =
+        gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2], 1, SMS, true);
     printf("%6d %5d %5d   %-24s %d\n", s[0], s[1], s[2], c->name,
            gemm_divide_up(s[0], c->tile_m) * gemm_divide_up(s[1], c->tile_n));
   }
@@ -158,7 +159,7 @@ static void write_trace(const char *path, int m, int n, int k) {
   gemm_fill_normal<<<256, 256>>>(b, (size_t)n * k, 2);
   typedef GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 128, 128, 2, 1, 4, 2, true>
       TracedTile;
-  GemmConfiguration traced = gemm_persistent_configuration<TracedTile>("traced");
+  GemmConfiguration traced = gemm_persistent_configuration<TracedTile>("traced", 9);
   GemmProblem problem = gemm_problem(m, n, k, a, b, c);
   PipelinedGemm gemm;
   stop_on_error(gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &traced, 0));
@@ -292,8 +293,11 @@ int main(int argc, char **argv) {
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
   // 5. Rows of A and B that TMA cannot read: they are copied first.
   gemm_check_product(gemm_prepare, gemm_launch, 100, 90, 77, 0, GEMM_INTEGERS, 0, 13, true);
-  // 6. Tiles that several clusters share: one left over for 2 clusters, and one for 3.
+  // 6. Tiles that several clusters share: one left over for 2 clusters, and one for 3; by both kinds
+  //    of persistent kernels. The first can write only an n that is a multiple of 8.
   forced = &all.list[0];
+  gemm_check_product(gemm_prepare, gemm_launch, 200, 520, 2440, 0, GEMM_INTEGERS, 0, 11, true);
+  while (forced->carries) forced++;
   gemm_check_product(gemm_prepare, gemm_launch, 200, 517, 2440, 0, GEMM_INTEGERS, 0, 11, true);
   most_clusters = 3;
   gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 0, GEMM_INTEGERS, 0, 12, true);

@@ -1,19 +1,49 @@
-/* gemm_choose.cuh: which configuration for which product: the one that would take the least time,
- * as far as a model of the time and measurements of similar products can tell.
+/* gemm_choose.cuh: which configuration for which product: the one that would take the least time by a
+ * model.
  *
- * The model adds up what costs time: the launch, the rounds of tiles, the end of each tile, and
- * the longest of what goes on at the same time (the tensor cores' steps, or the loads of a step, or
- * their latency; all bytes through L2; bytes from and to memory). Its numbers were fitted to
- * measurements on an H200, and how far the model was off at each measured product is kept
- * (gemm_measured.cuh): a prediction is corrected by what it was off at the most similar ones.
- * tools/fit_model.py writes that file, from measured/configurations.csv. */
+ * The model begins with what is known to cost time, in microseconds: the steps of the tensor cores,
+ * the bytes that an SM loads, those that L2 hands out, the latency of a stage, what exceeds L2, the
+ * stores, the ends of tiles, the sums of a split k. Of those that overlap the longest counts most. What
+ * this leaves unexplained (a factor) is the business of small neural networks, which see the same terms,
+ * the tiles' padding and the sizes. tools/fit_model.py fits both to what an H200 measured
+ * (measured/configurations.csv) and writes gemm_model.cuh. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
 
 #include <math.h>
 
-#include "gemm_measured.cuh"
 #include "gemm_types.cuh"
+
+enum {
+  GEMM_OVERLAPPING = 6, /* terms of which the longest counts */
+  GEMM_TERMS = 17,      /* all of them; the others are added up */
+  GEMM_FEATURES = 28,   /* what the networks see */
+  GEMM_HIDDEN = 24,     /* values of each of their two layers */
+  GEMM_NETWORKS = 4,
+  GEMM_MODELLED = 36 /* configurations */
+};
+
+/* One network: its mean of many predictions is better than each of them. */
+typedef struct {
+  float launch, sharpness;   /* of the choice of the longest term: 1 would add them up */
+  float term[GEMM_TERMS];    /* factors */
+  float body[GEMM_MODELLED]; /* factor of a configuration's overlapping terms */
+  float first[GEMM_FEATURES][GEMM_HIDDEN];
+  float first_bias[GEMM_MODELLED][GEMM_HIDDEN]; /* each configuration's own */
+  float second[GEMM_HIDDEN][GEMM_HIDDEN], second_bias[GEMM_HIDDEN];
+  float last[GEMM_HIDDEN];
+} GemmNetwork;
+
+typedef struct {
+  float mean[GEMM_FEATURES], scale[GEMM_FEATURES];
+  GemmNetwork network[GEMM_NETWORKS];
+} GemmModel;
+
+/* Steps of 64 k, and more where the kernel needs more: TMA fills those with zeros. */
+static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
+  int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
+  return (int)(steps < c->least_steps ? c->least_steps : steps);
+}
 
 /* How long the ring is: in gemm_single no longer than the product needs. */
 static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
@@ -25,13 +55,14 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
   return each < most ? each : most;
 }
 
-/* Can this configuration compute a product of this k? */
-static inline bool gemm_fits(const GemmConfiguration *c, int64_t k) {
-  int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
+/* Can this configuration compute a product of this k? `plain`: one without an epilogue, whose C TMA
+ * can write. */
+static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, bool plain) {
+  int steps = gemm_steps(c, k);
   /* A stage is freed while the next is multiplied: with one alone nothing would ever move on. */
   int least_stages = steps > c->split_k ? 2 : 1;
-  return c->kernel != NULL && steps >= c->split_k && (!c->persistent || steps >= 2) &&
-         gemm_ring_stages(c, (int)steps) >= least_stages;
+  return c->kernel != NULL && steps >= c->split_k && (plain || !c->carries) &&
+         gemm_ring_stages(c, steps) >= least_stages;
 }
 
 /* How the work of a product falls on the SMs. */
@@ -40,7 +71,9 @@ typedef struct {
   float tile_ends;  /* on that SM */
   float rounds;     /* of CTAs */
   float resident;   /* CTAs on an SM at once */
-  bool shared;      /* some tiles are computed by several clusters */
+  float parts;      /* of a tile that several clusters compute; else 1 */
+  float part_steps; /* of what a CTA computes of a tile */
+  float full;       /* clusters' places over those that have a tile, in all rounds */
 } GemmLoad;
 
 static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int steps, int sms) {
@@ -48,142 +81,146 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
   int cluster = c->cluster_m * c->cluster_n * c->split_k;
   int at_once = (cluster < 4 ? sms : sms * 10 / 11) / cluster; /* clusters */
   if (at_once < 1) at_once = 1;
-  GemmLoad load = {0, 0, 1, 1, false};
+  GemmLoad load = {0, 0, 1, 1, 1, (float)steps, 1};
   if (c->persistent) {
-    TileShares shares = tile_shares(tiles < 1e9f ? (int)tiles : 1000000000, steps, at_once);
+    TileShares shares =
+        tile_shares(tiles < 1e9f ? (int)tiles : 1000000000, steps, at_once, c->sum_steps);
     float rest = shares.left > 0 ? (float)steps : 0;
-    load.shared = shares.sharers > shares.left;
-    if (load.shared) {
+    if (shares.sharers > shares.left) {
       int each = gemm_divide_up(shares.left * steps, shares.sharers);
-      rest = (float)(each + gemm_divide_up(steps, each) * SHARES_SUM_STEPS);
+      rest = (float)each;
+      load.parts = (float)gemm_divide_up(steps, each);
     }
     load.busy_steps = (float)shares.whole * (float)steps + rest;
     load.tile_ends = (float)(shares.whole + (shares.left > 0));
   } else {
+    load.part_steps = (float)gemm_divide_up(steps, c->split_k);
     load.tile_ends = ceilf(tiles / (float)at_once);
-    load.busy_steps = load.tile_ends * (float)gemm_divide_up(steps, c->split_k);
+    load.busy_steps = load.tile_ends * load.part_steps;
     load.rounds = ceilf(tiles / (float)(at_once * c->ctas));
     load.resident = load.tile_ends < (float)c->ctas ? load.tile_ends : (float)c->ctas;
   }
+  load.full = load.tile_ends * (float)at_once / tiles;
   return load;
 }
 
-/* Of terms that overlap the longest counts, and of the others a little. */
-static inline float gemm_overlapped(float a, float b, float c, float d) {
-  float p = gemm_model.overlap;
-  return powf(powf(a, p) + powf(b, p) + powf(c, p) + powf(d, p), 1 / p);
-}
+/* What is known of a configuration and a product. */
+typedef struct {
+  float terms[GEMM_TERMS]; /* microseconds, but for factors */
+  float features[GEMM_FEATURES];
+} GemmFacts;
 
-/* Microseconds that the model predicts for the configuration of this index. */
-static inline float gemm_predict(const GemmConfiguration *c, int index, int64_t m, int64_t n,
-                                 int64_t k, int64_t batches, int sms) {
-  const GemmModel *model = &gemm_model;
+static inline float gemm_least(float a, float b) { return a < b ? a : b; }
+
+static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_t n, int64_t k,
+                                   int64_t batches, int sms) {
   const float clocks = 1700, mega = 1e6f; /* clocks in a microsecond */
-  int steps = (int)((k + GEMM_STEP_K - 1) / GEMM_STEP_K);
+  int steps = gemm_steps(c, k);
   float rows = ceilf((float)m / (float)(c->tile_m * c->cluster_m));
   float columns = ceilf((float)n / (float)(c->tile_n * c->cluster_n));
   float area = (float)(c->tile_m * c->tile_n), count = (float)batches;
+  float tiles = rows * columns * count, split = (float)c->split_k;
   float a = (float)m * (float)k * 2 * count, b = (float)n * (float)k * 2 * count;
   float output = (float)m * (float)n * 2 * count;
-  bool copied = k % 8 != 0, split = !copied && k % 64 != 0; /* rows of 64 k in two lines of L2 */
-  GemmLoad load = gemm_load_of(c, rows * columns * count, steps, sms);
-
-  float lines = split ? model->split_line : 1, slice_m = (float)c->tile_m;
-  if ((float)m < slice_m) slice_m = (float)m;
-  float loaded = (slice_m / (float)c->cluster_n + (float)c->tile_n / (float)c->cluster_m) * 128;
+  bool copied = k % 8 != 0, uneven = n % 8 != 0;
+  bool in_two = !copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
+  GemmLoad load = gemm_load_of(c, tiles, steps, sms);
+  float cluster = (float)(c->cluster_m * c->cluster_n * c->split_k);
+  float own = (gemm_least((float)c->tile_m, (float)((m + 7) / 8 * 8)) / (float)c->cluster_n +
+               gemm_least((float)c->tile_n, (float)((n + 7) / 8 * 8)) / (float)c->cluster_m) *
+              128; /* bytes that a CTA loads itself for a step */
+  float lines = in_two ? 2.0f : 1.0f;
   float in_flight = (float)gemm_ring_stages(c, steps) * load.resident;
-  float step =
-      gemm_overlapped(area / 32 / clocks * model->tensor, loaded / clocks * lines / model->sm_bytes,
-                      model->latency / in_flight, 0) *
-      gemm_configuration_model[index].step;
-  float beyond_l2 = a + b + output - model->l2_bytes * mega;
-  float uneven = n % 8 != 0 ? 1 + model->uneven_rows : 1;
-  float body =
-      gemm_overlapped(load.busy_steps * step, (a * columns + b * rows) * lines / (model->l2 * mega),
-                      beyond_l2 > 0 ? beyond_l2 / (model->memory * mega) : 0,
-                      output * uneven / (model->output * mega));
-  float ends = model->tile_end + model->tile_store * area * 2 / (float)c->split_k / 65536 * uneven;
-  float extra = 0;
-  if (c->split_k > 1) {
-    extra += model->split_k * log2f((float)c->split_k) +
-             model->split_sum * area / 32768 * (1 - 1 / (float)c->split_k);
-  }
-  if (load.shared) extra += model->shared_tiles;
-  if (c->persistent) extra += model->persistent;
-  if (copied) extra += model->copy + (a + b) / (model->copy_bytes * mega);
-  return model->launch * gemm_configuration_model[index].start + model->round * load.rounds +
-         ends * load.tile_ends + body + extra;
+  float beyond_l2 = a + b + output - 45 * mega;
+  float tensor = load.busy_steps * area / 32 / clocks;
+  float sm = load.busy_steps * own / clocks / 32 * lines;
+  float chip = tiles * cluster / split * (float)steps * own / (5.5f * mega) * lines;
+  float latency = load.busy_steps / in_flight * 0.7f;
+  float memory = beyond_l2 > 0 ? beyond_l2 / (4.2f * mega) : 0;
+  float store = output / (3.0f * mega), tile_store = load.tile_ends * area * 2 / 65536;
+  float all = (a + b + output) / (4.2f * mega);
+  GemmFacts facts = {
+      {tensor, sm, chip, latency, memory, store, tile_store, load.tile_ends, load.rounds,
+       load.parts - 1, (load.parts - 1) * area / 32768, log2f(split),
+       area / 32768 * (1 - 1 / split), copied ? 1.0f : 0, copied ? (a + b) / mega : 0,
+       uneven ? output / mega : 0, c->persistent ? 1.0f : 0},
+      {logf(tensor + 0.1f),
+       logf(sm + 0.1f),
+       logf(chip + 0.1f),
+       logf(latency + 0.1f),
+       logf(memory + 0.1f),
+       logf(store + 0.1f),
+       logf(tile_store + 0.1f),
+       logf(a / mega + 0.1f),
+       logf(b / mega + 0.1f),
+       logf(all + 0.1f),
+       lines,
+       c->carries ? 1.0f : 0,
+       c->persistent ? 1.0f : 0,
+       copied ? 1.0f : 0,
+       uneven ? 1.0f : 0,
+       log2f(split),
+       gemm_least(load.full, 8),
+       gemm_least(tiles * cluster / (float)sms, 1),
+       logf(load.tile_ends),
+       logf(load.rounds),
+       logf(load.parts),
+       logf(in_flight),
+       logf(load.part_steps),
+       log2f((float)m * count) / 4,
+       log2f((float)n) / 4,
+       log2f((float)k) / 4,
+       (float)m / (rows * (float)(c->tile_m * c->cluster_m)),
+       (float)n / (columns * (float)(c->tile_n * c->cluster_n))}};
+  return facts;
 }
 
-/* How unlike two products are, squared: factors of two in each size, and whether rows of A, B and C
- * are aligned. */
-static inline float gemm_distance(int64_t m, int64_t n, int64_t k, const GemmMeasured *other) {
-  float dm = log2f((float)m / (float)other->m), dn = log2f((float)n / (float)other->n);
-  float dk = log2f((float)k / (float)other->k);
-  float distance = dm * dm + dn * dn + dk * dk;
-  if ((k % 8 != 0) != (other->k % 8 != 0)) distance += 4;
-  if ((n % 8 != 0) != (other->n % 8 != 0)) distance += 1;
-  if ((k % 64 != 0) != (other->k % 64 != 0)) distance += 0.5f;
-  return distance;
-}
-
-/* The measured products that are most like this one; `without`: the index of one that must not
- * count (for the test), or -1. */
-typedef struct {
-  int index[GEMM_NEIGHBOURS];
-  float weight[GEMM_NEIGHBOURS];
-} GemmNeighbours;
-
-static inline GemmNeighbours gemm_neighbours(int64_t m, int64_t n, int64_t k, int without) {
-  GemmNeighbours near;
-  float distance[GEMM_NEIGHBOURS];
-  int count = 0;
-  for (int i = 0; i < GEMM_MEASURED; i++) {
-    if (i == without) continue;
-    float d = gemm_distance(m, n, k, &gemm_measured[i]);
-    if (count == GEMM_NEIGHBOURS && d >= distance[count - 1]) continue;
-    if (count < GEMM_NEIGHBOURS) count++;
-    int at = count - 1;
-    for (; at > 0 && d < distance[at - 1]; at--) {
-      distance[at] = distance[at - 1];
-      near.index[at] = near.index[at - 1];
+/* The natural logarithm of the microseconds that a network predicts. */
+static inline float gemm_predict(const GemmNetwork *w, int configuration, const GemmFacts *facts,
+                                 const float *features) {
+  float longest = 0, sum = w->launch, hidden[GEMM_HIDDEN], again[GEMM_HIDDEN], off = 0;
+  for (int i = 0; i < GEMM_TERMS; i++) {
+    float term = facts->terms[i] * w->term[i];
+    if (i < GEMM_OVERLAPPING) {
+      longest += powf(term + 1e-3f, w->sharpness);
+    } else {
+      sum += term;
     }
-    distance[at] = d;
-    near.index[at] = i;
   }
-  for (int i = 0; i < GEMM_NEIGHBOURS; i++) near.weight[i] = 1 / (distance[i] + GEMM_NEARNESS);
-  return near;
+  sum += powf(longest, 1 / w->sharpness) * w->body[configuration];
+  for (int j = 0; j < GEMM_HIDDEN; j++) {
+    hidden[j] = w->first_bias[configuration][j];
+    again[j] = w->second_bias[j];
+  }
+  for (int i = 0; i < GEMM_FEATURES; i++) {
+    for (int j = 0; j < GEMM_HIDDEN; j++) hidden[j] += features[i] * w->first[i][j];
+  }
+  for (int i = 0; i < GEMM_HIDDEN; i++) {
+    if (hidden[i] <= 0) continue;
+    for (int j = 0; j < GEMM_HIDDEN; j++) again[j] += hidden[i] * w->second[i][j];
+  }
+  for (int i = 0; i < GEMM_HIDDEN; i++) off += again[i] > 0 ? again[i] * w->last[i] : 0;
+  return logf(sum) + off;
 }
 
-/* The factor by which the model was off at these products. */
-static inline float gemm_correction(const GemmNeighbours *near, int configuration) {
-  float sum = 0, weights = GEMM_CAUTION;
-  for (int i = 0; i < GEMM_NEIGHBOURS; i++) {
-    int off = gemm_measured[near->index[i]].off[configuration];
-    if (off == GEMM_NOT_MEASURED) continue;
-    sum += near->weight[i] * (float)off;
-    weights += near->weight[i];
-  }
-  return expf(sum / weights / 100); /* `off` is in hundredths of a natural logarithm */
-}
-
-static inline const GemmConfiguration *gemm_choose(const GemmConfiguration *list, int count,
+/* `plain`: as for gemm_fits. */
+static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
+                                                   const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
-                                                   int sms, int without) {
-  const float CLEARLY = 0.98f, LONG = 100; /* microseconds */
+                                                   int sms, bool plain) {
   const GemmConfiguration *best = NULL;
   float least = 0;
-  /* A batch is like one product with that many more rows. */
-  GemmNeighbours near = gemm_neighbours(m * batches, n, k, without);
   for (int i = 0; i < count; i++) {
-    if (!gemm_fits(&list[i], k)) continue;
-    float time = gemm_predict(&list[i], i, m, n, k, batches, sms) * gemm_correction(&near, i);
-    /* Those before have larger tiles: where the difference is noise, they take less energy; and
-     * energy is what long products are short of. */
-    if (best == NULL || time < (time > LONG ? CLEARLY : 1) * least) {
-      best = &list[i];
-      least = time;
+    if (!gemm_fits(&list[i], k, plain)) continue;
+    GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
+    float features[GEMM_FEATURES], time = 0;
+    for (int j = 0; j < GEMM_FEATURES; j++) {
+      features[j] = (facts.features[j] - model->mean[j]) * model->scale[j];
     }
+    for (int j = 0; j < GEMM_NETWORKS; j++) {
+      time += gemm_predict(&model->network[j], i, &facts, features);
+    }
+    if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;
 }

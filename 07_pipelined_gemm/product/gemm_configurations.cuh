@@ -2,7 +2,8 @@
 #ifndef PIPELINED_GEMM_GEMM_CONFIGURATIONS_CUH
 #define PIPELINED_GEMM_GEMM_CONFIGURATIONS_CUH
 
-#include "gemm_measured.cuh"
+#include "gemm_carry.cuh"
+#include "gemm_choose.cuh"
 #include "gemm_persistent.cuh"
 #include "gemm_single.cuh"
 
@@ -26,7 +27,7 @@ struct GemmSingleKernel<Tile, false> {
 };
 
 template <class Tile>
-static inline GemmConfiguration gemm_persistent_configuration(const char *name) {
+static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps) {
   enum {
     POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR ||
@@ -45,6 +46,9 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name) 
       Tile::THREADS,
       (int)sizeof(typename Tile::Shared) - Tile::STAGES * Tile::STAGE_BYTES + 1024,
       Tile::CHUNK_N,
+      Tile::LEAST_STEPS,
+      sum_steps,
+      Tile::RIGHT_N == 0,
       1};
   return c;
 }
@@ -67,6 +71,9 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          Tile::THREADS,
                          (int)sizeof(typename Tile::Fixed) + 1024,
                          0,
+                         0,
+                         0,
+                         0,
                          0};
   return c;
 }
@@ -76,50 +83,62 @@ typedef struct {
   int count;
 } GemmConfigurations;
 
-/* All configurations for one input type and layout, in the order of gemm_measured.cuh; those without
+/* All configurations for one input type and layout, in the order of gemm_model.cuh; those without
  * a kernel have kernel NULL. The name says the kernel, the tile, the cluster that shares loads, the
  * split of k and, after a slash, how many CTAs are to fit on an SM. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
-#define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, BOXES, NAME)         \
-  gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT, \
-                                                   CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
-      "persistent_" NAME)
+#define GEMM_CARRY(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME)                    \
+  gemm_persistent_configuration<                                                                  \
+      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
+      "carry_" NAME, SUM_STEPS)
+#define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME) \
+  gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT,    \
+                                                   CLUSTER_M, CLUSTER_N, STAGES, BOXES> >(    \
+      "persistent_" NAME, SUM_STEPS)
 #define GEMM_SINGLE(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                 \
   gemm_single_configuration<                                                         \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K> >( \
       "single_" NAME, CTAS)
   static const GemmConfiguration list[] = {
-      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, "128x256_2x1"),
-      GEMM_PERSISTENT(128, 128, 128, 1, 2, 4, 2, "128x256_1x2"),
-      GEMM_PERSISTENT(128, 128, 64, 2, 1, 5, 1, "128x192_2x1"),
-      GEMM_PERSISTENT(128, 96, 64, 2, 1, 5, 4, "128x160_2x1"),
-      GEMM_PERSISTENT(128, 64, 64, 1, 1, 6, 2, "128x128"),
-      GEMM_PERSISTENT(192, 128, 64, 1, 1, 4, 1, "192x192"),
-      GEMM_PERSISTENT(192, 128, 64, 2, 1, 4, 1, "192x192_2x1"),
-      GEMM_PERSISTENT(192, 64, 64, 2, 1, 5, 1, "192x128_2x1"),
-      GEMM_PERSISTENT(64, 64, 64, 1, 1, 8, 2, "64x128"),
+      GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, "128x256_2x1"),
+      GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, "128x256_1x2"),
+      GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
+      GEMM_CARRY(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
+      GEMM_CARRY(128, 128, 1, 1, 6, 2, 9, "128x128"),
+      GEMM_CARRY(128, 128, 1, 1, 6, 2, 5, "128x128_sum_5"),
+      GEMM_CARRY(192, 160, 2, 1, 4, 2, 9, "192x160_2x1"),
+      GEMM_CARRY(192, 128, 1, 1, 5, 1, 9, "192x128"),
+      GEMM_CARRY(64, 128, 1, 1, 8, 1, 9, "64x128"),
+      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, 9, "128x256_2x1"),
+      GEMM_PERSISTENT(128, 128, 64, 2, 1, 5, 1, 9, "128x192_2x1"),
+      GEMM_PERSISTENT(192, 128, 64, 1, 1, 4, 1, 9, "192x192"),
+      GEMM_PERSISTENT(192, 128, 64, 2, 1, 4, 1, 9, "192x192_2x1"),
+      GEMM_PERSISTENT(192, 64, 64, 2, 1, 5, 1, 9, "192x128_2x1"),
       GEMM_SINGLE(256, 128, 1, 2, 1, 1, "256x128_1x2"),
       GEMM_SINGLE(192, 128, 1, 1, 1, 1, "192x128"),
-      GEMM_SINGLE(192, 128, 1, 1, 4, 1, "192x128_split_4"),
       GEMM_SINGLE(128, 192, 1, 1, 1, 1, "128x192"),
       GEMM_SINGLE(128, 192, 1, 1, 2, 1, "128x192_split_2"),
-      GEMM_SINGLE(128, 160, 2, 1, 1, 1, "128x160_2x1"),
       GEMM_SINGLE(128, 160, 1, 1, 1, 1, "128x160"),
+      GEMM_SINGLE(128, 160, 1, 1, 2, 1, "128x160_split_2"),
       GEMM_SINGLE(128, 128, 1, 1, 1, 1, "128x128"),
       GEMM_SINGLE(128, 128, 1, 1, 2, 1, "128x128_split_2"),
       GEMM_SINGLE(128, 128, 1, 1, 4, 1, "128x128_split_4"),
-      GEMM_SINGLE(128, 128, 1, 1, 8, 1, "128x128_split_8"),
       GEMM_SINGLE(64, 256, 1, 1, 4, 1, "64x256_split_4"),
       GEMM_SINGLE(64, 192, 1, 1, 1, 1, "64x192"),
       GEMM_SINGLE(64, 128, 1, 1, 1, 2, "64x128/2"),
+      GEMM_SINGLE(64, 128, 1, 1, 4, 1, "64x128_split_4"),
       GEMM_SINGLE(64, 128, 1, 1, 8, 2, "64x128_split_8/2"),
+      GEMM_SINGLE(64, 128, 1, 1, 8, 1, "64x128_split_8"),
       GEMM_SINGLE(64, 64, 1, 1, 1, 2, "64x64/2"),
       GEMM_SINGLE(64, 64, 1, 1, 2, 2, "64x64_split_2/2"),
       GEMM_SINGLE(64, 64, 1, 1, 4, 2, "64x64_split_4/2"),
+      GEMM_SINGLE(64, 64, 1, 1, 4, 1, "64x64_split_4"),
       GEMM_SINGLE(64, 32, 1, 1, 1, 2, "64x32/2"),
       GEMM_SINGLE(64, 32, 1, 1, 2, 2, "64x32_split_2/2"),
+      GEMM_SINGLE(64, 32, 1, 1, 2, 3, "64x32_split_2/3"),
   };
+#undef GEMM_CARRY
 #undef GEMM_PERSISTENT
 #undef GEMM_SINGLE
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");

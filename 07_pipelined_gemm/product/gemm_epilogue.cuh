@@ -62,17 +62,22 @@ static __device__ __forceinline__ uint32_t gemm_staged(int row, int byte) {
   return offset ^ (offset >> 7 & (N / 8 - 1)) << 4;
 }
 
-/* Rounds a chunk to 16 bits and puts it there. */
+/* Rounds COLUMNS columns of an accumulator to 16 bits. */
+template <int COLUMNS>
+static __device__ __forceinline__ void gemm_pack_all(uint32_t *packed, const float *d, int type) {
+#pragma unroll
+  for (int i = 0; i < COLUMNS / 4; i++) packed[i] = gemm_pack(type, d[2 * i], d[2 * i + 1]);
+}
+
+/* Puts a chunk of N columns there that is rounded. */
 template <int N>
-static __device__ __forceinline__ void gemm_stage(uint8_t *staging, const float *d, int type) {
+static __device__ __forceinline__ void gemm_stage_packed(uint8_t *staging, const uint32_t *packed) {
   int lane = threadIdx.x % 32;
   uint32_t base = shared_address(staging);
 #pragma unroll
   for (int at = 0; at < N; at += 16) {
-    const float *v = d + at / 2;
-    stmatrix_x4(base + gemm_staged<N>(lane % 16, (at + lane / 16 * 8) * 2),
-                gemm_pack(type, v[0], v[1]), gemm_pack(type, v[2], v[3]),
-                gemm_pack(type, v[4], v[5]), gemm_pack(type, v[6], v[7]));
+    const uint32_t *v = packed + at / 4;
+    stmatrix_x4(base + gemm_staged<N>(lane % 16, (at + lane / 16 * 8) * 2), v[0], v[1], v[2], v[3]);
   }
 }
 
@@ -335,7 +340,9 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
     }
     gemm_activate<N / 2>(output, d);
   }
-  gemm_stage<N>(staging, d, output.type);
+  uint32_t packed[N / 4];
+  gemm_pack_all<N>(packed, d, output.type);
+  gemm_stage_packed<N>(staging, packed);
   if (by_tma) fence_proxy_async();
   __syncwarp();
   if (!by_tma) gemm_write_chunk<N>(staging, output, batch, row, column);

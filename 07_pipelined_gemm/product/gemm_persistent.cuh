@@ -34,6 +34,7 @@ struct GemmPersistentTile {
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
+  static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
   static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N); /* divides both */
   static constexpr int BOXES = BOXES_; /* of 16 x CHUNK_N values, in which a warp stages C */
   static constexpr int TRACED = TRACED_;
@@ -45,8 +46,8 @@ struct GemmPersistentTile {
   static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * GEMM_ROW_BYTES;
   /* A kernel of 384 threads starts with at most 168 registers a thread (65,536 by 384, rounded
      * down to a multiple of 8). The producer's warpgroup gives back what it does not need. */
-  static constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 56;
-  static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 216 : 152;
+  static constexpr int PRODUCER_REGISTERS = CONSUMERS == 2 ? (RIGHT_N > 0 ? 72 : 56) : 56;
+  static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? (RIGHT_N > 0 ? 216 : 224) : 152;
   static constexpr int MOVES_REGISTERS =
       CONSUMERS > 1; /* with one consumer there are enough for all */
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
@@ -143,6 +144,11 @@ static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
       gemm_advance<Tile::STAGES>(&stage, &parity);
     }
   }
+  /* A CTA must not end while a peer may still arrive in it: until all stages are free again. */
+  for (int i = 0; i < Tile::STAGES && Tile::CLUSTER_SIZE > 1; i++) {
+    mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
+    gemm_advance<Tile::STAGES>(&stage, &parity);
+  }
 }
 
 /* ---- The consumers: warpgroups that multiply and store ---- */
@@ -153,6 +159,7 @@ struct GemmConsumer {
   uint64_t first_a, first_b; /* descriptors of stage 0 */
   uint64_t a, b;             /* of the current stage */
   uint32_t peer_empty;       /* the `empty` barriers of this lane's peer, if it has one */
+  uint32_t own_lane;         /* whose peer is this CTA itself */
   uint32_t stage, parity;    /* the next */
   uint32_t held;             /* the stage before the current: in use until freed */
   uint32_t count;            /* of steps, over all tiles */
@@ -163,6 +170,21 @@ struct GemmConsumer {
     gemm_record<Tile>(work, actor, &events, GEMM_LANDED, count);
     a = first_a + stage * (sizeof(shared->a[0]) / 16);
     b = first_b + stage * (sizeof(shared->b[0]) / 16);
+  }
+
+  static __device__ __forceinline__ GemmConsumer of(typename Tile::Shared *shared,
+                                                    uint32_t warpgroup, uint32_t rank) {
+    uint32_t lane = threadIdx.x % 32;
+    GemmConsumer c = {};
+    c.shared = shared;
+    c.own_lane = Tile::Cluster::of(rank).m;
+    c.first_a =
+        gemm_descriptor<Tile::MAJOR_A>(shared->a[0] + (warpgroup - 1) * 64 * GEMM_ROW_BYTES);
+    c.first_b = gemm_descriptor<Tile::MAJOR_B>(shared->b[0]);
+    if (Tile::CLUSTER_SIZE > 1 && lane < Tile::Cluster::PEERS) {
+      c.peer_empty = mapa_shared(shared->empty, Tile::Cluster::of(rank).peer(lane));
+    }
+    return c;
   }
 
   /* Lane i of each warp tells peer i. */
@@ -183,14 +205,25 @@ struct GemmConsumer {
     gemm_advance<Tile::STAGES>(&stage, &parity);
   }
 
-  /* The piece that begins with the current stage. All lanes must have read it before one of them
-   * frees the stage, which lets the producer write the next. */
+  /* The piece that begins with the current stage. It is read by the lane that later arrives at this
+   * CTA's own `empty` barrier, and passed on: so that the read comes before the arrival that lets the
+   * producer write the next needs no more than the order of one thread. */
   __device__ __forceinline__ GemmPiece read_piece(void) const {
-    GemmPiece piece = shared->piece[stage];
-    piece.steps = (int)gemm_uniform((uint32_t)piece.steps);
-    piece.last = (int)gemm_uniform((uint32_t)piece.last);
-    __syncwarp();
+    const GemmPiece *told = &shared->piece[stage];
+    bool reads = threadIdx.x % 32 == own_lane;
+    GemmPiece piece;
+    piece.row = pass_on(reads ? told->row : 0);
+    piece.column = pass_on(reads ? told->column : 0);
+    piece.batch = pass_on(reads ? told->batch : 0);
+    piece.steps = pass_on(reads ? told->steps : 0);
+    piece.takes = pass_on(reads ? told->takes : 0);
+    piece.given = pass_on(reads ? told->given : 0);
+    piece.last = pass_on(reads ? told->last : 0);
     return piece;
+  }
+
+  __device__ __forceinline__ int pass_on(int value) const {
+    return __shfl_sync(0xFFFFFFFF, value, (int)own_lane);
   }
 
   __device__ __forceinline__ void multiply_left(float *left, bool accumulate) {
@@ -244,18 +277,10 @@ template <class Tile>
 static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
                                                     typename Tile::Shared *shared,
                                                     uint32_t warpgroup, uint32_t rank) {
-  uint32_t lane = threadIdx.x % 32, consumer = warpgroup - 1;
-  uint32_t warp = threadIdx.x / 32 - 4;
-  typename Tile::Cluster cluster = Tile::Cluster::of(rank);
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 - 4;
   GemmStaging staging = {shared->staging[warp], 0};
   uint32_t *flag = &work.flags[blockIdx.x * Tile::CONSUMERS * 4 + warp];
-  GemmConsumer<Tile> c = {};
-  c.shared = shared;
-  c.first_a = gemm_descriptor<Tile::MAJOR_A>(shared->a[0] + consumer * 64 * GEMM_ROW_BYTES);
-  c.first_b = gemm_descriptor<Tile::MAJOR_B>(shared->b[0]);
-  if (Tile::CLUSTER_SIZE > 1 && lane < Tile::Cluster::PEERS) {
-    c.peer_empty = mapa_shared(shared->empty, cluster.peer(lane));
-  }
+  GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
 
   float left[Tile::LEFT_N / 2], right[Tile::RIGHT_N / 2];
   int actor = (int)warpgroup;
@@ -317,7 +342,15 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   if (lane == 0) bulk_wait_group_read(0); /* shared memory must outlive the last stores */
 }
 
-/* Needs k > 64. */
+/* All pieces of a consumer: the accumulator in halves, or in one piece (gemm_carry.cuh). */
+template <class Tile, bool WHOLE>
+struct GemmConsumeTiles {
+  static __device__ __forceinline__ void run(const GemmWork &work, typename Tile::Shared *shared,
+                                             uint32_t warpgroup, uint32_t rank) {
+    gemm_consume<Tile>(work, shared, warpgroup, rank);
+  }
+};
+
 template <class Tile>
 static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
     __launch_bounds__(Tile::THREADS, 1) gemm_persistent(const __grid_constant__ CUtensorMap map_a,
@@ -352,12 +385,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
     }
   } else {
     if (Tile::MOVES_REGISTERS) gemm_take_registers<Tile::CONSUMER_REGISTERS>();
-    gemm_consume<Tile>(work, shared, warpgroup, rank);
-  }
-  /* A CTA must not end while a peer may write to its shared memory or arrive in it. */
-  if (Tile::CLUSTER_SIZE > 1) {
-    cluster_arrive_relaxed();
-    cluster_wait_acquire();
+    GemmConsumeTiles<Tile, Tile::RIGHT_N == 0>::run(work, shared, warpgroup, rank);
   }
 }
 

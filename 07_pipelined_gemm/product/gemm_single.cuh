@@ -105,6 +105,12 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
         place.column + slice_n, k, batch_b, full, mask_b);
     gemm_advance_single(work.stages, &stage, &parity);
   }
+  /* A CTA must not end while a peer may still arrive in it: until all stages are free again but the
+   * last, which nobody frees. */
+  for (int i = 1; i < work.stages && Tile::SHARING > 1; i++) {
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
+    gemm_advance_single(work.stages, &stage, &parity);
+  }
 }
 
 /* All steps of this CTA's k range. */
@@ -250,11 +256,6 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     } else {
       gemm_store_single<Tile::TILE_N>(staging, d, work, place.batch, row, place.column);
     }
-  }
-  /* A CTA must not end while a peer may write to its shared memory or arrive in it. */
-  if (Tile::SPLIT_K == 1 && Tile::CLUSTER_SIZE > 1) {
-    cluster_arrive_relaxed();
-    cluster_wait_acquire();
   }
 }
 

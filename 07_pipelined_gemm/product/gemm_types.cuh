@@ -15,6 +15,9 @@
 
 constexpr int GEMM_STEP_K = 64; /* a row of 64 16-bit elements is 128 bytes: one swizzle span */
 
+/* gemm_carry.cuh stores a finished tile within so many steps of the next. */
+constexpr int GEMM_CARRY_STEPS = 4;
+
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
 /* Of A and B: GEMM_BF16 or GEMM_FP16. C has the same type, or GEMM_FP32. */
@@ -104,6 +107,9 @@ typedef struct {
   int threads;
   int fixed_bytes; /* of shared memory, beside the ring */
   int store_n;     /* columns of a TMA store's box; 0: this kernel has ordinary stores */
+  int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
+  int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
+  int carries;     /* a persistent kernel for plain products (gemm_carry.cuh) */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
 } GemmConfiguration;
 

@@ -92,8 +92,21 @@ GEMM_WGMMA(160,
            ", %72, %73, %74, %75, %76, %77, %78, %79",
            "%80", "%81", "%82", "%83", "%84", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
            WGMMA_INOUT_8(d, 64), WGMMA_INOUT_8(d, 72))
+GEMM_WGMMA(176,
+           GEMM_D0_31 GEMM_D32_63
+           ", %64, %65, %66, %67, %68, %69, %70, %71"
+           ", %72, %73, %74, %75, %76, %77, %78, %79"
+           ", %80, %81, %82, %83, %84, %85, %86, %87",
+           "%88", "%89", "%90", "%91", "%92", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
+           WGMMA_INOUT_8(d, 64), WGMMA_INOUT_8(d, 72), WGMMA_INOUT_8(d, 80))
 GEMM_WGMMA(192, GEMM_D0_31 GEMM_D32_63 GEMM_D64_95, "%96", "%97", "%98", "%99", "%100",
            GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32), GEMM_INOUT_32(d, 64))
+GEMM_WGMMA(224,
+           GEMM_D0_31 GEMM_D32_63 GEMM_D64_95
+           ", %96, %97, %98, %99, %100, %101, %102, %103"
+           ", %104, %105, %106, %107, %108, %109, %110, %111",
+           "%112", "%113", "%114", "%115", "%116", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
+           GEMM_INOUT_32(d, 64), WGMMA_INOUT_8(d, 96), WGMMA_INOUT_8(d, 104))
 GEMM_WGMMA(256, GEMM_D0_31 GEMM_D32_63 GEMM_D64_95 GEMM_D96_127, "%128", "%129", "%130", "%131",
            "%132", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32), GEMM_INOUT_32(d, 64),
            GEMM_INOUT_32(d, 96))

@@ -24,6 +24,7 @@
 
 #include "gemm_choose.cuh"
 #include "gemm_configurations.cuh"
+#include "gemm_model.cuh"
 #include "gemm_repack.cuh"
 #include "gemm_status.cuh"
 #include "gemm_tensor_map.cuh"
@@ -120,6 +121,19 @@ static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n
   return order;
 }
 
+/* TMA can write C: 16 bits, aligned; and it cuts a line off at a multiple of 16 bytes, so that it
+ * would write past an n that is none. */
+static inline bool gemm_tma_can_write(const GemmProblem *p) {
+  int64_t stride = p->ldc == 0 ? p->n : p->ldc;
+  GemmLines c = {p->c, p->n, p->m, stride, p->batches, p->stride_c};
+  return p->c_type != GEMM_FP32 && p->n % 8 == 0 && gemm_tma_can_reach(&c);
+}
+
+static inline bool gemm_is_plain(const GemmProblem *p) {
+  return p->c_type != GEMM_FP32 && p->alpha == 1 && p->beta == 0 && p->bias == NULL &&
+         p->activation == GEMM_IDENTITY;
+}
+
 static inline GemmOutput gemm_output(const GemmProblem *p) {
   GemmOutput output;
   memset(&output, 0, sizeof(output));
@@ -135,8 +149,7 @@ static inline GemmOutput gemm_output(const GemmProblem *p) {
   output.alpha = p->alpha;
   output.beta = p->beta;
   output.activation = p->activation;
-  output.plain = p->c_type != GEMM_FP32 && p->alpha == 1 && p->beta == 0 && p->bias == NULL &&
-                 p->activation == GEMM_IDENTITY;
+  output.plain = gemm_is_plain(p);
   /* Where C takes most of the time and fills L2 by itself, it had better not stay there. */
   output.streaming = p->k < 256 && p->m * p->n * p->batches > 30000000;
   return output;
@@ -167,7 +180,7 @@ typedef struct {
 static inline GemmSharing gemm_share(PipelinedGemm *gemm, int clusters, int all_tiles) {
   enum { LONG_WAY = 4096 }; /* steps, after which clusters have drifted too far apart for L2 */
   const GemmConfiguration *c = gemm->configuration;
-  TileShares shares = tile_shares(all_tiles, gemm->work.steps, clusters);
+  TileShares shares = tile_shares(all_tiles, gemm->work.steps, clusters, c->sum_steps);
   gemm->work.shares = shares;
   gemm->blocks = (shares.whole > 0 ? clusters : shares.sharers) * c->cluster_m * c->cluster_n;
   GemmSharing sharing = {0, 0, (int64_t)shares.whole * shares.steps >= LONG_WAY};
@@ -241,11 +254,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   GemmProblem p = *problem;
   GemmStatus status = gemm_check_problem(&p, major_a, major_b);
   if (status.error != GEMM_OK) return status;
-  if (!gemm_fits(c, p.k)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  bool by_tma = gemm_tma_can_write(&p);
+  if (!gemm_fits(c, p.k, by_tma && gemm_is_plain(&p)))
+    return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
 
   gemm->configuration = c;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n);
-  gemm->work.steps = gemm_divide_up((int)p.k, GEMM_STEP_K);
+  gemm->work.steps = gemm_steps(c, p.k);
   gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
   gemm->work.output = gemm_output(&p);
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
@@ -282,9 +297,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
     }
     GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
-    /* TMA cuts a line off at a multiple of 16 bytes: it would write past an n that is none. */
-    gemm->work.output.by_tma = c->store_n > 0 && p.c_type != GEMM_FP32 && p.n % 8 == 0 &&
-                               !gemm->work.output.streaming && gemm_tma_can_reach(&lines_c);
+    gemm->work.output.by_tma =
+        by_tma && c->store_n > 0 && (c->carries || !gemm->work.output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {
       error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->store_n, 16);
     }
@@ -314,9 +328,10 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   }
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   /* Sizes that are out of range, gemm_plan_with refuses: here they must only do no harm. */
-  const GemmConfiguration *c =
-      gemm_choose(all.list, all.count, gemm_in_range(problem->m), gemm_in_range(problem->n),
-                  gemm_in_range(problem->k), gemm_in_range(problem->batches), sms, -1);
+  const GemmConfiguration *c = gemm_choose(
+      &gemm_model, all.list, all.count, gemm_in_range(problem->m), gemm_in_range(problem->n),
+      gemm_in_range(problem->k), gemm_in_range(problem->batches), sms,
+      gemm_is_plain(problem) && gemm_tma_can_write(problem));
   return gemm_plan_with(gemm, problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, c,
                         0);
 }

@@ -32,8 +32,7 @@ typedef struct {
 } TilePiece;
 
 enum {
-  SHARES_LEAST_STEPS = 4, /* of a piece: a cut nearer to a tile's edge than this moves there */
-  SHARES_SUM_STEPS = 9    /* what a part costs to hand over and to add, in steps (NOTES.md) */
+  SHARES_LEAST_STEPS = 4 /* of a piece: a cut nearer to a tile's edge than this moves there */
 };
 
 /* Where a worker's share begins, in steps of the left-over tiles. */
@@ -79,8 +78,9 @@ static inline __host__ __device__ int tile_contributions(const TileShares &share
   return count;
 }
 
-/* Few parts take long to multiply, many to sum. */
-static inline TileShares tile_shares(int tiles, int steps, int workers) {
+/* Few parts take long to multiply, many to sum. `sum_steps`: what a part costs to hand over and to
+ * add, in steps (NOTES.md). */
+static inline TileShares tile_shares(int tiles, int steps, int workers, int sum_steps) {
   TileShares shares;
   shares.steps = steps;
   shares.workers = workers;
@@ -89,7 +89,7 @@ static inline TileShares tile_shares(int tiles, int steps, int workers) {
   int least = steps;
   for (int sharers = shares.left + 1; shares.left > 0 && sharers <= workers; sharers++) {
     int each = (shares.left * steps + sharers - 1) / sharers;
-    int cost = each + (steps + each - 1) / each * SHARES_SUM_STEPS;
+    int cost = each + (steps + each - 1) / each * sum_steps;
     if (each >= 2 * SHARES_LEAST_STEPS && cost < least) {
       least = cost;
       shares.sharers = sharers;

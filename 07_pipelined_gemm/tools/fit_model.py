@@ -1,189 +1,186 @@
 #!/usr/bin/env python3
-"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv and writes
-product/gemm_measured.cuh: the model's numbers, and how far it is off at every measured product.
-Needs numpy and scipy; nothing else in this repository does. Takes about a minute.
+"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv. Writes
+product/gemm_model.cuh, fitted to all measured products, and tests/07_pipelined_gemm/half_model.cuh,
+fitted to every second one, for the test that replays the others. Needs numpy and jax; nothing else in this repository does. Takes some minutes.
 
     python3 07_pipelined_gemm/tools/fit_model.py
 """
 import csv
-import math
 import os
-import re
+import subprocess
+import sys
+import tempfile
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import least_squares
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-NEIGHBOURS, NEARNESS, CAUTION = 16, 0.1, 0.6  # chosen by leaving each product out in turn
-# Where the fit begins. Times in microseconds, rates in megabytes a microsecond (bytes of an SM: in
-# bytes a clock).
-START = {"launch": 2.2, "round": 1.5, "tile_end": 0.35, "tile_store": 0.6, "tensor": 1.0,
-         "sm_bytes": 45, "latency": 0.9, "l2": 5.0, "split_line": 1.35, "memory": 3.6,
-         "output": 3.0, "uneven_rows": 0.5, "copy_bytes": 1.5, "copy": 2.5, "split_k": 0.8,
-         "split_sum": 1.0, "shared_tiles": 1.5, "overlap": 4.0, "persistent": 0.5, "l2_bytes": 45.0}
-CLOCKS = 1700.0
-SMS, SUM_STEPS, LEAST_STEPS = 132, 9, 4
-
-
-def persistent_stages():
-    """Of the ring, by configuration: the sixth argument in gemm_configurations.cuh."""
-    with open(os.path.join(CHAPTER, "product", "gemm_configurations.cuh")) as file:
-        found = re.findall(r'GEMM_PERSISTENT\((?:\d+, ){5}(\d+), \d+, "([^"]+)"\)', file.read())
-    return {"persistent_" + name: int(stages) for stages, name in found}
-
-
-PERSISTENT_STAGES = persistent_stages()
-
-
-def up(a, b):
-    return -(-a // b)
-
-
-class Configuration:
-    def __init__(self, name):
-        found = re.match(r"(persistent|single)_(\d+)x(\d+)(?:_(\d)x(\d))?(?:_split_(\d))?(?:/(\d))?$",
-                         name)
-        kind, *numbers = found.groups()
-        self.name, self.persistent = name, kind == "persistent"
-        (self.m, self.n, self.cluster_m, self.cluster_n, self.split,
-         self.ctas) = [int(x or 1) for x in numbers]
-
-    def stages(self, steps):
-        if self.persistent:
-            return PERSISTENT_STAGES[self.name]
-        parts = (self.split - 1) * (self.n // self.split // 8) * self.m * 2 * 16
-        fixed = 1216 + (parts or 16)
-        room = (228 * 1024 // self.ctas - 1024 - fixed) // ((self.m + self.n) * 128)
-        return min(12, room, up(steps, self.split))
-
-
-def shared(tiles, steps, workers):
-    """tile_shares() of tile_shares.cuh: whole tiles, then the steps of the rest; is it shared?"""
-    whole, left = divmod(tiles, workers)
-    rest, is_shared = (steps, False) if left else (0, False)
-    for sharers in range(left + 1, workers + 1) if left else []:
-        each = up(left * steps, sharers)
-        cost = each + up(steps, each) * SUM_STEPS
-        if each >= 2 * LEAST_STEPS and cost < rest:
-            rest, is_shared = cost, True
-    return whole * steps + rest, whole + (left > 0), is_shared
-
-
-def terms(c, m, n, k):
-    """What the formula of gemm_predict() is about, for one configuration and product."""
-    steps, cluster = up(k, 64), c.cluster_m * c.cluster_n * c.split
-    at_once = (SMS if cluster < 4 else SMS * 10 // 11) // cluster  # clusters that run at once
-    rows, columns = up(m, c.m * c.cluster_m), up(n, c.n * c.cluster_n)
-    tiles, area = rows * columns, c.m * c.n
-    if c.persistent:
-        busy, ends, is_shared = shared(tiles, steps, at_once)
-        rounds = resident = 1
-    else:
-        ends = up(tiles, at_once)
-        busy, is_shared = ends * up(steps, c.split), False
-        rounds, resident = up(tiles, at_once * c.ctas), min(c.ctas, ends)
-    copied = k % 8 != 0
-    return [busy, area / 32 / CLOCKS,
-            (min(c.m, m) / c.cluster_n + c.n / c.cluster_m) * 128 / CLOCKS,
-            c.stages(steps) * resident, ends, rounds, is_shared,
-            m * k * 2 * columns + n * k * 2 * rows, (not copied) and k % 64 != 0,
-            (m * k + n * k) * 2, m * n * 2, n % 8 != 0, copied,
-            math.log2(c.split), area / 32768 * (1 - 1 / c.split), c.persistent,
-            area * 2 / c.split / 65536]
-
-
-def predict(theta, x, which, count):
-    p = dict(zip(START, np.exp(theta[:len(START)])))
-    step_factor = np.exp(theta[len(START):len(START) + count])[which]
-    start_factor = np.exp(theta[len(START) + count:])[which]
-    (busy, tensor, loaded, in_flight, ends, rounds, is_shared, through_l2, split_line, inputs, output,
-     uneven, copied, splits, split_sum, persistent, store) = x.T
-    over, lines = p["overlap"], 1 + split_line * (p["split_line"] - 1)
-    longest = lambda *t: sum(v ** over for v in t) ** (1 / over)
-    step = step_factor * longest(tensor * p["tensor"], loaded * lines / p["sm_bytes"],
-                                 p["latency"] / in_flight)
-    ragged = 1 + uneven * p["uneven_rows"]
-    body = longest(busy * step, through_l2 * lines / (p["l2"] * 1e6),
-                   np.maximum(inputs + output - p["l2_bytes"] * 1e6, 0) / (p["memory"] * 1e6),
-                   output * ragged / (p["output"] * 1e6))
-    return (p["launch"] * start_factor + p["round"] * rounds +
-            (p["tile_end"] + p["tile_store"] * store * ragged) * ends + body +
-            splits * p["split_k"] + split_sum * p["split_sum"] + is_shared * p["shared_tiles"] +
-            persistent * p["persistent"] + copied * (p["copy"] + inputs / (p["copy_bytes"] * 1e6)))
+ROOT = os.path.dirname(CHAPTER)
+OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 28, 24, 4
+TERM_FACTORS = [1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
+LAUNCH, SHARPNESS = 2.5, 4.3  # and microseconds for a launch
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 2500, 128, 6e-3, 0.03, 5e-4
 
 
 def read():
     with open(os.path.join(CHAPTER, "measured", "configurations.csv")) as file:
-        rows = [r for r in csv.DictReader(line for line in file if not line.startswith("#"))]
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     names = [name for name in rows[0] if "_" in name]
-    return names, rows
+    shapes = [tuple(int(row[x]) for x in "mnk") for row in rows]
+    times = np.array([[float(row[name] or "nan") for name in names] for row in rows])
+    return names, shapes, times
 
 
-def fit(names, rows):
-    configurations = [Configuration(name) for name in names]
-    x, y, which, product = [], [], [], []
-    for i, row in enumerate(rows):
-        for j, c in enumerate(configurations):
-            if row[c.name]:
-                x.append(terms(c, int(row["m"]), int(row["n"]), int(row["k"])))
-                y.append(float(row[c.name]))
-                which.append(j)
-                product.append(i)
-    x, y, which, product = np.array(x, float), np.array(y), np.array(which), np.array(product)
-    best = np.array([y[product == i].min() for i in range(len(rows))])[product]
-    weight = (best / y) ** 2  # what is far from the best need not be known well
-    begin = np.concatenate([np.log(list(START.values())), np.zeros(2 * len(names))])
-
-    def residuals(theta):
-        error = weight * (np.log(predict(theta, x, which, len(names))) - np.log(y))
-        pull = 0.1 * (theta - begin)[:len(START)]  # towards where it began, if nothing else says
-        return np.concatenate([error, 0.15 * theta[len(START):], pull])
-
-    theta = least_squares(residuals, begin, loss="soft_l1", f_scale=0.1, max_nfev=60).x
-    off = np.full((len(rows), len(names)), np.nan)
-    off[product, which] = np.log(y / predict(theta, x, which, len(names)))
-    return theta, off
+def facts(names, shapes):
+    """Terms and features of every product and configuration, as gemm_facts() has them."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "facts")
+        subprocess.run(["nvcc", "-std=c++14", "-Xcicc", "-O0", "-gencode",
+                        "arch=compute_90a,code=compute_90a", "-I" + os.path.join(ROOT, "common"), "-o",
+                        program, os.path.join(CHAPTER, "tools", "facts.cu"),
+                        os.path.join(ROOT, "build/common/libcommon.a")], check=True)
+        text = subprocess.run([program], input="".join("%d %d %d\n" % s for s in shapes), text=True,
+                              check=True, stdout=subprocess.PIPE).stdout.splitlines()
+    if text[0].split() != names:
+        sys.exit("the columns of configurations.csv are not gemm_configurations.cuh's")
+    terms = np.zeros((len(shapes), len(names), TERMS), np.float32)
+    features = np.zeros((len(shapes), len(names), FEATURES), np.float32)
+    for line in text[1:]:
+        product, configuration, *numbers = line.split()
+        at = int(product), int(configuration)
+        terms[at], features[at] = numbers[:TERMS], numbers[TERMS:]
+    return terms, features
 
 
-def write(names, rows, theta, off):
-    values = np.exp(theta)
-    lines = [
-        "/* gemm_measured.cuh: written by tools/fit_model.py from measured/configurations.csv.",
-        " *",
-        " * The numbers of the model in gemm_choose.cuh, and the products that were measured: for each",
-        " * the natural logarithm of what every configuration took over what the model says, in",
-        " * hundredths. */", "/* clang-format off */",
-        "#ifndef PIPELINED_GEMM_GEMM_MEASURED_CUH",
-        "#define PIPELINED_GEMM_GEMM_MEASURED_CUH", "", "#include <stdint.h>", "",
-        "enum {",
-        f"  GEMM_MODELLED = {len(names)}, /* configurations */",
-        f"  GEMM_MEASURED = {len(rows)}, /* products */",
-        f"  GEMM_NEIGHBOURS = {NEIGHBOURS},",
-        "  GEMM_NOT_MEASURED = -128", "};",
-        f"static const float GEMM_NEARNESS = {NEARNESS}f, GEMM_CAUTION = {CAUTION}f;", "",
-        "/* Microseconds; megabytes a microsecond; sm_bytes: bytes a clock; l2_bytes: megabytes. */",
-        "typedef struct {"]
-    lines += [f"  float {name};" for name in START]
-    lines += ["} GemmModel;", "", "static const GemmModel gemm_model = {"]
-    lines += [f"    {v:.5g}f, /* {name} */" for name, v in zip(START, values)]
-    lines += ["};", "", "/* Factors of a configuration's steps and of its launch. */",
-              "static const struct {", "  float step, start;",
-              "} gemm_configuration_model[GEMM_MODELLED] = {"]
-    steps, starts = values[len(START):len(START) + len(names)], values[len(START) + len(names):]
-    lines += [f"    {{{a:.4f}f, {b:.4f}f}}, /* {name} */" for name, a, b in zip(names, steps, starts)]
-    lines += ["};", "", "typedef struct {", "  int32_t m, n, k;", "  int8_t off[GEMM_MODELLED];",
-              "} GemmMeasured;", "", "static const GemmMeasured gemm_measured[GEMM_MEASURED] = {"]
-    for row, errors in zip(rows, off):
-        codes = ["-128" if math.isnan(e) else str(max(-127, min(127, round(100 * e)))) for e in errors]
-        lines.append(f"    {{{row['m']}, {row['n']}, {row['k']}, {{{', '.join(codes)}}}}},")
-    lines += ["};", "", "#endif", ""]
-    with open(os.path.join(CHAPTER, "product", "gemm_measured.cuh"), "w") as file:
-        file.write("\n".join(lines).replace(".0f", ".0f"))
+def begin(seed, configurations):
+    keys = jax.random.split(jax.random.PRNGKey(seed), 4)
+    normal = jax.random.normal
+    return {"launch": jnp.log(LAUNCH), "sharpness": jnp.log(SHARPNESS - 1),
+            "term": jnp.log(jnp.array(TERM_FACTORS)), "body": jnp.zeros(configurations),
+            "first": normal(keys[0], (FEATURES, HIDDEN)) / np.sqrt(FEATURES),
+            "first_bias": 0.25 * normal(keys[3], (configurations, HIDDEN)),
+            "second": normal(keys[1], (HIDDEN, HIDDEN)) / np.sqrt(HIDDEN),
+            "second_bias": jnp.zeros(HIDDEN), "last": 0.1 * normal(keys[2], (HIDDEN,))}
+
+
+def predict(p, terms, features):
+    """gemm_predict()."""
+    scaled, sharpness = terms * jnp.exp(p["term"]), 1 + jnp.exp(p["sharpness"])
+    longest = ((scaled[..., :OVERLAPPING] + 1e-3) ** sharpness).sum(-1) ** (1 / sharpness)
+    time = jnp.exp(p["launch"]) + longest * jnp.exp(p["body"]) + scaled[..., OVERLAPPING:].sum(-1)
+    hidden = jax.nn.relu(features @ p["first"] + p["first_bias"])
+    hidden = jax.nn.relu(hidden @ p["second"] + p["second_bias"])
+    return jnp.log(time) + hidden @ p["last"]
+
+
+def train(terms, features, times, chosen):
+    """All networks at once: they differ in where they begin and in the order of the products."""
+    known = ~np.isnan(times)
+    best = np.nanmin(times, 1, keepdims=True)
+    wanted = jnp.array(np.log(np.where(known, times, 1)), jnp.float32)
+    # What choosing a configuration loses; and what is far from the best need not be known well.
+    lost = jnp.array(np.where(known, np.minimum(times / best - 1, 1), 1), jnp.float32)
+    weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** 2, 0), jnp.float32)
+    usable, terms, features = jnp.array(known), jnp.array(terms), jnp.array(features)
+    chosen = jnp.array(chosen)
+
+    def loss(p, at):
+        predicted = predict(p, terms[at], features[at])
+        error = jnp.abs(predicted - wanted[at])
+        error = jnp.where(error < .1, 5 * error ** 2, error - .05)
+        share = jax.nn.softmax(jnp.where(usable[at], -predicted, -50) / TEMPERATURE, -1)
+        decay = sum((p[name] ** 2).sum() for name in ("first", "second", "last", "first_bias"))
+        return ((weight[at] * error).sum() / weight[at].sum() + 2 * (share * lost[at]).sum(-1).mean() +
+                DECAY * decay + 1e-3 * (p["body"] ** 2).sum())
+
+    def step(held, turn):  # of Adam, with a rate that falls like a cosine
+        p, first, second = held
+        key, count = turn
+        at = jax.random.choice(key, chosen, (min(BATCH, len(chosen)),), replace=False)
+        gradient = jax.grad(loss)(p, at)
+        each = jax.tree_util.tree_map
+        first = each(lambda a, g: .9 * a + .1 * g, first, gradient)
+        second = each(lambda a, g: .999 * a + .001 * g * g, second, gradient)
+        rate = RATE * (1 + jnp.cos(jnp.pi * count / STEPS)) / 2
+        p = each(lambda v, a, b: v - rate * (a / (1 - .9 ** (count + 1))) /
+                 (jnp.sqrt(b / (1 - .999 ** (count + 1))) + 1e-8), p, first, second)
+        return (p, first, second), None
+
+    def one(seed):
+        p = begin(seed, times.shape[1])
+        zeros = jax.tree_util.tree_map(jnp.zeros_like, p)
+        turns = jax.random.split(jax.random.PRNGKey(1000 + seed), STEPS), jnp.arange(STEPS)
+        return jax.lax.scan(step, (p, zeros, zeros), turns)[0][0]
+
+    all_networks = jax.jit(jax.vmap(one))(jnp.arange(NETWORKS))
+    return [{name: np.asarray(v[i]) for name, v in all_networks.items()} for i in range(NETWORKS)]
+
+
+def fit(terms, features, times, chosen):
+    known = ~np.isnan(times[chosen])
+    mean, deviation = features[chosen][known].mean(0), features[chosen][known].std(0)
+    scale = 1 / np.maximum(deviation, 1e-3)
+    return mean, scale, train(terms, (features - mean) * scale, times, chosen)
+
+
+def regret(model, terms, features, times, chosen):
+    mean, scale, networks = model
+    total = sum(np.array(predict(p, terms[chosen], (features[chosen] - mean) * scale)) for p in networks)
+    total[np.isnan(times[chosen])] = np.inf
+    taken = times[chosen][np.arange(len(chosen)), total.argmin(1)]
+    return taken / np.nanmin(times[chosen], 1) - 1
+
+
+def numbers(values):
+    return ", ".join("%.5gf" % v if "e" in "%.5g" % v or "." in "%.5g" % v else "%.5g.0f" % v
+                     for v in np.asarray(values, float).ravel())
+
+
+def rows(values):
+    return "{" + ",\n     ".join("{" + numbers(row) + "}" for row in np.asarray(values)) + "}"
+
+
+def write(path, name, what, model, text):
+    mean, scale, networks = model
+    out = [f"/* {os.path.basename(path)}: written by tools/fit_model.py. The numbers of the model in",
+           f" * gemm_choose.cuh, fitted to {what} of measured/configurations.csv. */",
+           "/* clang-format off */", *text, "", f"static const GemmModel {name} = {{",
+           f"  {{{numbers(mean)}}},", f"  {{{numbers(scale)}}}, {{"]
+    for p in networks:
+        p = {k: np.asarray(v, float) for k, v in p.items()}
+        out += [f"    {{{numbers(np.exp(p['launch']))}, {numbers(1 + np.exp(p['sharpness']))},",
+                f"     {{{numbers(np.exp(p['term']))}}},", f"     {{{numbers(np.exp(p['body']))}}},",
+                f"     {rows(p['first'])},", f"     {rows(p['first_bias'])},",
+                f"     {rows(p['second'])},", f"     {{{numbers(p['second_bias'])}}},",
+                f"     {{{numbers(p['last'])}}}}},"]
+    out += ["  }", "};", "", "#endif", ""]
+    with open(path, "w") as file:
+        file.write("\n".join(out))
+
+
+def say(label, lost):
+    print(f"{label}: {100 * lost.mean():.2f} % lost on average, {100 * np.percentile(lost, 95):.1f} % at "
+          f"the 95th percentile, {100 * lost.max():.1f} % at worst, {(lost > .1).sum()} of {len(lost)} "
+          "above 10 %", flush=True)
+
+
+def main():
+    names, shapes, times = read()
+    terms, features = facts(names, shapes)
+    halves = np.arange(0, len(shapes), 2), np.arange(1, len(shapes), 2)
+    half = fit(terms, features, times, halves[0])
+    say("fitted to one half, judged on it", regret(half, terms, features, times, halves[0]))
+    say("judged on the other half", regret(half, terms, features, times, halves[1]))
+    guard = ["#ifndef PIPELINED_GEMM_%s_CUH", "#define PIPELINED_GEMM_%s_CUH", ""]
+    write(os.path.join(ROOT, "tests/07_pipelined_gemm/half_model.cuh"), "half_model",
+          "every second product", half, [g % "HALF_MODEL" if "%" in g else g for g in guard] +
+          ['#include "../../07_pipelined_gemm/product/gemm_choose.cuh"'])
+    whole = fit(terms, features, times, np.arange(len(shapes)))
+    say("fitted to all, judged on all", regret(whole, terms, features, times, np.arange(len(shapes))))
+    write(os.path.join(CHAPTER, "product", "gemm_model.cuh"), "gemm_model", "all products", whole,
+          [g % "GEMM_MODEL" if "%" in g else g for g in guard] + ['#include "gemm_choose.cuh"'])
 
 
 if __name__ == "__main__":
-    names, rows = read()
-    theta, off = fit(names, rows)
-    write(names, rows, theta, off)
-    print(f"{len(rows)} products, {len(names)} configurations; the model is off by "
-          f"{100 * np.nanstd(off):.0f} % (standard deviation)")
+    main()

@@ -1,12 +1,15 @@
 // choices: every tile of every grid is computed exactly once, in bands of the promised thickness;
-// what the model picks for a shape can compute that shape; and on the measurements of an H200
-// (measured/configurations.csv) what it picks without having seen a product loses little.
+// what the model picks for a shape can compute that shape; and a model fitted to every second
+// product that an H200 measured (measured/configurations.csv) loses little on the others.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "../../07_pipelined_gemm/gemm_program.cuh"
 #include "../../07_pipelined_gemm/product/pipelined_gemm.cuh"
+#include "half_model.cuh"
+
+static const double MOST_LOST = 0.04;
 
 static bool covers_every_tile(TileOrder order) {
   static unsigned char seen[64 * 64];
@@ -67,42 +70,54 @@ static GemmConfigurations all_configurations(void) {
   return gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
 }
 
-// What the choice loses against the best configuration, over all measured products, each chosen as
-// if it had not been measured. The products that take microseconds are noisy, so the worst is far.
+// A line of the CSV: m, n, k, both libraries' microseconds, then those of each configuration.
+enum { COLUMNS_BEFORE = 5, MOST_COLUMNS = 128 };
+
+static void read_times(char *line, int columns, float *times) {
+  for (int column = 0; column < columns; column++) {
+    times[column] = line ? (float)atof(line) : 0;
+    line = line ? strchr(line, ',') : NULL;
+    if (line) line++;
+  }
+}
+
+// What the choice loses against the best configuration, over the products that the model of this
+// test was not fitted to: every second one.
 static void replay_measurements(const char *path) {
-  enum { SMS = 132, COLUMNS_BEFORE = 5 };
+  enum { SMS = 132 };
   GemmConfigurations all = all_configurations();
   FILE *file = fopen(path, "r");
   if (file == NULL) program_fail("cannot read %s", path);
   char line[4096];
-  int product = 0;
-  double lost = 0, from_libraries = 0;
+  int product = 0, judged = 0, far = 0;
+  double lost = 0, worst = 0, from_libraries = 0;
   while (fgets(line, sizeof(line), file)) {
-    if (line[0] < '0' || line[0] > '9') continue;
-    float times[64] = {0}, best = 0;
-    char *at = line;
-    for (int column = 0; column < COLUMNS_BEFORE + all.count && at; column++) {
-      times[column] = (float)atof(at);
-      at = strchr(at, ',');
-      if (at) at++;
-    }
-    const float *mine = times + COLUMNS_BEFORE;
+    if (line[0] < '0' || line[0] > '9' || product++ % 2 == 0) continue;
+    float times[MOST_COLUMNS], best = 0, *mine = times + COLUMNS_BEFORE;
+    read_times(line, COLUMNS_BEFORE + all.count, times);
     for (int i = 0; i < all.count; i++) {
       if (mine[i] > 0 && (best == 0 || mine[i] < best)) best = mine[i];
     }
-    const GemmConfiguration *c = gemm_choose(all.list, all.count, (int)times[0], (int)times[1],
-                                             (int)times[2], 1, SMS, product++);
+    int n = (int)times[1];
+    const GemmConfiguration *c = gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
+                                             (int)times[2], 1, SMS, n % 8 == 0);
     float chosen = mine[c - all.list];
-    check_that(chosen > 0, "%g x %g x %g: %s was measured", times[0], times[1], times[2], c->name);
+    check_that(chosen > 0, "%g x %d x %g: %s was measured", times[0], n, times[2], c->name);
+    double loss = chosen / best - 1;
     float library = times[4] > 0 && times[4] < times[3] ? times[4] : times[3];
-    lost += chosen / best - 1;
+    lost += loss;
+    if (loss > worst) worst = loss;
+    if (loss > 0.1) far++;
     from_libraries += log(library / chosen);
+    judged++;
   }
   fclose(file);
-  check_that(product == GEMM_MEASURED, "%d products in the file, as the model knows", product);
-  printf("%d products: %.2f %% lost on average, %.3f times as fast as the libraries\n", product,
-         100 * lost / product, exp(from_libraries / product));
-  check_that(lost / product < 0.06, "%.4f lost on average", lost / product);
+  printf(
+      "%d products: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d; %.3f times "
+      "as fast as the libraries\n",
+      judged, 100 * lost / judged, 100 * worst, far, exp(from_libraries / judged));
+  check_that(judged > 250, "%d products judged", judged);
+  check_that(lost / judged < MOST_LOST, "%.4f lost on average", lost / judged);
 }
 
 static void time_the_choice(void) {
@@ -111,9 +126,11 @@ static void time_the_choice(void) {
   clock_t begin = clock();
   int found = 0;
   for (int i = 0; i < TIMES; i++) {
-    found += gemm_choose(all.list, all.count, 100 + 17 * i, 3000 - i, 64 + i, 1, 132, -1) != NULL;
+    found += gemm_choose(&gemm_model, all.list, all.count, 100 + 17 * i, 3000 - i, 64 + i, 1, 132,
+                         true) != NULL;
   }
   double each = (double)(clock() - begin) / CLOCKS_PER_SEC / TIMES;
+  printf("a choice takes %.0f microseconds\n", each * 1e6);
   check_that(found == TIMES, "something is chosen each time");
   check_that(each < 1e-3, "a choice takes %g seconds", each);
 }
@@ -126,7 +143,7 @@ int main(int argc, char **argv) {
   for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
     for (int tiles = 1; tiles <= 3 * workers; tiles++) {
       for (int steps = 2; steps <= 300; steps += steps < 20 ? 1 : 31) {
-        TileShares shares = tile_shares(tiles, steps, workers);
+        TileShares shares = tile_shares(tiles, steps, workers, 4 + tiles % 6);
         check_that(shares_every_step(shares), "%d tiles of %d steps for %d workers: each step once",
                    tiles, steps, workers);
         if (shares.sharers > shares.left) shared++;

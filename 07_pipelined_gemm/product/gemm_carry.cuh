@@ -1,0 +1,127 @@
+/* gemm_carry.cuh: the consumers of gemm_persistent whose accumulator is one piece.
+ *
+ * wgmma of the full width reads A once for all columns; in two halves (gemm_persistent.cuh) A is read
+ * twice, a fifth more shared memory traffic for 128 x 256. But one accumulator cannot be stored while
+ * it is multiplied. So a finished tile is rounded to 16 bits, which takes half as many registers, and
+ * carried there: the accumulator is free for the next tile at once, and in each of that tile's first
+ * steps a chunk of the carried one is stored while the tensor cores multiply. There are no registers
+ * left for an epilogue: only for products of 16 bits that TMA can write as they are. */
+#ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
+#define PIPELINED_GEMM_GEMM_CARRY_CUH
+
+#include "gemm_persistent.cuh"
+
+/* Puts the carried chunk number `chunk` on its way. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
+                                                          const uint32_t *carried, int chunk,
+                                                          const GemmWork &work,
+                                                          const GemmPiece &piece, int warp) {
+  enum { N = Tile::CHUNK_N, BOXES = Tile::BOXES };
+  bool first_lane = threadIdx.x % 32 == 0;
+  uint8_t *box = gemm_next_box<N, BOXES>(staging);
+  if (first_lane) bulk_wait_group_read(BOXES - 1);
+  __syncwarp(); /* what was in the box has been read */
+  gemm_stage_packed<N>(box, carried + chunk * (N / 4));
+  fence_proxy_async();
+  __syncwarp();
+  if (first_lane) {
+    tma_store_3d(&work.c, box, piece.column + chunk * N, piece.row + warp * 16, piece.batch);
+    bulk_commit_group();
+  }
+}
+
+/* Adds what others contribute to a tile, 32 columns at a time: there are few registers left. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const GemmPiece &piece,
+                                                     float *d) {
+  enum {
+    THREADS = Tile::CONSUMER_THREADS,
+    WARPS = THREADS / 32,
+    COLUMNS = Tile::TILE_N % 32 == 0 ? 32 : 16
+  };
+  uint32_t thread = threadIdx.x - 128;
+#pragma unroll 1
+  for (int i = 1; i <= piece.takes; i++) {
+    uint32_t from = blockIdx.x - i * Tile::CLUSTER_SIZE;
+    gemm_wait_for_flag(&work.flags[from * WARPS + thread / 32]);
+#pragma unroll
+    for (int at = 0; at < Tile::TILE_N; at += COLUMNS) {
+      gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, at, thread),
+                                  d + at / 2);
+    }
+  }
+}
+
+template <class Tile>
+struct GemmConsumeTiles<Tile, true> {
+  enum {
+    N = Tile::CHUNK_N,
+    CHUNKS = Tile::TILE_N / N,
+    CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS
+  };
+
+  static __device__ __forceinline__ void run(const GemmWork &work, typename Tile::Shared *shared,
+                                             uint32_t warpgroup, uint32_t rank) {
+    int actor = (int)warpgroup, warp = (int)threadIdx.x / 32 - 4;
+    uint32_t *flag = &work.flags[blockIdx.x * Tile::CONSUMERS * 4 + warp];
+    GemmStaging staging = {shared->staging[warp], 0};
+    GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
+    bool carrying = false;
+    float d[Tile::TILE_N / 2];
+    uint32_t carried[Tile::TILE_N / 4];
+    GemmPiece piece, done = {};
+    do {
+#pragma unroll
+      for (int step = 0; step < GEMM_CARRY_STEPS; step++) {
+        c.wait_for_stage(work, actor);
+        if (step == 0) piece = c.read_piece();
+        c.multiply_left(d, step > 0);
+        wgmma_commit();
+        if (carrying) {
+#pragma unroll
+          for (int chunk = step * CHUNKS_A_STEP;
+               chunk < (step + 1) * CHUNKS_A_STEP && chunk < CHUNKS; chunk++) {
+            gemm_store_carried<Tile>(&staging, carried, chunk, work, done, warp);
+          }
+        }
+        if (step > 0) {
+          wgmma_wait_all_but_one();
+          c.free_stage(work, actor, c.held, c.count - 1);
+        }
+        c.advance();
+      }
+      for (int step = piece.steps - GEMM_CARRY_STEPS; step > 0; step--) {
+        c.wait_for_stage(work, actor);
+        c.multiply_left(d, true);
+        wgmma_commit();
+        wgmma_wait_all_but_one();
+        c.free_stage(work, actor, c.held, c.count - 1);
+        c.advance();
+      }
+      wgmma_wait_all();
+      c.free_stage(work, actor, c.held, c.count - 1);
+      done = piece;
+      carrying = !piece.given;
+      if (piece.given) {
+        gemm_give<Tile::CONSUMER_THREADS, Tile::TILE_N>(
+            gemm_part<Tile::CONSUMER_THREADS, Tile::TILE_N>(work, blockIdx.x, 0, threadIdx.x - 128),
+            d);
+        gemm_raise_flag(flag);
+      } else {
+        gemm_take_all<Tile>(work, piece, d);
+      }
+      /* Always: else these registers would be kept through what is above. */
+      gemm_pack_all<Tile::TILE_N>(carried, d, work.output.type);
+    } while (!done.last);
+    if (carrying) {
+#pragma unroll
+      for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        gemm_store_carried<Tile>(&staging, carried, chunk, work, done, warp);
+      }
+    }
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* shared memory must outlive the stores */
+  }
+};
+
+#endif
