@@ -77,6 +77,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   [ "$status" -eq 0 ]
   grep -q '"otherData": {"time": "a microsecond stands for one clock of a modelled H200"}}' "$BATS_TEST_TMPDIR/trace.json"
   run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
+  [ "$status" -eq 0 ]
   grep -q '"a microsecond stands for one warp instruction of the cluster"}}' "$BATS_TEST_TMPDIR/trace.json"
 }
 
