@@ -481,6 +481,18 @@ KERNEL(volatile_stop_sign) {
   if (blockIdx.x == 3) *as_volatile(flags) = 1;
   for (int i = 0; i < 4 && *as_volatile(flags) == 0; i++) data[ME] += i;
 }
+KERNEL(stores_in_place_after_polling) { /* as thrust::unique: the flag depends on what was read */
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  cuda::atomic_ref<int, cuda::thread_scope_device> state(flags[0]);
+  if (blockIdx.x == 0) {
+    int count = data[5] & 1;
+    state.store(count + 1, cuda::memory_order_relaxed);
+  } else {
+    int found;
+    while ((found = state.load(cuda::memory_order_relaxed)) == 0) continue;
+    data[found + 4] = 3;
+  }
+}
 KERNEL(volatile_read_after_release) { /* the second read may come before or after the store */
   if (threadIdx.x != 0 || blockIdx.x > 1) return;
   if (blockIdx.x == 0) {
@@ -902,6 +914,7 @@ static const Case CASES[] = {
     CASE(ticket_lock, "-"),
     CASE(maximum_by_swaps, "-"),
     CASE(volatile_stop_sign, "-"),
+    CASE(stores_in_place_after_polling, "-"),
     CASE(volatile_read_after_release, "volatile-race"),
     CASE(volatile_store_after_the_lock, "volatile-race"),
     CASE(volatile_peek_before_the_lock, "-"),

@@ -187,6 +187,21 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
          past->cluster == now->access.cluster && past->issuer == now->access.issuer;
 }
 
+/* A store over what another block has read, by a block that has polled flags: CUB's algorithms in
+ * place (thrust::unique) publish a tile's state by a relaxed store once the tile has been read. The
+ * state depends on what was read, and the store on the state, so the store cannot come first. */
+static bool depends_on_flag(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  if (!now->own || past->operation != own->operation || past->cluster == own->cluster ||
+      past->reach != REACH_PLAIN || own->reach != REACH_PLAIN || now->kind != ACCESS_WRITE ||
+      ((past->flags | own->flags) & GLOBAL_ASYNC))
+    return false;
+  uint32_t first = rank_of(now, own->issuer) * now->launch->warps_per_cta;
+  for (uint32_t i = 0; i < now->launch->warps_per_cta; i++)
+    if (now->own->warps[first + i].polls) return true;
+  return false;
+}
+
 /* Does the access race with one of these? Reports the first. The newest is the first one of a
  * list. */
 static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
@@ -196,7 +211,7 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
     if (global_settled(now, number)) continue;
     const GlobalAccess *past = global_access(number);
     if (is_own_update(now, past)) own = past;
-    if (is_observed(now, own, past)) continue;
+    if (is_observed(now, own, past) || (reads && depends_on_flag(now, past))) continue;
     if (!races(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
       if (mistake == MISTAKE_RACE) continue;

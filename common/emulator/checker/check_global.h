@@ -97,6 +97,7 @@ typedef struct {
   uint64_t lock;
   bool lock_open, lock_handed;
   bool strong_write, strong_read; /* it has made such accesses: for hints */
+  bool polls;                     /* it has made strong loads, not atomics */
 } GlobalWarp;
 
 /* Of one cluster. */

@@ -311,6 +311,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   GlobalLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   own->warps[agent].strong_read = true;
+  if (kind->access == ACCESS_READ) own->warps[agent].polls = true;
   if (!__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
