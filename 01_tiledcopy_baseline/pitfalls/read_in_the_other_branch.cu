@@ -1,5 +1,5 @@
 // pitfall read_in_the_other_branch: half of a warp reads what the other half writes, in two branches
-//   H200: not run yet
+//   H200: wrong results
 //   report: lane-race
 //
 // Lanes 0 to 15 fetch an element each, and lanes 16 to 31 read them. The source has the write first,

@@ -1,5 +1,5 @@
 // pitfall sums_not_cleared: blocks add to sums that nothing has set to zero
-//   H200: not run yet
+//   H200: right results
 //   report: unwritten-memory-read
 //
 // Memory from cudaMalloc holds whatever was there before. In a process that has run nothing else
