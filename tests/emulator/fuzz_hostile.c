@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "base/texture.h"
 #include "load/module.h"
 #include "machine/launch.h"
@@ -546,6 +547,7 @@ static void run(const Function *entry) {
   uint64_t *words = (uint64_t *)(uintptr_t)buffer;
   for (int i = 0; i < CANARY_WORDS; i++) canary[i] = CANARY;
   for (size_t i = 0; i < BUFFER_BYTES / 8; i++) words[i] = 0;
+  written_set(buffer, BUFFER_BYTES);
   map_of(buffer, words + 4096 / 8);
   parameters[0] = buffer;
   parameters[1] = (uint64_t)(uintptr_t)(draw(4) ? canary + CANARY_WORDS / 2 : (void *)parameters);

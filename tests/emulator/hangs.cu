@@ -236,7 +236,7 @@ __global__ void ends_when_others_are_done(int *, int *result) {
     while (flag == 0) continue;
     *result = 1;
   } else {
-    result[1] = (int)work(threadIdx.x);
+    result[threadIdx.x] = (int)work(threadIdx.x);
     flag = 1;
   }
 }
@@ -250,7 +250,7 @@ __global__ void ends_with_few_attempts(int *, int *result) {
     for (int i = 0; i < 10 && !over; i++) over = mbarrier_try_wait(&barrier);
     *result = over;
   } else {
-    result[1] = (int)work(threadIdx.x);
+    result[threadIdx.x] = (int)work(threadIdx.x);
     if (threadIdx.x == 32) mbarrier_arrive(&barrier);
   }
 }

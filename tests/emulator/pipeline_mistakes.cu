@@ -133,6 +133,7 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
       uint32_t to = ring.arrive_rank == OWN     ? rank
                     : ring.arrive_rank == OTHER ? 1 - rank
                                                 : ring.arrive_rank;
+      __syncwarp();  // the lane that arrives does so for what the others have read too
       if (lane < ring.arriving) arrive_at(&empty[stage], to);
     }
     atomicAdd(sum, mine);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
@@ -416,6 +417,7 @@ static int run(const void *argument) {
   uint64_t data = memory_allocate(DATA_BYTES + FLAGS * 4);
   if (!memory_register(program->log, LOG_BYTES, false)) return 2;
   memset((void *)(uintptr_t)data, 0, DATA_BYTES + FLAGS * 4);
+  written_set(data, DATA_BYTES + FLAGS * 4);
   uint64_t parameters[2] = {data, (uint64_t)(uintptr_t)program->log};
   Launch launch = {.kernel = module_entry(module, "random"),
                    .grid = {(uint32_t)program->blocks, 1, 1},

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
@@ -71,6 +72,7 @@ static Buffer make_buffer(const char *text) {
     else
       memcpy(memory + i * size, &value, size);
   }
+  written_set(buffer.address, buffer.count * size);
   return buffer;
 }
 

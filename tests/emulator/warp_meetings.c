@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/written.h"
 #include "load/module.h"
 #include "machine/launch.h"
 #include "ptx/program.h"
@@ -265,6 +266,7 @@ static int run_program(uint64_t seed) {
   }
   uint64_t parameters[2] = {memory_allocate(sizeof rows), memory_allocate(sizeof expected)};
   memcpy((void *)(uintptr_t)parameters[0], rows, sizeof rows);
+  written_set(parameters[0], sizeof rows);
   Launch launch = {.kernel = module_entry(module, "kernel"),
                    .grid = {1, 1, 1},
                    .block = {LANES, 1, 1},

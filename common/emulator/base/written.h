@@ -1,8 +1,9 @@
 /* written.h: which bytes of the device's memory something has written since they were allocated.
  *
  * Only memory of memory_allocate is looked at (cudaMalloc, pools, graphs, the device's heap). All
- * other memory and managed memory count as written: the host may write them without the emulator. A bit is set for each
- * byte that a kernel, a copy or a fill writes. A copy from device to device copies the bits. */
+ * other memory and managed memory count as written: the host may write them without the emulator.
+ * A bit is set for each byte that a kernel, a copy or a fill writes. A copy from device to device
+ * copies the bits. */
 #ifndef EMULATOR_WRITTEN_H
 #define EMULATOR_WRITTEN_H
 
