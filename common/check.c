@@ -89,7 +89,8 @@ const char *error_hint(cudaError_t error) {
              "  8-byte aligned (chapter 02; 1024 bytes under a 128-byte swizzle: chapter 06).";
     case cudaErrorIllegalAddress:
       return "an index outside its array, a host pointer that went to the kernel, a tensor map\n"
-             "  passed without __grid_constant__ (chapter 02), or a buffer too small for a box under\n"
+             "  passed without __grid_constant__ (chapter 02), or a buffer too small for a box "
+             "under\n"
              "  a swizzle that is wider than its rows (chapter 06).";
     case cudaErrorLaunchFailure:
       return "a barrier was used before mbarrier_init, or armed again while a copy was still\n"

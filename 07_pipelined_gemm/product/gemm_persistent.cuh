@@ -35,7 +35,7 @@ struct GemmPersistentTile {
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
   static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
-  static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N); /* divides both */
+  static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
   static constexpr int BOXES = BOXES_; /* of 16 x CHUNK_N values, in which a warp stages C */
   static constexpr int TRACED = TRACED_;
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */

@@ -183,7 +183,7 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
 }
 
 static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
-                        const Places *places) {
+                          const Places *places) {
   LaneMask writing = mask;
   check_unwritten_atomic(warp, in, mask, places->at,
                          (uint32_t)atomic->transfer.element_bytes * atomic->transfer.element_count,
