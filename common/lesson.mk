@@ -172,7 +172,7 @@ $(error $(unknown_program))
 endif
 
 # TESTS=name... runs other files of tests than all: emulator_tma, or pitfalls.
-LONGEST_TESTS := %/07_pipelined_gemm.bats %/02_tma_load.bats %/makefile.bats
+LONGEST_TESTS := %/07_pipelined_gemm.bats %/02_tma_load.bats %/makefile.bats %/readmes.bats
 TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
 TEST_FILES := $(filter $(LONGEST_TESTS),$(TEST_FILES)) $(filter-out $(LONGEST_TESTS),$(TEST_FILES))
 UNKNOWN_TESTS := $(filter-out $(notdir $(TEST_FILES:.bats=)),$(TESTS))
