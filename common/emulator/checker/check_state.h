@@ -383,9 +383,8 @@ static inline uint32_t order_time(ClusterCheck *check, uint32_t agent, const Ins
              ? slot->time
              : order_new_time(check, agent, in, strong);
 }
-/* The access at that time. For one long ago, the instruction is a placeholder without a line. */
+/* The access at that time. If it was long ago, its line is no longer known. */
 AccessSite order_site(const ClusterCheck *check, uint32_t time);
-/* Strong accesses by these lanes. */
 /* Starts a new epoch: later accesses of the agent are distinguished from earlier ones. */
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
   check->epoch[agent] = check->now;
