@@ -98,6 +98,11 @@ END
   exercise hint 02_tma_load
   [[ $output == *"that was the last hint"* ]]
 
+  # The skeleton as it is: the report names the learner's file and line.
+  exercise start 02_tma_load
+  [[ $output == *"emulator: uninitialised-read: "*"  at 02_1.cu:18"* ]]
+  [[ $output == *"not right yet: $EXERCISES/02_1.cu"* ]]
+
   # A program with a main of its own, which would print PASS: it is never run.
   echo 'extern "C" int puts(const char *); int main(void) { return puts("PASS write_load: all"); }' \
     >"$EXERCISES/02_1.cu"

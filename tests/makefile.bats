@@ -377,6 +377,26 @@ make --no-print-directory -C $root/09_new run PROGRAM=side
 END
 }
 
+@test "a make within a make finds the job server, or needs none" {
+  export EXERCISES=$BATS_TEST_TMPDIR/exercises
+  for goal in "run-02 PROGRAM=first_load" exercise-02 exercise-02 hint-02 exercises-02 take-02 "-n check-02" "-n bench-02"; do
+    run make -j2 $goal TO="$BATS_TEST_TMPDIR/taken"
+    echo "$goal: $output"
+    [[ $output != *jobserver* ]]
+    [[ $output != *"-j"*"forced"* ]]
+  done
+  # watch never ends by itself.
+  timeout 20 make -j2 watch-02 PROGRAM=first_load >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+  for _ in {1..100}; do
+    ! grep -q '^---- watching' "$BATS_TEST_TMPDIR/log" || break
+    sleep 0.1
+  done
+  kill $!
+  cat "$BATS_TEST_TMPDIR/log"
+  grep -q '^PASS first_load' "$BATS_TEST_TMPDIR/log"
+  ! grep -q jobserver "$BATS_TEST_TMPDIR/log" || false
+}
+
 @test "make watch-02 reaches the chapter" {
   run make -n watch-02
   [ "$status" -eq 0 ]

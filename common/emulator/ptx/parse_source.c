@@ -64,6 +64,12 @@ void parse_file(Decoder *decoder) {
   if (number < module->file_count) module->files[number] = name;
 }
 
+/* Is there nothing but blanks before it? nvcc -ptx indents .file, the PTX in an executable does not. */
+static bool begins_line(const char *at, const char *start) {
+  while (at > start && (at[-1] == ' ' || at[-1] == '\t')) at--;
+  return at == start || at[-1] == '\n';
+}
+
 /* nvcc puts .file lines after the code that uses them. */
 void find_files(Decoder *decoder) {
   Module *module = decoder->module;
@@ -71,9 +77,10 @@ void find_files(Decoder *decoder) {
   uint32_t line = decoder->line;
   module->files = need(decoder, arena_allocate(&module->arena, 4096 * sizeof *module->files));
   module->file_count = 4096;
-  for (const char *at = start; (at = strstr(at, "\n.file")) || (at = NULL);) {
-    at += 6;
-    if (*at != '\t' && *at != ' ') continue;
+  for (const char *at = start; (at = strstr(at, ".file"));) {
+    bool begins = begins_line(at, start);
+    at += strlen(".file");
+    if (!begins || (*at != '\t' && *at != ' ')) continue;
     char *end;
     unsigned long number = strtoul(at, &end, 10);
     const char *quote = strchr(end, '"');
