@@ -1,0 +1,36 @@
+/* graph.h: what the files about graphs share: runtime_graph.c, runtime_graph_nodes.c and
+ * runtime_graph_exec.c. */
+#ifndef EMULATOR_GRAPH_H
+#define EMULATOR_GRAPH_H
+
+#include "runtime/handles.h"
+#include "runtime/runtime.h"
+
+struct CUgraphNode_st {
+  cudaGraph_t graph;
+  Work work;
+  NodeList dependencies;
+  cudaGraphNode_t original; /* in a clone: the node that it was made from */
+  bool disabled;
+  size_t place; /* in a graph that runs: its index */
+};
+struct CUgraph_st {
+  NodeList nodes;            /* in an executable graph: each after all its dependencies */
+  cudaUserObject_t *objects; /* one place for each reference */
+  size_t object_count;
+  /* What comes before the end of the last run: runs of one executable graph do not overlap. */
+  StreamClock finished;
+  cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: it is no copy */
+};
+
+static inline bool graph_known(cudaGraph_t graph) { return handle_is(graph, HANDLE_GRAPH); }
+static inline bool node_known(cudaGraphNode_t node) { return handle_is(node, HANDLE_NODE); }
+
+/* The node of a clone that was made from this one; NULL: there is none. */
+cudaGraphNode_t graph_find_copy(cudaGraph_t graph, cudaGraphNode_t original);
+/* The work of a node that runs a copy of this graph. */
+cudaError_t work_of_child(cudaGraph_t child, Work *work);
+/* Gives the node other work of the same type, unless there is an error already. Takes it over. */
+cudaError_t node_replace_work(cudaGraphNode_t node, Work *work, cudaError_t error);
+
+#endif

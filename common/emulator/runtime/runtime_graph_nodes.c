@@ -1,0 +1,340 @@
+/* runtime_graph_nodes.c: the work of graphs' nodes: made from what programs state, given back, and
+ * replaced. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "runtime/graph.h"
+#include "runtime/refusals.h"
+
+/* ---- Work of nodes from what programs state ---- */
+
+static cudaError_t work_of_kernel(const struct cudaKernelNodeParams *params, Work *work) {
+  if (!params) return cudaErrorInvalidValue;
+  Kernel *kernel = runtime_find_kernel(params->func);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  LaunchShape shape = {.grid = {params->gridDim.x, params->gridDim.y, params->gridDim.z},
+                       .block = {params->blockDim.x, params->blockDim.y, params->blockDim.z},
+                       .dynamic_shared_bytes = params->sharedMemBytes};
+  const void *packed = NULL;
+  size_t packed_bytes = 0;
+  runtime_read_extra(params->extra, &packed, &packed_bytes);
+  if (function_traits(entry)->parameter_count && !params->kernelParams && !packed)
+    return cudaErrorInvalidValue;
+  *work = (Work){.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
+  work->launch.parameters =
+      runtime_gather_arguments(entry, params->kernelParams, packed, packed_bytes);
+  return work->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t work_of_child(cudaGraph_t child, Work *work) {
+  *work = (Work){.type = cudaGraphNodeTypeGraph};
+  return graph_known(child) ? graph_clone(child, &work->child) : cudaErrorInvalidValue;
+}
+
+/* The address is the same at every launch. The memory exists from this node on. */
+static cudaError_t allocate_for_graph(struct cudaMemAllocNodeParams *params) {
+  cudaError_t error = cudaMalloc(&params->dptr, params->bytesize);
+  if (error == cudaSuccess) memory_give_to_graph((uint64_t)(uintptr_t)params->dptr);
+  return error;
+}
+
+static cudaError_t work_of_node(struct cudaGraphNodeParams *params, Work *work) {
+  if (!params) return cudaErrorInvalidValue;
+  *work = (Work){.type = params->type};
+  switch (params->type) {
+    case cudaGraphNodeTypeKernel: {
+      struct cudaKernelNodeParams kernel;
+      memcpy(&kernel, &params->kernel, sizeof kernel);
+      return work_of_kernel(&kernel, work);
+    }
+    case cudaGraphNodeTypeMemcpy:
+      work->copy = params->memcpy.copyParams;
+      return cudaSuccess;
+    case cudaGraphNodeTypeMemset:
+      memcpy(&work->fill, &params->memset, sizeof work->fill);
+      return cudaSuccess;
+    case cudaGraphNodeTypeHost:
+      memcpy(&work->host, &params->host, sizeof work->host);
+      return cudaSuccess;
+    case cudaGraphNodeTypeGraph:
+      return work_of_child(params->graph.graph, work);
+    case cudaGraphNodeTypeEmpty:
+      return cudaSuccess;
+    case cudaGraphNodeTypeEventRecord:
+      work->event = params->eventRecord.event;
+      return cudaSuccess;
+    case cudaGraphNodeTypeWaitEvent:
+      work->event = params->eventWait.event;
+      return cudaSuccess;
+    case cudaGraphNodeTypeMemAlloc:
+      memcpy(&work->allocation, &params->alloc, sizeof work->allocation);
+      return allocate_for_graph(&work->allocation);
+    case cudaGraphNodeTypeMemFree:
+      work->freed = params->free.dptr;
+      return cudaSuccess;
+    case cudaGraphNodeTypeConditional:
+      refuse_call("cudaGraphAddNode with a conditional node", CONDITIONAL_NODES);
+    case cudaGraphNodeTypeExtSemaphoreSignal:
+    case cudaGraphNodeTypeExtSemaphoreWait:
+      refuse_call("cudaGraphAddNode with a semaphore's node",
+                  "semaphores of other interfaces do not exist here");
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+static cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph,
+                            const cudaGraphNode_t *dependencies, size_t count, Work *work,
+                            cudaError_t error) {
+  if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
+  error = !node || !graph_known(graph) || !nodes_known(dependencies, count) ? cudaErrorInvalidValue
+                                                                            : work_check(work);
+  if (error != cudaSuccess) {
+    if (work->type == cudaGraphNodeTypeMemAlloc) cudaFree(work->allocation.dptr);
+    work_free(work);
+    return runtime_answer(error);
+  }
+  *node = graph_add(graph, dependencies, count, work);
+  return runtime_answer(*node ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                             const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
+                             size_t count, struct cudaGraphNodeParams *params) {
+  (void)edges;
+  Work work;
+  cudaError_t error = work_of_node(params, &work);
+  if (error == cudaSuccess && work.type == cudaGraphNodeTypeMemAlloc)
+    params->alloc.dptr = work.allocation.dptr;
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *dependencies, size_t count,
+                                   const struct cudaKernelNodeParams *params) {
+  Work work;
+  cudaError_t error = work_of_kernel(params, &work);
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *dependencies, size_t count,
+                                   const struct cudaMemcpy3DParms *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *params};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
+                                     const cudaGraphNode_t *dependencies, size_t count, void *to,
+                                     const void *from, size_t bytes, enum cudaMemcpyKind kind) {
+  Work work = work_of_copy(to, from, bytes, kind);
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+                                           const cudaGraphNode_t *dependencies, size_t count,
+                                           const void *symbol, const void *from, size_t bytes,
+                                           size_t offset, enum cudaMemcpyKind kind) {
+  char *part = NULL;
+  cudaError_t error = runtime_symbol_part(symbol, bytes, offset, &part);
+  Work work = work_of_copy(part, from, bytes, kind);
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+                                             const cudaGraphNode_t *dependencies, size_t count,
+                                             void *to, const void *symbol, size_t bytes,
+                                             size_t offset, enum cudaMemcpyKind kind) {
+  char *part = NULL;
+  cudaError_t error = runtime_symbol_part(symbol, bytes, offset, &part);
+  Work work = work_of_copy(to, part, bytes, kind);
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                   const cudaGraphNode_t *dependencies, size_t count,
+                                   const struct cudaMemsetParams *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeMemset, .fill = *params};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                 const cudaGraphNode_t *dependencies, size_t count,
+                                 const struct cudaHostNodeParams *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeHost, .host = *params};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                       const cudaGraphNode_t *dependencies, size_t count,
+                                       cudaGraph_t child) {
+  Work work;
+  cudaError_t error = work_of_child(child, &work);
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                  const cudaGraphNode_t *dependencies, size_t count) {
+  Work work = {.type = cudaGraphNodeTypeEmpty};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                        const cudaGraphNode_t *dependencies, size_t count,
+                                        cudaEvent_t event) {
+  Work work = {.type = cudaGraphNodeTypeEventRecord, .event = event};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                      const cudaGraphNode_t *dependencies, size_t count,
+                                      cudaEvent_t event) {
+  Work work = {.type = cudaGraphNodeTypeWaitEvent, .event = event};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                     const cudaGraphNode_t *dependencies, size_t count,
+                                     struct cudaMemAllocNodeParams *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  cudaError_t error = allocate_for_graph(params);
+  Work work = {.type = cudaGraphNodeTypeMemAlloc, .allocation = *params};
+  return add_work(node, graph, dependencies, count, &work, error);
+}
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                    const cudaGraphNode_t *dependencies, size_t count,
+                                    void *address) {
+  Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
+  return add_work(node, graph, dependencies, count, &work, cudaSuccess);
+}
+
+/* ---- What nodes hold ---- */
+
+static bool is_type(cudaGraphNode_t node, enum cudaGraphNodeType type, const void *params) {
+  return node_known(node) && params && node->work.type == type;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
+                                         struct cudaKernelNodeParams *params) {
+  if (!is_type(node, cudaGraphNodeTypeKernel, params)) return runtime_answer(cudaErrorInvalidValue);
+  Kernel *kernel = node->work.launch.kernel;
+  const FunctionTraits *traits = function_traits(runtime_entry(kernel));
+  LaunchShape shape = node->work.launch.shape;
+  if (!node->work.launch.pointers) {
+    node->work.launch.pointers = calloc(traits->parameter_count + 1u, sizeof(void *));
+    if (!node->work.launch.pointers) return runtime_answer(cudaErrorMemoryAllocation);
+    for (uint32_t i = 0; i < traits->parameter_count; i++)
+      node->work.launch.pointers[i] = node->work.launch.parameters + traits->parameter_offsets[i];
+  }
+  memset(params, 0, sizeof *params);
+  params->func = kernel->host_function ? (void *)(uintptr_t)kernel->host_function : kernel;
+  params->gridDim = (dim3){shape.grid.x, shape.grid.y, shape.grid.z};
+  params->blockDim = (dim3){shape.block.x, shape.block.y, shape.block.z};
+  params->sharedMemBytes = (unsigned)shape.dynamic_shared_bytes;
+  params->kernelParams = node->work.launch.pointers;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *params) {
+  if (!is_type(node, cudaGraphNodeTypeMemcpy, params)) return runtime_answer(cudaErrorInvalidValue);
+  *params = node->work.copy;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *params) {
+  if (!is_type(node, cudaGraphNodeTypeMemset, params)) return runtime_answer(cudaErrorInvalidValue);
+  *params = node->work.fill;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, struct cudaHostNodeParams *params) {
+  if (!is_type(node, cudaGraphNodeTypeHost, params)) return runtime_answer(cudaErrorInvalidValue);
+  *params = node->work.host;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
+  if (!is_type(node, cudaGraphNodeTypeGraph, graph)) return runtime_answer(cudaErrorInvalidValue);
+  *graph = node->work.child;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+  if (!is_type(node, cudaGraphNodeTypeEventRecord, event))
+    return runtime_answer(cudaErrorInvalidValue);
+  *event = node->work.event;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+  if (!is_type(node, cudaGraphNodeTypeWaitEvent, event))
+    return runtime_answer(cudaErrorInvalidValue);
+  *event = node->work.event;
+  return cudaSuccess;
+}
+
+/* New parameters do not change what attributes have set. */
+cudaError_t node_replace_work(cudaGraphNode_t node, Work *work, cudaError_t error) {
+  if (error != cudaSuccess) return runtime_answer(error); /* nothing was made */
+  error =
+      !node_known(node) || node->work.type != work->type ? cudaErrorInvalidValue : work_check(work);
+  if (error != cudaSuccess) {
+    work_free(work);
+    return runtime_answer(error);
+  }
+  if (work->type == cudaGraphNodeTypeKernel) {
+    work->launch.shape.cluster = node->work.launch.shape.cluster;
+    work->launch.shape.cooperative = node->work.launch.shape.cooperative;
+  }
+  work_free(&node->work);
+  node->work = *work;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaKernelNodeParams *params) {
+  Work work;
+  cudaError_t error = work_of_kernel(params, &work);
+  return node_replace_work(node, &work, error);
+}
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemcpy3DParms *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *params};
+  return node_replace_work(node, &work, cudaSuccess);
+}
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
+                                           size_t bytes, enum cudaMemcpyKind kind) {
+  Work work = work_of_copy(to, from, bytes, kind);
+  return node_replace_work(node, &work, cudaSuccess);
+}
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
+                                         const struct cudaMemsetParams *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeMemset, .fill = *params};
+  return node_replace_work(node, &work, cudaSuccess);
+}
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
+                                       const struct cudaHostNodeParams *params) {
+  if (!params) return runtime_answer(cudaErrorInvalidValue);
+  Work work = {.type = cudaGraphNodeTypeHost, .host = *params};
+  return node_replace_work(node, &work, cudaSuccess);
+}
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *params) {
+  Work work;
+  cudaError_t error = work_of_node(params, &work);
+  return node_replace_work(node, &work, error);
+}
+
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
+                                            const cudaLaunchAttributeValue *value) {
+  if (!is_type(node, cudaGraphNodeTypeKernel, value)) return runtime_answer(cudaErrorInvalidValue);
+  cudaLaunchAttribute attribute = {.id = id, .val = *value};
+  return runtime_answer(runtime_read_attributes(&attribute, 1, &node->work.launch.shape));
+}
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID id,
+                                            cudaLaunchAttributeValue *value) {
+  if (!is_type(node, cudaGraphNodeTypeKernel, value)) return runtime_answer(cudaErrorInvalidValue);
+  const LaunchShape *shape = &node->work.launch.shape;
+  memset(value, 0, sizeof *value);
+  if (id == cudaLaunchAttributeCooperative) value->cooperative = shape->cooperative;
+  if (id == cudaLaunchAttributeClusterDimension) {
+    value->clusterDim.x = shape->cluster.x;
+    value->clusterDim.y = shape->cluster.y;
+    value->clusterDim.z = shape->cluster.z;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+  if (!is_type(to, cudaGraphNodeTypeKernel, from) || !is_type(from, cudaGraphNodeTypeKernel, to))
+    return runtime_answer(cudaErrorInvalidValue);
+  to->work.launch.shape.cluster = from->work.launch.shape.cluster;
+  to->work.launch.shape.cooperative = from->work.launch.shape.cooperative;
+  return cudaSuccess;
+}
