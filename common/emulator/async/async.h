@@ -110,7 +110,7 @@ void async_describe(Cluster *cluster, FILE *out);
 bool async_was_used(const Cluster *cluster);
 /* Called when a function is decoded: finds the waits that are repeated until they return true. */
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
-/* mbarrier.c: describes what a blocked wait is waiting for, for hang reports. */
+/* mbarrier_hang.c: describes what a blocked wait is waiting for, for hang reports. */
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
 /* the name of the cause */
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);

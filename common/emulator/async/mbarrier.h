@@ -1,0 +1,67 @@
+/* mbarrier.h: what the files about mbarriers share: mbarrier.c, mbarrier_decode.c and
+ * mbarrier_hang.c. */
+#ifndef EMULATOR_MBARRIER_H
+#define EMULATOR_MBARRIER_H
+
+#include "async/async.h"
+
+enum {
+  COUNT_MASK = (1 << 20) - 1,
+  TX_LIMIT = 1 << 20, /* limit of the counts, in both directions */
+  EXPECTED_AT = 1,
+  TX_AT = 21,
+  PENDING_AT = 43,
+  PHASE_AT = 63
+};
+
+typedef struct {
+  uint32_t phase;    /* parity of the current phase */
+  uint32_t expected; /* arrivals of the next phase */
+  uint32_t pending;  /* arrivals still missing in this phase */
+  int32_t tx;        /* bytes expected but not arrived; negative: arrived but not yet expected */
+} Barrier;
+
+static inline Barrier barrier_unpack(uint64_t word) {
+  return (Barrier){.phase = (uint32_t)(word >> PHASE_AT),
+                   .expected = (uint32_t)(0 - (word >> EXPECTED_AT)) & COUNT_MASK,
+                   .pending = (uint32_t)(0 - (word >> PENDING_AT)) & COUNT_MASK,
+                   .tx = -(int32_t)((int64_t)(word << 22) >> 43)};
+}
+
+/* ---- The table (mbarrier.c) ---- */
+typedef struct {
+  uint32_t key;    /* address | 1 (addresses are multiples of 8); 0: free */
+  uint32_t phases; /* completed phases: the word holds only the last bit of this number */
+  uint64_t word;
+  bool alive, ended;
+  bool asked; /* some thread waits for it, or has waited */
+  /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
+   * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
+  uint64_t arrived, arrived_before[2];
+} PhaseRecord;
+typedef struct {
+  uint32_t used, capacity;
+  PhaseRecord *records;
+} PhaseTable;
+
+/* Adds a record if there is none yet. */
+PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address);
+Barrier mbarrier_read(Cluster *cluster, uint32_t address);
+
+/* ---- The instructions (mbarrier.c) ---- */
+typedef struct {
+  uint8_t window;
+  bool drop, no_complete, expect, release, acquire, parity, complete;
+  bool potentially_blocking, bounded; /* bounded: with a time limit */
+  bool repeated;                      /* a wait in a loop that does nothing else */
+  int8_t token, address, count;       /* operand numbers; -1: none */
+} MbarrierForm;
+
+StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult mbarrier_inval(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask);
+StepResult mbarrier_pending_count(Warp *warp, const Instruction *in, LaneMask mask);
+
+#endif

@@ -1,0 +1,182 @@
+/* mbarrier_decode.c: decodes the mbarrier instructions, and finds the waits that are repeated. */
+#include "async/mbarrier.h"
+
+static const char *const no_semantics[] = {NULL};
+static const char *const arrive_semantics[] = {"release", "relaxed", NULL};
+static const char *const wait_semantics[] = {"acquire", "relaxed", NULL};
+static const char *const relaxed_semantics[] = {"relaxed", NULL};
+
+/* Takes .sem, .scope, .space and .b64. Without them: the strong semantics, .cta, generic. */
+static MbarrierForm *take_common(Form *form, const char *const *semantics, bool cluster_window) {
+  MbarrierForm *made = decoder_allocate(form->decoder, sizeof *made);
+  *made = (MbarrierForm){.token = -1, .count = -1};
+  int semantic = form_choose(form, semantics);
+  made->acquire = made->release = semantic <= 0;
+  /* The scope is not checked: CUTLASS waits with .cta for arrivals of other CTAs. */
+  if (!form_take(form, "cluster")) form_take(form, "cta");
+  if (form_take(form, "shared::cta") || form_take(form, "shared"))
+    made->window = WINDOW_CTA;
+  else if (cluster_window && form_take(form, "shared::cluster"))
+    made->window = WINDOW_CLUSTER;
+  else
+    made->window = WINDOW_GENERIC;
+  if (!form_take(form, "b64")) form_fail(form, "mbarrier instructions are of type .b64");
+  return made;
+}
+
+static bool check_operand(Form *form, int index, bool good, const char *what) {
+  if (index >= 0 && !form->failed && !good) form_fail(form, what);
+  return !form->failed;
+}
+static bool need_address(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_ADDRESS,
+                       "the barrier's address must stand in brackets");
+}
+static bool need_value(Form *form, int index) {
+  return check_operand(form, index, form_operand(form, index)->kind == OPERAND_REGISTER,
+                       "a count or state must be a register or a literal");
+}
+
+static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
+  if (form->failed) return false;
+  form->out->decoded = made;
+  return form_end(form, execute);
+}
+
+/* "[a], n" and nothing else. */
+static bool take_address_and_count(Form *form, MbarrierForm *made) {
+  if (!form_operands(form, 2, 2)) return false;
+  made->address = 0;
+  made->count = 1;
+  need_address(form, 0);
+  need_value(form, 1);
+  return true;
+}
+
+bool decode_mbarrier_init(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!take_address_and_count(&form, made)) return false;
+  return finish(&form, made, mbarrier_init);
+}
+
+bool decode_mbarrier_inval(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, no_semantics, false);
+  if (!form_operands(&form, 1, 1)) return false;
+  made->address = 0;
+  need_address(&form, 0);
+  return finish(&form, made, mbarrier_inval);
+}
+
+bool decode_mbarrier_tx(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, relaxed_semantics, true);
+  made->complete = has_modifier(statement, "complete_tx");
+  if (!take_address_and_count(&form, made)) return false;
+  return finish(&form, made, mbarrier_tx);
+}
+
+bool decode_mbarrier_arrive(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, arrive_semantics, true);
+  made->drop = has_modifier(statement, "arrive_drop");
+  made->expect = form_take(&form, "expect_tx");
+  made->no_complete = form_take(&form, "noComplete");
+  /* The older form of a remote arrive leaves the destination out. */
+  bool has_token = form_operand(&form, 0)->kind != OPERAND_ADDRESS;
+  int before = has_token ? 1 : 0;
+  bool counted = made->expect || made->no_complete;
+  if (!form_operands(&form, before + (counted ? 2 : 1), before + 2)) return false;
+  if (has_token) {
+    const Operand *token = form_operand(&form, 0);
+    if (token->kind == OPERAND_REGISTER && !token->constant && token->bytes == 8)
+      made->token = 0;
+    else if (token->kind != OPERAND_SINK)
+      return form_fail(&form, "the state that an arrive returns is a 64-bit register or _");
+    if (made->token == 0 && made->window == WINDOW_CLUSTER)
+      return form_fail(&form, "an arrive in .shared::cluster returns no state: write _ for it");
+  } else if (made->window != WINDOW_CLUSTER) {
+    return form_fail(&form, "the destination for the state is missing");
+  }
+  made->address = (int8_t)before;
+  need_address(&form, before);
+  if (out->operand_count > before + 1) {
+    made->count = (int8_t)(before + 1);
+    need_value(&form, before + 1);
+  }
+  return finish(&form, made, mbarrier_arrive);
+}
+
+bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  MbarrierForm *made = take_common(&form, wait_semantics, false);
+  made->potentially_blocking = has_modifier(statement, "try_wait");
+  made->parity = form_take(&form, "parity");
+  if (!form_operands(&form, 3, made->potentially_blocking ? 4 : 3)) return false;
+  form_predicate_destination(&form, 0);
+  made->address = 1;
+  made->count = 2;
+  need_address(&form, 1);
+  need_value(&form, 2);
+  made->bounded = out->operand_count == 4;
+  if (made->bounded) need_value(&form, 3); /* the suspend time, which is ignored */
+  return finish(&form, made, mbarrier_wait);
+}
+
+bool decode_mbarrier_pending_count(Decoder *decoder, const PtxStatement *statement,
+                                   Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 2);
+  if (!form_take(&form, "b64")) return form_fail(&form, "mbarrier.pending_count is of type .b64");
+  if (!form_operands(&form, 2, 2)) return false;
+  form_destination(&form, 0, TYPE_U32);
+  form_source(&form, 1, TYPE_B64);
+  return form_end(&form, mbarrier_pending_count);
+}
+
+/* ---- Waits in loops -------------------------------------------------------------------------- */
+/* Does it use memory, barriers or copies? A loop that only polls does not. */
+static bool does_something(const Instruction *in) {
+  if (in->traits & (ANY_BARRIER | COPY_ENGINE)) return true;
+  if (in->traits & ASKS_MBARRIER) return false;
+  for (int i = 0; i < in->operand_count; i++)
+    if (in->operand[i].kind == OPERAND_ADDRESS) return true;
+  return false;
+}
+
+typedef struct {
+  const Instruction *code;
+  uint32_t count;
+  uint32_t *seen; /* 1 + the number of the search that visited it */
+  uint32_t *worklist;
+} CodeSearch;
+
+/* Can execution return to this wait with nothing done in between? */
+static bool is_repeated(CodeSearch *search, uint32_t wait) {
+  uint32_t left = 0;
+  search->worklist[left++] = wait + 1;
+  while (left) {
+    uint32_t place = search->worklist[--left];
+    if (place == wait) return true;
+    if (place >= search->count || search->seen[place] == wait + 1) continue;
+    search->seen[place] = wait + 1;
+    const Instruction *in = &search->code[place];
+    if (does_something(in)) continue;
+    if (in->traits & JUMPS) search->worklist[left++] = in->operand[0].target;
+    if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->worklist[left++] = place + 1;
+  }
+  return false;
+}
+
+void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count) {
+  CodeSearch search = {.code = code, .count = count};
+  for (uint32_t i = 0; i < count; i++) {
+    if (code[i].execute != mbarrier_wait) continue;
+    if (!search.seen) { /* each instruction adds at most two, once */
+      search.seen = decoder_allocate(decoder, count * sizeof *search.seen);
+      search.worklist =
+          decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.worklist);
+    }
+    ((MbarrierForm *)(uintptr_t)code[i].decoded)->repeated = is_repeated(&search, i);
+  }
+}

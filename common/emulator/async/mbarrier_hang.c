@@ -1,0 +1,145 @@
+/* mbarrier_hang.c: says in a report of a hang what a wait for an mbarrier waits for, and why. */
+#include <string.h>
+
+#include "async/mbarrier.h"
+#include "base/access.h"
+#include "base/settings.h"
+#include "state/cluster.h"
+
+/* Describes what a blocked wait waits for. */
+typedef struct {
+  uint32_t address, asked, phases; /* asked: a parity; phases: completed phases */
+  Barrier barrier;
+  uint64_t coming; /* bytes */
+  uint32_t copies;
+  int64_t rest; /* bytes still pending (or, if negative, surplus) after all copies have landed */
+} BlockedWait;
+
+static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wait) {
+  if (in->execute != mbarrier_wait) return false;
+  const MbarrierForm *form = in->decoded;
+  Cluster *cluster = warp->cta->cluster;
+  wait->address = (uint32_t)lane_address(warp, &in->operand[form->address], lane);
+  const Cta *cta = shared_address_cta(warp, wait->address);
+  if (!cta || SHARED_OFFSET(wait->address) + 8 > cta->shared_bytes) return false;
+  uint64_t state = lane_value(warp, &in->operand[form->count], lane);
+  wait->asked = form->parity ? (uint32_t)(state & 1u) : (uint32_t)(state >> PHASE_AT);
+  wait->barrier = mbarrier_read(cluster, wait->address);
+  wait->phases = mbarrier_record(cluster, wait->address)->phases;
+  async_in_flight(cluster, wait->address, &wait->coming, &wait->copies);
+  wait->rest = wait->barrier.tx - (int64_t)wait->coming;
+  return true;
+}
+
+/* Is there another barrier with exactly the surplus that is missing here? */
+static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
+  const PhaseTable *table = *async_barrier_notes(cluster);
+  for (uint32_t i = 0; table && i < table->capacity; i++) {
+    const PhaseRecord *record = &table->records[i];
+    if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return true;
+  }
+  return false;
+}
+
+/* Arrivals are missing here, and the barrier at the same offset in another CTA has received some,
+ * although no thread ever waits for it. The rank of that CTA, or -1. */
+static int rank_of_stray_arrivals(Cluster *cluster, const BlockedWait *wait) {
+  if (!wait->barrier.pending || wait->rest) return -1;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    if (rank == SHARED_RANK(wait->address)) continue;
+    const PhaseRecord *record = mbarrier_record(cluster, rank << 24 | SHARED_OFFSET(wait->address));
+    if (!record->alive || record->asked) continue;
+    if (record->arrived | record->arrived_before[0]) return (int)rank;
+  }
+  return -1;
+}
+
+/* The two phases that went by ended with arrivals of different warps: each was over before all thread
+ * arrive had done so. */
+static bool count_is_too_low(Cluster *cluster, const BlockedWait *wait) {
+  const PhaseRecord *record = mbarrier_record(cluster, wait->address);
+  const uint64_t *before = record->arrived_before;
+  return before[0] && before[1] && !(before[0] & before[1]);
+}
+
+const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
+  BlockedWait wait;
+  if (!wait_of(warp, in, lane, &wait)) return "hang";
+  if (wait.rest > 0)
+    return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
+                                                            : "hang-too-many-bytes-expected";
+  if (wait.rest < 0) return "hang-too-few-bytes-expected";
+  /* It should wait for the phase after the last one that it saw complete. */
+  uint32_t next = settings()->check ? check_mbarrier_next_phase(warp, wait.address) : wait.phases;
+  if ((next & 1u) != wait.asked) return "waited-for-wrong-phase";
+  if (wait.phases >= next + 2)
+    return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"
+                                                       : "phase-missed";
+  if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0)
+    return "hang-arrivals-at-another-rank";
+  return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
+}
+
+bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
+  BlockedWait wait;
+  return wait_of(warp, in, lane, &wait) && wait.barrier.pending > 0 &&
+         wait.barrier.pending < wait.barrier.expected;
+}
+
+static const char *cause_of(const char *rule) {
+  static const char *const causes[][2] = {
+      {"hang-bytes-on-another-barrier",
+       "a copy reports to another barrier than the one that expects its bytes: there just as many "
+       "came unexpectedly"},
+      {"hang-too-many-bytes-expected",
+       "more bytes are expected than copies will bring: expect_tx promised too many, or a copy was "
+       "not issued"},
+      {"hang-too-few-bytes-expected",
+       "copies brought more bytes than were expected: expect_tx promised too few, or on another "
+       "barrier"},
+      {"waited-for-wrong-phase",
+       "the wait asks for the wrong parity: the first phase has parity 0, and it flips with every "
+       "phase"},
+      {"phase-missed",
+       "this warp comes too late: a whole phase passed between the one it waits for and the "
+       "current one, and the parity cannot distinguish them. Let no thread begin the next phase "
+       "before all have seen the end of this one, or use one barrier for each copy"},
+      {"hang-arrival-count-too-low",
+       "mbarrier.init's count is too low: two phases went by while this warp waited for one, each "
+       "of them over with the arrivals of other warps. Count every thread that arrives, in all "
+       "CTAs "
+       "of the cluster"},
+      {"hang-arrivals-missing", "a thread has not arrived, or mbarrier.init's count is too high"},
+  };
+  for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
+    if (strcmp(causes[i][0], rule) == 0) return causes[i][1];
+  return NULL;
+}
+
+void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
+  BlockedWait wait;
+  if (!wait_of(warp, in, lane, &wait)) return;
+  fprintf(out,
+          "        waits for the phase of parity %u at the mbarrier at shared address 0x%08x\n"
+          "        phase %u (parity %u) is running: %u of %u arrivals pending, %d bytes pending\n",
+          wait.asked, wait.address, wait.phases, wait.barrier.phase, wait.barrier.pending,
+          wait.barrier.expected, wait.barrier.tx);
+  if (wait.coming)
+    fprintf(out, "        %llu bytes are in flight in %u copies\n", (unsigned long long)wait.coming,
+            wait.copies);
+  if (wait.rest)
+    fprintf(out, "        that is %lld bytes %s\n",
+            (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
+            wait.rest > 0 ? "too few" : "too many");
+  int rank = rank_of_stray_arrivals(warp->cta->cluster, &wait);
+  const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
+  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0)
+    fprintf(
+        out,
+        "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
+        "CTA %d has had some, and nobody waits for it. Arrive at the barrier of the CTA that "
+        "waits: mapa with its rank, here %u\n",
+        rank, SHARED_RANK(wait.address));
+  else if (cause)
+    fprintf(out, "        likely cause: %s\n", cause);
+}
