@@ -1,0 +1,174 @@
+/* runtime_function.c: what is known of a kernel, its attributes, and how many of its blocks fit on a
+ * multiprocessor. */
+#include <string.h>
+
+#include "base/chip.h"
+#include "runtime/runtime.h"
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+  if (!attributes) return runtime_answer(cudaErrorInvalidValue);
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  const FunctionTraits *traits = function_traits(entry);
+  memset(attributes, 0, sizeof *attributes);
+  attributes->sharedSizeBytes = traits->static_shared_bytes;
+  attributes->localSizeBytes = traits->local_bytes;
+  attributes->maxThreadsPerBlock = (int)traits->max_threads;
+  attributes->numRegs = (int)traits->registers;
+  attributes->ptxVersion = 90;
+  attributes->binaryVersion = 90;
+  attributes->maxDynamicSharedSizeBytes =
+      kernel->dynamic_shared_limit >= 0
+          ? kernel->dynamic_shared_limit
+          : CTA_SHARED_BYTES_UNASKED - (int)traits->static_shared_bytes;
+  attributes->preferredShmemCarveout = kernel->preferred_carveout;
+  Index3 required =
+      traits->required_cluster.x ? traits->required_cluster : kernel->required_cluster;
+  attributes->requiredClusterWidth = (int)required.x;
+  attributes->requiredClusterHeight = (int)required.y;
+  attributes->requiredClusterDepth = (int)required.z;
+  attributes->nonPortableClusterSizeAllowed = kernel->non_portable_cluster;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute,
+                                 int value) {
+  cudaError_t error = runtime_known_fault();
+  if (error != cudaSuccess) return runtime_answer(error);
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize:
+      if (value < 0 ||
+          (uint32_t)value + function_traits(entry)->static_shared_bytes > CTA_SHARED_BYTES) {
+        return runtime_answer(cudaErrorInvalidValue);
+      }
+      kernel->dynamic_shared_limit = value;
+      return cudaSuccess;
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+      kernel->preferred_carveout = value;
+      return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+      kernel->non_portable_cluster = value != 0;
+      return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
+      return cudaSuccess;
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth: {
+      if (value < 0) return runtime_answer(cudaErrorInvalidValue);
+      if (function_traits(entry)->required_cluster.x) /* fixed at compile time */
+        return runtime_answer(cudaErrorNotPermitted);
+      uint32_t *sizes[] = {&kernel->required_cluster.x, &kernel->required_cluster.y,
+                           &kernel->required_cluster.z};
+      *sizes[attribute - cudaFuncAttributeRequiredClusterWidth] = (uint32_t)value;
+      return cudaSuccess;
+    }
+    default:
+      return runtime_answer(cudaErrorInvalidValue);
+  }
+}
+cudaError_t cudaFuncGetParamInfo(const void *function, size_t index, size_t *offset,
+                                 size_t *bytes) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  const FunctionTraits *traits = function_traits(entry);
+  if (index >= traits->parameter_count || !offset) return runtime_answer(cudaErrorInvalidValue);
+  *offset = traits->parameter_offsets[index];
+  if (bytes) *bytes = traits->parameter_sizes[index];
+  return cudaSuccess;
+}
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+  if (!function) return runtime_answer(cudaErrorInvalidValue);
+  Kernel *kernel = runtime_find_kernel(symbol);
+  if (!kernel) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *function = (cudaFunction_t)kernel;
+  return cudaSuccess;
+}
+cudaError_t cudaFuncSetCacheConfig(const void *function, enum cudaFuncCache config) {
+  (void)config;
+  return runtime_answer(runtime_find_kernel(function) ? cudaSuccess
+                                                      : cudaErrorInvalidDeviceFunction);
+}
+
+int runtime_occupancy(const Function *entry, int threads, size_t dynamic_shared_bytes) {
+  const FunctionTraits *traits = function_traits(entry);
+  if (threads <= 0 || threads > (int)traits->max_threads) return 0;
+  size_t shared = traits->static_shared_bytes + dynamic_shared_bytes;
+  uint32_t registers = traits->registers;
+  uint32_t warps = ((uint32_t)threads + LANES - 1) / LANES;
+  /* An estimated register count must not prevent even one CTA from running. */
+  while (!traits->registers_known && chip_ctas_by_registers(warps, registers) == 0) registers--;
+  return (int)chip_resident_ctas((uint32_t)threads, registers, shared);
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int *blocks, const void *function, int threads, size_t dynamic_shared_bytes, unsigned flags) {
+  if (!blocks) return runtime_answer(cudaErrorInvalidValue);
+  (void)flags;
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  *blocks = runtime_occupancy(entry, threads, dynamic_shared_bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                          int threads,
+                                                          size_t dynamic_shared_bytes) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
+                                                                dynamic_shared_bytes, 0);
+}
+
+static cudaError_t cluster_of(const void *function, const cudaLaunchConfig_t *config, int *ctas,
+                              int *blocks) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return cudaErrorInvalidDeviceFunction;
+  *ctas = 1;
+  if (!config->attrs && config->numAttrs) return cudaErrorInvalidValue;
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+    *ctas = (int)(config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y *
+                  config->attrs[i].val.clusterDim.z);
+  }
+  int threads = (int)(config->blockDim.x * config->blockDim.y * config->blockDim.z);
+  *blocks = runtime_occupancy(entry, threads, config->dynamicSmemBytes);
+  return *ctas > 0 ? cudaSuccess : cudaErrorInvalidClusterSize;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *function,
+                                           const cudaLaunchConfig_t *config) {
+  if (!clusters || !config) return runtime_answer(cudaErrorInvalidValue);
+  int ctas, blocks;
+  cudaError_t error = cluster_of(function, config, &ctas, &blocks);
+  if (error == cudaSuccess) *clusters = CHIP_MULTIPROCESSORS * blocks / ctas;
+  return runtime_answer(error);
+}
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *size, const void *function,
+                                                 const cudaLaunchConfig_t *config) {
+  if (!size) return runtime_answer(cudaErrorInvalidValue);
+  Kernel *kernel = runtime_find_kernel(function);
+  if (!kernel || !config) return runtime_answer(cudaErrorInvalidValue);
+  *size = kernel->non_portable_cluster ? CLUSTER_CTAS : CLUSTER_CTAS_PORTABLE;
+  return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *function,
+                                                      int blocks, int threads) {
+  Kernel *kernel = runtime_find_kernel(function);
+  const Function *entry = kernel ? runtime_entry(kernel) : NULL;
+  if (!entry) return runtime_answer(cudaErrorInvalidDeviceFunction);
+  if (!bytes || blocks <= 0) return runtime_answer(cudaErrorInvalidValue);
+  /* the largest size with which this many blocks still fit */
+  size_t least = 0, most = CTA_SHARED_BYTES;
+  while (least < most) {
+    size_t middle = (least + most + 1) / 2;
+    if (runtime_occupancy(entry, threads, middle) >= blocks)
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  *bytes = least;
+  return cudaSuccess;
+}
