@@ -122,6 +122,7 @@ PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 # What measures is compiled by check, but not run by it: optimising such a program for the GPU would take
 # five times as long, so check has its own, built without.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
+LESSON_PROGRAMS := $(foreach p,$(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)),$(if $(findstring /pitfalls/,$(p)),,$(p)))
 UNOPTIMISED_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/tests/unoptimised/%,$(BENCH_PROGRAMS))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
@@ -230,7 +231,7 @@ tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLU
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
 
-measure-clock: $(BUILD)/tests/emulator/clock_ladder $(BUILD)/common/libcommon.a ## measure the parameters of the emulator's clock (needs an H200 and ncu)
+measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
 	@mkdir -p $(BUILD)/emulator_clock
 	$(Q)for program in measure measure_load; do \
 	  $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/$$program \

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# measure.sh: measures the clock's parameters and the ladder on a GPU (make measure-clock), and writes
-#   common/emulator/clock/h200.def                the parameters
-#   common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
-#   common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
-#   build/counters/, common/emulator/record/counters.csv    ncu's counters of every lesson
+# measure.sh: measures on a GPU (make measure-clock).
+#   measure.sh                        both of the following
+#   measure.sh model                  the clock's parameters and the ladder:
+#     common/emulator/clock/h200.def                the parameters
+#     common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
+#     common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
+#   measure.sh counters [LESSON...]   ncu's counters of every lesson, or of those: 02_ranks ...
+#     build/counters/, common/emulator/record/counters.csv
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 here=common/emulator/clock
@@ -17,32 +20,53 @@ stamp="$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head
 mkdir -p build/clock build/counters
 echo "$stamp" | tee build/clock/gpu.txt >build/counters/gpu.txt
 
-for program in measure measure_load; do
-  build/emulator_clock/$program
-done | sed '/^PASS/d' | tee $here/measured/measure.txt
-ladder=build/tests/emulator/clock_ladder
-metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max
-metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,dram__bytes_read.sum
-for size in "8192 8192 8192" "4096 4096 4096" "2048 2048 2048" "2048 2048 512" "1024 1024 256" "512 512 4096"; do
-  read -r m n k <<<"$size"
-  $ladder --measure --m "$m" --n "$n" --k "$k" | grep , >"build/clock/times_${m}_$k.csv"
-  ncu --clock-control none --cache-control none --csv --print-units base \
-    --log-file "build/clock/ncu_${m}_$k.csv" -k regex:_kernel --metrics $metrics \
-    $ladder --m "$m" --n "$n" --k "$k" >/dev/null
-done
-python3 $here/parameters.py build/clock
+counted() {  # FILE METRICS COMMAND...
+  ncu --clock-control none --cache-control none --csv --print-units base --log-file "$1" \
+    --metrics "$2" "${@:3}" >/dev/null
+}
 
-reads=l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum
-writes=l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma
-lsu=l1tex__t_sectors_pipe_lsu_mem_global_op
-passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op
-counters=smsp__thread_inst_executed.sum,$reads,${writes}_st.sum,${writes}_red.sum,${lsu}_ld.sum,${lsu}_st.sum
-counters+=,${passes}_ld.sum,${passes}_st.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum
-# Every lesson; what measures, or launches hundreds of kernels, would take ncu too long.
-for source in [0-9][0-9]_*/*.cu; do
-  lesson=$(basename "$source" .cu)
-  case $lesson in bench_* | accumulate | copy_speed | load_speed | shared_stream | layouts | pipelined_gemm) continue ;; esac
-  ncu --clock-control none --cache-control none --csv --print-units base --metrics "$counters" \
-    --log-file "build/counters/${source%%_*}_$lesson.csv" "build/${source%.cu}" >/dev/null
-done
-python3 common/emulator/record/counters.py --collect build/counters
+measure_model() {
+  for program in measure measure_load; do
+    build/emulator_clock/$program
+  done | sed '/^PASS/d' | tee $here/measured/measure.txt
+  local ladder=build/tests/emulator/clock_ladder size m n k
+  local metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max
+  metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,dram__bytes_read.sum
+  for size in "8192 8192 8192" "4096 4096 4096" "2048 2048 2048" "2048 2048 512" "1024 1024 256" "512 512 4096"; do
+    read -r m n k <<<"$size"
+    $ladder --measure --m "$m" --n "$n" --k "$k" | grep , >"build/clock/times_${m}_$k.csv"
+    counted "build/clock/ncu_${m}_$k.csv" $metrics -k regex:_kernel $ladder --m "$m" --n "$n" --k "$k"
+  done
+  python3 $here/parameters.py build/clock
+}
+
+measure_counters() {
+  local reads=l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum
+  local writes=l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma lsu=l1tex__t_sectors_pipe_lsu_mem_global_op
+  local passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op tensor=sm__ops_path_tensor_src
+  local metrics=smsp__thread_inst_executed.sum,$reads,${writes}_st.sum,${writes}_red.sum
+  metrics+=,${lsu}_ld.sum,${lsu}_st.sum,${passes}_ld.sum,${passes}_st.sum
+  metrics+=,${tensor}_bf16_dst_fp32.sum,${tensor}_fp16_dst_fp32.sum
+  local source lesson chapter
+  for source in [0-9][0-9]_*/*.cu; do
+    lesson=$(basename "$source" .cu) chapter=${source%%_*}
+    # What only measures is no lesson, and one that launches no kernel has no counters.
+    case $lesson in bench_* | encode_by_hand) continue ;; esac
+    [ $# -eq 0 ] || [[ " $* " == *" ${chapter}_$lesson "* ]] || continue
+    counted "build/counters/${chapter}_$lesson.csv" "$metrics" "build/${source%.cu}"
+  done
+  python3 common/emulator/record/counters.py --collect build/counters
+}
+
+case ${1:-all} in
+  all)
+    measure_model
+    measure_counters
+    ;;
+  model) measure_model ;;
+  counters) measure_counters "${@:2}" ;;
+  *)
+    echo "measure.sh: '$1' is neither model nor counters" >&2
+    exit 2
+    ;;
+esac

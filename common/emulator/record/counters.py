@@ -27,7 +27,7 @@ COUNTERS = {
     "bytes loaded by TMA": [TMA + "global_op_tma_ld.sum"],
     "bytes stored by TMA": [OUT + "global_op_tma_st.sum"],
     "bytes reduced by TMA": [OUT + "global_op_tma_red.sum"],
-    "multiply-adds": ["sm__ops_path_tensor_src_bf16_dst_fp32.sum"],
+    "multiply-adds": [f"sm__ops_path_tensor_src_{type}_dst_fp32.sum" for type in ("bf16", "fp16")],
     "thread instructions": ["smsp__thread_inst_executed.sum"],
 }
 # These are not what the GPU counts: machine code is not PTX.
