@@ -124,6 +124,11 @@
     expect("k", view.focus === "warp:0");
     press("f");
     expect("f", !app.model.findings.length || app.model.findings.includes(view.event));
+    press("Home");
+    view.focus = "warp:0";
+    const wait = app.model.warps[0].waits.find((each) => each.begin > 0);
+    press("w");
+    expect("w", !wait || view.event === wait.begin);
     press("m");
     expect("m", document.activeElement.id === "memory");
     const memory = document.getElementById("memory");
@@ -162,6 +167,8 @@
     press("+");
     expect("+", last < 40 || timelineView().last - timelineView().first < zoom);
     press("-");
+    press("0");
+    expect("0", timelineView().first === 0 && timelineView().last === Math.max(1, last));
     const theme = getComputedStyle(document.body).backgroundColor;
     press("t");
     expect("t", getComputedStyle(document.body).backgroundColor !== theme);
@@ -209,6 +216,41 @@
     if (!byId("report").hidden) complain("a finding is shown before it happens");
   }
 
+  /* Bytes of a barrier: announced before its birth, then its state, with a link to who initialised it. */
+  function barriersAreInMemory() {
+    openCluster(0);
+    for (const barrier of app.model.barriers.values()) {
+      const birth = barrier.changes[0];
+      const address = barrier.address + 3;
+      const text = (n) => textOf(explainByte(app.model, address, n));
+      if (!text(birth - 1).includes(`An mbarrier is initialised here at event ${birth}.`)) complain(`not announced: ${text(birth - 1)}`);
+      if (!/initialised for \d+ arrivals? by .*warp \d+ lane \d+ at event \d+\. Now: phase 0/.test(text(birth)))
+        complain(`a barrier's byte is not explained: ${text(birth)}`);
+      if (cellBarriers(app.model, address - (address % CELL_BYTES), birth - 1).some((each) => each.barrier === barrier))
+        complain("a barrier is shown before it is initialised");
+      if (!cellBarriers(app.model, address - (address % CELL_BYTES), birth).some((each) => each.barrier === barrier))
+        complain("the map does not show a barrier");
+      if (!eventsOfByte(app.model, address).includes(birth)) complain("a barrier's byte does not lead to its changes");
+    }
+  }
+
+  /* Shares are between 0 and 1, and those of the whole are those of its parts. */
+  function sharesAreConsistent() {
+    openCluster(0);
+    const last = app.model.events.length - 1;
+    const spans = indexSpans(app.model.copies.slice());
+    const time = (n) => app.model.events[n][1];
+    for (let i = 0; i < 20; i++) {
+      const middle = random(last + 1);
+      const [whole, before, after] = [[0, last], [0, middle], [middle, last]]
+        .map(([first, end]) => coveredShare(app.model, spans, { first, last: end }) * (time(end) - time(first)));
+      if (Math.abs(whole - before - after) > 1e-6 * (1 + whole)) complain(`shares: ${whole} is not ${before} and ${after}`);
+    }
+    const text = busyText(app.model, 0, { first: 0, last });
+    if (app.model.copies.some((copy) => copy.warp < app.model.cluster.warps_per_block) && !/copies in flight \d+ %/.test(text))
+      complain(`how busy the copy engine is, is not told: ${text}`);
+  }
+
   /* The timeline's points and its events agree, along both axes. */
   function timelineIsConsistent() {
     openCluster(0);
@@ -250,6 +292,8 @@
     waitsAreExplained();
     findingsAreExplained();
     timelineIsConsistent();
+    barriersAreInMemory();
+    sharesAreConsistent();
   } catch (error) {
     complain(`exception: ${error.stack}`);
   }

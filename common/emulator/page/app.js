@@ -7,7 +7,7 @@ function readColors() {
   colors = { text: color("text"), faint: color("faint"), running: color("running"), waiting: color("waiting"),
     tick: color("tick"), hatch: color("hatch"), tensor: color("tensor"), parity0: color("parity0"),
     parity1: color("parity1"), onColor: color("on-color"), cursor: color("cursor"), finding: color("finding"),
-    selected: color("selected"), never: color("never"), other: color("other"),
+    onOdd: color("on-odd"), line: color("line"), selected: color("selected"), never: color("never"), other: color("other"),
     authors: Array.from({ length: AUTHOR_COLORS }, (_, i) => color("author" + i)) };
 }
 
@@ -64,6 +64,12 @@ function timelineView() {
   return zoom;
 }
 
+/* The whole recording. */
+function zoomOut() {
+  app.view.zoom = { first: 0, last: Math.max(1, app.model.events.length - 1) };
+  show();
+}
+
 function zoomBy(factor) {
   const zoom = timelineView();
   const last = Math.max(1, app.model.events.length - 1);
@@ -77,10 +83,16 @@ function zoomBy(factor) {
 function showTimeline() {
   const { model, view } = app;
   const every = allBlocksShown();
-  app.lanes = every ? app.allLanes : app.allLanes.filter((lane) => lane.block < 0 || lane.block === view.block);
+  app.lanes = every ? app.allLanes : app.allLanes.filter((lane) => lane.block < 0 || lane.block === view.block)
+    .map((lane) => ({ ...lane, name: lane.short }));
   const [kind, key] = view.focus.split(":");
   const selected = app.lanes.findIndex((lane) => lane.kind === kind && String(lane.key) === key);
-  drawTimeline(byId("timeline"), model, app.lanes, { ...timelineView(), axis: view.axis }, view.event, selected, colors);
+  const zoom = { ...timelineView(), axis: view.axis };
+  const changed = drawTimeline(byId("timeline"), model, app.lanes, zoom, view.event, selected, colors);
+  if (changed || app.busyOf !== view.block) byId("busy").textContent = busyText(model, view.block, zoom);
+  app.busyOf = view.block;
+  byId("multiplies").hidden = !model.wgmmas.length;
+  byId("phases").hidden = !model.barriers.size;
   byId("axis").value = view.axis;
   byId("lanes").value = every ? "all" : "one";
   byId("lanes").hidden = model.blocks === 1;

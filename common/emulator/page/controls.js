@@ -72,6 +72,7 @@ const KEYS = {
   n: () => jump(1),
   p: () => jump(-1),
   f: jumpToFinding,
+  w: jumpToWait,
   j: () => followNext(1),
   k: () => followNext(-1),
   b: () => {
@@ -91,6 +92,7 @@ const KEYS = {
   "]": () => changeCluster(1),
   "+": () => zoomBy(0.5),
   "-": () => zoomBy(2),
+  "0": zoomOut,
   i: () => {
     app.chosenFile = null;
     app.view.inner = !app.view.inner;
@@ -134,9 +136,9 @@ function pointAtTimeline(event) {
   const canvas = byId("timeline");
   const box = canvas.getBoundingClientRect();
   const x = event.clientX - box.left;
-  const lane = app.lanes[Math.floor((event.clientY - box.top - 2) / LANE_HEIGHT)];
+  const lane = app.lanes[Math.floor((event.clientY - box.top - RULER_HEIGHT - 2) / LANE_HEIGHT)];
   if (lane && (lane.kind === "warp" || lane.kind === "barrier")) app.view.focus = `${lane.kind}:${lane.key}`;
-  if (x >= LABEL_WIDTH) {
+  if (x >= labelWidth(canvas.clientWidth)) {
     const view = { ...timelineView(), axis: app.view.axis };
     app.view.event = clampEvent(timelineEventAt(app.model, view, canvas.clientWidth, x));
   }
@@ -154,6 +156,7 @@ function connect() {
   on("previous-focus", "click", () => jump(-1));
   on("next-focus", "click", () => jump(1));
   on("finding", "click", jumpToFinding);
+  on("next-wait", "click", jumpToWait);
   on("theme", "click", changeTheme);
   on("help-button", "click", toggleHelp);
   on("file", "change", () => {
@@ -165,6 +168,7 @@ function connect() {
   on("memory-scroll", "scroll", show);
   on("zoom-in", "click", () => zoomBy(0.5));
   on("zoom-out", "click", () => zoomBy(2));
+  on("zoom-all", "click", zoomOut);
   on("cluster", "change", () => {
     app.view.event = 0;
     openCluster(Number(byId("cluster").value));
@@ -186,10 +190,7 @@ function connect() {
     app.view.label = byId("label").value;
     show();
   });
-  on("memory", "pointermove", pointAtMemory);
-  on("memory", "pointerdown", pointAtMemory);
-  on("timeline", "pointerdown", pointAtTimeline);
-  on("timeline", "pointermove", (event) => event.buttons && pointAtTimeline(event));
+  connectPointers(on);
   addEventListener("keydown", onKey);
   addEventListener("resize", show);
   addEventListener("hashchange", () => {
@@ -201,4 +202,11 @@ function connect() {
     readColors();
     show();
   });
+}
+
+function connectPointers(on) {
+  on("memory", "pointermove", pointAtMemory);
+  on("memory", "pointerdown", pointAtMemory);
+  on("timeline", "pointerdown", pointAtTimeline);
+  on("timeline", "pointermove", (event) => event.buttons && pointAtTimeline(event));
 }

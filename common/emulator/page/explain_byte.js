@@ -3,6 +3,8 @@
 function explainByte(model, address, n) {
   const offset = offsetOf(address);
   const cell = address - (address % CELL_BYTES);
+  const barrier = model.barriers.get(address - (address % BARRIER_BYTES));
+  if (barrier && countUpTo(barrier.changes, n)) return explainBarrierByte(model, barrier, n);
   const parts = [`${addressName(model, address)} (offset ${offset}, bank ${(offset >> 2) % 32}): `];
   for (const number of cellFlights(model, cell, n)) {
     const copy = model.copies[number];
@@ -11,12 +13,36 @@ function explainByte(model, address, n) {
     if (copy.end < Infinity) parts.push(moment(`event ${copy.end}`, copy.end), ". ");
   }
   const last = byteAt(model, address, n);
-  if (!last) return [...parts, "never written so far."];
+  if (!last) return [...parts, "never written so far.", ...announceBarrier(barrier)];
   const event = model.events[last.event];
   parts.push(`value 0x${last.value.toString(16).padStart(2, "0")}, written by ${authorName(model, event[2])} at `,
     moment(`event ${last.event}`, last.event), ". ");
   parts.push(...explainElement(model, event, address));
   return parts;
+}
+
+/* No thread may read a live barrier's bytes, so only its state is told. */
+function explainBarrierByte(model, barrier, n) {
+  const birth = barrierBirth(model, barrier, n);
+  const state = barrierState(model, barrier.address, n);
+  const at = addressName(model, barrier.address);
+  const name = barrierName(model, barrier.address);
+  const parts = [`${at} (offset ${offsetOf(barrier.address)}) is ${at === name ? "an mbarrier" : name}`];
+  if (birth >= 0) {
+    const event = model.events[birth];
+    parts.push(`, initialised for ${plural(event[6], "arrival")} by ${warpName(model, event[8])} lane ${event[9]} at `,
+      moment(`event ${birth}`, birth));
+  }
+  if (!state.alive) return [...parts, ", and invalidated at ", moment(`event ${state.event}`, state.event), "."];
+  return [...parts, `. Now: ${describeBarrier(state)}, since `, moment(`event ${state.event}`, state.event), "."];
+}
+
+const describeBarrier = (state) => `phase ${state.phase} (parity ${state.parity}), ` +
+  `${state.pending} of ${plural(state.expected, "arrival")} and ${plural(state.bytes, "byte")} pending`;
+
+function announceBarrier(barrier) {
+  const birth = barrier ? barrier.changes[0] : -1;
+  return birth >= 0 ? [" An mbarrier is initialised here at ", moment(`event ${birth}`, birth), "."] : [];
 }
 
 function explainElement(model, event, address) {

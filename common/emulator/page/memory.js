@@ -1,5 +1,5 @@
 /* memory.js: the map of shared memory: a row for every 128 bytes, so that a column is a bank; colours
- * say who wrote last, hatching what is in flight, dots what nobody has written. */
+ * say who wrote last, hatching what is in flight, dots what nobody has written. An mbarrier shows its phase. */
 
 const ROW_BYTES = 128;
 const CELLS_IN_ROW = ROW_BYTES / CELL_BYTES;
@@ -37,7 +37,7 @@ function cellLabel(model, cell, author, mode) {
     const copy = model.copies[Number(author.slice(1))];
     return copy.tensor ? tensorName(model, copy.tensor) : `c${copy.number}`;
   }
-  return author[0] === "w" ? author : "b";
+  return author[0] === "w" ? author : author === "poison" ? "?" : "inval";
 }
 
 function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {
@@ -80,7 +80,26 @@ function hatchPattern(context, colors) {
   return context.createPattern(tile, "repeat");
 }
 
-function drawCell(context, model, cell, n, { x, y, width }, mode, colors, hatching) {
+function drawCell(context, model, cell, n, at, mode, colors, hatching) {
+  drawBytes(context, model, cell, n, at, mode, colors, hatching);
+  const half = at.width / 2;
+  for (const { barrier, state } of cellBarriers(model, cell, n))
+    drawBarrierCell(context, state, { ...at, x: at.x + (barrier.address > cell ? half : 0), width: half }, n, colors);
+}
+
+/* A live barrier: its phase, coloured by the parity. */
+function drawBarrierCell(context, state, { x, y, width }, n, colors) {
+  const height = ROW_HEIGHT;
+  context.fillStyle = state.parity ? colors.parity1 : colors.parity0;
+  context.fillRect(x, y, width - 1, height - 1);
+  context.fillStyle = state.parity ? colors.onOdd : colors.onColor;
+  if (width > 16) context.fillText(`φ${state.phase}`, x + 2, y + height / 2, width - 4);
+  if (state.event !== n) return;
+  context.strokeStyle = colors.cursor;
+  context.strokeRect(x + 0.5, y + 0.5, width - 2, height - 2);
+}
+
+function drawBytes(context, model, cell, n, { x, y, width }, mode, colors, hatching) {
   const height = ROW_HEIGHT;
   const writer = cellWriter(model, cell, n);
   const flights = cellFlights(model, cell, n);

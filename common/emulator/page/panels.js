@@ -56,6 +56,7 @@ function showAnswers() {
   const [kind, key] = view.focus.split(":");
   const event = model.events[view.event];
   const warp = kind === "warp" ? Number(key) : event ? Math.max(0, warpOf(model, event)) : 0;
+  byId("why-title").textContent = `Why is ${warpName(model, warp)} waiting?`;
   fill(byId("why"), explainWait(model, warp, view.event));
   fill(byId("who"), byteAnswer());
   showReport();

@@ -67,6 +67,23 @@ function barrierState(model, address, n) {
   return { event: index, alive: why !== "inval", phase, parity: phase & 1, pending, expected, bytes };
 }
 
+/* The barriers of a cell of memory that are alive at n: [{barrier, state}]. */
+function cellBarriers(model, cell, n) {
+  const found = [];
+  for (let address = cell; address < cell + CELL_BYTES; address += BARRIER_BYTES) {
+    const state = barrierState(model, address, n);
+    if (state && state.alive) found.push({ barrier: model.barriers.get(address), state });
+  }
+  return found;
+}
+
+/* The event that initialised a barrier last, as of n. */
+function barrierBirth(model, barrier, n) {
+  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0; i--)
+    if (model.events[barrier.changes[i]][3] === "init") return barrier.changes[i];
+  return -1;
+}
+
 /* ---- Memory ---- */
 
 /* The last event that wrote to this cell, or -1. */
@@ -79,6 +96,13 @@ function cellWriter(model, cell, n) {
 function cellFlights(model, cell, n) {
   const list = model.flights.get(cell);
   return list ? spansAt(list, n).map((copy) => copy.number).reverse() : [];
+}
+
+/* Every event that changes a byte's cell, or the barrier that the byte belongs to. */
+function eventsOfByte(model, address) {
+  const writes = model.writes.get(address - (address % CELL_BYTES)) || [];
+  const barrier = model.barriers.get(address - (address % BARRIER_BYTES));
+  return barrier ? [...new Set([...writes, ...barrier.changes])].sort((a, b) => a - b) : writes;
 }
 
 /* {event, value} of the last write to one byte, or null. */

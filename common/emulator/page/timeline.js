@@ -1,24 +1,28 @@
 /* timeline.js: the lanes over time: warps, copies, tensor cores, barriers. Drawn on a canvas. */
 
 const LANE_HEIGHT = 18;
-const LABEL_WIDTH = 140;
+const RULER_HEIGHT = 18;
+const labelWidth = (width) => (width < 500 ? 92 : 132);
 
-/* The lanes of a cluster, from top to bottom: {kind, key, name, block}. block -1: for every block. */
+/* The lanes of a cluster, from top to bottom: {kind, key, name, short, block}. short: the name among those of
+ * one block; block -1: for every block. */
 function timelineLanes(model) {
+  const perBlock = model.cluster.warps_per_block;
   const lanes = model.warps.map((warp) => ({ kind: "warp", key: warp.number, name: warpName(model, warp.number),
-    block: Math.floor(warp.number / model.cluster.warps_per_block) }));
-  copyLanes(model).forEach((spans, i) => lanes.push({ kind: "copy", key: i, name: i ? "" : "copy engine", block: -1, spans }));
-  for (const [group, spans] of wgmmaLanes(model))
-    lanes.push({ kind: "tensor", key: group, name: tensorLaneName(model, group),
-      block: Math.floor(group / warpgroupsPerBlock(model)), spans });
+    short: `warp ${warp.number % perBlock}`, block: Math.floor(warp.number / perBlock) }));
+  copyLanes(model).forEach((spans, i) => {
+    const name = i ? "" : "copy engine";
+    lanes.push({ kind: "copy", key: i, name, short: name, block: -1, spans });
+  });
+  for (const [group, spans] of wgmmaLanes(model)) {
+    const block = Math.floor(group / warpgroupsPerBlock(model));
+    const short = `wgmma, group ${group % warpgroupsPerBlock(model)}`;
+    lanes.push({ kind: "tensor", key: group, name: model.blocks > 1 ? `block ${block} ${short}` : short, short, block, spans });
+  }
   for (const address of [...model.barriers.keys()].sort((a, b) => a - b))
-    lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), block: rankOf(address) });
+    lanes.push({ kind: "barrier", key: address, name: barrierName(model, address), short: model.barriers.get(address).name,
+      block: rankOf(address) });
   return lanes;
-}
-
-function tensorLaneName(model, group) {
-  const block = model.blocks > 1 ? `block ${Math.floor(group / warpgroupsPerBlock(model))} ` : "";
-  return `${block}wgmma, group ${group % warpgroupsPerBlock(model)}`;
 }
 
 const warpgroupsPerBlock = (model) => Math.ceil(model.cluster.warps_per_block / 4);
@@ -54,12 +58,13 @@ function timelineScale(model, view, width) {
   const value = view.axis === "time" ? (n) => model.events[Math.max(0, Math.min(last, n))][1] : (n) => n;
   const first = value(view.first);
   const span = Math.max(1, value(view.last) - first);
-  return (n) => LABEL_WIDTH + (Math.max(-span, Math.min(value(n) - first, 2 * span)) / span) * (width - LABEL_WIDTH);
+  const left = labelWidth(width);
+  return (n) => left + (Math.max(-span, Math.min(value(n) - first, 2 * span)) / span) * (width - left);
 }
 
 /* The event at an x of the canvas. */
 function timelineEventAt(model, view, width, x) {
-  const share = Math.max(0, Math.min(1, (x - LABEL_WIDTH) / (width - LABEL_WIDTH)));
+  const share = Math.max(0, Math.min(1, (x - labelWidth(width)) / (width - labelWidth(width))));
   if (view.axis !== "time") return Math.round(view.first + share * (view.last - view.first));
   const scale = timelineScale(model, view, width);
   let [low, high] = [view.first, view.last];
@@ -74,12 +79,14 @@ function timelineEventAt(model, view, width, x) {
 /* The lanes change less often than the moment, so they are drawn beside the page and kept. */
 const lanesPicture = { canvas: document.createElement("canvas"), key: "" };
 
+/* True: the lanes have changed. */
 function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   const width = canvas.clientWidth;
-  const height = lanes.length * LANE_HEIGHT + 4;
+  const height = RULER_HEIGHT + lanes.length * LANE_HEIGHT + 4;
   const key = [model.cluster.number, model.cluster.launch, width, window.devicePixelRatio, view.first, view.last, view.axis, selected,
     colors.text, lanes.length, lanes[0].key].join();
-  if (key !== lanesPicture.key) drawLanes(lanesPicture.canvas, model, lanes, view, { width, height }, selected, colors);
+  const changed = key !== lanesPicture.key;
+  if (changed) drawLanes(lanesPicture.canvas, model, lanes, view, { width, height }, selected, colors);
   lanesPicture.key = key;
   const context = sizeCanvas(canvas, width, height);
   context.drawImage(lanesPicture.canvas, 0, 0, width, height);
@@ -90,28 +97,85 @@ function drawTimeline(canvas, model, lanes, view, n, selected, colors) {
   context.moveTo(at, 0);
   context.lineTo(at, height);
   context.stroke();
+  return changed;
+}
+
+/* What a unit of time is. */
+const timeUnit = (model) => (model.recording.header.clock ? "clock" : "instruction");
+
+/* Numbers along the axis, at multiples of 1, 2 or 5 times a power of ten. */
+function drawRuler(context, model, view, width, height, colors) {
+  const left = labelWidth(width);
+  const value = view.axis === "time" ? (n) => model.events[n][1] : (n) => n;
+  const first = value(view.first);
+  const span = Math.max(1, value(Math.min(view.last, model.events.length - 1)) - first);
+  const rough = (span * 70) / (width - left);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = Math.max(1, [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough));
+  context.fillStyle = colors.faint;
+  context.fillText(view.axis === "time" ? timeUnit(model) : "event", 4, RULER_HEIGHT / 2, left - 8);
+  for (let at = Math.ceil(first / step) * step; at <= first + span; at += step) {
+    const x = left + ((at - first) / span) * (width - left);
+    const text = at.toLocaleString("en-US");
+    context.fillStyle = colors.faint;
+    context.fillText(text, Math.min(x + 3, width - context.measureText(text).width), RULER_HEIGHT / 2);
+    context.fillStyle = colors.line;
+    context.fillRect(x, 2, 1, height);
+  }
+}
+
+/* Which share of the time shown at least one of these spans covers. */
+function coveredShare(model, spans, view) {
+  const time = (n) => model.events[Math.min(n, model.events.length - 1)][1];
+  const end = time(view.last);
+  const begin = time(view.first);
+  let covered = 0;
+  let over = begin;
+  for (const span of spansBetween(spans, view.first, view.last)) {
+    const until = Math.min(end, time(span.end));
+    covered += Math.max(0, until - Math.max(over, time(span.begin)));
+    over = Math.max(over, until);
+  }
+  return end > begin ? covered / (end - begin) : 0;
+}
+
+/* How busy a block keeps the copy engine and the tensor cores, in words. */
+function busyText(model, block, view) {
+  const perBlock = model.cluster.warps_per_block;
+  const mine = (list) => list.filter((each) => Math.floor(each.warp / perBlock) === block);
+  if (model.busyOf !== block) {
+    model.busyOf = block;
+    model.busy = [["copies", indexSpans(mine(model.copies))], ["wgmma", indexSpans(mine(model.wgmmas))]];
+  }
+  const parts = model.busy.filter(([, spans]) => spans.length)
+    .map(([name, spans]) => `${name} in flight ${Math.round(100 * coveredShare(model, spans, view))} %`);
+  if (!parts.length) return "";
+  const note = model.recording.header.clock ? "" : " These are not times: for an H200's, record with EMULATOR_CLOCK=h200.";
+  return `Of the ${timeUnit(model)}s shown: ${parts.join(", ")}.${note}`;
 }
 
 function drawLanes(canvas, model, lanes, view, { width, height }, selected, colors) {
   const context = sizeCanvas(canvas, width, height);
   const x = timelineScale(model, view, width);
   const shades = { ...colors, hatch: hatchPattern(context, colors) };
+  const left = labelWidth(width);
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "middle";
+  drawRuler(context, model, view, width, height, colors);
   lanes.forEach((lane, i) => {
-    const y = i * LANE_HEIGHT + 2;
+    const y = RULER_HEIGHT + i * LANE_HEIGHT + 2;
     if (selected === i) {
       context.fillStyle = colors.selected;
       context.fillRect(0, y, width, LANE_HEIGHT);
     }
     context.save();
     context.beginPath();
-    context.rect(LABEL_WIDTH, y, width - LABEL_WIDTH, LANE_HEIGHT);
+    context.rect(left, y, width - left, LANE_HEIGHT);
     context.clip();
     DRAW_LANE[lane.kind](context, model, lane, view, x, y + 3, LANE_HEIGHT - 6, shades);
     context.restore();
     context.fillStyle = colors.text;
-    context.fillText(lane.name, 4, y + LANE_HEIGHT / 2, LABEL_WIDTH - 8);
+    context.fillText(lane.name, 4, y + LANE_HEIGHT / 2, left - 8);
   });
   drawFindings(context, model, view, x, height, colors);
 }
@@ -187,13 +251,13 @@ const DRAW_LANE = {
     for (const odd of [0, 1])
       drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
         .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 4 * odd, height - 4 * odd);
-    context.fillStyle = colors.onColor;
     let labelled = -Infinity;
     for (const bar of phases) {
-      const left = Math.max(x(bar.begin), LABEL_WIDTH);
+      const left = Math.max(x(bar.begin), x(view.first));
       if (left < labelled + 24 || x(bar.end) - left < 10) continue;
       labelled = left;
-      context.fillText(String(bar.phase), left + 3, y + height / 2 + 1);
+      context.fillStyle = bar.phase & 1 ? colors.onOdd : colors.onColor;
+      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2.5 : 0.5));
     }
   },
 };

@@ -37,8 +37,7 @@ function focusList() {
   if (kind === "warp") return (app.model.warps[Number(key)] || {}).events;
   if (kind === "barrier") return (app.model.barriers.get(Number(key)) || {}).changes;
   if (kind === "finding") return app.model.findings;
-  if (app.view.pointer === null) return [];
-  return app.model.writes.get(app.view.pointer - (app.view.pointer % CELL_BYTES)) || [];
+  return app.view.pointer === null ? [] : eventsOfByte(app.model, app.view.pointer);
 }
 
 function focusName() {
@@ -52,6 +51,14 @@ function jump(direction) {
   const list = focusList();
   const n = direction > 0 ? firstAfter(list, app.view.event) : lastUpTo(list, app.view.event - 1);
   if (n >= 0) goTo(n);
+}
+
+/* To where the warp that is followed waits next; with a barrier or a byte followed, any warp. */
+function jumpToWait() {
+  const [kind, key] = app.view.focus.split(":");
+  const warps = kind === "warp" ? [app.model.warps[Number(key)]] : app.model.warps;
+  const next = warps.map((warp) => firstAfter(warp.waits.begins, app.view.event)).filter((n) => n >= 0);
+  if (next.length) goTo(next.reduce((a, b) => Math.min(a, b)));
 }
 
 function jumpToFinding() {
