@@ -103,3 +103,25 @@ report_first() {
   [[ $stderr == *hang-arrivals-missing* ]]
   [[ $stderr != *"EMULATOR_SCHEDULE"* ]]
 }
+
+# CASE SAYS [SCHEDULES]: the report of store_async's CASE, in these orders.
+store_async_says() {
+  for schedule in ${3:-late early random:2}; do
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+      build/tests/emulator/store_async "$1"
+    echo "$1, $schedule: $output $stderr"
+    text=$(tr -s ' \n' ' ' <<<"$stderr")
+    if [ -z "$2" ]; then [ -z "$stderr" ]; else [[ $text == "emulator: "*"$2"* ]]; fi
+  done
+}
+
+@test "st.async and red.async: each report has their name and their fix" {
+  for case in fine fine_reduced fine_dropped; do store_async_says $case ""; done
+  store_async_says not_waited "while this st.async was still in flight" late
+  store_async_says twice "the st.async issued by thread "
+}
+
+@test "st.async of a value that nothing has written: reported where its reader uses it" {
+  line=$(grep -n "here it matters" tests/emulator/store_async.cu | cut -d: -f1)
+  store_async_says nothing_written "the value matters: at store_async.cu:$line it goes to global"
+}

@@ -163,16 +163,18 @@ undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; 
   done
 }
 
-@test "uninitialised values that matter: where they come from and where they matter" {
+# undefined_cases_report KIND MEMORY: each case of that kind has one report, of a read of that memory.
+undefined_cases_report() {
   local words
-  cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that matters)
+  cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that "$1")
   [ -n "$cases" ]
   for name in $cases; do
     line=$(sed -n "/^__global__ void $name(/,/^}/{/here it matters/=}" \
       tests/emulator/undefined_cases.cu)
     case $name in
-      branches) words="it decides a branch" ;;
+      *branches) words="it decides a branch" ;;
       addresses) words="it is an address" ;;
+      *printed) words="it is printed" ;;
       *) words="it goes to global memory" ;;
     esac
     for schedule in late early random:1; do
@@ -182,9 +184,17 @@ undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; 
       [ "$(reports_in "$output")" -eq 1 ]
       text=$(tr -s ' \n' ' ' <<<"$output") # messages are broken between words
       [[ $text == *"uninitialised-read: error in kernel $name,"* ]]
-      [[ $text == *"reads shared memory at offset 0x"*", which nothing has written, and the value matters: at undefined_cases.cu:$line $words "* ]]
+      [[ $text == *"reads "$2", and the value matters: at undefined_cases.cu:$line $words "* ]]
     done
   done
+}
+
+@test "uninitialised values that matter: where they come from and where they matter" {
+  undefined_cases_report matters 'shared memory at offset 0x*, which nothing has written'
+}
+
+@test "values from local memory that the thread has never written" {
+  undefined_cases_report local 'local memory that this thread has never written (*)'
 }
 
 # Each line of the list: a case, and what its report says or "dropped".

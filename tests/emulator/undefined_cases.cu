@@ -1,4 +1,4 @@
-// undefined_cases: kernels that read uninitialised shared memory. In some the value
+// undefined_cases: kernels that read uninitialised shared or local memory. In some the value
 // never matters, and the emulator must be silent; in the others it must say where it matters.
 //   undefined_cases CASE        undefined_cases --list
 #include <stdio.h>
@@ -112,6 +112,49 @@ __global__ void kept_locally(const int *in, int *out, int count) {
   out[threadIdx.x] = values[(threadIdx.x + count) % 1];
 }
 
+// Arrays of a thread, indexed at run time: only what was written is used.
+__global__ void part_of_an_array(const int *in, int *out, int count) {
+  int values[8], sum = 0;
+  for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[threadIdx.x] + i;
+  for (int i = 0; i < 3; i++) sum += values[(i + count) % 8];
+  out[threadIdx.x] = sum;
+}
+
+// The padding of structs in local memory goes to global memory, and to functions and back.
+__device__ __noinline__ Mixed passed_on(Mixed mixed) {
+  mixed.last++;
+  return mixed;
+}
+__global__ void local_structs(const int *in, int *out, int count) {
+  Mixed values[4];
+  Padded padded[4];
+  for (int i = 0; i < 4; i++) {
+    Mixed *to = &values[(i + count) % 4];
+    to->letter = 'a';
+    to->number = 1.5 * in[i];
+    to->last = (short)i;
+    padded[(i + count) % 4].value = i;
+  }
+  Mixed *all = (Mixed *)out;
+  all[threadIdx.x] = values[threadIdx.x % 4];
+  all[THREADS + threadIdx.x] = passed_on(values[threadIdx.x % 3]);
+  ((Padded *)(all + 2 * THREADS))[threadIdx.x] = padded[threadIdx.x % 4];
+}
+
+__global__ void printed_defined(const int *in, int *out, int count) {
+  int values[4] = {1, 2, 3, 4};
+  values[count % 4] = in[0];
+  if (threadIdx.x == 7) printf("%*s%*s", values[3] & 0, "", values[0] * 0, "");
+  out[threadIdx.x] = values[threadIdx.x % 3];
+}
+
+// An exchange fetches what nobody needs.
+__global__ void exchanged(const int *in, int *out, int count) {
+  __shared__ int place[THREADS];
+  atomicExch(&place[threadIdx.x], in[threadIdx.x]);
+  out[threadIdx.x] = atomicExch(&place[threadIdx.x], count);
+}
+
 // ---- The value matters ----
 
 __device__ int read_unwritten(const int *in, int count) {
@@ -180,36 +223,88 @@ __global__ void added(const int *in, int *out, int count) {
   atomicAdd(&out[0], value);  // here it matters
 }
 
+__global__ void compared(const int *in, int *out, int count) {
+  int value = read_unwritten(in, count);
+  atomicCAS(&out[0], value, 1);  // here it matters
+}
+
+__global__ void printed(const int *in, int *out, int count) {
+  int value = read_unwritten(in, count);
+  if (threadIdx.x == 50) printf("%*s", value & 0, "");
+  if (threadIdx.x == 50) printf("%*s", value & 1, "");  // here it matters
+}
+
+// ---- Values from local memory that matter ----
+
+__global__ void local_results(const int *in, int *out, int count) {
+  int values[8];
+  for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
+  out[threadIdx.x] = 2 * values[threadIdx.x % 8];  // here it matters
+}
+
+__global__ void local_branches(const int *in, int *out, int count) {
+  int values[8];
+  for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
+  if (values[threadIdx.x % 8] > 3) out[0] = 1;  // here it matters
+}
+
+__global__ void local_printed(const int *in, int *out, int count) {
+  int values[8];
+  for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
+  if (threadIdx.x == 3) printf("%*s", values[count % 8 + 4], "");  // here it matters
+  out[threadIdx.x] = values[count % 8];
+}
+
+struct Vector {
+  int x[6];
+};
+__device__ __noinline__ int last_of(Vector vector, int which) { return vector.x[which] * 2; }
+__global__ void local_arguments(const int *in, int *out, int count) {
+  Vector vector;
+  for (int i = 0; i < 5; i++) vector.x[(i + count) % 6] = in[i];
+  out[threadIdx.x] = last_of(vector, threadIdx.x % 6);  // here it matters
+}
+
 typedef void Kernel(const int *in, int *out, int count);
 static const struct {
   const char *name;
   Kernel *kernel;
-  bool matters;
+  const char *kind;
 } CASES[] = {
-    {"past_the_end", past_the_end, false},
-    {"selected", selected, false},
-    {"scanned", scanned, false},
-    {"partial_tree", partial_tree, false},
-    {"halves", halves, false},
-    {"structs", structs, false},
-    {"kept_locally", kept_locally, false},
-    {"branches", branches, true},
-    {"addresses", addresses, true},
-    {"results", results, true},
-    {"copies", copies, true},
-    {"vectors", vectors, true},
-    {"through_shared", through_shared, true},
-    {"through_local", through_local, true},
-    {"through_a_shuffle", through_a_shuffle, true},
-    {"through_a_choice", through_a_choice, true},
-    {"added", added, true},
+    {"past_the_end", past_the_end, "dropped"},
+    {"selected", selected, "dropped"},
+    {"scanned", scanned, "dropped"},
+    {"partial_tree", partial_tree, "dropped"},
+    {"halves", halves, "dropped"},
+    {"structs", structs, "dropped"},
+    {"kept_locally", kept_locally, "dropped"},
+    {"part_of_an_array", part_of_an_array, "dropped"},
+    {"local_structs", local_structs, "dropped"},
+    {"printed_defined", printed_defined, "dropped"},
+    {"exchanged", exchanged, "dropped"},
+    {"branches", branches, "matters"},
+    {"addresses", addresses, "matters"},
+    {"results", results, "matters"},
+    {"copies", copies, "matters"},
+    {"vectors", vectors, "matters"},
+    {"through_shared", through_shared, "matters"},
+    {"through_local", through_local, "matters"},
+    {"through_a_shuffle", through_a_shuffle, "matters"},
+    {"through_a_choice", through_a_choice, "matters"},
+    {"added", added, "matters"},
+    {"compared", compared, "matters"},
+    {"printed", printed, "matters"},
+    {"local_results", local_results, "local"},
+    {"local_branches", local_branches, "local"},
+    {"local_printed", local_printed, "local"},
+    {"local_arguments", local_arguments, "local"},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
 
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
   for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
-    printf("%s %s\n", CASES[i].matters ? "matters" : "dropped", CASES[i].name);
+    printf("%s %s\n", CASES[i].kind, CASES[i].name);
   if (!strcmp(name, "--list")) return 0;
   int chosen = 0;
   while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
@@ -225,7 +320,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
   int count = CASES[chosen].kernel == partial_tree ? 20 : THREADS - 40;
   if (CASES[chosen].kernel == past_the_end) count = THREADS;
-  if (CASES[chosen].matters) count = 20;
+  if (strcmp(CASES[chosen].kind, "dropped") != 0) count = 20;
   CASES[chosen].kernel<<<1, THREADS>>>(in, out, count);
   CUDA_CHECK(cudaGetLastError());
   CUDA_CHECK(cudaDeviceSynchronize());

@@ -274,6 +274,8 @@ static bool look_for_places(Warp *warp, const Instruction *in, LaneMask mask,
                                                 (uint64_t)(uint32_t)lane * window.stride);
     if (space == SPACE_GLOBAL || space == SPACE_CONST)
       note_global(warp, in, mask, places, bytes, access);
+    if (space == SPACE_LOCAL && warp->cta->cluster->check)
+      check_local(warp, in, mask, places->at, bytes, access);
     if (space == SPACE_SHARED && (warp->cta->cluster->check || warp->cta->cluster->recorder)) {
       for (int lane = 0; lane < LANES; lane++) shared[lane] = (uint32_t)places->address[lane];
       shared_lanes = mask;
@@ -282,6 +284,7 @@ static bool look_for_places(Warp *warp, const Instruction *in, LaneMask mask,
     places->run = false;
     if (!places_lane_by_lane(warp, in, mask, transfer, access, places, &shared_lanes, shared))
       return false;
+    if (warp->cta->cluster->check) check_local(warp, in, mask, places->at, bytes, access);
   }
   if (shared_lanes && warp->cta->cluster->recorder)
     record_shared(warp, in, shared_lanes, shared, bytes, access);

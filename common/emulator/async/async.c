@@ -163,7 +163,6 @@ static void thread_append(BulkThread *thread, AsyncOperation *operation) {
 
 static const char *kind_name(const AsyncOperation *operation) {
   if (operation->arrives) return "arrival of cp.async.mbarrier.arrive";
-  if (operation->store) return operation->reduce ? "red.async" : "st.async";
   switch ((AsyncKind)operation->kind) {
     case ASYNC_TENSOR_LOAD:
       return "tensor load";
@@ -181,6 +180,8 @@ static const char *kind_name(const AsyncOperation *operation) {
       return "copy between CTAs";
     case ASYNC_CP_ASYNC:
       return "cp.async";
+    case ASYNC_ST_ASYNC:
+      return "st.async";
     case ASYNC_RED_ASYNC:
       return "red.async";
     case ASYNC_WGMMA:
@@ -193,7 +194,7 @@ static void record_submitted(AsyncOperation *operation, const SharedPiece *reads
                              const SharedPiece *writes, int write_count) {
   bool tensor = operation->kind == ASYNC_TENSOR_LOAD || operation->kind == ASYNC_TENSOR_STORE ||
                 operation->kind == ASYNC_TENSOR_REDUCE;
-  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->store && !operation->arrives;
+  bool of_warp = operation->kind == ASYNC_CP_ASYNC && !operation->arrives;
   RecordCopy copy = {.kind = kind_name(operation),
                      .lanes = of_warp ? operation->copy.lanes : 1u << operation->lane,
                      .bytes = operation->bytes,
@@ -209,7 +210,7 @@ static void record_submitted(AsyncOperation *operation, const SharedPiece *reads
                      .global = (uint64_t)(uintptr_t)operation->global,
                      .sources = of_warp ? operation->copy.source : NULL,
                      .group = !operation->barrier && !operation->arrives,
-                     .by_threads = operation->kind == ASYNC_CP_ASYNC,
+                     .by_threads = async_by_threads((AsyncKind)operation->kind),
                      .arrives = operation->arrives};
   operation->recorded = record_copy(operation->warp, operation->in, &copy);
 }
@@ -454,7 +455,7 @@ void async_describe(Cluster *cluster, FILE *out) {
     if (operation->in->source_line)
       fprintf(out, " at %s:%u", operation->in->source_file, operation->in->source_line);
     fprintf(out, " (PTX line %u)", operation->in->line);
-    if (operation->kind != ASYNC_CP_ASYNC || operation->store)
+    if (operation->kind != ASYNC_CP_ASYNC)
       fprintf(out, ", %u bytes at shared address 0x%08x", operation->bytes, operation->shared);
     if (operation->barrier) fprintf(out, ", for the mbarrier at 0x%08x", operation->barrier);
     if (operation->source_read && operation->read_source) fprintf(out, ", its source is read");

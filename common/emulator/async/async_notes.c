@@ -89,16 +89,16 @@ void async_note_step(const AsyncOperation *operation) {
                  number_of_reduce(operation));
       break;
     case ASYNC_CTA_TO_CTA:
+    case ASYNC_ST_ASYNC:
+    case ASYNC_RED_ASYNC:
       note_place(kind_of_reduce(operation),
                  shared_pointer(operation->warp->cta->cluster, operation->shared), operation->bytes,
                  number_of_reduce(operation));
       break;
-    default:
-      if (operation->store)
-        note_place(kind_of_reduce(operation),
-                   shared_pointer(operation->warp->cta->cluster, operation->shared),
-                   operation->bytes, number_of_reduce(operation));
-      else
-        note_copies_of_lanes(operation);
+    case ASYNC_CP_ASYNC:
+      note_copies_of_lanes(operation);
+      break;
+    case ASYNC_WGMMA:
+      break;
   }
 }

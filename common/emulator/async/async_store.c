@@ -1,12 +1,10 @@
 /* async_store.c: st.async and red.async: store a thread's registers in another CTA's shared memory,
- * and report the bytes to an mbarrier there. They belong to the generic proxy: the checker treats
- * them as cp.async copies that complete through a barrier. */
+ * and report the bytes to an mbarrier there. They belong to the generic proxy. */
 #include <string.h>
 
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
-#include "base/settings.h"
 
 typedef struct {
   uint8_t count, bytes; /* elements, bytes of each */
@@ -21,6 +19,22 @@ static void land_st_async(AsyncOperation *operation) {
   else
     reduce_elements((ReduceOp)operation->reduce, (TensorType)operation->type, to,
                     operation->staging, operation->bytes);
+}
+
+/* Marks the destination if the registers hold undefined bits. */
+static void note_undefined(Warp *warp, const Instruction *in, int lane,
+                           const AsyncOperation *operation) {
+  const StoreForm *form = in->decoded;
+  MovedRegister registers[4];
+  for (int i = 0; i < form->count; i++)
+    registers[i] = (MovedRegister){.slot = form->slot[i],
+                                   .column_bytes = form->bytes,
+                                   .memory_bytes = form->bytes,
+                                   .offset = (uint8_t)(i * form->bytes)};
+  uint8_t *at[LANES] = {NULL};
+  at[lane] = shared_pointer(warp->cta->cluster, operation->shared);
+  check_undefined_moved(warp, in, 1u << lane, at, registers, form->count,
+                        form->reduce == REDUCE_NONE ? ACCESS_WRITE : ACCESS_ATOMIC);
 }
 
 static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
@@ -41,10 +55,8 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
                    "the data goes to shared memory of rank %u, but the mbarrier lies in rank %u; "
                    "both must be of one CTA",
                    SHARED_RANK(to), SHARED_RANK(barrier));
-    AsyncOperation *operation = async_new(warp, in, lane, ASYNC_CP_ASYNC);
-    const bool checked = settings()->check;
-    operation->copy.lanes = checked ? 1u << lane : 0;
-    operation->store = true;
+    AsyncOperation *operation =
+        async_new(warp, in, lane, form->reduce == REDUCE_NONE ? ASYNC_ST_ASYNC : ASYNC_RED_ASYNC);
     operation->bytes = bytes;
     operation->shared = to;
     operation->barrier = barrier;
@@ -59,12 +71,8 @@ static StepResult run_store(Warp *warp, const Instruction *in, LaneMask mask) {
       else
         memcpy(operation->staging + 4 * i, &column_u32(warp, form->slot[i])[lane], 4);
     const SharedPiece piece = {to, bytes};
-    operation->check =
-        checked ? check_async_issue(warp, in, lane,
-                                    form->reduce == REDUCE_NONE ? ASYNC_CP_ASYNC : ASYNC_RED_ASYNC,
-                                    NULL, 0, &piece, 1, barrier)
-                : NULL;
     async_submit(operation, NULL, 0, &piece, 1);
+    if (warp->watched & WATCH_UNDEFINED) note_undefined(warp, in, lane, operation);
   }
   return STEP_NEXT;
 }

@@ -29,9 +29,10 @@ static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const ch
         "%s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
         " past one%s",
         access_name(access), bytes, space, address, alignment, address % alignment,
-        alignment == 128 ? "; the copy engine wants a tile aligned to 128 bytes (with a swizzle to "
-                           "256, 512 or 1024): declare it so, or round its address up"
-                         : "");
+        alignment == 128 && (in->traits & COPY_ENGINE)
+            ? "; the copy engine wants a tile aligned to 128 bytes (with a swizzle to "
+              "256, 512 or 1024): declare it so, or round its address up"
+            : "");
   return NULL;
 }
 

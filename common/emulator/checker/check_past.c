@@ -43,11 +43,17 @@ static void describe_agent(const ClusterCheck *check, uint32_t agent, int lane, 
 }
 
 const char *const past_kind_names[] = {
-    [ASYNC_TENSOR_LOAD] = "tensor load",     [ASYNC_BULK_LOAD] = "bulk load",
-    [ASYNC_TENSOR_STORE] = "tensor store",   [ASYNC_BULK_STORE] = "bulk store",
-    [ASYNC_TENSOR_REDUCE] = "tensor reduce", [ASYNC_BULK_REDUCE] = "bulk reduce",
-    [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",  [ASYNC_CP_ASYNC] = "cp.async",
-    [ASYNC_RED_ASYNC] = "red.async",         [ASYNC_WGMMA] = "wgmma",
+    [ASYNC_TENSOR_LOAD] = "tensor load",
+    [ASYNC_BULK_LOAD] = "bulk load",
+    [ASYNC_TENSOR_STORE] = "tensor store",
+    [ASYNC_BULK_STORE] = "bulk store",
+    [ASYNC_TENSOR_REDUCE] = "tensor reduce",
+    [ASYNC_BULK_REDUCE] = "bulk reduce",
+    [ASYNC_CTA_TO_CTA] = "CTA-to-CTA copy",
+    [ASYNC_CP_ASYNC] = "cp.async",
+    [ASYNC_ST_ASYNC] = "st.async",
+    [ASYNC_RED_ASYNC] = "red.async",
+    [ASYNC_WGMMA] = "wgmma",
 };
 
 /* Which of its threads has copied or will copy this word? */

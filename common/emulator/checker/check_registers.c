@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "checker/check_state.h"
+#include "checker/check_undefined.h"
 
 enum { SLOTS = 1 << 16 };
 
@@ -43,6 +43,7 @@ void registers_begin(Warp *warp) {
   struct WarpCheck *notes = warp->check;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
   undefined_forget(warp);
+  undefined_begin_local(warp);
   if (!notes) return;
   size_t words = notes->most / 64 + 1;
   memset(notes->used, 0, words * sizeof *notes->used);
@@ -55,6 +56,7 @@ void registers_begin(Warp *warp) {
 
 void registers_end(Warp *warp) {
   undefined_forget(warp);
+  undefined_end_local(warp);
   if (!warp->check) return;
   registers_begin(warp);
   free(warp->check->flights);

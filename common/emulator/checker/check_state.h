@@ -344,7 +344,7 @@ static inline uint32_t whole_pieces(uint32_t places) {
   return (places + AT_ONCE - 1) / AT_ONCE * AT_ONCE;
 }
 static inline bool is_generic(const AsyncCheck *operation) { /* its proxy */
-  return operation->kind == ASYNC_CP_ASYNC || operation->kind == ASYNC_RED_ASYNC;
+  return async_by_threads(operation->kind);
 }
 static inline bool by_group(const AsyncCheck *operation) { return operation->barrier == 0; }
 static inline ClusterCheck *check_of(const Warp *warp) { return warp->cta->cluster->check; }

@@ -423,7 +423,7 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
 
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpUndefined *notes = warp->undefined;
-  if (!notes || (notes->marked == 0 && !notes->local)) {
+  if (!notes || notes->marked == 0) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }

@@ -30,13 +30,21 @@ void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, i
                    const uint8_t *bits, OriginNumber origin);
 
 /* check_undefined_origins.c */
-typedef enum { PART_NONE, PART_A, PART_B, PART_COPY, PART_STORE, PART_GLOBAL } OriginPart;
+typedef enum {
+  PART_NONE,
+  PART_A,
+  PART_B,
+  PART_COPY,
+  PART_STORE,
+  PART_GLOBAL,
+  PART_LOCAL
+} OriginPart;
 typedef struct {
   OriginPart part;
-  uint32_t index; /* row of A, eighth column of B, thread of a store */
-  uint32_t rank, offset;
-  uint64_t address;   /* of global memory */
-  CopiedBytes copied; /* of a store */
+  uint32_t index;        /* row of A, eighth column of B, thread of a store */
+  uint32_t rank, offset; /* PART_LOCAL: offset alone, of the thread's own memory */
+  uint64_t address;      /* of global memory */
+  CopiedBytes copied;    /* of a store */
 } OriginPlace;
 /* The origin of what this instruction reads there. 0: there are too many. */
 OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
@@ -44,9 +52,14 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
 /* A value with undefined bits decides something. `how` completes "here it ...". */
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
-/* The same for a value that goes to global memory. False: it was read there, and nothing has been
- * computed with it, which is no mistake. */
+/* The same for a value that goes to global memory. False: it was read there or in local memory, and
+ * nothing has been computed with it, which is no mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
+
+/* check_undefined_local.c */
+void undefined_make_local(Warp *warp); /* the marks of .local memory, if there are none yet */
+void undefined_begin_local(Warp *warp);
+void undefined_end_local(Warp *warp);
 
 /* global_unwritten.c */
 /* A store has copied bytes of global memory that nothing has written, as they are. */

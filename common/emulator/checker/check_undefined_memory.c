@@ -224,15 +224,6 @@ static const uint8_t *bits_at(const Warp *warp, const MovedRegister *from, int l
          (size_t)lane * from->column_bytes;
 }
 
-static void make_local(Warp *warp) {
-  struct WarpUndefined *notes = warp->undefined;
-  size_t bytes = (size_t)warp->local_bytes * LANES;
-  if (notes->local || !warp->local) return;
-  notes->local = calloc(bytes + 16, 1);
-  notes->local_origins = calloc(bytes + 16, sizeof *notes->local_origins);
-  if (!notes->local || !notes->local_origins) out_of_memory();
-}
-
 /* An unmodified value that is stored to global memory may be padding between the members of a
  * struct, which is never used. Padding is never a whole register that is stored alone, nor in two
  * neighbouring lanes. */
@@ -263,7 +254,7 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
     OriginNumber origin = any ? notes->origins[from->slot * LANES + (uint32_t)lane] : 0;
     bool local = warp->local && host >= warp->local &&
                  host < warp->local + (size_t)warp->local_bytes * LANES;
-    if (local && any) make_local(warp);
+    if (local && any) undefined_make_local(warp);
     UndefinedBits marks;
     if (!find_marks(warp, host, any, &marks)) {
       bool computed = (origin & ORIGIN_COMPUTED) || access == ACCESS_ATOMIC ||
@@ -298,11 +289,17 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
   }
 }
 
-void check_undefined_passed(Warp *warp, const uint8_t *to, const uint8_t *from, uint32_t bytes) {
-  struct WarpUndefined *notes = warp->undefined;
-  if (!notes || !notes->local) return;
-  size_t source = (size_t)(from - warp->local), target = (size_t)(to - warp->local);
-  memmove(notes->local + target, notes->local + source, bytes);
-  memmove(notes->local_origins + target, notes->local_origins + source,
-          bytes * sizeof *notes->local_origins);
+void check_undefined_printed(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                             uint32_t bytes) {
+  uint8_t *places[LANES] = {NULL};
+  places[lane] = (uint8_t *)(uintptr_t)at;
+  check_local(warp, in, 1u << lane, places, bytes, ACCESS_READ);
+  UndefinedBits marks;
+  find_marks(warp, at, false, &marks);
+  for (uint32_t i = 0; i < bytes && marks.bits; i++)
+    if (marks.bits[i]) {
+      bool local = at >= warp->local && at < warp->local + (size_t)warp->local_bytes * LANES;
+      undefined_matters(warp, in, lane, marks.origin[local ? i : i / WORD_BYTES], "is printed");
+      return;
+    }
 }

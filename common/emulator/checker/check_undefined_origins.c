@@ -52,12 +52,13 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
     check->origins = realloc(check->origins, check->origin_capacity * sizeof *check->origins);
     if (!check->origins) out_of_memory();
   }
-  check->origins[check->origin_count++] = (struct Origin){.warp = warp,
-                                                          .in = in,
-                                                          .place = place,
-                                                          .lanes = 1u << lane,
-                                                          .next = *chain,
-                                                          .confirmed = place.part == PART_GLOBAL};
+  check->origins[check->origin_count++] =
+      (struct Origin){.warp = warp,
+                      .in = in,
+                      .place = place,
+                      .lanes = 1u << lane,
+                      .next = *chain,
+                      .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL};
   *chain = check->origin_count;
   return (OriginNumber)check->origin_count;
 }
@@ -119,6 +120,16 @@ static void report_global(const struct Origin *origin) {
           memory, where, origin->how, origin->using_thread);
 }
 
+static void report_local(const struct Origin *origin) {
+  char where[TEXT];
+  past_describe_place(origin->user, where, sizeof where);
+  finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
+          "reads local memory that this thread has never written (an array, a struct or another "
+          "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
+          "Variables of a function hold no zeros at the start: initialise what is read.",
+          origin->place.offset, where, origin->how, origin->using_thread);
+}
+
 static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
   if (!origin->confirmed || !origin->user || origin->reported) return;
   origin->reported = true;
@@ -126,6 +137,8 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
     report_store(origin);
   else if (origin->place.part == PART_GLOBAL)
     report_global(origin);
+  else if (origin->place.part == PART_LOCAL)
+    report_local(origin);
   else
     report_read(check, origin);
 }
@@ -149,9 +162,10 @@ static const char STORED[] = "goes to global memory";
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber number) {
   const ClusterCheck *check = check_of(warp);
   uint32_t place = number & ORIGIN_MOST;
-  bool known = place && place <= check->origin_count;
-  if (known && check->origins[place - 1].place.part == PART_GLOBAL && !(number & ORIGIN_COMPUTED))
-    return false;
+  if (place && place <= check->origin_count && !(number & ORIGIN_COMPUTED)) {
+    OriginPart part = check->origins[place - 1].place.part;
+    if (part == PART_GLOBAL || part == PART_LOCAL) return false;
+  }
   undefined_matters(warp, in, lane, number, STORED);
   return true;
 }

@@ -222,8 +222,15 @@ uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneM
 void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, LaneMask lanes,
                              const uint64_t *bits, LaneMask yes, uint16_t origin);
 
+/* Accesses to .local memory, at host addresses; addresses of other memory are ignored. Of those that
+ * read, bytes that the thread has never written become undefined. */
+void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                 uint32_t bytes, Access access);
 /* A call has copied an argument or a result within .local memory. */
-void check_undefined_passed(Warp *warp, const uint8_t *to, const uint8_t *from, uint32_t bytes);
+void check_local_copied(Warp *warp, int lane, uint32_t to, uint32_t from, uint32_t bytes);
+/* These bytes are an argument that a printf prints. */
+void check_undefined_printed(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                             uint32_t bytes);
 /* A recursive call saves the registers of its caller: their undefined bits are forgotten. */
 void check_undefined_forget(Warp *warp);
 

@@ -14,6 +14,7 @@
 #include "base/access.h"
 #include "base/fault.h"
 #include "base/memory.h"
+#include "checker/checker.h"
 
 bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **bytes,
                      size_t *count) {
@@ -98,6 +99,9 @@ static char peek(const FormatText *format, size_t ahead) {
 typedef struct {
   const char *bytes;
   size_t count, at;
+  Warp *warp;
+  const Instruction *in;
+  int lane;
 } Arguments;
 
 typedef struct {
@@ -110,8 +114,13 @@ typedef struct {
 static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, DeviceText *out) {
   uint64_t value = 0;
   arguments->at = (arguments->at + bytes - 1) & ~(bytes - 1);
-  if (arguments->at < arguments->count && arguments->count - arguments->at >= bytes)
-    memcpy(&value, arguments->bytes + arguments->at, bytes);
+  if (arguments->at < arguments->count && arguments->count - arguments->at >= bytes) {
+    const char *at = arguments->bytes + arguments->at;
+    memcpy(&value, at, bytes);
+    if (arguments->warp->cta->cluster->check)
+      check_undefined_printed(arguments->warp, arguments->in, arguments->lane, (const uint8_t *)at,
+                              (uint32_t)bytes);
+  }
   arguments->at += bytes;
   if (slots->count == slots->capacity) {
     size_t capacity = slots->capacity * 2 + 8;
@@ -272,11 +281,11 @@ static void put_directive(const Warp *warp, int lane, DeviceText *out, const Dir
   }
 }
 
-DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
-                         const char *arguments, size_t argument_bytes) {
+DeviceText device_printf(Warp *warp, const Instruction *in, int lane, const char *format,
+                         size_t format_bytes, const char *arguments, size_t argument_bytes) {
   DeviceText out = {.text = NULL};
   FormatText rest = {format, format + strnlen(format, format_bytes)};
-  Arguments given = {arguments, argument_bytes, 0};
+  Arguments given = {arguments, argument_bytes, 0, warp, in, lane};
   Slots slots = copy_arguments(rest, &given, &out);
   while (rest.at < rest.end) {
     if (*rest.at != '%') {

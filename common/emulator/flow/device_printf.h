@@ -19,7 +19,7 @@ bool device_bytes_at(const Warp *warp, int lane, uint64_t address, const char **
                      size_t *count);
 /* `format` ends with a zero or after `format_bytes`. Arguments lie in `arguments` as the device's C
  * ABI lays them out; past their end, zeros are read. Strings are generic addresses. */
-DeviceText device_printf(const Warp *warp, int lane, const char *format, size_t format_bytes,
-                         const char *arguments, size_t argument_bytes);
+DeviceText device_printf(Warp *warp, const Instruction *in, int lane, const char *format,
+                         size_t format_bytes, const char *arguments, size_t argument_bytes);
 
 #endif

@@ -79,8 +79,8 @@ static bool copy_bytes(Warp *warp, int lane, uint64_t to, uint64_t from, uint32_
     return false;
   uint8_t *local = warp->local + (size_t)lane * warp->local_bytes;
   memmove(local + to, local + from, bytes);
-  if (warp->watched & WATCH_UNDEFINED)
-    check_undefined_passed(warp, local + to, local + from, bytes);
+  if (warp->cta->cluster->check)
+    check_local_copied(warp, lane, (uint32_t)to, (uint32_t)from, bytes);
   return true;
 }
 
@@ -213,8 +213,11 @@ static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t valu
   if (call->result_count == 0) return;
   uint32_t bytes = call->results[0].bytes < 8 ? call->results[0].bytes : 8;
   uint64_t at = frame_column(warp)[lane] + call->results[0].offset;
-  if (at + bytes <= warp->local_bytes)
-    memcpy(warp->local + (size_t)lane * warp->local_bytes + at, &value, bytes);
+  if (at + bytes > warp->local_bytes) return;
+  uint8_t *to[LANES] = {NULL};
+  to[lane] = warp->local + (size_t)lane * warp->local_bytes + at;
+  memcpy(to[lane], &value, bytes);
+  if (warp->cta->cluster->check) check_local(warp, NULL, 1u << lane, to, bytes, ACCESS_WRITE);
 }
 
 static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
@@ -234,7 +237,7 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
     return fault(warp, in, 1u << lane, 700, "printf",
                  "the arguments of a printf are not in device memory: 0x%llx",
                  (unsigned long long)at);
-  DeviceText text = device_printf(warp, lane, format, format_bytes, arguments, argument_bytes);
+  DeviceText text = device_printf(warp, in, lane, format, format_bytes, arguments, argument_bytes);
   if (text.too_wide)
     finding(warp, in, 1u << lane, "printf-width",
             "a printf with a width or a precision above %d, the most that is printed here for one "

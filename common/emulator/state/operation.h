@@ -16,9 +16,15 @@ typedef enum {
   ASYNC_BULK_REDUCE,
   ASYNC_CTA_TO_CTA, /* shared to shared: a read and a write */
   ASYNC_CP_ASYNC,   /* the non-bulk cp.async */
-  ASYNC_RED_ASYNC,  /* red.async: several to the same bytes do not race */
+  ASYNC_ST_ASYNC,
+  ASYNC_RED_ASYNC, /* several to the same bytes do not race */
   ASYNC_WGMMA
 } AsyncKind;
+
+/* Not by the copy engine or the tensor cores: these belong to the generic proxy. */
+static inline bool async_by_threads(AsyncKind kind) {
+  return kind == ASYNC_CP_ASYNC || kind == ASYNC_ST_ASYNC || kind == ASYNC_RED_ASYNC;
+}
 
 typedef struct AsyncOperation AsyncOperation;
 struct AsyncOperation {
@@ -42,7 +48,6 @@ struct AsyncOperation {
   uint8_t lane;
   uint8_t kind; /* AsyncKind */
   bool source_read, landed, listed;
-  bool store;       /* st.async, red.async; kind is ASYNC_CP_ASYNC, of one lane */
   bool arrives;     /* cp.async.mbarrier.arrive: an arrival, not a copy */
   uint8_t reduce;   /* ReduceOp */
   uint8_t type;     /* TensorType, of a reduce */
