@@ -109,12 +109,35 @@ counted() { # PROGRAM KERNEL
   [ "$counted" = "$(grep -v "^#" tests/emulator/recorded/bank_cases.txt)" ]
 }
 
+@test "counters: what else uses the banks adds to ncu's passes and not to ours" {
+  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_rivals
+  [ "$status" -eq 0 ]
+  for kind in reads writes; do
+    counted=$(grep -A 12 "kernel ${kind}_" <<<"$stderr" | sed -n "s/^  shared $kind .* \([0-9,]*\) passes.*/\1/p" | uniq -d)
+    [ "$(wc -l <<<"$counted")" -eq 1 ]
+    alone=$(awk -v kernel="${kind}_alone" -v field="$([ $kind = reads ] && echo 2 || echo 3)" \
+      '$1 == kernel { print $field }' tests/emulator/recorded/bank_rivals.txt | sort -u)
+    [ "${counted/,/}" = "$alone" ]
+  done
+}
+
 @test "counters: copied bytes, sectors and passes are ncu's, lesson by lesson" {
   run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_ranks \
-    04_rounding 04_wrap 05_masks 07_two_consumers
+    01_copy_speed 02_load_speed 03_copy_speed 04_accumulate 04_rounding 04_wrap 05_masks 05_shared_stream 07_two_consumers
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"| bytes loaded by TMA | 5 | 5 |"* ]]
+  [[ $output == *"| bytes loaded by TMA | 13 | 13 |"* ]]
+}
+
+@test "counters: ncu's are there for every lesson that launches a kernel" {
+  for source in 0[0-9]_*/*.cu; do
+    grep -q '<<<\|LaunchKernel' "$source" || grep -q '^#include "gemm_program' "$source" || continue
+    case $source in */bench_*) continue ;; esac
+    grep -q "^${source%%_*}_$(basename "$source" .cu)," common/emulator/record/counters.csv || {
+      echo "$source has no line"
+      return 1
+    }
+  done
 }
 
 @test "counters: multiply-adds are m n k, with tiles filled up" {
@@ -164,6 +187,27 @@ counted() { # PROGRAM KERNEL
     }
     [[ $output == *"counters, copy fence step wait: well-formed" ]]
   done
+}
+
+@test "trace: names in quotes, a report of no warp, what never ends" {
+  cat >"$recording" <<'END'
+{"recording": 1, "schedule": "late", "blocks": "first"}
+{"file": 0, "path": "/a/\u00e9 \"q\" \\ b.cu", "text": null}
+{"place": 0, "file": 0, "line": 7, "inner_file": -1, "inner_line": 0, "ptx_line": 1, "text": "call \"x\""}
+{"launch": 0, "kernel": "k<'\"', \"\\\\\">", "symbol": "k", "grid": [1,1,1], "block": [32,1,1], "cluster": [1,1,1], "static_shared": 0, "dynamic_shared": 0}
+{"cluster": 0, "launch": 0, "blocks": [[0,0,0]], "warps_per_block": 1, "threads_per_block": 32, "shared_bytes": 0, "initial": 255}
+["step",0,0,4294967295,0]
+["copy",3,0,0,1,0,"bulk load",16,0,1,[],[],null]
+["wait",4,0,4294967295,0,[]]
+["finding",5,-1,0,-1,"a-rule","text"]
+["fault",6,-1,0,-1,"hang","text"]
+{"end": 9, "events": 5, "shared": []}
+END
+  awk -f common/emulator/record/trace.awk "$recording" >"$BATS_TEST_TMPDIR/trace.json"
+  run python3 tests/emulator/check_trace.py "$BATS_TEST_TMPDIR/trace.json"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"copy fault finding step wait: well-formed" ]]
 }
 
 @test "trace: of a GEMM, of a hang, beside a page and a recording" {

@@ -42,14 +42,14 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// The median over ROUNDS runs of the value that `run` leaves in results[0].
+// The median over ROUNDS runs of the value that `run` leaves in results[which].
 template <typename Run>
-static double median(Run run) {
+static double median(Run run, int which = 0) {
   double values[ROUNDS];
   for (int i = 0; i < WARM; i++) run();
   for (int i = 0; i < ROUNDS; i++) {
     run();
-    values[i] = (double)result(0);
+    values[i] = (double)result(which);
   }
   qsort(values, ROUNDS, sizeof(double), compare_doubles);
   return values[ROUNDS / 2];
@@ -217,6 +217,7 @@ static __global__ void copy_latency_kernel(int64_t *out, const __grid_constant__
   out[0] = clocks[1];
   out[1] = clocks[0];
   out[2] = first;
+  out[3] = first - clocks[0];
 }
 
 // Every SM streams `copies` boxes, `passes` times, with COPY_BUFFERS in flight.
@@ -361,19 +362,18 @@ static CUtensorMap narrow_map(int rows, int columns) {
 static void measure_load_latency(void) {
   for (int rows : {8, 256}) {
     CUtensorMap map = box_map(rows, BOX_COLUMNS);
-    double latency = median([=] {
+    auto copy = [=] {
       flush();
       copy_latency_kernel<<<1, 1, COPY_SHARED>>>(results, map, rows, 0);
-    });
-    printf("# copy of %d rows: %g clocks from L2, %lld from device memory\n", rows, latency,
-           (long long)result(1));
+    };
+    double latency = median(copy), from_memory = median(copy, 1);
+    printf("# copy of %d rows: %g clocks from L2, %g from device memory\n", rows, latency,
+           from_memory);
     if (rows == 8) {
-      printf("# the first copy, from device memory: %lld clocks\n", (long long)result(2));
-      parameter("map_latency", (double)(result(2) - result(1)),
-                "clocks more for an SM's first copy");
+      printf("# the first copy, from device memory: %g clocks\n", median(copy, 2));
+      parameter("map_latency", median(copy, 3), "clocks more for an SM's first copy");
       parameter("copy_latency", latency, "clocks of a copy of 1 KiB whose lines are in L2");
-      parameter("copy_dram_latency", (double)result(1),
-                "clocks of a copy of 1 KiB from device memory");
+      parameter("copy_dram_latency", from_memory, "clocks of a copy of 1 KiB from device memory");
     }
   }
   CUtensorMap eight = box_map(8, BOX_COLUMNS);

@@ -34,7 +34,7 @@ measure_model() {
   metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,dram__bytes_read.sum
   for size in "8192 8192 8192" "4096 4096 4096" "2048 2048 2048" "2048 2048 512" "1024 1024 256" "512 512 4096"; do
     read -r m n k <<<"$size"
-    $ladder --measure --m "$m" --n "$n" --k "$k" | grep , >"build/clock/times_${m}_$k.csv"
+    $ladder --measure --m "$m" --n "$n" --k "$k" | grep '^[a-z_]*,' >"build/clock/times_${m}_$k.csv"
     counted "build/clock/ncu_${m}_$k.csv" $metrics -k regex:_kernel $ladder --m "$m" --n "$n" --k "$k"
   done
   python3 $here/parameters.py build/clock
@@ -43,10 +43,10 @@ measure_model() {
 measure_counters() {
   local reads=l1tex__m_xbar2l1tex_read_bytes_mem_global_op_tma_ld.sum
   local writes=l1tex__m_l1tex2xbar_write_bytes_mem_global_op_tma lsu=l1tex__t_sectors_pipe_lsu_mem_global_op
-  local passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op tensor=sm__ops_path_tensor_src
+  local passes=l1tex__data_pipe_lsu_wavefronts_mem_shared_op tensor=sm__ops_path_tensor
   local metrics=smsp__thread_inst_executed.sum,$reads,${writes}_st.sum,${writes}_red.sum
   metrics+=,${lsu}_ld.sum,${lsu}_st.sum,${passes}_ld.sum,${passes}_st.sum
-  metrics+=,${tensor}_bf16_dst_fp32.sum,${tensor}_fp16_dst_fp32.sum
+  metrics+=,${tensor}_src_bf16_dst_fp32.sum,${tensor}_op_hgmma_src_fp16.sum
   local source lesson chapter
   for source in [0-9][0-9]_*/*.cu; do
     lesson=$(basename "$source" .cu) chapter=${source%%_*}

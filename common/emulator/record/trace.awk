@@ -205,6 +205,7 @@ function end_cluster(time,  each) {
     counter(name " phase", time, "\"phase\": " field[5])
     counter(name " pending", time, "\"arrivals\": " field[6] ", \"bytes\": " field[8])
   } else if (kind == "finding" || kind == "fault") {
+    if (warp < 0) name_lane(0, "the cluster")
     instant(warp < 0 ? 0 : warp_thread(warp), kind " " word(field[6]), time, kind)
   }
 }
