@@ -70,3 +70,12 @@ reports() {
     [ -z "$output" ]
   done
 }
+
+@test "lanes: EMULATOR_CHECK=shared does not look" {
+  for name in missing shuffle volatile one-place; do
+    EMULATOR_CHECK=shared run build/tests/emulator/lane_cases "$name"
+    echo "$name: $output"
+    [ "$status" -eq 0 ]
+    [ -z "$(grep '^emulator:' <<<"$output")" ]
+  done
+}

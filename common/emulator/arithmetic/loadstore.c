@@ -255,19 +255,35 @@ void notify_change(const Warp *warp, const uint8_t *at, size_t bytes) {
 typedef struct {
   uint8_t bytes[LANES][16];
 } Before;
-static void keep_before(Before *before, LaneMask mask, size_t bytes, const Places *places) {
+__attribute__((always_inline)) static inline void keep_bytes(Before *before, LaneMask mask,
+                                                             size_t bytes, const Places *places) {
   FOR_LANES(mask) memcpy(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes);
+}
+static void keep_before(Before *before, LaneMask mask, size_t bytes, const Places *places) {
+  if (bytes == 4)
+    keep_bytes(before, mask, 4, places);
+  else if (bytes == 8)
+    keep_bytes(before, mask, 8, places);
+  else
+    keep_bytes(before, mask, bytes, places);
+}
+__attribute__((always_inline)) static inline LaneMask differing_lanes(const Before *before,
+                                                                      LaneMask mask, size_t bytes,
+                                                                      const Places *places) {
+  LaneMask differing = 0;
+  FOR_LANES(mask)
+  if (memcmp(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes) != 0)
+    differing |= left & -left;
+  return differing;
 }
 static bool notify_changes(const Warp *warp, const Before *before, LaneMask mask, size_t bytes,
                            const Places *places) {
-  bool changed = false;
-  FOR_LANES(mask) {
-    const uint8_t *at = places->at[first_lane(left)];
-    if (memcmp(before->bytes[first_lane(left)], at, bytes) == 0) continue;
-    changed = true;
-    if (polling_watches(warp)) notify_change(warp, at, bytes);
-  }
-  return changed;
+  LaneMask changed = bytes == 4   ? differing_lanes(before, mask, 4, places)
+                     : bytes == 8 ? differing_lanes(before, mask, 8, places)
+                                  : differing_lanes(before, mask, bytes, places);
+  if (polling_watches(warp))
+    FOR_LANES(changed) notify_change(warp, places->at[first_lane(left)], bytes);
+  return changed != 0;
 }
 
 static inline void write_places(Warp *warp, LaneMask mask, const Transfer *transfer,

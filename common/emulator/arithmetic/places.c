@@ -151,19 +151,20 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
     return false;
   places->run = run;
   places->in_order = false;
-  AccessKind kind = access_kind(transfer, access);
   if (run) {
     places->at[0] = cta->shared + SHARED_OFFSET(first);
     if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
       record_shared_run(warp, in, first, bytes, access);
-    if (cta->cluster->check) check_shared_run(warp, in, first, bytes, kind);
+    if (cta->cluster->check)
+      check_shared_run(warp, in, first, bytes, access_kind(transfer, access));
     return true;
   }
   uint8_t *start = cta->shared + SHARED_OFFSET(least);
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
     record_shared(warp, in, mask, address, bytes, access);
-  if (cta->cluster->check) check_shared(warp, in, mask, address, bytes, kind);
+  if (cta->cluster->check)
+    check_shared(warp, in, mask, address, bytes, access_kind(transfer, access));
   return true;
 }
 
@@ -253,8 +254,10 @@ static void note_global(Warp *warp, const Instruction *in, LaneMask mask, const 
     check_reads_written(warp, in, mask, places->address, bytes);
 }
 
-static bool look_for_places(Warp *warp, const Instruction *in, LaneMask mask,
-                            const Transfer *transfer, Access access, Places *places) {
+__attribute__((always_inline)) static inline bool look_for_places(Warp *warp, const Instruction *in,
+                                                                  LaneMask mask,
+                                                                  const Transfer *transfer,
+                                                                  Access access, Places *places) {
   if (find_shared(warp, in, mask, transfer, access, places) ||
       find_global_run(warp, mask, transfer, access, places))
     return true;

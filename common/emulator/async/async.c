@@ -13,14 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct AsyncQueue {
-  AsyncOperation *oldest, *newest;
-  uint32_t count;
-  bool used; /* some operation has been issued */
-  AsyncOperation *spare;
-  void *barrier_notes;
-};
-
 enum { KEPT_FOR_CHECKER = 4096 }; /* landed operations that a thread never waits for */
 
 void *async_allocate(size_t bytes) {
@@ -41,8 +33,6 @@ void async_cluster_begin(Cluster *cluster) {
     for (uint32_t j = 0; j < cluster->ctas[i].warp_count; j++)
       cluster->ctas[i].warps[j].async = NULL;
 }
-
-void **async_barrier_notes(Cluster *cluster) { return &cluster->async->barrier_notes; }
 
 struct WarpAsync *warp_async(Warp *warp) {
   if (!warp->async) warp->async = async_allocate(sizeof *warp->async);
@@ -352,7 +342,7 @@ void async_cluster_end(Cluster *cluster) {
   }
   free_operations(cluster->async->oldest);
   free_operations(cluster->async->spare);
-  mbarrier_notes_free(cluster->async->barrier_notes);
+  mbarrier_notes_free(cluster->async->barriers);
   free(cluster->async);
   cluster->async = NULL;
 }

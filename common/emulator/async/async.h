@@ -77,10 +77,17 @@ void mbarrier_async_arrive(AsyncOperation *operation);
 void mbarrier_add_pending(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* Checks the barrier of an asynchronous operation: in shared memory, aligned, usable. */
 bool mbarrier_check_target(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
-void mbarrier_notes_free(void *notes);
+typedef struct PhaseTable PhaseTable; /* mbarrier.h */
+void mbarrier_notes_free(PhaseTable *table);
 
-/* async.c: the functions of the queue that mbarrier.c uses */
-void **async_barrier_notes(Cluster *cluster);
+/* async.c: the queue of a cluster */
+struct AsyncQueue {
+  AsyncOperation *oldest, *newest;
+  uint32_t count;
+  bool used; /* some operation has been issued */
+  AsyncOperation *spare;
+  PhaseTable *barriers;
+};
 /* Bytes and arrivals on their way to a barrier. */
 void async_in_flight(const Cluster *cluster, uint32_t barrier, uint64_t *bytes,
                      uint32_t *operations);

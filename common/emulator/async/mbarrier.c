@@ -40,38 +40,42 @@ static PhaseRecord *find_record(const PhaseTable *table, uint32_t key) {
   }
 }
 
-PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address) {
-  void **place = async_barrier_notes(cluster);
-  PhaseTable *table = *place;
+static void double_capacity(PhaseTable *table) {
+  PhaseTable larger = {.capacity = table->capacity * 2};
+  larger.records = async_allocate(larger.capacity * sizeof *larger.records);
+  for (uint32_t i = 0; i < table->capacity; i++) {
+    if (!table->records[i].key) continue;
+    *find_record(&larger, table->records[i].key) = table->records[i];
+    larger.used++;
+  }
+  free(table->records);
+  *table = larger;
+}
+
+PhaseRecord *mbarrier_find_record(Cluster *cluster, uint32_t address) {
+  PhaseTable *table = cluster->async->barriers;
   if (!table) {
-    table = async_allocate(sizeof *table);
+    cluster->async->barriers = table = async_allocate(sizeof *table);
     table->capacity = FIRST_CAPACITY;
     table->records = async_allocate(FIRST_CAPACITY * sizeof *table->records);
-    *place = table;
   }
   uint32_t key = address | 1;
   PhaseRecord *record = find_record(table, key);
-  if (record->key) return record;
-  if (table->used * 2 >= table->capacity) {
-    PhaseTable larger = {.capacity = table->capacity * 2};
-    larger.records = async_allocate(larger.capacity * sizeof *larger.records);
-    for (uint32_t i = 0; i < table->capacity; i++) {
-      if (!table->records[i].key) continue;
-      *find_record(&larger, table->records[i].key) = table->records[i];
-      larger.used++;
+  if (!record->key) {
+    if (table->used * 2 >= table->capacity) {
+      double_capacity(table);
+      record = find_record(table, key);
     }
-    free(table->records);
-    *table = larger;
-    record = find_record(table, key);
+    record->key = key;
+    table->used++;
   }
-  record->key = key;
-  table->used++;
+  table->last = record;
   return record;
 }
 
-void mbarrier_notes_free(void *table) {
+void mbarrier_notes_free(PhaseTable *table) {
   if (!table) return;
-  free(((PhaseTable *)table)->records);
+  free(table->records);
   free(table);
 }
 

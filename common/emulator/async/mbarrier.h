@@ -39,13 +39,19 @@ typedef struct {
    * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
   uint64_t arrived, arrived_before[2];
 } PhaseRecord;
-typedef struct {
+struct PhaseTable {
   uint32_t used, capacity;
   PhaseRecord *records;
-} PhaseTable;
+  PhaseRecord *last; /* the one that was looked up last, as it will be again for the next lane */
+};
 
 /* Adds a record if there is none yet. */
-PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address);
+PhaseRecord *mbarrier_find_record(Cluster *cluster, uint32_t address);
+static inline PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address) {
+  const PhaseTable *table = cluster->async->barriers;
+  return table && table->last->key == (address | 1) ? table->last
+                                                    : mbarrier_find_record(cluster, address);
+}
 Barrier mbarrier_read(Cluster *cluster, uint32_t address);
 
 /* ---- The instructions (mbarrier.c) ---- */

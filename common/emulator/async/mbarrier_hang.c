@@ -33,7 +33,7 @@ static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wa
 
 /* Is there another barrier with exactly the surplus that is missing here? */
 static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
-  const PhaseTable *table = *async_barrier_notes(cluster);
+  const PhaseTable *table = cluster->async->barriers;
   for (uint32_t i = 0; table && i < table->capacity; i++) {
     const PhaseRecord *record = &table->records[i];
     if (record->key && record->alive && barrier_unpack(record->word).tx == -bytes) return true;

@@ -36,12 +36,6 @@ static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const ch
   return NULL;
 }
 
-Cta *shared_address_cta(const Warp *warp, uint32_t shared_address) {
-  Cluster *cluster = warp->cta->cluster;
-  uint32_t rank = SHARED_RANK(shared_address);
-  return rank < cluster->cta_count ? &cluster->ctas[rank] : NULL;
-}
-
 uint8_t *shared_bytes_at(Warp *warp, const Instruction *in, int lane, uint32_t shared_address,
                          size_t bytes, size_t alignment, Access access) {
   if (alignment > 1 && shared_address % alignment != 0)

@@ -22,6 +22,10 @@ uint8_t *generic_bytes_at(Warp *warp, const Instruction *in, int lane, uint64_t 
                           uint64_t *space_address);
 /* The CTA that a shared address belongs to, or NULL (no fault) when the rank is not in the cluster.
  */
-Cta *shared_address_cta(const Warp *warp, uint32_t shared_address);
+static inline Cta *shared_address_cta(const Warp *warp, uint32_t shared_address) {
+  Cluster *cluster = warp->cta->cluster;
+  uint32_t rank = SHARED_RANK(shared_address);
+  return rank < cluster->cta_count ? &cluster->ctas[rank] : NULL;
+}
 
 #endif

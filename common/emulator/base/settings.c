@@ -143,7 +143,7 @@ static void read_check(const char *text) {
   while (choice < count && strcmp(text, choices[choice]) != 0) choice++;
   if (choice == count) refuse("EMULATOR_CHECK", text, "on, off, errors, strict, layout or shared");
   values.check = strcmp(text, "off") != 0;
-  values.check_global = strcmp(text, "shared") != 0;
+  values.check_global = values.check_lanes = strcmp(text, "shared") != 0;
   values.check_errors_only = !strcmp(text, "errors");
   values.check_layout = !strcmp(text, "layout");
   values.check_strict = values.check_layout || !strcmp(text, "strict");
@@ -200,7 +200,7 @@ static void refuse_unknown_names(void) {
 static void read_all(void) {
   refuse_unknown_names();
   values.schedule = SCHEDULE_LATE;
-  values.check = values.check_global = true;
+  values.check = values.check_global = values.check_lanes = true;
   const char *text = getenv("EMULATOR_SCHEDULE");
   if (text) read_schedule(text);
   text = getenv(EXPLORE);
@@ -229,11 +229,9 @@ static void read_all(void) {
   }
 }
 
-/* Called very often, so after the first call this path is short. */
-const Settings *settings(void) {
-  static bool known;
-  if (__atomic_load_n(&known, __ATOMIC_ACQUIRE)) return &values;
+const Settings *settings_known;
+const Settings *settings_read(void) {
   pthread_once(&once, read_all);
-  __atomic_store_n(&known, true, __ATOMIC_RELEASE);
+  __atomic_store_n(&settings_known, &values, __ATOMIC_RELEASE);
   return &values;
 }

@@ -3,6 +3,7 @@
 #define EMULATOR_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Numbers of blocks in a grid, x first; the last range of a list has UINT64_MAX for both. */
@@ -21,6 +22,7 @@ typedef struct {
   const char *explore_file;                 /* receives the schedule of a failure */
   bool check;        /* EMULATOR_CHECK=on|off|errors|strict|layout|shared: false for off alone */
   bool check_global; /* false for shared: accesses to global memory are not checked */
+  bool check_lanes;  /* false for shared: nor is the order among the lanes of one warp */
   bool check_errors_only;  /* errors: strict findings are left out */
   bool check_strict;       /* strict: exit code 3 for strict findings too */
   bool check_layout;       /* layout: strict, and check_layout.c too */
@@ -35,7 +37,14 @@ typedef struct {
   bool clock;                      /* EMULATOR_CLOCK=h200 */
   uint64_t record_limit;           /* EMULATOR_RECORD_LIMIT, in bytes */
 } Settings;
+extern const Settings *settings_known
+    __attribute__((visibility("hidden"))); /* NULL: not read yet */
 /* an invalid value prints a message with the value and the choices, exit code 2 */
-const Settings *settings(void);
+const Settings *settings_read(void);
+/* Called by nearly every instruction. */
+static inline const Settings *settings(void) {
+  const Settings *known = __atomic_load_n(&settings_known, __ATOMIC_ACQUIRE);
+  return __builtin_expect(known != NULL, 1) ? known : settings_read();
+}
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/settings.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
 #include "state/groups.h"
@@ -48,6 +49,7 @@ uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp) {
 /* Stamps of earlier clusters are below those of this one, so nothing in shared memory's records has
  * to be cleared until the stamps run out. */
 void lanes_begin(ClusterCheck *check) {
+  if (!settings()->check_lanes) return;
   if (!check->lane_orders) {
     check->lane_orders = calloc(1, sizeof *check->lane_orders + check->agents * sizeof(LaneOrder));
     if (!check->lane_orders) out_of_memory();
@@ -103,6 +105,7 @@ static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lane
 /* Every acquire by a lane sees every earlier release by lanes of its warp. That is more than the
  * memory model promises, but a chain through other warps may connect them. */
 void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes) {
+  if (!check->lanes_checked) return;
   LaneOrder *order = &check->lanes[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
@@ -124,8 +127,8 @@ void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, L
 }
 
 void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
+  if (!check->lanes_checked || !check->lanes[agent].some_released) return;
   LaneOrder *order = &check->lanes[agent];
-  if (!order->some_released) return;
   if (!(live & ~lanes)) {
     if (!order->some_known) memset(&order->known, 0, sizeof order->known);
     order->some_known = true;
@@ -169,6 +172,7 @@ static void acquire_strong(Warp *warp, int lane, uint32_t address) {
 void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   bool releases, bool acquires) {
   ClusterCheck *check = check_of(warp);
+  if (!check->lanes_checked) return;
   uint32_t agent = agent_of(warp), stamp = check->lanes[agent].stamp;
   uint32_t last = UINT32_MAX;
   for (LaneMask left = acquires ? mask : 0; left; left &= left - 1) {
@@ -189,11 +193,13 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 /* ---- What the other folders report ---- */
 
 void check_warp_sync(Warp *warp, LaneMask lanes) {
-  lanes_sync(check_of(warp), agent_of(warp), lanes, live_lanes(warp));
+  ClusterCheck *check = check_of(warp);
+  if (check->lanes_checked) lanes_sync(check, agent_of(warp), lanes, live_lanes(warp));
 }
 
 void check_warp_met(Warp *warp, const Instruction *in, LaneMask lanes) {
   ClusterCheck *check = check_of(warp);
+  if (!check->lanes_checked) return;
   LaneOrder *order = &check->lanes[agent_of(warp)];
   uint32_t now = check->now + 1; /* after every access so far */
   for (int lane = 0; lane < LANES; lane++)

@@ -214,7 +214,8 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   }
   if (!fine) return decoder_error(decoder, statement, "the operands do not fit the instruction");
   out->decoded = form;
-  out->execute = run_named_barrier;
+  bool uniform = form->barrier->constant && (!form->threads || form->threads->constant);
+  out->execute = uniform ? take_part : run_named_barrier;
   return true;
 }
 
@@ -261,8 +262,9 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
   if (settings()->check)
     check_cluster_arrive(warp, in, in->decoded == NULL, cluster->flow->barrier_generation);
   flow->cluster_arrived |= mask;
-  for (int lane = 0; lane < LANES; lane++)
-    if (mask >> lane & 1) flow->cluster_generation[lane] = cluster->flow->barrier_generation;
+  const uint32_t generation = cluster->flow->barrier_generation;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    flow->cluster_generation[lane] = mask >> lane & 1 ? generation : flow->cluster_generation[lane];
   cluster->flow->barrier_arrived += ones(mask);
   note(NOTE_ARRIVE, &cluster->flow->barrier_generation, 0);
   const uint32_t arrived = cluster->flow->barrier_arrived;
@@ -278,10 +280,11 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   if (early)
     return fault(warp, in, early, 719, "cluster-barrier",
                  "barrier.cluster.wait without a barrier.cluster.arrive before it");
+  const uint32_t generation = cluster->flow->barrier_generation;
   LaneMask passing = 0; /* lanes may have arrived in different rounds */
-  for (int lane = 0; lane < LANES; lane++)
-    if ((mask >> lane & 1) && flow->cluster_generation[lane] != cluster->flow->barrier_generation)
-      passing |= 1u << lane;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    passing |= flow->cluster_generation[lane] != generation ? 1u << lane : 0;
+  passing &= mask;
   if (!passing) return STEP_BLOCKED;
   if (cluster->recorder) record_cluster_barrier_passed(warp);
   flow->cluster_arrived &= ~passing;

@@ -93,7 +93,7 @@ static SliceEnd why_idle(const struct WarpFlow *flow) {
 
 /* The running group stops here: a fault, blocked, or done and yielding. If it is blocked, lanes that
  * the guard disables continue. */
-static void stop_group(Warp *warp, const Instruction *in, LaneMask active, StepResult result) {
+static inline void stop_group(Warp *warp, const Instruction *in, LaneMask active, StepResult result) {
   struct WarpFlow *flow = warp->flow;
   Cluster *cluster = warp->cta->cluster;
   Group *group = current_group(warp);
@@ -168,7 +168,7 @@ static inline StepResult run_group(Warp *warp, Group *group, uint32_t allowed_st
   return result;
 }
 
-static SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
+static inline SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire) {
   struct WarpFlow *flow = warp->flow;
   Cluster *cluster = warp->cta->cluster;
   uint32_t steps = 0;

@@ -47,7 +47,7 @@ typedef struct {
   uint32_t count, capacity;
 } NoteList;
 
-extern bool notes_wanted;
+extern bool notes_wanted __attribute__((visibility("hidden")));
 /* What has been noted since the list was last emptied. Exploration runs in one host thread. */
 extern NoteList notes;
 /* Called before bytes may be written. NULL: nobody keeps what was there. */
