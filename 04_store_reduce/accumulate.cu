@@ -2,15 +2,16 @@
 //
 // Every CTA holds tiles of partial sums in shared memory and adds them to a large f32 array:
 //
-//   read-combine-write   ld, add, st by every thread: the sums travel twice, and nobody else may
-//                        touch the tile meanwhile
-//   red                  one atomic add per float: travels once, but one instruction per 4 bytes
+//   read-combine-write   ld, add, st by every thread: the sums travel twice, and no other block may
+//                        touch the tile in the meantime
+//   red                  one atomic add per float: data travels once, but takes one instruction
+//                        per 4 bytes
 //   red.v4               one per 16 bytes (sm_90)
-//   bulk reduce          one instruction per tile, by one thread; the copy engine does the walking
+//   bulk reduce          one instruction per tile, by one thread; the copy engine walks over the tile
 //   tensor reduce        the same through a tensor map: tiles of a matrix, clipped at its edges
 //
-// and the last three once more with the destination fetched into L2 before it is added to, which
-// matters when it is not there yet: README.md says why, from the counters.
+// The last three are tried again with the destination prefetched into L2. That matters when it is
+// not there yet; README.md explains why, from the counters.
 //
 //   accumulate              64 KiB, each way checked
 //   accumulate --bench      times on a GPU: table, and build/04_store_reduce/accumulate.csv
@@ -31,7 +32,7 @@ enum {
   MOST_TILE_ROWS = 128,
   MATRIX_COLUMNS = 2 * TILE_COLUMNS,
   CTAS_PER_SM = 2,
-  PREFETCH_BYTES = 16384,  // of this CTA's, between fetching a tile into L2 and adding to it
+  PREFETCH_BYTES = 16384,  // how far ahead of its additions a CTA prefetches
   RUNS = 7,
 };
 
@@ -64,7 +65,7 @@ static __device__ int tile_y(int tile, int tile_rows) {
 }
 
 // The matrix is MATRIX_COLUMNS wide; a tile of it is tile_rows rows of TILE_COLUMNS floats. Ways
-// without a tensor map take the tile's floats as a run instead: any tiling of the array will do.
+// without a tensor map treat the tile's floats as consecutive: any tiling of the array will do.
 // A CTA adds its tile of partial sums to every gridDim.x-th tile, `passes` times over.
 __global__ void __launch_bounds__(THREADS)
     accumulate_kernel(const __grid_constant__ CUtensorMap matrix, float *sums, int tiles,
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(THREADS)
   bool by_engine = way == BULK_REDUCE || way == TENSOR_REDUCE || way == BULK_REDUCE_PREFETCHED ||
                    way == TENSOR_REDUCE_PREFETCHED;
   bool prefetched = way >= RED_V4_PREFETCHED;
-  if (by_engine && threadIdx.x != 0) return;  // nothing left for them to do
+  if (by_engine && threadIdx.x != 0) return;  // the engine does the rest
 
   for (int pass = 0; pass < passes; pass++) {
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(THREADS)
           for (int i = threadIdx.x * 4; i < tile_floats; i += THREADS * 4) {
             red_add_f32_v4(destination + i, *(float4 *)(tile + i));
           }
-          if (prefetched) __syncthreads();  // no warp far behind the one that prefetches
+          if (prefetched) __syncthreads();  // keeps all warps close to the one that prefetches
           break;
         case BULK_REDUCE:
         case BULK_REDUCE_PREFETCHED:
@@ -133,8 +134,8 @@ __global__ void __launch_bounds__(THREADS)
       }
     }
   }
-  // The tile must outlive the last read of it. A kernel that fills the next tile meanwhile would
-  // wait here for one free tile of several instead: bulk_wait_group_read(1), say.
+  // The tile must stay until the engine has read it. A kernel that fills another tile in the
+  // meantime would wait for one free tile only, for example with bulk_wait_group_read(1).
   if (by_engine) bulk_wait_group_read(0);
 }
 
@@ -154,7 +155,7 @@ static CUtensorMap describe(float *sums, size_t bytes, int tile_rows) {
   return tensor_map_encode("the matrix of sums", &map);
 }
 
-// What float number `index` of the array gets added in one pass of `way`.
+// What one pass of `way` adds to float number `index` of the array.
 static float part_at(Way way, int tile_rows, size_t index) {
   bool tiled = way == TENSOR_REDUCE || way == TENSOR_REDUCE_PREFETCHED;
   size_t row_in_tile = index / MATRIX_COLUMNS % tile_rows;
@@ -163,7 +164,7 @@ static float part_at(Way way, int tile_rows, size_t index) {
   return (float)(1 + in_tile % 61);
 }
 
-// Compares `bytes` of the array from `first` (a float's number) with `times` times one pass.
+// Compares `bytes` of the array, from float number `first` on, with the sum of `times` passes.
 static void check_sums(Way way, int tile_rows, const float *sums, size_t first, size_t bytes,
                        int times) {
   float *got = (float *)malloc(bytes), *expected = (float *)malloc(bytes);
@@ -182,7 +183,7 @@ static int compare_floats(const void *a, const void *b) {
 }
 
 // The median time of one pass, in microseconds. Small arrays get several passes in one launch, so
-// that it is not the launch that is measured.
+// that the launch itself does not dominate.
 static float time_way(Way way, int tile_rows, float *sums, size_t bytes, int ctas) {
   CUtensorMap matrix = describe(sums, bytes, tile_rows);
   int passes = bytes < (size_t)1 << 30 ? (int)(((size_t)1 << 30) / bytes) : 1;
@@ -249,7 +250,7 @@ static int bench(void) {
 
   FILE *csv =
       csv_open("build/04_store_reduce/accumulate.csv", "CTAs,MiB,way,us,GB/s,time over memcpy");
-  // All SMs first; then a few, where the cost is the SM's and not the memory's.
+  // First all SMs; then only a few, so that the SM is the limit and not the memory.
   const int grids[] = {sms * CTAS_PER_SM, 8};
   for (int g = 0; g < 2; g++) {
     printf("\n%d CTAs of %d threads, tiles of %d KiB. GB/s of sums added to\n%-26s", grids[g],

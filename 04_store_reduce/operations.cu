@@ -4,9 +4,9 @@
 //
 // A reduce has eight operations, and the tensor map names the element type. Not every type has every
 // operation. The encoder cannot find a wrong pair, because the map does not name the operation, and
-// the compiler cannot, because the instruction does not name the type. The copy engine finds it and
-// reports "illegal instruction". This program computes and checks every pair that an H200 carries
-// out, and marks the pairs that it refuses. A refused pair makes the whole CUDA context unusable, so
+// the compiler cannot, because the instruction does not name the type. The copy engine does, and
+// reports "illegal instruction". This program computes and checks every pair that an H200 accepts,
+// and marks the pairs that it refuses. A refused pair makes the whole CUDA context unusable, so
 // this program tries one only on request, alone:
 //
 //   operations                 the table of types and operations
@@ -28,7 +28,7 @@
 #include "tma_reduce.cuh"
 
 enum {
-  TILE_COLUMNS = 16,  // of one byte at least: a row of a box is never less than 16 bytes
+  TILE_COLUMNS = 16,  // a row of a box is at least 16 bytes, and the smallest element is one byte
   TILE_ROWS = 4,
   TENSOR_COLUMNS = 2 * TILE_COLUMNS,
   TENSOR_ROWS = 2 * TILE_ROWS,
@@ -236,7 +236,7 @@ static int try_one_pair(const Type *type, Operation operation) {
   check_that(error == recorded, "the device answered %s where an H200 answered %s",
              cudaGetErrorName(error), cudaGetErrorName(recorded));
   if (error != cudaSuccess && error == recorded) {
-    // program_end() would ask the lost context how it is.
+    // program_end() would call the lost context again.
     printf("PASS operations: %s %s is refused, as recorded\n", operation_names[operation],
            type->name);
     return EXIT_PASS;
@@ -279,15 +279,15 @@ int main(int argc, char **argv) {
     const char *type_name = argc > 3 ? argv[3] : "";
     int operation = index_of(operation_name, operation_names, OPERATIONS);
     int type = index_of(type_name, type_names, TYPES);
-    if (operation < 0) return refuse(operation_name, "is no operation");
-    if (type < 0) return refuse(type_name, "is no element type");
-    if (argc > 4) return refuse(argv[4], "is one word too many");
+    if (operation < 0) return refuse(operation_name, "is not an operation");
+    if (type < 0) return refuse(type_name, "is not an element type");
+    if (argc > 4) return refuse(argv[4], "is one argument too many");
     program_begin("operations", 1, argv, NULL, 0);
     return try_one_pair(&types[type], (Operation)operation);
   }
   program_begin("operations", argc, argv, NULL, 0);
 
-  // 2. Every pair that is carried out, all four tiles of a tensor, against the host's arithmetic.
+  // 2. Every accepted pair, on all four tiles of a tensor, against the host's arithmetic.
   printf(
       "operation by element type (ok: computed here and equal to the reference in every\n"
       "element; '.': an H200 answers \"illegal instruction\", see --try OPERATION TYPE)\n\n     ");

@@ -1,7 +1,7 @@
 // 04 store reduce, aside: how the copy engine rounds when it adds floats.
 //
-// Every single add is rounded to nearest, ties to even, to the type of the tensor: there is no
-// wider accumulator behind it. So a running sum in f16 stops growing at 2048 when ones are added,
+// Every single add is rounded to the type of the tensor, to nearest, ties to even. There is no
+// wider accumulator. So a running sum in f16 stops growing at 2048 when ones are added,
 // in bf16 at 256: the sum's last place is then 2, and half of it is rounded away, every time. f32
 // gets there at 16,777,216. Partial sums of a split-K GEMM are therefore added in f32.
 //
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
 
   detail_end();
 
-  // 2. What follows from it: the same 4,096 ones, added one by one.
+  // 2. The consequence: the same 4,096 ones, added one by one.
   printf("\n4096 times 1, added to 0 one after the other:\n");
   const struct {
     const Type *type;

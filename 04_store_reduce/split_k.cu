@@ -1,6 +1,6 @@
-// 04 store reduce, aside: split-K, the reason why reduce-add is in every GEMM library.
+// 04 store reduce, aside: split-K, the most common use of reduce-add.
 //
-// C = A * B has few tiles when C is small, and then most SMs have nothing to do, however long K is.
+// A small C has few tiles, so in C = A * B most SMs have nothing to do, however long K is.
 // Split-K cuts K into slices: each CTA multiplies one slice and owns a *partial* tile of C, and the
 // partial tiles must be added. With reduce-add there is no second kernel and no scratch memory:
 //

@@ -16,7 +16,7 @@
 //   36 37 38 39       +        300 301 302 303         336 338 340 342
 //   44 45 46 47                400 401 402 403         444 446 448 450
 //
-// The other seven operations, and the element types that each of them knows: operations.cu.
+// The other seven operations, and the element types that each of them accepts: operations.cu.
 #include <stdio.h>
 #include <string.h>
 

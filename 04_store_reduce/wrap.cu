@@ -1,6 +1,6 @@
 // 04 store reduce, aside: inc and dec, the two operations that wrap around.
 //
-// Both know one type, u32. The tile's element is not an amount but a limit: inc counts 0, 1, ...,
+// Both work on one type only, u32. The tile's element is not an amount but a limit: inc counts 0, 1, ...,
 // limit, 0, 1, ... and dec counts down and starts again from the limit, element by element, as
 // atomicInc and atomicDec do. A whole tile of ring-buffer indices moves on with one instruction.
 //
@@ -18,8 +18,7 @@
 
 enum { COUNTERS = 8, STEPS = 8, START = 5 };
 
-// The same eight limits at every step; the engine only reads the tile, so it need not be written
-// again. history[step] is what the counters were before that step.
+// The same eight limits at every step. The engine only reads the tile, so it is written once. history[step] is what the counters were before that step.
 __global__ void count_kernel(const __grid_constant__ CUtensorMap counters_map,
                              const uint32_t *counters, uint32_t *history, bool upwards) {
   __shared__ __align__(128) uint32_t limits[COUNTERS];

@@ -1,17 +1,17 @@
 // 05 multicast, aside: from the shared memory of one CTA into that of another.
 //
 // The CTAs of a cluster can pass on what they have computed without going through global memory.
-// cp.async.bulk does it like a load whose source is shared memory: the receiver arms its own
-// barrier, the sender names the place and the barrier *in the receiver*, both through mapa.
+// cp.async.bulk does it like a load whose source is shared memory. The receiver arms its own
+// barrier. The sender names the destination and the barrier *in the receiver*; mapa computes both.
 //
 //   rank 0           rank 1           rank 2           rank 3
 //   [outbox] --+     [outbox] --+     [outbox] --+     [outbox] --> inbox of rank 0
 //              |                |                |
 //   [inbox ]   +---> [inbox ]   +---> [inbox ]   +---> [inbox ]
 //
-// Three rounds take each CTA's tile on to the CTA three ranks further: in each, the outbox of a
-// rank becomes the inbox of the next one. Beside it the same word is read with a plain
-// ld.shared::cluster, one instruction for 4 bytes, to see that it is the same memory.
+// In each round, the outbox of a rank is copied to the inbox of the next one. After three rounds
+// every tile has moved three ranks further. The program also reads a word of the neighbour's outbox
+// with a plain ld.shared::cluster, 4 bytes per instruction, to show that it is the same memory.
 #include <stdio.h>
 
 #include "../03_tma_store/tma_store.cuh"

@@ -2,12 +2,12 @@
 //
 // Bit r of the mask stands for the CTA of rank r. Here every CTA s of a cluster sends one line of
 // 16 bytes to slot s of each CTA in its mask, and the picture shows who received what: one row for
-// each receiver, one column for each sender: its rank where its line arrived, '.' where not.
-// A receiver expects 16 bytes for every sender whose mask names it; one too few or too many, and it
-// waits for ever.
+// each receiver, one column for each sender, with its rank where its line arrived and '.' elsewhere.
+// A receiver expects 16 bytes for every sender whose mask names it. If it expects one line too few
+// or too many, it waits forever.
 //
-// A sender need not be in its own mask ("neighbours" below). More than 8 CTAs in a cluster is
-// called non-portable: the kernel must be allowed it
+// A sender need not be in its own mask ("neighbours" below). A cluster of more than 8
+// CTAs is called non-portable: the host must allow it for the kernel
 // (cudaFuncAttributeNonPortableClusterSizeAllowed), and the chip must have 16 free SMs in one
 // group.
 #include <stdio.h>

@@ -12,9 +12,9 @@
 //     |  slice 1  | ---------> |  slice 1  | <--------- |  slice 1  |     issued by rank 1,
 //     +-----------+            +-----------+  copy of   +-----------+     mask 0b11
 //
-// The program decides which slice a CTA issues, and the classic mistake is to give both CTAs the
-// same one. The program does it on purpose: slice 0 from both leaves the lower half of both
-// tiles empty, slice 1 from both the upper half; each its own rank, or crosswise, fills both tiles.
+// The kernel decides which slice a CTA issues, and the classic mistake is to give both CTAs the
+// same one. This program makes it on purpose. If both fetch slice 0, the lower half of both tiles
+// stays empty; if both fetch slice 1, the upper half does. One slice each fills both tiles.
 // The tensor is 32x32, four clusters take one 16x16 tile each, and the first one's are printed: the
 // upper left tile holds 0 to 255 in rows of 16.
 //
@@ -65,8 +65,8 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
   for (int i = threadIdx.x; i < TILE * TILE; i += THREADS) tile[i / TILE][i % TILE] = 0;
   fence_proxy_async();
 
-  // 2. Each CTA prepares its own barriers and expects both slices, its own and its peer's. Nobody
-  //    else can do that for it. (One barrier for the whole tile would do as well.)
+  // 2. Each CTA prepares its own barriers and expects both slices, its own and its peer's. No
+  //    other CTA can do that. (One barrier for the whole tile would do as well.)
   if (threadIdx.x == 0) {
     for (int sender = 0; sender < CLUSTER_SIZE; sender++) mbarrier_init(&full[sender], 1);
     fence_mbarrier_init();
@@ -75,14 +75,14 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
     }
   }
 
-  // 3. No CTA may send before its peer's barrier is initialised and its zeros are written; a
-  //    __syncthreads() does not wait for the peer: it knows this CTA only.
+  // 3. No CTA may send before its peer's barrier is initialised and its zeros are written. A
+  //    __syncthreads() is not enough, because it covers this CTA only.
   cluster_sync();
 
   // 4. One thread of each CTA fetches a slice for both. The destination is an address in its own
   //    shared memory; in the peer the slice lands at the same offset. If both send the same slice,
   //    they write to the same place: a race, even with equal bytes. So rank 1 lets rank 0's copies
-  //    land first, in both CTAs; those who share out the slices properly need no such care.
+  //    land first, in both CTAs. A kernel in which each CTA fetches its own slice need not do that.
   bool same_place = slices.x == slices.y;
   int slice = rank == 0 ? slices.x : slices.y;
   if (same_place && rank == 1) {

@@ -1,22 +1,22 @@
-// 05 multicast, aside: every receiver arms its own barrier, and reports itself when it is done.
+// 05 multicast, aside: every receiver arms its own barrier and reports when it is done.
 //
 // Rank 0 of a cluster of four sends one tile after another to the CTAs in the mask, and uses the
 // same buffer for all of them. That takes two barriers:
 //
 //   full   in every CTA: "my copy of the tile has arrived". The engine counts the bytes that it
-//          writes to CTA r on the barrier of CTA r; so CTA r expects them, and a CTA that is not in
-//          the mask must not, or it waits for ever.
+//          writes to CTA r on the barrier of CTA r; so CTA r expects them. A CTA that is not in
+//          the mask must not expect any, or it waits forever.
 //   empty  in rank 0 only: "everyone is done with the tile". Four arrivals, most of which come from
-//          other CTAs: mapa turns the address of one's own `empty` into that of rank 0's. Rank 0
+//          other CTAs: mapa turns the address of a CTA's own `empty` into that of rank 0's. Rank 0
 //          arrives for the CTAs that the mask leaves out: they might arrive a round too early.
 //
 //   round 1   rank 0: wait empty, send --+--> full (rank 0), read, arrive at empty of rank 0
 //                                        +--> full (rank 1), read, arrive at empty of rank 0
 //                                        +--> full (rank 2), ...
 //
-// A CTA expects its next bytes before it says that it is done with the last ones: from that moment
-// on they may come. Each barrier's parity counts the phases of that barrier, not the rounds:
-// a CTA that was left out of a round is a phase behind.
+// A CTA expects its next bytes before it reports that it is done with the last ones, because the
+// next ones may arrive right after that report. A barrier's parity follows the phases of that
+// barrier, not the rounds: a CTA that was left out of a round is a phase behind.
 //
 // Prints, for each round, the first element that each rank holds ('-': it was not in the mask).
 #include <stdio.h>
@@ -54,7 +54,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
 
   if (threadIdx.x == 0) {
     mbarrier_init(&full, 1);      // one arrival: arrive_expect_tx by this thread
-    mbarrier_init(&empty, CTAS);  // used in rank 0 only, but every CTA is laid out alike
+    mbarrier_init(&empty, CTAS);  // used in rank 0 only, but all CTAs have the same layout
     fence_mbarrier_init();
     if (next_round(&masks, rank, 0) < ROUNDS) mbarrier_arrive_expect_tx(&full, TILE_BYTES);
   }

@@ -7,9 +7,9 @@
 //                  separate                multicast
 //   cluster of 4   4 tiles read from L2    1 tile read from L2, 4 tiles written to shared memory
 //
-// The ring of stages is that of chapter 07: `full` barriers that the engine completes, `empty`
-// barriers that all CTAs of the cluster arrive at, because a part that one CTA sends overwrites the
-// buffers of all of them. A third way, "scoped", differs from multicast in those arrivals alone:
+// The tiles go through a ring of buffers, the stages, as in chapter 07. The engine completes the
+// `full` barrier of a stage. All CTAs of the cluster arrive at its `empty` barrier, because a part
+// that one CTA sends overwrites the buffers of all of them. A third way, "scoped", differs from multicast in those arrivals alone:
 // they release, and the producer acquires, at cluster scope, which reading a buffer does not need.
 //
 //   shared_stream              a short stream, every element summed and checked
@@ -37,9 +37,9 @@ enum {
 typedef enum { SEPARATE, MULTICAST, SCOPED, WAYS } Way;
 static const char *const way_names[WAYS] = {"separate", "multicast", "scoped"};
 
-// Cluster c reads tiles_per_cluster tiles, from its own place in the stream on (the stream is a
-// ring). Every CTA of it adds up, for each word of a tile, that word of all its tiles, and leaves
-// four words of a tile together in sums: [CTA][TILE_WORDS / 4].
+// Cluster c reads tiles_per_cluster tiles from its own starting point in the stream (the stream
+// wraps around). Each CTA adds up its tiles word by word, and then every four neighbouring words of
+// that sum into one: sums[CTA][TILE_WORDS / 4].
 __global__ void __launch_bounds__(THREADS)
     stream_kernel(const uint32_t *stream, int stream_tiles, int tiles_per_cluster, Way way,
                   uint32_t *sums) {
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == CONSUMERS) {
     // The producer. A part that this CTA sends overwrites a buffer in every CTA, so it waits until
     // the consumers of all of them are done with it. A peer's part may arrive before this CTA
-    // expects it: the barrier's bytes are below zero then, for a moment, and the phase cannot end
-    // before the arrival that comes with the expectation.
+    // expects it: the barrier's byte count is negative then, and the phase cannot complete before
+    // the arrival that comes with the expectation.
     for (int i = 0; i < tiles_per_cluster; i++) {
       int stage = i % STAGES;
       uint32_t *buffer = buffers + stage * TILE_WORDS;
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(THREADS)
         sum[j].z += words.z;
         sum[j].w += words.w;
       }
-      __syncwarp();  // this warp is done with the stage, and says so to everyone who writes to it
+      __syncwarp();  // this warp is done with the stage; report it to every CTA that writes to it
       uint32_t lane = threadIdx.x % 32;
       if (way == SEPARATE) {
         if (lane == 0) mbarrier_arrive(&empty[stage]);
@@ -146,8 +146,8 @@ static void launch(const uint32_t *stream, int stream_tiles, int tiles_per_clust
   CUDA_CHECK(cudaGetLastError());
 }
 
-// As many CTAs as run at the same time whatever the size of their clusters, up to 8: a cluster
-// needs its SMs in one group of the chip, and the groups are not all of a size.
+// The number of CTAs that can run at the same time for every cluster size up to 8. A cluster needs
+// its SMs in one group of the chip, and the groups differ in size.
 static int ctas_at_once(void) {
   int least = 1 << 20;
   for (int ctas = 1; ctas <= MOST_CTAS; ctas *= 2) {
@@ -231,8 +231,8 @@ static FILE *csv_open(const char *path, const char *header) {
 
 static const int BENCH_TILES = 512;
 
-// Measured is the rate at which shared memory is filled, over all CTAs, and what of it came from
-// L2: each CTA gets BENCH_TILES tiles either way.
+// Measures the rate at which shared memory is filled, over all CTAs, and how much of that came from
+// L2. Each CTA gets BENCH_TILES tiles either way.
 static int bench(const uint32_t *stream, uint32_t *sums, size_t stream_bytes, int grid) {
   FILE *csv = csv_open("build/05_multicast/shared_stream.csv",
                        "MiB,cluster,way,us,GB/s,GB/s asked of L2,speed over separate");

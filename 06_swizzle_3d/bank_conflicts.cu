@@ -1,15 +1,15 @@
 // 06 swizzle 3d, aside: bank conflicts of a column read, counted.
 //
-// Shared memory answers one 128-byte pass at a time: 32 banks, one 4-byte word from each. Threads
-// of a warp that want different words of the same bank wait for another pass. Reading 4 bytes each,
-// all 32 threads compete; reading 16 bytes each, the hardware takes 8 threads at a time, so four
-// passes are the least.
+// Shared memory delivers at most 128 bytes per pass: one 4-byte word from each of the 32 banks.
+// Threads of a warp that need different words of the same bank wait for another pass. When they read
+// 4 bytes each, all 32 threads compete. When they read 16 bytes each, the hardware takes 8 threads at
+// a time, so a read needs at least four passes.
 //
 // Here a warp reads down a column of a tile of 32 rows, thread i in row i, for every layout of
-// rows of 128, 64 and 32 bytes, without and with the swizzle of that span. Before it does, the
-// passes are counted on paper: for each set of threads that compete, the bank with the most
-// different words. Printed is where the first eight rows' chunks lie (the group of four banks, 0 to
-// 7), and the passes.
+// rows of 128, 64 and 32 bytes, without and with the swizzle of that span. The host
+// predicts the passes: for each set of competing threads, the bank with the most different words
+// decides. The program prints in which group of four banks (0 to 7) the chunks of the first eight
+// rows lie, and the number of passes.
 //
 //   bank_conflicts                  predicts, and checks every value that the warps read
 //   ncu ... bank_conflicts          counts on a GPU; bench.sh puts both into one table
@@ -30,8 +30,8 @@ enum {
   CHUNK_BYTES = 16,
 };
 
-// Every column of the tile is read once: row_bytes / read_bytes reads by one warp. Inline loads, so
-// that each is exactly one instruction; the sum of what was read is what a later use would need.
+// Every column of the tile is read once: row_bytes / read_bytes reads by one warp. Inline PTX makes
+// each read exactly one instruction; the sum keeps the compiler from dropping it.
 __global__ void column_read_kernel(const __grid_constant__ CUtensorMap tensor, SwizzleMode mode,
                                    int row_bytes, int read_bytes, uint32_t *read) {
   __shared__ __align__(1024) uint8_t tile[MOST_TILE_BYTES];

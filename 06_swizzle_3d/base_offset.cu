@@ -1,15 +1,15 @@
 // 06 swizzle 3d, aside: what happens to a tile that is not aligned to the swizzle's pattern.
 //
 // The engine computes its XOR from the shared-memory address, not from the offset in the tile. A
-// tile of the 128-byte swizzle that begins at 1024 * n is stored in the pattern one expects. One
-// that begins 128 bytes further is stored correctly too, but in a pattern that begins with the
-// second line: code that computes places as offsets in the tile reads wrong elements, code that
-// computes them from addresses reads the right ones. (The tensor cores use addresses too, and then
+// tile of the 128-byte swizzle that begins at 1024 * n is stored in the expected pattern. One that
+// begins 128 bytes further is stored correctly too, but its pattern begins with the second line.
+// Code that computes with offsets in the tile then reads wrong elements; code that computes with
+// addresses reads the right ones. (The tensor cores use addresses too, and then
 // need the base offset in their descriptor.) Align tiles to swizzle_alignment(): 1024, 512,
 // 256 bytes.
 //
-// Printed: in which order the chunks of row 0 lie, and how many of the tile's 64 chunks are found
-// where the formula, given offsets or given addresses, says they are.
+// The program prints the order of the chunks in row 0, and how many of the tile's 64 chunks are
+// where the formula says they are, when it is given offsets and when it is given addresses.
 #include <stdio.h>
 #include <string.h>
 

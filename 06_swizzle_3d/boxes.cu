@@ -6,8 +6,8 @@
 //   2D   four copies, one for each group, each with its column:  tma_load_2d(..., x + 64 * g, y)
 //   3D   one copy of a box (group, row, column), as in swizzle_3d.cu
 //
-// The bytes in shared memory are the same, and this program checks that they are. What differs is
-// how many instructions the thread issues; whether that costs time, the measurement says.
+// Both bring the same bytes to the same addresses, which this program checks. They differ in how many
+// instructions the thread issues; --bench measures whether that costs time.
 //
 //   boxes             one tile per CTA both ways, compared byte by byte
 //   boxes --bench     times on a GPU: table, and build/06_swizzle_3d/boxes.csv
@@ -35,7 +35,7 @@ typedef struct {
 } Maps;
 
 static __device__ uint8_t *aligned_stage(uint8_t *buffers, int stage, uint32_t tile_bytes) {
-  // extern __shared__ promises no more than 16 bytes: round the address up, and ask for the slack.
+  // extern __shared__ is only aligned to 16 bytes: round the address up, and ask for the slack.
   uint32_t misplaced = shared_address(buffers) % ALIGNMENT;
   return buffers + (misplaced ? ALIGNMENT - misplaced : 0) + stage * tile_bytes;
 }
@@ -54,8 +54,8 @@ static __device__ void load_tile(const Maps *maps, bool one_box, uint8_t *tile, 
 }
 
 // Each CTA loads every gridDim.x-th tile through a ring of STAGES buffers, `passes` times over the
-// tensor, and copies the last tile out. Nobody reads the others: it is the loading that is
-// measured.
+// tensor, and copies the last tile out. No thread reads the others, because only the loading
+// is measured.
 __global__ void load_kernel(const __grid_constant__ Maps maps, bool one_box, int tensor_tiles,
                             int passes, int tiles_across, int tile_rows, uint32_t *dump) {
   extern __shared__ uint8_t buffers[];
@@ -190,7 +190,7 @@ static int bench(void) {
   FILE *csv = csv_open("build/06_swizzle_3d/boxes.csv",
                        "tensor MiB,tile rows,tile bytes,2D boxes GB/s,3D box GB/s,3D over 2D");
   for (int m = 0; m < 2; m++) {
-    int passes = (int)(megabytes[1] / megabytes[m]);  // a GiB in all, be the tensor large or small
+    int passes = (int)(megabytes[1] / megabytes[m]);  // one GiB in all for every size
     printf("\ntensor of %zu MiB, one CTA per SM, %d stages, GB/s loaded\n", megabytes[m], STAGES);
     printf("  tile               four 2D boxes   one 3D box   3D over 2D\n");
     for (int h = 0; h < (int)(sizeof heights / sizeof heights[0]); h++) {

@@ -11,8 +11,9 @@
 //   16x8 groups     the tile as two groups of 8 chunks each, copied as one 3D box. A row of a group
 //                   is one line, so all three bits differ from row to row: 8 groups, 1 pass
 //
-// The second table is the rule that follows: take the widest swizzle whose span divides the row of
-// the tile. What a *too wide* swizzle costs is shown last: it works, but the rows lie a span apart.
+// The second table shows the rule that follows: take the widest swizzle whose span divides the row of
+// the tile. The last one shows what a swizzle that is too wide costs: it works, but the rows lie a
+// whole span apart.
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ enum {
   TILE_BYTES = ROWS * ROW_BYTES,
   GROUPS = 2,
   GROUP_BYTES = ROW_BYTES / GROUPS,
-  COMPETING = 8,  // threads that read 16 bytes each, in one pass if all goes well
+  COMPETING = 8,  // threads that read 16 bytes each: one pass if their banks differ
 };
 
 typedef enum { FLAT, FLAT_XOR, GROUPED, LAYOUTS } Layout;

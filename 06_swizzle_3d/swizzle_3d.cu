@@ -2,14 +2,14 @@
 //
 //   01 tiledcopy | 02 load | 03 store | 04 store reduce | 05 multicast | [06 swizzle] | 07 gemm
 //
-// So far a tile lay in shared memory row after row. Reading down a column of it is slow then: rows
-// of 128 bytes begin in the same bank, all of them. With a swizzle in the tensor map the copy
-// engine stores the 16-byte chunks of each row in another order on the way, without cost. The
-// values are the same, only the places change, and swizzle.h says where to: one XOR.
+// So far a tile lay in shared memory row after row. Reading down a column is slow then, because all
+// rows of 128 bytes begin in the same bank. If the tensor map asks for a swizzle, the copy engine
+// stores the 16-byte chunks of each row in a different order, at no cost. The values stay the same
+// and only their addresses change; swizzle.h computes the new ones with one XOR.
 //
 // 1. The picture for all four modes. Shared memory is drawn in lines of 128 bytes (all 32 banks),
-//    eight chunks of 16 bytes to the line; "3.2" is the chunk that was chunk 2 of row 3 in the
-//    tile. To the left what the engine wrote, to the right what swizzle.h predicts.
+//    eight chunks of 16 bytes in each line; "3.2" is chunk 2 of row 3 of the tile. On the left is
+//    what the engine wrote, on the right what swizzle.h predicts.
 // 2. A swizzled box may be no wider than its span (128 bytes in the widest mode), but tiles are
 //    often wider. A third dimension helps: a second map describes the same 128 columns as two
 //    groups of 64 columns. One copy of a box (group, row, column) then places the groups one after

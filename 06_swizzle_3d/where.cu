@@ -6,7 +6,7 @@
 //
 // The tile has rows as wide as the swizzle's span (128 bytes for the mode none) of two-byte
 // elements, and as many of them as fill 1024 bytes. The answer is computed with swizzle.h and then
-// looked for in what the copy engine wrote. In the pictures each letter or mark is a chunk of 16
+// compared with what the copy engine wrote. In the pictures each letter or mark is a chunk of 16
 // bytes; '#' is the one that holds the cell.
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,11 +182,11 @@ int main(int argc, char **argv) {
       ask = true;
       continue;
     } else if (strcmp(argv[i], "--mode") == 0) {
-      if (!read_mode(value, &mode)) refuse(value, "is no swizzle mode");
+      if (!read_mode(value, &mode)) refuse(value, "is not a swizzle mode");
     } else if (strcmp(argv[i], "--row") == 0) {
-      if (!read_number(value, &row)) refuse(value, "is no row: rows count from 0");
+      if (!read_number(value, &row)) refuse(value, "is not a row: rows count from 0");
     } else if (strcmp(argv[i], "--column") == 0) {
-      if (!read_number(value, &column)) refuse(value, "is no column: columns count from 0");
+      if (!read_number(value, &column)) refuse(value, "is not a column: columns count from 0");
     } else {
       refuse(argv[i], "is not known here");
     }
@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
   copy_tile(mode, in_shared);
   show_place(mode, row, column);
   check_place(mode, row, column, in_shared);
-  // The other cells too, so that one lucky cell is not taken for a formula.
+  // The other cells too: one cell could be right by luck.
   for (int i = 0; i < ELEMENTS; i++) {
     check_place(mode, i / (row_bytes(mode) / 2), i % (row_bytes(mode) / 2), in_shared);
   }

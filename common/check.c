@@ -82,7 +82,8 @@ const char *error_hint(cudaError_t error) {
              "  or `build/common/tensor-map explain`, which names the broken rule.";
     case cudaErrorIllegalInstruction:
       return "a TMA coordinate or type that the copy engine refuses: coordinate 0 times the\n"
-             "  element size is no multiple of 16 bytes (chapter 02), a negative coordinate in a\n"
+             "  element size is not a multiple of 16 bytes (chapter 02), a negative coordinate in "
+             "a\n"
              "  store (chapter 03), a reduce that the type does not have (chapter 04).";
     case cudaErrorMisalignedAddress:
       return "the shared-memory side of a TMA copy is not 128-byte aligned, or a barrier is not\n"

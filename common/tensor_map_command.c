@@ -70,7 +70,7 @@ static Reading read_unsigned(const char *text, const char **end, uint64_t *numbe
   return errno == ERANGE ? TOO_LARGE : NUMBER;
 }
 
-/* The value of an option that is one number; false if it is no number. */
+/* The value of an option that is one number; false if it is not a number. */
 static bool read_value(const char *option, const char *text, uint64_t most, uint64_t *number) {
   const char *end;
   Reading reading = read_unsigned(text, &end, number);
@@ -208,7 +208,7 @@ static void read_option(Question *question, const char *option, const char *valu
   } else { /* --address, the last of OPTIONS */
     uint64_t address;
     if (!read_value(option, value, UINT64_MAX, &address))
-      fail("--address %s is no number: write 0x and its hexadecimal digits", value);
+      fail("--address %s is not a number: write 0x and its hexadecimal digits", value);
     map->address = (void *)(uintptr_t)address;
   }
 }
@@ -227,7 +227,7 @@ static Question read_question(int argc, char **argv) {
       question.hex = true;
       continue;
     }
-    if (strncmp(argv[i], "--", 2) != 0) fail("'%s' is no option", argv[i]);
+    if (strncmp(argv[i], "--", 2) != 0) fail("'%s' is not an option", argv[i]);
     int known = 0;
     while (known < OPTION_COUNT &&
            (strlen(OPTIONS[known]) != length || strncmp(OPTIONS[known], argv[i], length) != 0))
@@ -374,7 +374,7 @@ static int decode(int argc, char **argv) {
     broken = tensor_map_explain_im2col(&im2col, text, sizeof text);
     repacked = tensor_map_pack_im2col(&im2col, again);
   } else {
-    fail("these 128 bytes are no tensor map: bits are set that no map has");
+    fail("these 128 bytes are not a tensor map: they have bits set that no map has");
   }
   if (broken > 0) {
     fprintf(stderr, "%d rule%s broken:\n%s", broken, broken == 1 ? "" : "s", text);
@@ -403,7 +403,7 @@ static uint64_t read_number(Line *line, int column, int base) {
   char *end;
   errno = 0;
   uint64_t number = strtoull(text, &end, base);
-  if (!isxdigit((unsigned char)*text) || *end != 0) line->problem = "a column is no number";
+  if (!isxdigit((unsigned char)*text) || *end != 0) line->problem = "a column is not a number";
   if (errno == ERANGE) line->problem = "a number is larger than 64 bits hold";
   return number;
 }

@@ -72,10 +72,11 @@ static uint64_t round_up(uint64_t number, uint64_t multiple) {
 static void explain_type(Explanation *explanation, const TensorMap *map) {
   const char *name = tensor_map_type_name(map->type);
   if (name == NULL) {
-    broken(explanation,
-           "type = %u is no CUtensorMapDataType: use 0 (UINT8) to 12 (TFLOAT32_FTZ), for example "
-           "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
-           (uint64_t)(uint32_t)map->type);
+    broken(
+        explanation,
+        "type = %u is not a CUtensorMapDataType: use 0 (UINT8) to 12 (TFLOAT32_FTZ), for example "
+        "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+        (uint64_t)(uint32_t)map->type);
   } else if (tensor_map_element_bytes(map->type) == 0) {
     /* Documented without saying that a chip of compute capability 9.0 refuses them. */
     broken(explanation,
@@ -97,7 +98,7 @@ static void explain_address(Explanation *explanation, const TensorMap *map) {
   }
   if (address >= ADDRESS_LIMIT) {
     broken(explanation,
-           "address = 0x%x is not below 2^57, so it is no pointer to global memory: pass what "
+           "address = 0x%x is not below 2^57, so it is not a pointer to global memory: pass what "
            "cudaMalloc gave, not an uninitialised or computed value",
            address);
   }
@@ -243,7 +244,7 @@ static void explain_box_bytes(Explanation *explanation, const TensorMap *map) {
 static void explain_modes(Explanation *explanation, const TensorMap *map) {
   if (tensor_map_interleave_name(map->interleave) == NULL) {
     broken(explanation,
-           "interleave = %u is no CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
+           "interleave = %u is not a CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
            (uint64_t)(uint32_t)map->interleave);
   } else if (map->interleave != CU_TENSOR_MAP_INTERLEAVE_NONE && map->rank >= 1 && map->rank < 3) {
     broken(explanation,
@@ -255,7 +256,7 @@ static void explain_modes(Explanation *explanation, const TensorMap *map) {
   const char *swizzle = tensor_map_swizzle_name(map->swizzle);
   if (swizzle == NULL) {
     broken(explanation,
-           "swizzle = %u is no CUtensorMapSwizzle: use 0 (NONE), 1 (32B), 2 (64B) or 3 (128B)",
+           "swizzle = %u is not a CUtensorMapSwizzle: use 0 (NONE), 1 (32B), 2 (64B) or 3 (128B)",
            (uint64_t)(uint32_t)map->swizzle);
   } else if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B) {
     broken(explanation,
@@ -264,15 +265,16 @@ static void explain_modes(Explanation *explanation, const TensorMap *map) {
   }
 
   if (tensor_map_l2_promotion_name(map->l2_promotion) == NULL) {
-    broken(explanation,
-           "l2_promotion = %u is no CUtensorMapL2promotion: use 0 (NONE), 1 (L2_64B), 2 (L2_128B) "
-           "or 3 (L2_256B)",
-           (uint64_t)(uint32_t)map->l2_promotion);
+    broken(
+        explanation,
+        "l2_promotion = %u is not a CUtensorMapL2promotion: use 0 (NONE), 1 (L2_64B), 2 (L2_128B) "
+        "or 3 (L2_256B)",
+        (uint64_t)(uint32_t)map->l2_promotion);
   }
 
   if (tensor_map_fill_name(map->fill) == NULL) {
     broken(explanation,
-           "fill = %u is no CUtensorMapFloatOOBfill: use 0 (NONE: zeros) or 1 "
+           "fill = %u is not a CUtensorMapFloatOOBfill: use 0 (NONE: zeros) or 1 "
            "(NAN_REQUEST_ZERO_FMA)",
            (uint64_t)(uint32_t)map->fill);
   } else if (map->fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA &&

@@ -37,7 +37,7 @@ setup() {
   done
 }
 
-@test "tma_load refuses rows that are no multiple of 16 bytes: the field, the rule, exit 2" {
+@test "tma_load refuses rows that are not a multiple of 16 bytes: the field, the rule, exit 2" {
   run common/run-program build/$chapter/tma_load --columns 100
   echo "$output"
   [ "$status" -eq 2 ]

@@ -40,11 +40,11 @@ setup() {
 @test "an unknown operation or type: the choices, exit 2" {
   run common/run-program build/04_store_reduce/operations --try sub u32
   [ "$status" -eq 2 ]
-  [[ $output == *"'sub' is no operation"* ]]
+  [[ $output == *"'sub' is not an operation"* ]]
   [[ $output == *"operations: add min max inc dec and or xor"* ]]
   run common/run-program build/04_store_reduce/operations --try add fp8
   [ "$status" -eq 2 ]
-  [[ $output == *"'fp8' is no element type"* ]]
+  [[ $output == *"'fp8' is not an element type"* ]]
   [[ $output == *"types: u8 u16 u32 s32 u64 s64 f16 bf16 f32 f32_ftz tf32 tf32_ftz f64"* ]]
   run common/run-program build/04_store_reduce/operations --try
   [ "$status" -eq 2 ]

@@ -47,10 +47,10 @@ where() { run common/run-program build/06_swizzle_3d/where "$@"; }
 @test "where: bad arguments name the value and the rule, exit 2" {
   where --mode 96B
   [ "$status" -eq 2 ]
-  [[ $output == *"'96B' is no swizzle mode"* ]]
+  [[ $output == *"'96B' is not a swizzle mode"* ]]
   where --row -1
   [ "$status" -eq 2 ]
-  [[ $output == *"'-1' is no row: rows count from 0"* ]]
+  [[ $output == *"'-1' is not a row: rows count from 0"* ]]
   where --mode 64B --row 16
   [ "$status" -eq 2 ]
   [[ $output == *"in mode 64B rows go to 15, columns to 31"* ]]

@@ -146,7 +146,7 @@ replay_is_refused() {
   replay_is_refused "" "line 1 of the file is not 'emulator schedule 1'"
   replay_is_refused $'emulator schedule 1\nlaunch x\n' "line 2 of the file does not name the launch"
   replay_is_refused "$launch" "line 2 of the file is the last, and it is not 'end'"
-  replay_is_refused "${launch}lanes 0 0 0"$'\n' "line 3 of the file is no step of a schedule"
+  replay_is_refused "${launch}lanes 0 0 0"$'\n' "line 3 of the file is not a step of a schedule"
   replay_is_refused "${launch}lanes 0 99 0 1"$'\nend\n' "line 3 of the file names a step that cannot"
   replay_is_refused "${launch/grid 2/grid 3}"$'end\n' "line 2 of the file names another launch"
   EMULATOR_SCHEDULE=replay:$BATS_TEST_TMPDIR/none run "$emulate" "$pitfalls/stage_reused"

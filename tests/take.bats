@@ -107,7 +107,7 @@ runs() { # CHAPTER LAST_LINE
 @test "a TO that is a file, or cannot be made or written: the name, the reason, exit 2" {
   run make take-02 TO=README.md
   [ "$status" -eq 2 ]
-  [[ $output == *"TO is 'README.md', but that is no folder"* ]]
+  [[ $output == *"TO is 'README.md', but that is not a folder"* ]]
   run make take-02 TO=/proc/nothing
   [ "$status" -eq 2 ]
   [[ $output == *"TO is '/proc/nothing', but this folder cannot be made: "* ]]

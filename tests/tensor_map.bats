@@ -127,7 +127,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   [[ ${lines[2]} == "stride_bytes[0] = 4100 is not a multiple of 16: pad each row to 1028 elements (4112 bytes)"* ]]
   [[ ${lines[3]} == "box[1] = 257 is not 1 to 256: "* ]]
   [[ ${lines[4]} == "swizzle = 128B spans 128 bytes, but box[0] = 64 makes rows of 256 bytes: "* ]]
-  [[ ${lines[5]} == "l2_promotion = 7 is no CUtensorMapL2promotion: "* ]]
+  [[ ${lines[5]} == "l2_promotion = 7 is not a CUtensorMapL2promotion: "* ]]
 }
 
 @test "explain: one message for each rule, also for rank 0 to 6 and modes by number" {
@@ -191,7 +191,7 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
   [[ ${lines[0]} == "im2col map of rank "* ]]
   run $tensor_map decode "$(printf 'f%.0s' {1..256})"
   [ "$status" -eq 2 ]
-  [[ $output == *"are no tensor map"* ]]
+  [[ $output == *"are not a tensor map"* ]]
   tiled=$(answers tiled | grep -m 1 ',0,[0-9a-f]\{256\}$')
   changed=${tiled##*,}
   run $tensor_map decode "${changed:0:255}1"
@@ -227,7 +227,7 @@ explain --type u8 --size 16,8 --box 4294967312,8|4294967312 is larger than 42949
 explain --type u8 --size 18446744073709551616,8 --box 16,8|18446744073709551616 is larger than 18446744073709551615
 explain --type u8 --size 16,8 --box 16,8 --stride 99999999999999999999|larger than 18446744073709551615
 explain --type u8 --size 16 --box 16 --address 0x10000000000000000|larger than 18446744073709551615
-explain --type u8 --size 16 --box 16 --address 0x|is no number
+explain --type u8 --size 16 --box 16 --address 0x|is not a number
 explain --type u8 --size 16 --box 16 --swizzle 4294967296|larger than 4294967295
 explain --type u8 --size 16, --box 16|expected whole numbers
 explain --type u8 --size -1 --box 16|expected whole numbers

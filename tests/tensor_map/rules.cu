@@ -98,7 +98,7 @@ static void expect_im2col_rule(const TensorMapIm2col *map, const char *message) 
 
 static void tensor_rules(void) {
   RULE(map.type = (CUtensorMapDataType)99,
-       "type = 99 is no CUtensorMapDataType: use 0 (UINT8) to 12 (TFLOAT32_FTZ), for example "
+       "type = 99 is not a CUtensorMapDataType: use 0 (UINT8) to 12 (TFLOAT32_FTZ), for example "
        "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
        map.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
   RULE(map.type = (CUtensorMapDataType)13,
@@ -122,7 +122,8 @@ static void tensor_rules(void) {
        "0x7f0000000000, or copy it to memory from cudaMalloc, which is aligned",
        map.address = (void *)0x7f0000000000);
   RULE(map.address = (void *)0x200000000000000,
-       "address = 0x200000000000000 is not below 2^57, so it is no pointer to global memory: pass "
+       "address = 0x200000000000000 is not below 2^57, so it is not a pointer to global memory: "
+       "pass "
        "what cudaMalloc gave, not an uninitialised or computed value",
        map.address = (void *)0x1fffffffffffff0);
   RULE(map.size[2] = 0,
@@ -213,7 +214,7 @@ static void box_rules(void) {
 
 static void mode_rules(void) {
   RULE(map.interleave = (CUtensorMapInterleave)3,
-       "interleave = 3 is no CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
+       "interleave = 3 is not a CUtensorMapInterleave: use 0 (NONE), 1 (16B) or 2 (32B)",
        map.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE);
   RULE(map.interleave = CU_TENSOR_MAP_INTERLEAVE_16B;
        map.rank = 2,
@@ -221,18 +222,19 @@ static void mode_rules(void) {
        "dimensions of size 1",
        map.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE);
   RULE(map.swizzle = (CUtensorMapSwizzle)7,
-       "swizzle = 7 is no CUtensorMapSwizzle: use 0 (NONE), 1 (32B), 2 (64B) or 3 (128B)",
+       "swizzle = 7 is not a CUtensorMapSwizzle: use 0 (NONE), 1 (32B), 2 (64B) or 3 (128B)",
        map.swizzle = CU_TENSOR_MAP_SWIZZLE_NONE);
   RULE(map.swizzle = (CUtensorMapSwizzle)4,
        "swizzle = 128B_ATOM_32B is refused by compute capability 9.0: use "
        "CU_TENSOR_MAP_SWIZZLE_128B",
        map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B);
   RULE(map.l2_promotion = (CUtensorMapL2promotion)4,
-       "l2_promotion = 4 is no CUtensorMapL2promotion: use 0 (NONE), 1 (L2_64B), 2 (L2_128B) or 3 "
+       "l2_promotion = 4 is not a CUtensorMapL2promotion: use 0 (NONE), 1 (L2_64B), 2 (L2_128B) or "
+       "3 "
        "(L2_256B)",
        map.l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   RULE(map.fill = (CUtensorMapFloatOOBfill)2,
-       "fill = 2 is no CUtensorMapFloatOOBfill: use 0 (NONE: zeros) or 1 (NAN_REQUEST_ZERO_FMA)",
+       "fill = 2 is not a CUtensorMapFloatOOBfill: use 0 (NONE: zeros) or 1 (NAN_REQUEST_ZERO_FMA)",
        map.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
   RULE(map.type = CU_TENSOR_MAP_DATA_TYPE_INT32;
        map.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,

@@ -155,7 +155,7 @@ static uint8_t *surface_bytes(Warp *warp, const Instruction *in, int lane, const
   uint32_t bytes = (uint32_t)access->bytes * access->value_count;
   if ((uint32_t)point.texel[0] % bytes) {
     fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "surface-misaligned",
-          "x is byte %d of the row, which is no multiple of the %u bytes that are accessed "
+          "x is byte %d of the row, which is not a multiple of the %u bytes that are accessed "
           "(the x of a surface counts bytes, not elements)",
           point.texel[0], bytes);
     return NULL;

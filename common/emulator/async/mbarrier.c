@@ -204,7 +204,8 @@ bool window_address(Warp *warp, const Instruction *in, int lane, uint64_t value,
   if (window == WINDOW_GENERIC) {
     if ((value & GENERIC_TAG_MASK) != GENERIC_SHARED) {
       fault(warp, in, 1u << lane, 715, "address-space",
-            "generic address 0x%llx does not lead to shared memory, where this instruction works; "
+            "generic address 0x%llx does not point to shared memory, the only memory that this "
+            "instruction accesses; "
             "pass the address of a __shared__ variable",
             (unsigned long long)value);
       return false;

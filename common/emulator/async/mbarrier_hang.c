@@ -89,8 +89,8 @@ bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
 static const char *cause_of(const char *rule) {
   static const char *const causes[][2] = {
       {"hang-bytes-on-another-barrier",
-       "a copy reports to another barrier than the one that expects its bytes: there just as many "
-       "came unexpectedly"},
+       "a copy signals a different barrier from the one that expects its bytes: just as many "
+       "unexpected bytes arrived there"},
       {"hang-too-many-bytes-expected",
        "more bytes are expected than copies will bring: expect_tx promised too many, or a copy was "
        "not issued"},

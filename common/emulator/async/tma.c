@@ -291,7 +291,7 @@ static bool read_place(Warp *warp, const Instruction *in, int lane, const TmaMap
     int64_t step = 16 / map->element_bytes;
     fault(warp, in, 1u << lane, 715, "innermost-coordinate",
           "innermost coordinate %d of elements of %u bytes is byte %lld: it must be a multiple of "
-          "16 bytes, that is of %lld elements, for loads and stores alike; start the box at %lld "
+          "16 bytes (%lld elements), for loads and stores alike; start the box at %lld "
           "and skip what comes before, or use another map with its address moved",
           place->coordinate[0], map->element_bytes, (long long)inner, (long long)step,
           (long long)((place->coordinate[0] - (place->coordinate[0] % step + step) % step)));

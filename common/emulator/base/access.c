@@ -26,12 +26,12 @@ static const char *access_name(Access access) {
 static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const char *space,
                            uint64_t address, size_t bytes, size_t alignment, Access access) {
   fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
-        "%s of %zu bytes at %s address 0x%" PRIx64 ", which is no multiple of %zu: it is %" PRIu64
-        " past one%s",
+        "%s of %zu bytes at %s address 0x%" PRIx64
+        ", which is not a multiple of %zu: it is %" PRIu64 " past one%s",
         access_name(access), bytes, space, address, alignment, address % alignment,
         alignment == 128 && (in->traits & COPY_ENGINE)
-            ? "; the copy engine wants a tile aligned to 128 bytes (with a swizzle to "
-              "256, 512 or 1024): declare it so, or round its address up"
+            ? "; the copy engine needs a tile aligned to 128 bytes (256, 512 or 1024 "
+              "with a swizzle): declare it with that alignment, or round its address up"
             : "");
   return NULL;
 }

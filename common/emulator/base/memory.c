@@ -258,11 +258,11 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
     return "use-after-free";
   }
   if (before && address < before->end && before->absent) {
-    snprintf(
-        text, text_bytes,
-        "address 0x%llx is in the allocation of a graph, which is not there now: the graph has "
-        "not run, or the memory was freed since",
-        (unsigned long long)address);
+    snprintf(text, text_bytes,
+             "address 0x%llx is in memory that a graph allocates and that does not exist now: the "
+             "graph has "
+             "not run, or the memory was freed since",
+             (unsigned long long)address);
     return "use-after-free";
   }
   if (before && address < before->end) {

@@ -98,7 +98,7 @@ static uint32_t positions(const TmaMap *map, int i) {
 /* A copy must fit into shared memory. Otherwise later sums could overflow. */
 static const char *box_problem(const TmaMap *map) {
   uint64_t row = (uint64_t)map->box[0] * map->unit_bytes;
-  if (row % 16) return "its rows in shared memory are no multiple of 16 bytes";
+  if (row % 16) return "its rows in shared memory are not a multiple of 16 bytes";
   if (!map->interleave && row < map->swizzle_span) row = map->swizzle_span;
   if (map->im2col)
     return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;

@@ -51,7 +51,8 @@ static void report(Cta *cta, uint32_t agent, const Instruction *in, LaneMask lan
       warp_of(cta, agent), in, lanes, "peer-exited",
       "%s CTA %u of the cluster, which has ended without waiting for this: it might end earlier, "
       "and then its memory is gone.\n"
-      "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait before "
+      "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+      "before "
       "the end of the kernel.",
       what, cta->rank);
 }

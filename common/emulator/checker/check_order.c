@@ -497,12 +497,13 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   uint32_t agent = agent_of(warp), rank = SHARED_RANK(address);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (rank < check->cta_count && check->ctas[rank].exited) {
-    finding(warp, in, 1u << lane, "peer-exited",
-            "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, which has "
-            "exited: its shared memory is gone.\n"
-            "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
-            "before the end of the kernel.",
-            SHARED_OFFSET(address), rank);
+    finding(
+        warp, in, 1u << lane, "peer-exited",
+        "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, which has "
+        "exited: its shared memory is gone.\n"
+        "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
+        "before the end of the kernel.",
+        SHARED_OFFSET(address), rank);
     return true; /* the emulator keeps the memory valid, so continue and look for other mistakes */
   }
   bool of_peer = rank != warp->cta->rank;
@@ -512,7 +513,7 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
     finding(warp, in, 1u << lane, "peer-barrier-not-ready",
             "uses the barrier at shared-memory offset 0x%x of CTA %u of the cluster, %s.\n"
             "Put barrier.cluster.arrive.release and .wait.acquire after mbarrier.init and "
-            "fence.mbarrier_init, in all CTAs (__syncthreads() knows one CTA only).",
+            "fence.mbarrier_init, in all CTAs (__syncthreads() covers one CTA only).",
             SHARED_OFFSET(address), rank,
             ready ? "which has initialised it by luck: nothing orders that before this use"
                   : "which has not initialised it yet");

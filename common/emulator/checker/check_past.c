@@ -226,7 +226,7 @@ static bool report_wrong_phase(const NotLanded *bytes) {
   REPORT(
       bytes->now, "waited-for-wrong-phase",
       "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
-      "warp was answered because %s.\n"
+      "warp succeeded because %s.\n"
       "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
       bytes->verb, bytes->place, bytes->what, bytes->landed, bytes->phase, over, bytes->phase & 1);
   return true;
@@ -237,8 +237,8 @@ static bool report_wait_not_repeated(const NotLanded *bytes) {
       order_answered_not_yet(bytes->barrier, bytes->now->agent, bytes->now->lane);
   if (!asked) return false;
   REPORT(bytes->now, "wait-not-repeated",
-         "%s %s, where %s %s: this thread asked the barrier (line %u of the source), was "
-         "answered \"not yet\", and continued.\nmbarrier.try_wait and test_wait may return \"not "
+         "%s %s, where %s %s: this thread polled the barrier (line %u of the source), got "
+         "\"not yet\" and continued.\nmbarrier.try_wait and test_wait may return \"not "
          "yet\" at any time: repeat them until they return true, as in while (!try_wait(...)).",
          bytes->verb, bytes->place, bytes->what, bytes->landed, asked->source_line);
   return true;
@@ -366,7 +366,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   if (past->kind == ASYNC_WGMMA) {
     REPORT(now, "stage-released-before-wgmma",
            "%s %s, which %s may still be reading.\n"
-           "Wait for that wgmma (wgmma.wait_group) before telling others that the stage is free.",
+           "Wait for that wgmma (wgmma.wait_group) before releasing the stage.",
            verb(now), place, what);
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
     REPORT(now, "copy-not-ordered",
@@ -377,7 +377,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
     REPORT(now, "source-reused-before-read",
            "%s %s, which %s may still be reading%s.\n"
            "The thread that issued it must commit it and wait (cp.async.bulk.commit_group, "
-           "cp.async.bulk.wait_group.read), and then tell the others (__syncthreads).",
+           "cp.async.bulk.wait_group.read), and then signal the other threads (__syncthreads).",
            verb(now), place, what, past->source_read ? " (it was read in time by luck)" : "");
   }
   return false;
@@ -394,9 +394,9 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   if (!order_exited_before(check, now->agent, entry->agent)) {
     if (now->strong == entry->strong)
       return "Put __syncthreads() (or a barrier that both take part in) between them.";
-    return "Only one of them is atomic or volatile. Put __syncthreads() between them. If a value "
-           "of "
-           "any moment will do, make the other one so as well (volatile, or cuda::atomic_ref).";
+    return "Only one of them is atomic or volatile. Put __syncthreads() between them. If any "
+           "recent value will do, make the other access volatile or atomic as well "
+           "(cuda::atomic_ref).";
   }
   char where[128];
   past_describe_place(check->exits[entry->agent], where, sizeof where);
@@ -404,7 +404,7 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
   snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
            "waits only for threads that have not exited, and no document says that it also orders "
-           "what those did before.\n"
+           "what they did before that.\n"
            "Return after the barrier, so that all threads take part in it.",
            first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where);
   return text;
@@ -449,7 +449,7 @@ static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
 void past_report_exited(const AccessNow *now) {
   REPORT(now, "peer-exited",
          "%s shared memory of CTA %u of the cluster, which has exited.\n"
-         "Keep every CTA until its peers are done with it: barrier.cluster.arrive and .wait "
+         "Keep every CTA alive until its peers are done with it: barrier.cluster.arrive and .wait "
          "before the end of the kernel.",
          verb(now), now->rank);
 }
@@ -513,7 +513,7 @@ static bool check_after_barrier(const AccessNow *now, const AccessRecord *entry)
   char place[TEXT];
   bytes_place(now, place, sizeof place);
   REPORT(now, "barrier-overwritten",
-         "%s %s, where a live mbarrier stands (initialised at line %u of the source).\n"
+         "%s %s, which holds a live mbarrier (initialised at line %u of the source).\n"
          "The buffer is larger than the space reserved for it, or the barrier must be invalidated "
          "first "
          "(mbarrier.inval).",

@@ -87,7 +87,7 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
       origin->warp, origin->in, origin->lanes, "uninitialised-read",
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
       "%s it %s (thread %u).\n"
-      "Shared memory holds no zeros at the start: write it, or wait for the copy that fills it.",
+      "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
       what, place->offset, whose, where, origin->how, origin->using_thread);
 }
 
@@ -115,7 +115,7 @@ static void report_global(const struct Origin *origin) {
   unwritten_describe(origin->place.address, memory, sizeof memory);
   finding(origin->warp, origin->in, origin->lanes, "unwritten-memory-read",
           "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
-          "Fresh memory holds no zeros: copy or set it first (cudaMemcpy, cudaMemset), and read "
+          "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
           "no more than that.",
           memory, where, origin->how, origin->using_thread);
 }

@@ -64,7 +64,7 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
     unwritten_describe(address, memory, sizeof memory);
     finding(warp, in, 1u << first_lane(left), "unwritten-memory-read",
             "atomically changes %s, which nothing has written.\n"
-            "Fresh memory holds no zeros: set it before the kernel (cudaMemset), or in a kernel "
+            "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or in a kernel "
             "before.",
             memory);
   }
@@ -156,7 +156,7 @@ void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint
     unwritten_describe(at, memory, sizeof memory);
     finding(operation->warp, operation->in, 1u << operation->lane, "unwritten-memory-read",
             "reduces into %s, which nothing has written.\n"
-            "Fresh memory holds no zeros: set it before the kernel (cudaMemset), or store the "
+            "Fresh memory is not zeroed: set it before the kernel (cudaMemset), or store the "
             "first tile instead of reducing it.",
             memory);
   }

@@ -123,7 +123,7 @@ static void read_file(void) {
     ended = strcmp(text, "end\n") == 0;
     if (!ended && !read_run(text, &replay.list))
       refuse(line,
-             "is no step of a schedule (lanes, expired or copy, and whole numbers): the file "
+             "is not a step of a schedule (lanes, expired or copy, and whole numbers): the file "
              "is damaged, so explore again");
   }
   if (!ended)

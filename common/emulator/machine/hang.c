@@ -84,9 +84,10 @@ static void describe_spinning(FILE *out, const Warp *warp) {
   fprintf(out, "      reads %s address 0x%llx again and again", global ? "global" : "shared",
           (unsigned long long)address);
   if (in->source_line) fprintf(out, " (line %u)", in->source_line);
-  fprintf(out,
-          "\n      likely cause: the thread that should write there has ended, is waiting, too, or "
-          "cannot start before this block ends\n");
+  fprintf(
+      out,
+      "\n      likely cause: the thread that should write there has ended, is waiting itself, or "
+      "cannot start before this block ends\n");
 }
 
 /* Describes what the group waits for, on separate lines. */

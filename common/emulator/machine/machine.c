@@ -383,8 +383,8 @@ ClusterEnd cluster_run(Context *context) {
     if (spins_too_long(context))
       return hang(context,
                   "it has run EMULATOR_STEPS instructions without any barrier, exit or "
-                  "asynchronous operation making progress: it spins (if it only takes long, set "
-                  "EMULATOR_STEPS higher)");
+                  "asynchronous operation making progress: it is spinning (if it just takes long, "
+                  "raise EMULATOR_STEPS)");
     if (progress_check_is_due(context)) {
       if (act_on_progress(context, &end) == STOP) return end;
     } else if (round.worked) {

@@ -27,7 +27,7 @@ _Noreturn void refuse_call(const char *call, const char *reason) {
   REFUSED(            \
       call,           \
       "texture and surface references were removed in CUDA 12: use texture and surface objects")
-#define OLD(call) REFUSED(call, "it belongs to an interface that CUDA has given up")
+#define OLD(call) REFUSED(call, "it belongs to an interface that CUDA has dropped")
 #define GREEN(call) REFUSED(call, "parts of a device (green contexts) are not emulated")
 #define MIPMAPS(call) REFUSED(call, "mipmapped and sparse arrays are not emulated")
 #define MULTICAST(call) REFUSED(call, "there is one device: no multicast objects")
