@@ -30,6 +30,15 @@ findings_by_kernel() {
   [[ "$output" == *"global-race: error in kernel one_of_every_second"*", thread 3"$'\n'* ]]
 }
 
+@test "global memory: in a random order other blocks run between two accesses of one" {
+  reported=0
+  for seed in 1 2 3 4 5; do
+    EMULATOR_SCHEDULE=random:$seed run common/emulator/emulate build/tests/emulator/global_races waits_for_one_fewer
+    [ "$status" -ne 3 ] || reported=$((reported + 1))
+  done
+  [ "$reported" -ge 2 ]
+}
+
 @test "global memory: EMULATOR_CHECK=shared reports nothing about it" {
   EMULATOR_CHECK=shared run common/emulator/emulate build/tests/emulator/global_races
   [ "$status" -eq 0 ]

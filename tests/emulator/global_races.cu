@@ -493,6 +493,108 @@ KERNEL(stores_in_place_after_polling) { /* as thrust::unique: the flag depends o
     data[found + 4] = 3;
   }
 }
+KERNEL(stores_after_polling_something_else) { /* the flag says nothing about the load */
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0) flags[1] = data[9];
+  if (blockIdx.x == 1) *as_volatile(flags) = 1;
+  if (blockIdx.x == 2) {
+    while (*as_volatile(flags) == 0) continue;
+    data[9] = 3;
+  }
+}
+KERNEL(stores_after_flag_before_the_load) {
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  if (blockIdx.x == 0) {
+    *as_volatile(flags) = 1;
+    flags[1] = data[9];
+  } else {
+    while (*as_volatile(flags) == 0) continue;
+    data[9] = 3;
+  }
+}
+template <bool fences>
+static __device__ void peterson(int *data, int *flags) {
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  int other = 1 - blockIdx.x;
+  for (int round = 0; round < 3; round++) {
+    *as_volatile(&flags[blockIdx.x]) = 1;
+    *as_volatile(&flags[2]) = other;
+    if (fences) __threadfence();
+    while (*as_volatile(&flags[other]) && *as_volatile(&flags[2]) == other) continue;
+    if (fences) __threadfence();
+    data[0]++;
+    if (fences) __threadfence();
+    *as_volatile(&flags[blockIdx.x]) = 0;
+  }
+}
+KERNEL(peterson_with_fences) { peterson<true>(data, flags); }
+KERNEL(peterson_without_fences) { peterson<false>(data, flags); }
+KERNEL(fence_of_all_threads_before_barrier) { /* by one fence.sc after the other */
+  data[ME] = (int)ME;
+  __threadfence();
+  __syncthreads();
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) is_last = atomicAdd(&flags[0], 1) == BLOCKS - 1;
+  __syncthreads();
+  for (int i = 0; i < BLOCKS && is_last; i++)
+    data[COUNT + threadIdx.x] += data[i * THREADS + (threadIdx.x ^ 32)];
+}
+KERNEL(weaker_fence_of_all_threads_before_barrier) { /* only fence.sc have an order of their own */
+  data[ME] = (int)ME;
+  cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
+  __syncthreads();
+  __shared__ bool is_last;
+  if (threadIdx.x == 0) is_last = atomicAdd(&flags[0], 1) == BLOCKS - 1;
+  __syncthreads();
+  for (int i = 0; i < BLOCKS && is_last; i++)
+    data[COUNT + threadIdx.x] += data[i * THREADS + (threadIdx.x ^ 32)];
+}
+KERNEL(
+    double_sum_by_swaps) { /* as in the CUDA guide: the swap checks what the plain load has read */
+  unsigned long long *sum = (unsigned long long *)data, old = *sum, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(sum, assumed, __double_as_longlong(1 + __longlong_as_double(assumed)));
+  } while (assumed != old);
+}
+KERNEL(peek_before_atomic) {
+  if (data[0] < (int)ME) atomicMax(&data[0], (int)ME);
+}
+KERNEL(list_by_swaps) { /* the swap of the list's head takes no lock */
+  int old = *as_volatile(flags), seen;
+  do {
+    seen = old;
+    data[ME] = seen;
+    __threadfence();
+    old = atomicCAS(&flags[0], seen, (int)ME + 1);
+  } while (old != seen);
+}
+KERNEL(atomics_of_two_sizes) {
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == 0)
+    atomicAdd((unsigned long long *)&data[2], 1ull);
+  else
+    atomicAdd(&data[3], 1);
+}
+KERNEL(atomics_of_bytes) { /* made from atomics of words */
+  cuda::atomic_ref<char, cuda::thread_scope_device> byte(((char *)data)[threadIdx.x % 8]);
+  byte.fetch_add(1, cuda::memory_order_relaxed);
+  if (byte.load(cuda::memory_order_relaxed) == 0) data[4] = 1;
+}
+KERNEL(waits_for_one_fewer) { /* seen only if block 1 runs before block 0 has written all */
+  if (threadIdx.x != 0 || blockIdx.x > 1) return;
+  for (int i = 0; i < 20; i++) {
+    if (blockIdx.x == 0) {
+      data[i] = i;
+      __threadfence();
+      *as_volatile(flags) = i + 1;
+    } else {
+      while (*as_volatile(flags) < i) continue;
+      __threadfence();
+      data[COUNT + i] = data[i];
+    }
+  }
+}
 KERNEL(volatile_read_after_release) { /* the second read may come before or after the store */
   if (threadIdx.x != 0 || blockIdx.x > 1) return;
   if (blockIdx.x == 0) {
@@ -915,6 +1017,17 @@ static const Case CASES[] = {
     CASE(maximum_by_swaps, "-"),
     CASE(volatile_stop_sign, "-"),
     CASE(stores_in_place_after_polling, "-"),
+    CASE(stores_after_polling_something_else, "global-race"),
+    CASE(stores_after_flag_before_the_load, "global-race"),
+    CASE(peterson_with_fences, "-"),
+    CASE(peterson_without_fences, "global-race"),
+    CASE(fence_of_all_threads_before_barrier, "-"),
+    CASE(weaker_fence_of_all_threads_before_barrier, "global-race"),
+    CASE(double_sum_by_swaps, "-"),
+    CASE(peek_before_atomic, "global-race"),
+    CASE(list_by_swaps, "-"),
+    CASE(atomics_of_two_sizes, "access-sizes-differ"),
+    CASE(atomics_of_bytes, "-"),
     CASE(volatile_read_after_release, "volatile-race"),
     CASE(volatile_store_after_the_lock, "volatile-race"),
     CASE(volatile_peek_before_the_lock, "-"),
@@ -951,6 +1064,9 @@ static const Case CASES[] = {
     DEPENDENT_CASE(dependent_waits_for_all, "-"),
 };
 
+/* Found in some orders alone; runs only if it is named. */
+static const Case IN_SOME_ORDERS = CASE(waits_for_one_fewer, "global-race");
+
 static void run_dependent(const Case *test, int *data, int *flags) {
   writes_early<<<BLOCKS, THREADS>>>(data);
   cudaLaunchAttribute attribute = {};
@@ -986,6 +1102,10 @@ int main(int argc, char **argv) {
   for (const Case &test : CASES) {
     if (argc > 1 && strcmp(argv[1], test.name) != 0) continue;
     run_case(&test, data, flags);
+    ran++;
+  }
+  if (argc > 1 && strcmp(argv[1], IN_SOME_ORDERS.name) == 0) {
+    run_case(&IN_SOME_ORDERS, data, flags);
     ran++;
   }
   if (ran == 0) {

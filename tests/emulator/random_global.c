@@ -39,12 +39,21 @@ enum {
 typedef enum { PLAIN, CTA, CLUSTER, GPU, SYSTEM } Reach;
 static const char *const scope_names[] = {"", "cta", "cluster", "gpu", "sys"};
 
+/* What comes before what. */
+enum {
+  CAUSED,     /* exactly */
+  ACQUIRED,   /* if all strong reads acquire */
+  DEPENDENT,  /* if all strong loads acquire and all strong stores release */
+  BY_BARRIER, /* within each warp and by barriers alone */
+  RELATIONS
+};
+
 /* One thing that one warp does; a barrier is two for each warp. */
 typedef struct {
   int warp;
   uint32_t line;
   bool polls; /* reads 0, if the log says that there was more than one read */
-  bool reads, writes, is_atomic, fence, acquires, releases, leaves;
+  bool reads, writes, is_atomic, fence, sc, acquires, releases, leaves;
   uint8_t reach;
   int number;      /* of the operation: its value is one more, and its place in the log */
   int arrives_for; /* a barrier: its number; -1 */
@@ -63,7 +72,7 @@ typedef struct {
   int count, operations, barriers;
   bool flag_written[FLAGS];
   uint32_t *log;
-  uint64_t before[2][EVENTS_MOST][EVENTS_MOST / 64]; /* exactly, and if all strong reads acquire */
+  uint64_t before[RELATIONS][EVENTS_MOST][EVENTS_MOST / 64];
 } Program;
 
 static uint32_t below(Program *program, uint32_t limit) {
@@ -186,9 +195,11 @@ static void add_strong(Program *program, int warp) {
 
 static void add_fence(Program *program, int warp) {
   uint32_t reach = CTA + below(program, 4);
-  add(program, "fence.%s.%s;", chance(program, 70) ? "acq_rel" : "sc", scope_names[reach]);
+  bool sc = !chance(program, 70);
+  add(program, "fence.%s.%s;", sc ? "sc" : "acq_rel", scope_names[reach]);
   Event *event = new_event(program, warp);
   event->fence = true;
+  event->sc = sc;
   event->reach = (uint8_t)reach;
 }
 
@@ -297,23 +308,29 @@ static int source_of(const Program *program, const Event *read) {
   return value == 0 ? -1 : event_of(program, (int)value - 1);
 }
 
+static void order_all(Program *program, int from, int to) {
+  order(program, CAUSED, from, to);
+  order(program, ACQUIRED, from, to);
+  order(program, DEPENDENT, from, to);
+}
+
 /* The release that begins at `head` reaches `write`, whose value the read sees: which acquires does
- * it synchronise with? */
-static void synchronise(Program *program, int head, uint8_t head_reach, int read) {
+ * it synchronise with? `sc`: the head is a fence.sc that barriers have ordered before the write. */
+static void synchronise(Program *program, int head, uint8_t head_reach, bool sc, int read) {
   const Event *reader = &program->events[read];
   int from = program->events[head].warp;
-  bool own = morally_strong(program, head_reach, from, reader->reach, reader->warp);
-  if (own) order(program, 1, head, read);
-  if (own && reader->acquires) order(program, 0, head, read);
+  bool own = sc ? reader->reach >= GPU
+                : morally_strong(program, head_reach, from, reader->reach, reader->warp);
+  if (own) order(program, ACQUIRED, head, read);
+  if (own && reader->acquires) order_all(program, head, read);
   for (int i = read + 1; i < program->count; i++) {
     const Event *later = &program->events[i];
     if (later->warp != reader->warp) continue;
-    if (later->fence && morally_strong(program, head_reach, from, later->reach, later->warp)) {
-      order(program, 0, head, i);
-      order(program, 1, head, i);
-    }
+    if (later->fence && (sc ? later->reach >= GPU
+                            : morally_strong(program, head_reach, from, later->reach, later->warp)))
+      order_all(program, head, i);
     if (own && reader->is_atomic && later->arrives_for >= 0 && !later->leaves && !later->of_cluster)
-      order(program, 0, head, i);
+      order_all(program, head, i);
   }
 }
 
@@ -324,11 +341,18 @@ static void follow_chain(Program *program, int read) {
     if (writer->reach == PLAIN ||
         !morally_strong(program, writer->reach, writer->warp, seen->reach, seen->warp))
       return;
-    if (writer->releases) synchronise(program, write, writer->reach, read);
-    for (int i = 0; i < write; i++)
-      if (program->events[i].fence && program->events[i].warp == writer->warp)
-        synchronise(program, i, program->events[i].reach, read);
-    if (!writer->is_atomic) return;
+    if (writer->releases) synchronise(program, write, writer->reach, false, read);
+    for (int i = 0; i < write; i++) {
+      const Event *fence = &program->events[i];
+      if (fence->fence && fence->warp == writer->warp)
+        synchronise(program, i, fence->reach, false, read);
+      if (fence->sc && fence->reach >= GPU && is_before(program, BY_BARRIER, i, write))
+        synchronise(program, i, fence->reach, true, read);
+    }
+    if (!writer->is_atomic) {
+      if (!reader->is_atomic) order(program, DEPENDENT, write, read);
+      return;
+    }
   }
 }
 
@@ -339,7 +363,7 @@ static void order_barriers(Program *program) {
     for (int k = 0; k < program->count; k++) {
       const Event *leaving = &program->events[k];
       if (leaving->arrives_for != arrival->arrives_for || !leaving->leaves) continue;
-      for (int relation = 0; relation < 2; relation++) {
+      for (int relation = 0; relation < RELATIONS; relation++) {
         if (!arrival->relaxed) order(program, relation, i, k);
         for (int f = 0; f < i && arrival->relaxed; f++) {
           const Event *fence = &program->events[f];
@@ -351,8 +375,8 @@ static void order_barriers(Program *program) {
   }
 }
 
-static void close_order(Program *program) {
-  for (int relation = 0; relation < 2; relation++)
+static void close_order(Program *program, int first, int end) {
+  for (int relation = first; relation < end; relation++)
     for (int middle = 0; middle < program->count; middle++)
       for (int from = 0; from < program->count; from++)
         if (is_before(program, relation, from, middle))
@@ -364,13 +388,14 @@ static void find_order(Program *program) {
   memset(program->before, 0, sizeof program->before);
   for (int i = 0; i < program->count; i++)
     for (int k = i + 1; k < program->count; k++)
-      for (int relation = 0; relation < 2; relation++)
+      for (int relation = 0; relation < RELATIONS; relation++)
         if (program->events[i].warp == program->events[k].warp) order(program, relation, i, k);
+  order_barriers(program);
+  close_order(program, BY_BARRIER, RELATIONS);
   for (int i = 0; i < program->count; i++)
     if (program->events[i].reach != PLAIN && program->events[i].reads && !program->events[i].polls)
       follow_chain(program, i);
-  order_barriers(program);
-  close_order(program);
+  close_order(program, 0, BY_BARRIER);
 }
 
 /* ---- What is a race ---- */
@@ -379,49 +404,57 @@ static bool polled(const Program *program, const Event *event) {
   return program->log[OPERATIONS_MOST + event->number] > 1;
 }
 
-static bool is_race(const Program *program, int one, int other) {
-  const Event *a = &program->events[one], *b = &program->events[other];
-  if ((a->polls && !polled(program, a)) || (b->polls && !polled(program, b))) return false;
-  if (a->warp == b->warp || !(a->writes || b->writes)) return false;
-  bool overlap = false;
-  for (size_t i = 0; i < sizeof a->bytes; i++) overlap |= (a->bytes[i] & b->bytes[i]) != 0;
-  if (!overlap) return false;
-  bool strong = a->reach != PLAIN && b->reach != PLAIN;
-  if (strong && morally_strong(program, a->reach, a->warp, b->reach, b->warp)) return false;
-  return !is_before(program, strong, one, other) && !is_before(program, strong, other, one);
+static bool overlap(const Event *a, const Event *b) {
+  for (size_t i = 0; i < sizeof a->bytes; i++)
+    if (a->bytes[i] & b->bytes[i]) return true;
+  return false;
 }
 
-/* Observation order: a strong read has seen the write, perhaps through other atomics, and comes
- * before the access. The checker knows that of atomics alone. */
-static bool is_observed(const Program *program, int write, int access) {
+/* Observation order: a strong read has seen the write, or a later one at this place that comes
+ * after it, perhaps through other atomics, and the read comes before the access. The checker knows
+ * that of atomics alone. What the log does not say, the order of two stores, counts as such. */
+static bool is_observed(const Program *program, int earlier, int access) {
   for (int i = 0; i < program->count; i++) {
     const Event *seen = &program->events[i];
-    if (seen->reach == PLAIN || !seen->reads || seen->polls || !is_before(program, 0, i, access))
+    if (seen->reach == PLAIN || !seen->reads || seen->polls ||
+        !is_before(program, CAUSED, i, access))
       continue;
     for (int from; (from = source_of(program, seen)) >= 0; seen = &program->events[from]) {
       const Event *writer = &program->events[from];
       if (writer->reach == PLAIN ||
           !morally_strong(program, writer->reach, writer->warp, seen->reach, seen->warp))
         break;
-      if (from == write) return true;
-      if (!writer->is_atomic) break;
+      if (from == earlier ||
+          (is_before(program, CAUSED, earlier, from) && overlap(writer, &program->events[earlier])))
+        return true;
+      if (!writer->is_atomic) {
+        const Event *past = &program->events[earlier]; /* perhaps overwritten by this store */
+        if (past->reach != PLAIN && past->writes && overlap(writer, past)) return true;
+        break;
+      }
     }
   }
   return false;
 }
 
-/* A plain store over what another cluster has read, by a block that reads flags: the checker takes
- * that to be in order (CHECKS.md). It may report the pair or not, depending on which came first. */
-static bool may_be_silent(const Program *program, const Event *read, const Event *write) {
-  if (read->writes || !write->writes || read->reach != PLAIN || write->reach != PLAIN) return false;
-  if (cluster_of(program, read->warp) == cluster_of(program, write->warp)) return false;
-  for (int i = 0; i < program->count; i++) {
-    const Event *event = &program->events[i];
-    if (event->reach != PLAIN && event->reads && !event->is_atomic &&
-        block_of(program, event->warp) == block_of(program, write->warp))
-      return true;
-  }
-  return false;
+static bool is_race(const Program *program, int one, int other) {
+  const Event *a = &program->events[one], *b = &program->events[other];
+  if ((a->polls && !polled(program, a)) || (b->polls && !polled(program, b))) return false;
+  if (a->warp == b->warp || !(a->writes || b->writes)) return false;
+  if (!overlap(a, b)) return false;
+  bool strong = a->reach != PLAIN && b->reach != PLAIN;
+  if (strong && morally_strong(program, a->reach, a->warp, b->reach, b->warp)) return false;
+  return !is_before(program, strong ? ACQUIRED : CAUSED, one, other) &&
+         !is_before(program, strong ? ACQUIRED : CAUSED, other, one);
+}
+
+/* A plain store that may depend on a plain load of another cluster, by strong stores and loads: the
+ * checker takes that to be in order (CHECKS.md). */
+static bool may_be_silent(const Program *program, int read, int write) {
+  const Event *a = &program->events[read], *b = &program->events[write];
+  return !a->writes && b->writes && a->reach == PLAIN && b->reach == PLAIN &&
+         cluster_of(program, a->warp) != cluster_of(program, b->warp) &&
+         is_before(program, DEPENDENT, read, write);
 }
 
 /* The lines of all instructions that race; returns how many pairs do. `must_report`: one of them
@@ -434,7 +467,7 @@ static int find_races(const Program *program, bool *line_races, bool *must_repor
       if (!is_race(program, one, other)) continue;
       const Event *a = &program->events[one], *b = &program->events[other];
       line_races[a->line] = line_races[b->line] = true;
-      *must_report |= !may_be_silent(program, a, b) && !may_be_silent(program, b, a) &&
+      *must_report |= !may_be_silent(program, one, other) && !may_be_silent(program, other, one) &&
                       !is_observed(program, one, other) && !is_observed(program, other, one);
       pairs++;
     }
@@ -534,8 +567,7 @@ int main(int argc, char **argv) {
     }
   }
   static Program program;
-  program.log = mmap(NULL, OPERATIONS_MOST * sizeof *program.log, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  program.log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (program.log == MAP_FAILED) abort();
   int racing = 0;
   for (unsigned long long i = 0; i < count; i++)

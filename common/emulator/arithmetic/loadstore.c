@@ -467,6 +467,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->element_count = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   transfer->type = form_type(&form);
   transfer->element_bytes = (uint8_t)type_bytes(transfer->type);
+  transfer->kind.size = transfer->strong ? transfer->element_bytes : 0;
   if (!memory_type(transfer->type)) return form_fail(&form, "no such type for loads and stores");
   if (transfer->element_bytes * transfer->element_count > 16)
     return form_fail(&form, "a thread moves at most 16 bytes on sm_90");

@@ -13,6 +13,7 @@
 typedef struct {
   uint8_t scope; /* FenceScope */
   bool acquire;
+  bool sc; /* sequentially consistent */
 } FenceForm;
 
 static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
@@ -25,7 +26,7 @@ static StepResult run_nothing(Warp *warp, const Instruction *in, LaneMask mask) 
 static StepResult run_fence(Warp *warp, const Instruction *in, LaneMask mask) {
   if (warp->cta->cluster->recorder) record_fence(warp, in, mask);
   const FenceForm *form = in->decoded;
-  if (settings()->check) check_fence(warp, in, (FenceScope)form->scope, mask);
+  if (settings()->check) check_fence(warp, (FenceScope)form->scope, form->sc);
   return STEP_NEXT;
 }
 
@@ -128,6 +129,7 @@ bool decode_fence(Decoder *decoder, const PtxStatement *statement, Instruction *
                      "the forms are fence.acquire.sync_restrict::shared::cluster.cluster "
                      "and fence.release.sync_restrict::shared::cta.cluster");
   made->scope = (uint8_t)take_scope(&form);
+  made->sc = semantic == 0;
   out->decoded = made;
   return form_end(&form, run_fence);
 }
@@ -142,6 +144,7 @@ bool decode_membar(Decoder *decoder, const PtxStatement *statement, Instruction 
   int level = form_choose(&form, levels);
   if (level < 0) return form_fail(&form, "membar is .cta, .gl or .sys");
   made->scope = scope_of_level[level];
+  made->sc = true;
   out->decoded = made;
   return form_end(&form, run_fence);
 }

@@ -61,6 +61,7 @@ static const char *const STRICT_RULES[] = {
     "store-never-committed",
     "swizzle-ignored",
     "volatile-race",
+    "access-sizes-differ",
     "wait-in-another-thread",
     "warp-synchronous",
     "wgmma-registers-in-flight",

@@ -99,7 +99,7 @@ static bool races(const GlobalNow *now, const GlobalAccess *past) {
       past->issuer == own->issuer && own_is_ordered(now, past))
     return false;
   bool both_strong = past->reach != REACH_PLAIN && own->reach != REACH_PLAIN;
-  if (both_strong && morally_strong(now, past)) return false;
+  if (both_strong && morally_strong(now, past) && !global_sizes_differ(past, own)) return false;
   return !global_ordered(now, past, both_strong ? KNOWN_ACQUIRED : KNOWN);
 }
 
@@ -112,7 +112,7 @@ static bool replaces(const GlobalNow *now, const GlobalAccess *past, bool is_lon
   const GlobalAccess *own = &now->access;
   if (!global_ordered(now, past, KNOWN)) return false;
   if (own->reach == REACH_PLAIN) return true;
-  if (past->reach < own->reach) return false;
+  if (past->reach < own->reach || past->size != own->size) return false;
   if (is_long && own->reach >= REACH_GPU) return true;
   return past->cluster == own->cluster && past->operation == own->operation &&
          rank_of(now, past->issuer) == rank_of(now, own->issuer);
@@ -135,6 +135,7 @@ static void note_conflict(GlobalNow *now, const GlobalAccess *past, bool reads) 
                              .issuer = past->issuer,
                              .reach = past->reach,
                              .flags = past->flags,
+                             .size = past->size,
                              .lock = past->lock,
                              .in = past->in};
   now->conflict_address = now->address;
@@ -160,6 +161,7 @@ bool global_same_value(const GlobalNow *now) {
 static bool lock_is_not_enough(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
   if (!own->lock || past->lock != own->lock || past->operation != own->operation) return false;
+  if (own->lock == lock_tag(now->address)) return false; /* the lock itself */
   if (past->cluster == own->cluster && past->issuer == own->issuer) return false;
   if (!now->own->warps[own->issuer].lock_handed) return false;
   return (past->flags | own->flags) & GLOBAL_UNFENCED;
@@ -187,30 +189,26 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
          past->cluster == now->access.cluster && past->issuer == now->access.issuer;
 }
 
-/* A store over what another block has read, by a block that has polled flags: CUB's algorithms in
- * place (thrust::unique) publish a tile's state by a relaxed store once the tile has been read. The
- * state depends on what was read, and the store on the state, so the store cannot come first. */
+/* A store over what another block has read, which may depend on a flag that this block has stored
+ * since: CUB's algorithms in place (thrust::unique) publish a tile's state by a relaxed store once
+ * the tile has been read. The state depends on what was read, and the store on the state, so the
+ * store cannot come first. */
 static bool depends_on_flag(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
-  if (!now->own || past->operation != own->operation || past->cluster == own->cluster ||
-      past->reach != REACH_PLAIN || own->reach != REACH_PLAIN || now->kind != ACCESS_WRITE ||
-      ((past->flags | own->flags) & GLOBAL_ASYNC))
-    return false;
-  uint32_t first = rank_of(now, own->issuer) * now->launch->warps_per_cta;
-  for (uint32_t i = 0; i < now->launch->warps_per_cta; i++)
-    if (now->own->warps[first + i].polls) return true;
-  return false;
+  return now->own && past->operation == own->operation && past->cluster != own->cluster &&
+         past->reach == REACH_PLAIN && own->reach == REACH_PLAIN && now->kind == ACCESS_WRITE &&
+         !((past->flags | own->flags) & GLOBAL_ASYNC) && global_ordered(now, past, KNOWN_DEPENDS);
 }
 
 /* Does the access race with one of these? Reports the first. The newest is the first one of a
- * list. */
-static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same) {
+ * list. any_spared: one of them races and is not reported now. */
+static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spared) {
   bool clean = true;
   const GlobalAccess *own = NULL;
   FOR_GLOBAL_NUMBERS(number, value) {
     if (global_settled(now, number)) continue;
     const GlobalAccess *past = global_access(number);
-    if (is_own_update(now, past)) own = past;
+    if (!reads && is_own_update(now, past)) own = past;
     if (is_observed(now, own, past) || (reads && depends_on_flag(now, past))) continue;
     if (!races(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
@@ -220,9 +218,17 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
       clean = false;
       continue;
     }
+    const GlobalAccess *guesser = global_guesser(now, past, reads);
+    if (guesser) {
+      GlobalNow guess = *now;
+      note_conflict(&guess, past, reads);
+      global_guess(&guess, guesser);
+      *any_spared = true;
+      continue;
+    }
     bool plain = past->reach == REACH_PLAIN && now->access.reach == REACH_PLAIN;
     bool same = !reads && plain && global_same_value(now);
-    *any_same |= same;
+    *any_spared |= same;
     if (same) continue;
     note_conflict(now, past, reads);
     clean = false;
@@ -230,16 +236,24 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_same
   return clean;
 }
 
-/* These accesses without the ones that the new one replaces, and, if it is of their kind, with it.
- */
-static uint32_t update(GlobalNow *now, uint32_t value, bool add) {
+/* A warp's plain loads, before a compare-and-swap that checks what they have read. */
+static bool is_checked_guess(const GlobalNow *now, const GlobalAccess *past) {
+  return now->swaps && past->reach == REACH_PLAIN && past->operation == now->access.operation &&
+         past->cluster == now->access.cluster && past->issuer == now->access.issuer;
+}
+
+/* These accesses (reads or writes) without the ones that the new one replaces, and, if it is of their
+ * kind (add), with it. */
+static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add) {
   uint32_t kept[LIST_MOST], count = 0, total = 0;
   bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
   FOR_GLOBAL_NUMBERS(number, value) {
     if (global_settled(now, number)) continue;
     if (number == now->number && add) return value;
     total++;
-    if (count < LIST_MOST && !replaces(now, global_access(number), is_long)) kept[count++] = number;
+    const GlobalAccess *past = global_access(number);
+    bool goes = replaces(now, past, is_long) || (are_reads && is_checked_guess(now, past));
+    if (count < LIST_MOST && !goes) kept[count++] = number;
   }
   if (count == total) {
     if (!add) return value;
@@ -261,7 +275,9 @@ static bool join_wide(const GlobalNow *now, GlobalCell cell, GlobalCell *after) 
               !(own->flags & (GLOBAL_VOLATILE | GLOBAL_ASYNC)) && cell.reads == 0;
   if (!wide || !(cell.writes & GLOBAL_LIST)) return false;
   const GlobalList *list = global_list(cell.writes);
-  if (!list->wide || list->count < LIST_LONG) return false;
+  if (!list->wide || list->count < LIST_LONG ||
+      global_sizes_differ(own, global_access(list->number)))
+    return false;
   uint32_t number = list->number == now->number
                         ? cell.writes
                         : global_list_new(now->own, now->number, list->next);
@@ -270,9 +286,9 @@ static bool join_wide(const GlobalNow *now, GlobalCell cell, GlobalCell *after) 
 }
 
 static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
-  bool reads = now->kind == ACCESS_READ, any_same = false;
-  bool clean = check_all(now, cell.writes, false, &any_same);
-  if (!reads && !check_all(now, cell.reads, true, &any_same)) clean = false;
+  bool reads = now->kind == ACCESS_READ, any_spared = false;
+  bool clean = check_all(now, cell.writes, false, &any_spared);
+  if (!reads && !check_all(now, cell.reads, true, &any_spared)) clean = false;
   bool past_reads = false;
   const GlobalAccess *past = clean ? global_volatile_mistake(now, cell, &past_reads) : NULL;
   if (past) {
@@ -280,11 +296,11 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
     note_conflict(now, past, past_reads);
     clean = false;
   }
-  *lasting = clean && !any_same && !(now->access.flags & GLOBAL_VOLATILE);
-  if (reads) return (GlobalCell){cell.writes, update(now, cell.reads, true)};
+  *lasting = clean && !any_spared && !(now->access.flags & GLOBAL_VOLATILE);
+  if (reads) return (GlobalCell){cell.writes, update(now, cell.reads, true, true)};
   if (!clean) return (GlobalCell){now->number, 0};
-  if (now->access.reach == REACH_PLAIN && !any_same) return (GlobalCell){now->number, 0};
-  return (GlobalCell){update(now, cell.writes, true), update(now, cell.reads, false)};
+  if (now->access.reach == REACH_PLAIN && !any_spared) return (GlobalCell){now->number, 0};
+  return (GlobalCell){update(now, cell.writes, false, true), update(now, cell.reads, true, false)};
 }
 
 GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
@@ -411,6 +427,7 @@ void check_launch_end(Launch *launch) {
   last_launch = made->triggers ? made->operation : 0;
   active_launches--;
   pthread_mutex_unlock(&operations_lock);
+  global_guesses_report(made);
   global_lanes_report(made);
   global_order_end(made);
   pthread_mutex_destroy(&made->lock);
@@ -483,6 +500,8 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   now->kind = kind->access;
   now->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
   now->conflict = false;
+  now->kept = NULL;
+  now->swaps = kind->swaps;
   now->mistake = MISTAKE_RACE;
   now->stored = NULL;
   now->access = (GlobalAccess){.operation = now->launch->operation,
@@ -491,8 +510,10 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
                                .issuer = (uint16_t)agent_of(warp),
                                .reach = kind->reach,
                                .flags = kind->flags,
+                               .size = kind->size,
                                .in = in};
-  if (kind->access == ACCESS_ATOMIC) now->access.flags |= GLOBAL_UPDATES;
+  /* one number stands for an instruction's swaps that succeed and those that fail */
+  if (kind->access == ACCESS_ATOMIC || kind->swaps) now->access.flags |= GLOBAL_UPDATES;
   const GlobalWarp *state = &now->own->warps[now->access.issuer];
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);
@@ -524,6 +545,8 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
   if (!global_begin(&now, warp, in, kind)) return;
   now.stored = stored;
   now.lane_bytes = bytes;
+  if (now.swaps && __atomic_load_n(&now.launch->guesses, __ATOMIC_RELAXED))
+    global_guess_checked(&now, mask, addresses);
   if (mask & (mask - 1) || now.own->lanes) global_lanes_touch(&now, mask, addresses, run, bytes);
   if (run) {
     now.first = addresses[0];

@@ -52,6 +52,7 @@ typedef struct GlobalAccess {
   uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
   uint16_t issuer;    /* warp of the cluster */
   uint8_t reach, flags;
+  uint8_t size;  /* bytes of each element of a strong access; 0: plain, or it does not matter */
   uint32_t lock; /* the lock that the warp held (lock_tag); 0: none */
   const Instruction *in;
 } GlobalAccess;
@@ -66,6 +67,7 @@ typedef struct GlobalLaunch {
   uint32_t dependency; /* operation that this launch may overlap until griddepcontrol.wait; 0 */
   uint32_t clusters, agents, warps_per_cta, depth;
   struct GlobalLaneRaces *lane_races; /* global_lanes.c; NULL: none */
+  struct GlobalGuesses *guesses;      /* global_guesses.c; NULL: none */
   bool ignored;         /* out of memory for the order: nothing is reported any more */
   bool releases;        /* some warp has released something */
   bool triggers;        /* some warp has executed griddepcontrol.launch_dependents */
@@ -97,7 +99,6 @@ typedef struct {
   uint64_t lock;
   bool lock_open, lock_handed;
   bool strong_write, strong_read; /* it has made such accesses: for hints */
-  bool polls;                     /* it has made strong loads, not atomics */
 } GlobalWarp;
 
 /* Of one cluster. */
@@ -151,6 +152,19 @@ typedef enum {
   MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
 } GlobalMistake;
 
+/* A finding that is reported when the launch ends, if it still counts then: by that time the warp
+ * is gone. */
+enum { KEPT_TEXT = 1024 };
+typedef struct {
+  Cluster cluster;
+  Cta cta;
+  Warp warp;
+  const Instruction *in;
+  LaneMask lanes;
+  const char *rule;
+  char text[KEPT_TEXT];
+} KeptFinding;
+
 /* An access on its way through the shadow. */
 typedef struct GlobalNow {
   GlobalLaunch *launch;
@@ -163,6 +177,7 @@ typedef struct GlobalNow {
   const Instruction *in;
   uint64_t address; /* of the cell */
   uint32_t bytes;
+  bool swaps;               /* a compare-and-swap */
   GlobalCell before, after; /* the last cell, and what became of it */
   /* the lanes whose bytes are touched: each has `lane_bytes`, in this order from `first` on;
    * NULL: all are touched by `lane` */
@@ -173,6 +188,7 @@ typedef struct GlobalNow {
   const GlobalStored *stored; /* a plain store's values; NULL: unknown */
   /* the first conflict */
   bool conflict, conflict_reads;
+  KeptFinding *kept; /* where the report goes; NULL: it is printed */
   GlobalMistake mistake;
   GlobalAccess past;
   uint64_t conflict_address;
@@ -231,10 +247,23 @@ void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint
 /* Does the store leave the bytes of the cell as they are? */
 bool global_same_value(const GlobalNow *now);
 
+/* Strong accesses of different sizes do not overlap completely, so they are not morally strong.
+ * libcu++ makes atomics of less than four bytes from those of four. */
+static inline bool global_sizes_differ(const GlobalAccess *one, const GlobalAccess *other) {
+  return one->size >= 4 && other->size >= 4 && one->size != other->size;
+}
+
 /* global_volatile.c. What is wrong with a volatile access although it does not race; NULL:
  * nothing. */
 const GlobalAccess *global_volatile_mistake(const GlobalNow *now, GlobalCell cell,
                                             bool *past_reads);
+
+/* global_guesses.c. The one of two racing accesses that may be a guess; NULL: neither. */
+const GlobalAccess *global_guesser(const GlobalNow *now, const GlobalAccess *past, bool past_reads);
+void global_guess(const GlobalNow *now, const GlobalAccess *guesser);
+/* A compare-and-swap checks what its warp has guessed about these words. */
+void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *addresses);
+void global_guesses_report(GlobalLaunch *launch);
 
 /* global_lanes.c: an access of these lanes, before global_shadow_touch; a race between warps; and
  * the reports when the launch ends. */
@@ -247,5 +276,9 @@ void unwritten_describe(uint64_t address, char *text, size_t capacity);
 
 /* global_report.c */
 void global_report(const GlobalNow *now);
+void global_report_later(const GlobalNow *now, KeptFinding *kept);
+/* Fills in all but the lanes and the text. */
+void global_keep(const GlobalNow *now, const char *rule, KeptFinding *kept);
+void global_kept_report(KeptFinding *kept);
 
 #endif

@@ -363,13 +363,12 @@ void check_cluster_wait(Warp *warp, uint32_t round) {
 
 /* Ordinary fences order strong accesses. For those to shared memory, order_locations does not need
  * them. */
-void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask) {
+void check_fence(Warp *warp, FenceScope scope, bool sc) {
   static const Reach reach[] = {[FENCE_CTA] = REACH_CTA,
                                 [FENCE_CLUSTER] = REACH_CLUSTER,
                                 [FENCE_GPU] = REACH_GPU,
                                 [FENCE_SYSTEM] = REACH_SYSTEM};
-  (void)in, (void)mask;
-  global_fence(warp, reach[scope]);
+  global_fence(warp, reach[scope], sc);
 }
 
 static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {

@@ -39,10 +39,13 @@ typedef enum {
   KNOWN_ACQUIRED,  /* the same, but every strong read acquires */
   KNOWN_ANY_SCOPE, /* the same, and all scopes include all threads: for reports */
   KNOWN_FENCED,    /* what the asynchronous proxy may rely on: as Clock.fenced */
+  KNOWN_DEPENDS,   /* every strong store releases, too: what a store may depend on */
+  KNOWN_SC,        /* what came before a fence.sc that is ordered before this by barriers */
   KNOWN_KINDS_COUNT
 } KnownKind;
-/* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED and
- * KNOWN_ANY_SCOPE also what is known about warps of the own cluster beyond Clock.seen. */
+/* What is known about the warps of other clusters; NULL: nothing. For KNOWN_ACQUIRED,
+ * KNOWN_ANY_SCOPE and KNOWN_SC also what is known about warps of the own cluster beyond
+ * Clock.seen. */
 typedef struct {
   const void *tree[KNOWN_KINDS_COUNT];
 } GlobalKnowledge;
@@ -419,7 +422,7 @@ static inline void global_known_add(ClusterCheck *check, GlobalKnowledge *into,
   if (__builtin_expect(news, 0)) global_known_merge(check, into, from);
 }
 /* A fence, and a barrier of the CTA. */
-void global_fence(Warp *warp, Reach reach);
+void global_fence(Warp *warp, Reach reach, bool sc);
 void global_barrier(Warp *warp);
 /* What the warp's last fences of this scope or a wider one have released. */
 void global_release_fenced(Warp *warp, Reach reach, Clock *into);

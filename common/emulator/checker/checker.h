@@ -41,6 +41,7 @@ typedef struct {
   uint8_t access; /* Access */
   uint8_t reach;  /* Reach */
   uint8_t flags;  /* GLOBAL_... */
+  uint8_t size;   /* bytes of each element of a strong access */
   bool acquire, release;
   bool swaps; /* a compare-and-swap */
   bool blind; /* an atomic without a result: it cannot acquire */
@@ -124,7 +125,7 @@ void check_barrier_wait(Warp *warp, uint32_t barrier, LaneMask mask);
 void check_cluster_arrive(Warp *warp, const Instruction *in, bool release, uint32_t round);
 void check_cluster_wait(Warp *warp, uint32_t round);
 typedef enum { FENCE_CTA, FENCE_CLUSTER, FENCE_GPU, FENCE_SYSTEM } FenceScope;
-void check_fence(Warp *warp, const Instruction *in, FenceScope scope, LaneMask mask);
+void check_fence(Warp *warp, FenceScope scope, bool sc);
 void check_fence_proxy_async(Warp *warp, const Instruction *in, LaneMask mask);
 void check_fence_mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask);
 void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint64_t map,

@@ -13,7 +13,7 @@
 #include "checker/check_global.h"
 #include "checker/check_lanes.h"
 
-enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128, TEXT = 1024 };
+enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
 
 typedef struct {
   const Instruction *in;
@@ -21,7 +21,7 @@ typedef struct {
   uint64_t addresses[LANES];
   LaneMask mask;
   uint32_t bytes, stamp, time;
-  bool run, strong;
+  bool run, strong, swaps;
 } LanePast;
 
 /* Of one warp: its last loads, and its last stores. */
@@ -30,15 +30,9 @@ struct GlobalLanes {
   LanePast pasts[2][PASTS_KEPT];
 };
 
-/* What a report needs of a warp, which is gone by then. */
 typedef struct {
-  Cluster cluster;
-  Cta cta;
-  Warp warp;
-  const Instruction *in, *other;
-  LaneMask lanes;
-  const char *rule;
-  char text[TEXT];
+  KeptFinding finding;
+  const Instruction *other;
 } KeptRace;
 
 struct GlobalLaneRaces {
@@ -74,32 +68,25 @@ void global_lanes_report(GlobalLaunch *launch) {
     KeptRace *race = &all->races[i];
     bool of_warps = false;
     for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
-    race->cta.cluster = &race->cluster;
-    race->warp.cta = &race->cta;
-    if (!of_warps) finding(&race->warp, race->in, race->lanes, race->rule, "%s", race->text);
+      of_warps |= lanes_one_pair(race->finding.in, race->other, all->pairs[k][0], all->pairs[k][1]);
+    if (!of_warps) global_kept_report(&race->finding);
   }
   free(all);
   launch->lane_races = NULL;
 }
 
 /* The place of a new race; NULL: it is known, or there are too many. The launch is locked. */
-static KeptRace *new_race(const GlobalNow *now, const Instruction *other, const char *rule) {
+static KeptFinding *new_race(const GlobalNow *now, const Instruction *other, const char *rule) {
   struct GlobalLaneRaces *all = races_of(now->launch);
   for (uint32_t i = 0; i < all->count; i++)
-    if (all->races[i].rule == rule &&
-        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].other))
+    if (all->races[i].finding.rule == rule &&
+        lanes_one_pair(now->in, other, all->races[i].finding.in, all->races[i].other))
       return NULL;
   if (all->count == RACES_KEPT) return NULL;
   KeptRace *race = &all->races[all->count++];
-  const Cta *cta = now->warp->cta;
-  *race = (KeptRace){.cluster = *cta->cluster,
-                     .cta = *cta,
-                     .warp = *now->warp,
-                     .in = now->in,
-                     .other = other,
-                     .rule = rule};
-  return race;
+  race->other = other;
+  global_keep(now, rule, &race->finding);
+  return &race->finding;
 }
 
 static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, int other,
@@ -108,7 +95,7 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   bool met = past->time <= order->met[lane] && past->time <= order->met[other];
   char memory[128], where[160] = "", met_where[160] = "";
   pthread_mutex_lock(&now->launch->lock);
-  KeptRace *race = new_race(now, past->in, met ? RULE_MET : RULE_RACE);
+  KeptFinding *race = new_race(now, past->in, met ? RULE_MET : RULE_RACE);
   pthread_mutex_unlock(&now->launch->lock);
   if (!race) return;
   unwritten_describe(address, memory, sizeof memory);
@@ -168,7 +155,7 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
         now->stored->alike(now->stored, lane, other))
       continue;
     pthread_mutex_lock(&now->launch->lock);
-    KeptRace *race = new_race(now, now->in, RULE);
+    KeptFinding *race = new_race(now, now->in, RULE);
     pthread_mutex_unlock(&now->launch->lock);
     if (!race) return;
     char memory[128];
@@ -186,6 +173,12 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
 /* Each lane meets itself. */
 static bool is_same_run(const LanePast *own, const LanePast *past) {
   return own->run && past->run && own->first == past->first && own->bytes == past->bytes;
+}
+
+/* A plain load whose value a compare-and-swap checks (global_guesses.c). */
+static bool is_guess(const GlobalNow *now, const LanePast *past, bool past_writes) {
+  if (now->kind == ACCESS_READ) return past->swaps && now->access.reach == REACH_PLAIN;
+  return now->swaps && !past_writes && !past->strong;
 }
 
 static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
@@ -229,7 +222,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
     for (uint32_t i = 0; i < kept; i++) {
       const LanePast *past = &lanes->pasts[past_writes][i];
       if (past->stamp < order->first || past->first >= one.end || one.first >= past->end ||
-          (strong && past->strong) || is_same_run(&one, past))
+          (strong && past->strong) || is_guess(now, past, past_writes) || is_same_run(&one, past))
         continue;
       compare(now, order, &one, past, past_writes);
     }
@@ -238,6 +231,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   order->accessed = order->stamp;
   one.in = now->in;
   one.strong = strong;
+  one.swaps = now->swaps;
   one.stamp = order->stamp;
   one.time = now->access.time;
   lanes->pasts[writes][lanes->count[writes]++ % PASTS_KEPT] = one;

@@ -95,6 +95,7 @@ uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t ne
   list->number = access;
   list->next = next;
   list->count = next & GLOBAL_LIST ? global_list(next)->count + 1 : 2;
-  list->wide = global_is_wide(access) && global_is_wide(next);
+  list->wide = global_is_wide(access) && global_is_wide(next) &&
+               !global_sizes_differ(global_access(access), global_access(global_first_of(next)));
   return number | GLOBAL_LIST;
 }

@@ -32,6 +32,7 @@ typedef struct GlobalLocation {
   Head *heads;
   GlobalKnowledge wide; /* all heads of scope .gpu and .sys together */
   const void *any;      /* all heads, whatever their scope */
+  const void *depends;  /* what the present value may depend on */
 } GlobalLocation;
 
 /* The side that a scope must include. */
@@ -91,6 +92,7 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
   const void *fenced = global_known_single(launch, own->cluster, clock->fenced, check->width);
   for (int kind = 0; kind < KNOWN_KINDS_COUNT; kind++)
     add_tree(launch, &all.tree[kind], kind == KNOWN_FENCED ? fenced : here);
+  all.tree[KNOWN_SC] = NULL; /* barriers hand that on, not releases */
   order_begin_released_epoch(check, agent);
   launch->releases = true;
   return all;
@@ -116,7 +118,8 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
 /* The same for an acquire. */
 static void learn_all(ClusterCheck *check, uint32_t agent, const GlobalKnowledge *known) {
   learn(check, agent, KNOWN, known->tree[KNOWN]);
-  learn(check, agent, KNOWN_FENCED, known->tree[KNOWN_FENCED]);
+  for (int kind = KNOWN_ACQUIRED; kind < KNOWN_SC; kind++)
+    learn(check, agent, (KnownKind)kind, known->tree[kind]);
 }
 
 /* ---- Locations ---- */
@@ -219,8 +222,20 @@ static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *l
   const GlobalKnowledge *now = &heads[scope_index((Reach)kind->reach)];
   learn(check, agent, KNOWN_ACQUIRED, now->tree[KNOWN_ACQUIRED]);
   learn(check, agent, KNOWN_ANY_SCOPE, now->tree[KNOWN_ANY_SCOPE]);
+  if (kind->access == ACCESS_READ) learn(check, agent, KNOWN_DEPENDS, location->depends);
   if (kind->acquire) learn_all(check, agent, now);
   if (kind->access == ACCESS_ATOMIC) add(launch, &warp->updated, now);
+}
+
+/* Fences.sc have an order of their own, in which a reader's fence.sc comes later than one that a
+ * barrier has ordered before the write: all threads may execute __threadfence() and then meet at
+ * __syncthreads(), before one of them sets the flag. */
+static void add_fences_before_barrier(GlobalLaunch *launch, GlobalLocation *location,
+                                      const void *fences) {
+  GlobalKnowledge known = {{NULL}};
+  known.tree[KNOWN] = known.tree[KNOWN_ACQUIRED] = known.tree[KNOWN_ANY_SCOPE] = fences;
+  add(launch, &location->wide, &known);
+  add_tree(launch, &location->any, fences);
 }
 
 static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *location,
@@ -239,12 +254,16 @@ static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *
     memset(&location->wide, 0, sizeof location->wide);
     if (kind->access != ACCESS_ATOMIC) location->any = NULL;
   }
+  if (kind->access != ACCESS_ATOMIC) location->depends = NULL;
   location->cluster = own->cluster;
   location->rank = own->rank;
   location->reach = kind->reach;
   if (released) add_head(launch, location, own, kind->reach, released);
   for (int i = 0; i < SCOPES; i++)
     if (warp->fence[i].tree[KNOWN]) add_head(launch, location, own, reach_of[i], &warp->fence[i]);
+  const void *fences = check->clocks[agent].known.tree[KNOWN_SC];
+  if (fences && fences != warp->fence[SCOPES - 1].tree[KNOWN])
+    add_fences_before_barrier(launch, location, fences);
 }
 
 static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *found) {
@@ -257,14 +276,14 @@ static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *fou
   return count;
 }
 
-/* A compare-and-swap may take a lock. The next write of the same warp there releases it. */
+/* A compare-and-swap may take a lock. The next write of the same warp there that is none releases
+ * it. */
 static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kind, uint64_t address,
                       bool single) {
   GlobalWarp *state = &check->global->warps[agent];
   const GlobalLaunch *launch = check->global->launch;
-  bool takes = kind->swaps && single && state->lock != address;
-  bool releases = state->lock == address;
-  if (!takes && !releases) return;
+  bool takes = kind->swaps && single;
+  if (!takes && (kind->swaps || state->lock != address)) return;
   const GlobalLocation *location = takes ? find_location(launch, address) : NULL;
   state->lock = takes ? address : 0;
   state->lock_open = takes && !kind->acquire;
@@ -281,24 +300,31 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   uint32_t agent = agent_of(warp);
   GlobalWarp *state = &own->warps[agent];
   state->strong_write = true;
-  bool publishes = kind->release || state->any_fence;
+  bool publishes =
+      kind->release || state->any_fence || check->clocks[agent].known.tree[KNOWN_SC] != NULL;
   bool locks = kind->swaps || state->lock;
-  if (!publishes && !locks && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
+  bool stores = kind->access == ACCESS_WRITE;
+  if (!publishes && !locks && !stores && !__atomic_load_n(&launch->releases, __ATOMIC_RELAXED))
+    return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
   if (count == 0) return;
+  bool flag = stores && count == 1; /* otherwise it is data */
   Place place = {own->cluster, warp->cta->rank};
   pthread_mutex_lock(&launch->lock);
   uint64_t held = state->lock;
   if (locks) note_lock(check, agent, kind, found[0], count == 1);
   GlobalKnowledge released;
-  if (kind->release) released = snapshot(check, agent);
+  if (kind->release || flag) released = snapshot(check, agent);
   for (uint32_t i = 0; i < count; i++) {
     GlobalLocation *location = find_location(launch, found[i]);
-    if (!location && !publishes) continue;
+    if (!location && !publishes && !flag) continue;
     if (!location) location = make_location(launch, found[i]);
     write_location(check, agent, location, &place, kind, kind->release ? &released : NULL);
-    location->unlocked = held == found[i];
+    location->unlocked = held == found[i] && !kind->swaps;
+    if (flag)
+      location->depends =
+          global_known_join(launch, released.tree[KNOWN_DEPENDS], released.tree[KNOWN]);
   }
   pthread_mutex_unlock(&launch->lock);
 }
@@ -311,7 +337,6 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   GlobalLaunch *launch = own->launch;
   uint32_t agent = agent_of(warp);
   own->warps[agent].strong_read = true;
-  if (kind->access == ACCESS_READ) own->warps[agent].polls = true;
   if (!__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
@@ -326,7 +351,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
 
 /* ---- Fences and barriers ---- */
 
-void global_fence(Warp *warp, Reach reach) {
+void global_fence(Warp *warp, Reach reach, bool sc) {
   ClusterCheck *check = check_of(warp);
   struct ClusterGlobal *own = check->global;
   if (!own || !own->launch) return;
@@ -341,6 +366,7 @@ void global_fence(Warp *warp, Reach reach) {
   for (int i = 0; i < scope; i++) memset(&state->fence[i], 0, sizeof state->fence[i]);
   state->fence[scope] = all;
   state->any_fence = true;
+  if (sc && scope == SCOPES - 1) check->clocks[agent].known.tree[KNOWN_SC] = all.tree[KNOWN];
   pthread_mutex_unlock(&own->launch->lock);
 }
 

@@ -1,4 +1,5 @@
 /* global_report.c: what is wrong with an access to global memory, in words. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,59 +68,88 @@ static const char *fix_for_scope(const char *needed) {
 
 static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
 
+void global_keep(const GlobalNow *now, const char *rule, KeptFinding *kept) {
+  const Cta *cta = now->warp->cta;
+  kept->cluster = *cta->cluster;
+  kept->cta = *cta;
+  kept->warp = *now->warp;
+  kept->in = now->in;
+  kept->rule = rule;
+}
+
+void global_kept_report(KeptFinding *kept) {
+  kept->cta.cluster = &kept->cluster;
+  kept->warp.cta = &kept->cta;
+  finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
+}
+
+__attribute__((format(printf, 4, 5))) static void say(const GlobalNow *now, LaneMask lanes,
+                                                      const char *rule, const char *format, ...) {
+  KeptFinding *kept = now->kept;
+  char text[KEPT_TEXT];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(kept ? kept->text : text, KEPT_TEXT, format, arguments);
+  va_end(arguments);
+  if (!kept) {
+    finding(now->warp, now->in, lanes, rule, "%s", text);
+    return;
+  }
+  global_keep(now, rule, kept);
+  kept->lanes = lanes;
+}
+
 static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,
                          const char *past) {
   const char *needed = needed_scope(now);
   if (is_strong(&now->past) && is_strong(&now->access) &&
       !global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
-    finding(now->warp, now->in, lanes, "scope-too-narrow",
-            "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
-            "Two atomics are atomic to each other only if the scope of each includes the other's "
-            "thread: here both need %s.%s",
-            does, memory, scope_name(now->access.reach), past, scope_name(now->past.reach), needed,
-            fix_for_scope(needed));
+    say(now, lanes, "scope-too-narrow",
+        "%s %s with scope %s, which %s with scope %s, and nothing orders the two.\n"
+        "Two atomics are atomic to each other only if the scope of each includes the other's "
+        "thread: here both need %s.%s",
+        does, memory, scope_name(now->access.reach), past, scope_name(now->past.reach), needed,
+        fix_for_scope(needed));
     return;
   }
-  finding(now->warp, now->in, lanes, "scope-too-narrow",
-          "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
-          "but a fence or an access on the way has a scope that does not include both threads.\n"
-          "Every fence and every atomic between the two needs at least %s.%s",
-          does, memory, past, needed, fix_for_scope(needed));
+  say(now, lanes, "scope-too-narrow",
+      "%s %s, which %s, and nothing orders the two: there is a flag or an atomic between them, "
+      "but a fence or an access on the way has a scope that does not include both threads.\n"
+      "Every fence and every atomic between the two needs at least %s.%s",
+      does, memory, past, needed, fix_for_scope(needed));
 }
 
 /* The two accesses are ordered, but that is not enough. */
 static void report_mistake(const GlobalNow *now, LaneMask lanes, const char *does,
                            const char *memory, const char *past) {
   if (now->mistake == MISTAKE_LOCK)
-    finding(
-        now->warp, now->in, lanes, "flag-without-fence",
+    say(now, lanes, "flag-without-fence",
         "%s %s, which %s: both warps held the same lock, but one of them took it without a fence "
         "after its compare-and-swap, so its accesses may happen before it has the lock.\n"
         "Put __threadfence() after the loop that takes the lock, and another one before the "
         "store that releases it.",
         does, memory, past);
   else if (now->mistake == MISTAKE_VOLATILE)
-    finding(now->warp, now->in, lanes, "volatile-race",
-            "%s %s by a volatile access, which %s, and nothing orders the two.\n"
-            "Volatile keeps the compiler from dropping an access. It is not atomic together with "
-            "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
-            "fences.",
-            does, memory, past);
+    say(now, lanes, "volatile-race",
+        "%s %s by a volatile access, which %s, and nothing orders the two.\n"
+        "Volatile keeps the compiler from dropping an access. It is not atomic together with "
+        "others and orders nothing: use an atomic, or order the two by a lock or a flag with "
+        "fences.",
+        does, memory, past);
   else if (now->mistake == MISTAKE_PROXY)
-    finding(
-        now->warp, now->in, lanes, "missing-proxy-fence",
+    say(now, lanes, "missing-proxy-fence",
         "%s %s through the asynchronous proxy; %s through the generic proxy, and there is no "
         "fence.proxy.async between that and this.\n"
         "Put fence.proxy.async after the write, in the thread that wrote, before it signals this "
         "thread.",
         does, memory, past);
   else
-    finding(now->warp, now->in, lanes, "read-only-load-of-written",
-            "%s %s by ld.global.nc, which %s in this kernel.\n"
-            "The read-only path may hold an older value, whatever orders the two: it is for memory "
-            "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
-            "pointer.",
-            does, memory, past);
+    say(now, lanes, "read-only-load-of-written",
+        "%s %s by ld.global.nc, which %s in this kernel.\n"
+        "The read-only path may hold an older value, whatever orders the two: it is for memory "
+        "that the kernel does not write. Drop __ldg(), or the const __restrict__ of the "
+        "pointer.",
+        does, memory, past);
 }
 
 static const char *hint(const GlobalNow *now) {
@@ -146,9 +176,8 @@ static const char *hint(const GlobalNow *now) {
          "cluster.sync().";
 }
 
-void global_report(const GlobalNow *now) {
+static void report(const GlobalNow *now) {
   char past[TEXT], memory[TEXT];
-  if (now->past.in) global_lanes_note_race(now->launch, now->in, now->past.in);
   describe_past(now, past, sizeof past);
   describe_memory(now->conflict_address, memory, sizeof memory);
   LaneMask lanes = 1u << now->conflict_lane;
@@ -164,13 +193,21 @@ void global_report(const GlobalNow *now) {
   bool both_strong = is_strong(&now->past) && is_strong(&now->access);
   if (now->past.operation == now->access.operation) {
     if (!both_strong && global_ordered(now, &now->past, KNOWN_ACQUIRED)) {
-      finding(now->warp, now->in, lanes, "flag-without-fence",
-              "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
-              "set after it, but has executed no fence since.\n"
-              "Reading a flag with a volatile, relaxed or atomic access does not order what "
-              "follows: put __threadfence() after it, or read it with ld.acquire "
-              "(cuda::memory_order_acquire).",
-              does, memory, past);
+      say(now, lanes, "flag-without-fence",
+          "%s %s, which %s, and nothing orders the two: this warp has seen the flag that was "
+          "set after it, but has executed no fence since.\n"
+          "Reading a flag with a volatile, relaxed or atomic access does not order what "
+          "follows: put __threadfence() after it, or read it with ld.acquire "
+          "(cuda::memory_order_acquire).",
+          does, memory, past);
+      return;
+    }
+    if (both_strong && global_sizes_differ(&now->past, &now->access)) {
+      say(now, lanes, "access-sizes-differ",
+          "%s %s in %u bytes at a time, which %s in %u bytes at a time, and nothing orders the "
+          "two.\nTwo atomics or volatile accesses are atomic to each other only if they touch "
+          "exactly the same bytes: use one type for this place.",
+          does, memory, now->access.size, past, now->past.size);
       return;
     }
     if (both_strong || global_ordered(now, &now->past, KNOWN_ANY_SCOPE)) {
@@ -181,11 +218,22 @@ void global_report(const GlobalNow *now) {
   uint32_t other = now->past.operation;
   if (other != now->launch->operation && other != now->launch->dependency) {
     char own[128];
-    finding(now->warp, now->in, lanes, "stream-race",
-            "%s %s, which %s, and nothing orders the two. This is %s.\n%s", does, memory, past,
-            global_operation_name(now->launch->operation, own, sizeof own), hint(now));
+    say(now, lanes, "stream-race", "%s %s, which %s, and nothing orders the two. This is %s.\n%s",
+        does, memory, past, global_operation_name(now->launch->operation, own, sizeof own),
+        hint(now));
     return;
   }
-  finding(now->warp, now->in, lanes, "global-race",
-          "%s %s, which %s, and nothing orders the two.\n%s", does, memory, past, hint(now));
+  say(now, lanes, "global-race", "%s %s, which %s, and nothing orders the two.\n%s", does, memory,
+      past, hint(now));
+}
+
+void global_report(const GlobalNow *now) {
+  if (now->past.in) global_lanes_note_race(now->launch, now->in, now->past.in);
+  report(now);
+}
+
+void global_report_later(const GlobalNow *now, KeptFinding *kept) {
+  GlobalNow later = *now;
+  later.kept = kept;
+  report(&later);
 }

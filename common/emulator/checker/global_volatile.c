@@ -2,8 +2,9 @@
  *
  * Volatile accesses are strong, so they do not race with each other, and nothing is wrong with a
  * flag that one warp sets and another one polls. Three things are hardly ever intended: a store over
- * another warp's value, which this warp has not read and does not know of; a store outside the lock
- * under which both warps read the place; and a store over a place that another warp has read, once,
+ * what another warp has changed by an atomic or under a lock, and which this warp has not read and
+ * does not know of (without an atomic or a lock it may be a variable of Peterson's or Dekker's); a
+ * store outside the lock under which both warps read the place; and a store over a place that another warp has read, once,
  * although the two have synchronised before that read. */
 #include "checker/check_global.h"
 #include "ptx/program.h"
@@ -34,6 +35,7 @@ static bool knows(const GlobalNow *now, const GlobalAccess *past) {
 
 static bool lost_value(const GlobalNow *now, GlobalCell cell, const GlobalAccess *past) {
   if (now->kind == ACCESS_READ) return global_ordered(now, past, KNOWN_ANY_SCOPE);
+  if (!(past->flags & GLOBAL_UPDATES) && !past->lock && !now->access.lock) return false;
   FOR_GLOBAL_NUMBERS(number, cell.reads) {
     if (!global_settled(now, number) && is_own(now, global_access(number))) return false;
   }

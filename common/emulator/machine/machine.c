@@ -367,6 +367,17 @@ static bool anybody_can_run(const Context *context) {
   return false;
 }
 
+/* In a random order other clusters may run between any two of this one's operations whose order
+ * they could observe. */
+static bool passes_turn(Context *context) {
+  struct ClusterFlow *flow = &context->flow;
+  if (settings()->schedule != SCHEDULE_RANDOM || !flow->has_turn ||
+      cluster_random(&context->cluster) % 2 == 0)
+    return false;
+  flow->has_turn = false;
+  return true;
+}
+
 ClusterEnd cluster_run(Context *context) {
   Cluster *cluster = &context->cluster;
   struct ClusterFlow *flow = &context->flow;
@@ -375,6 +386,7 @@ ClusterEnd cluster_run(Context *context) {
   if (flow->has_turn) cluster_changed(cluster);
   flow->wants_turn = false;
   flow->spinning = NOT_SPINNING;
+  if (passes_turn(context)) return CLUSTER_PAUSES;
   for (;;) {
     RoundResult round = {0};
     run_round(context, &round);
@@ -390,6 +402,7 @@ ClusterEnd cluster_run(Context *context) {
     } else if (round.worked) {
       polls = 0;
       if (flow->next_idle_check) flow->idle_rounds = 0;
+      if (passes_turn(context)) return CLUSTER_PAUSES;
     } else if (round.yielded) {
       if (++polls < POLL_ROUNDS) continue;
       polls = 0;

@@ -36,6 +36,7 @@ typedef enum {
   CLUSTER_DONE,
   CLUSTER_WAITS, /* for its turn */
   CLUSTER_POLLS, /* had its turn and only polls: others should run first */
+  CLUSTER_PAUSES, /* had its turn and passes it on: the random schedule says so */
   CLUSTER_FAULT
 } ClusterEnd;
 ClusterEnd cluster_run(Context *context);

@@ -39,6 +39,7 @@ enum {
   POLL_SLICE_STEPS = 4096, /* a turn with more steps than this did some work */
   PATIENCE = 2000,         /* number of waits for other host threads, each this long: */
   PATIENCE_NANOSECONDS = 1000000,
+  MIXED_MOST = 16,      /* clusters among which the random schedule passes the turn */
   STALL_STEPS = 4000000 /* steps of polling after which streams and the host may run */
 };
 
@@ -79,13 +80,13 @@ static void count_finished(struct LaunchFlow *flow) {
     flow->ring_first++;
 }
 
-/* The cluster after the one that has the turn: the next in the ring, otherwise a new one if it fits
- * on the GPU, otherwise the first in the ring. */
-static void pass_turn(struct LaunchFlow *flow) {
+/* The cluster after the one that has the turn: the next in the ring, otherwise a new one if fewer
+ * than `most` are there, otherwise the first in the ring. */
+static void pass_turn(struct LaunchFlow *flow, uint32_t most) {
   uint32_t next = flow->turn + 1;
   while (next < flow->ring_end && flow->state[next] == CLUSTER_COUNTED) next++;
   if (next >= flow->ring_end) {
-    if (flow->ring_end < flow->total && flow->ring_end - flow->ring_counted < flow->resident)
+    if (flow->ring_end < flow->total && flow->ring_end - flow->ring_counted < most)
       next = flow->ring_end++;
     else
       next = flow->ring_first;
@@ -97,7 +98,7 @@ static void settle_turn(struct LaunchFlow *flow) {
   while (flow->turn < flow->total && flow->state[flow->turn] == CLUSTER_FINISHED) {
     count_finished(flow);
     if (flow->ring_counted == flow->total) return;
-    pass_turn(flow);
+    pass_turn(flow, flow->resident);
   }
 }
 
@@ -245,7 +246,7 @@ static void all_warps_spin(struct LaunchFlow *flow) {
 static void settle_polling_turn(struct LaunchFlow *flow, Spinning spinning, uint64_t steps) {
   flow->polled_steps += steps > POLL_COST_STEPS ? steps : POLL_COST_STEPS;
   if (steps > POLL_SLICE_STEPS && spinning == NOT_SPINNING) flow->polled_steps = 0;
-  pass_turn(flow);
+  pass_turn(flow, flow->resident);
   if (spinning == NOT_SPINNING || flow->running > 0) {
     flow->idle_turns = 0;
   } else {
@@ -258,6 +259,11 @@ static void settle_polling_turn(struct LaunchFlow *flow, Spinning spinning, uint
     flow->stalled = true;
   else if (flow->polled_steps > settings()->steps)
     everybody_polls(flow);
+}
+
+static void settle_paused_turn(struct LaunchFlow *flow, uint64_t steps) {
+  if (steps > 0) flow->polled_steps = flow->idle_turns = 0;
+  pass_turn(flow, flow->resident < MIXED_MOST ? flow->resident : MIXED_MOST);
 }
 
 static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
@@ -278,9 +284,12 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       break;
     case CLUSTER_WAITS:
     case CLUSTER_POLLS:
+    case CLUSTER_PAUSES:
       context->next = *suspended_list(flow, number);
       *suspended_list(flow, number) = context;
-      if (end == CLUSTER_POLLS && had_turn)
+      if (end == CLUSTER_PAUSES)
+        settle_paused_turn(flow, steps);
+      else if (end == CLUSTER_POLLS && had_turn)
         settle_polling_turn(flow, (Spinning)context->flow.spinning, steps);
       else
         flow->idle_turns = 0;
