@@ -61,7 +61,7 @@ setup() {
 @test "emulate: --page keeps the program's exit code and writes no page without a kernel" {
   run "$emulate" --page "$BATS_TEST_TMPDIR/page.html" build/02_tma_load/tma_load --no-such-option
   [ "$status" -eq 2 ]
-  [[ $output == *"nothing is written: the program launched no kernel"* ]]
+  [[ $output == *"nothing is written: the program ended with 2 before a launch was recorded"* ]]
   [ ! -e "$BATS_TEST_TMPDIR/page.html" ]
   run "$emulate" --page="$BATS_TEST_TMPDIR/page.html" build/03_tma_store/pitfalls/missing_proxy_fence
   [ "$status" -eq 3 ]

@@ -6,10 +6,12 @@
 #include "record/record_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -37,6 +39,7 @@ static struct {
   pthread_mutex_t lock;
   FILE *file;
   pid_t process; /* the process that opened the file: a forked child does not write */
+  bool refused;  /* another process has the file, and the user has been told */
   int launches;
   InstructionNumber *places; /* an open-addressing table */
   uint32_t place_count, place_capacity;
@@ -47,6 +50,9 @@ static struct {
   uint32_t kept_count, kept_capacity;
   uint64_t bytes_taken;
   bool full;
+  int last_launch; /* where it became full */
+  off_t whole;     /* bytes of the file up to the end of a launch */
+  bool any;        /* a cluster has been recorded */
 } recording = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -56,6 +62,7 @@ bool record_take(size_t bytes) {
   bool fits = recording.bytes_taken <= settings()->record_limit;
   bool first = !fits && !recording.full;
   recording.full |= !fits;
+  if (first) recording.last_launch = recording.launches - 1;
   pthread_mutex_unlock(&recording.lock);
   if (first)
     fprintf(stderr,
@@ -181,36 +188,68 @@ static const char *schedule_name(void) {
   }
 }
 
+static void cannot_write(void) {
+  fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", settings()->record_file,
+          strerror(errno));
+  /* Half a line would make all of it useless. A device cannot be cut. */
+  if (recording.file && ftruncate(fileno(recording.file), recording.whole) != 0) errno = 0;
+  _exit(2);
+}
+
 static void write_text(RecordText *text) {
   if (text->failed) out_of_memory();
-  if (text->used && fwrite(text->text, 1, text->used, recording.file) != text->used) {
-    fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", settings()->record_file,
-            strerror(errno));
-    _exit(2);
-  }
+  if (text->used && fwrite(text->text, 1, text->used, recording.file) != text->used) cannot_write();
   text->used = 0;
 }
 
 static void close_file(void) {
   if (!recording.file || recording.process != getpid()) return;
   if (recording.full)
-    fprintf(recording.file, "{\"stopped\": \"the recording reached its limit of %llu MB\"}\n",
-            (unsigned long long)(settings()->record_limit / 1000000));
-  if (fclose(recording.file) == 0) return;
-  fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", settings()->record_file,
-          strerror(errno));
-  _exit(2);
+    fprintf(
+        recording.file,
+        "{\"stopped\": \"the recording reached its limit of %llu MB in launch %d: the rest of it "
+        "and all later launches are missing\"}\n",
+        (unsigned long long)(settings()->record_limit / 1000000), recording.last_launch);
+  if (!recording.any)
+    fprintf(stderr, "emulator: no launch has a block of --blocks %s: nothing is recorded\n",
+            settings()->record_blocks_text);
+  if (fclose(recording.file) != 0) {
+    recording.file = NULL;
+    cannot_write();
+  }
+}
+
+/* One process writes a file: a child that it starts, and which runs kernels too, would write over it. */
+static bool not_written_here(const char *why) {
+  if (!recording.refused) fprintf(stderr, "emulator: %s\n", why);
+  recording.refused = true;
+  return false;
+}
+
+static FILE *open_alone(const char *path, bool *taken) {
+  const int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) return NULL;
+  *taken = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  /* A pipe or a device has no length. */
+  if (!*taken && ftruncate(descriptor, 0) != 0 && errno != EINVAL) cannot_write();
+  FILE *file = *taken ? NULL : fdopen(descriptor, "w");
+  if (!file) close(descriptor);
+  return file;
 }
 
 static bool open_file(void) {
   const char *path = settings()->record_file;
   if (!path) return false;
-  if (recording.file) return recording.process == getpid();
-  recording.file = fopen(path, "w");
-  if (!recording.file) {
-    fprintf(stderr, "emulator: the recording %s cannot be written: %s\n", path, strerror(errno));
-    _exit(2);
-  }
+  if (recording.refused) return false;
+  if (recording.file)
+    return recording.process == getpid() ||
+           not_written_here("kernels of a forked process are not recorded");
+  bool taken = false;
+  recording.file = open_alone(path, &taken);
+  if (taken)
+    return not_written_here(
+        "another process is writing the recording; kernels of this one are not recorded");
+  if (!recording.file) cannot_write();
   recording.process = getpid();
   atexit(close_file);
   fprintf(recording.file, "{\"recording\": 1, \"schedule\": \"%s\", \"blocks\": \"%s\"%s}\n",
@@ -237,7 +276,7 @@ int record_launch_begin(const Launch *launch, const char *symbol, uint32_t stati
   pthread_mutex_lock(&recording.lock);
   int number = -1;
   if (settings()->count) count_launch(kernel);
-  if (open_file()) {
+  if (open_file() && !recording.full) {
     number = recording.launches++;
     RecordText *out = &recording.definitions;
     text_add(out, "{\"launch\": ");
@@ -269,6 +308,7 @@ void record_keep(int launch_number, uint32_t cluster_number, RecordText *text,
     recording.kept = larger;
     recording.kept_capacity = capacity;
   }
+  recording.any = true;
   recording.kept[recording.kept_count++] =
       (FinishedCluster){launch_number, cluster_number, *text, *places};
   *text = (RecordText){.text = NULL};
@@ -301,7 +341,8 @@ static void write_clusters(const Launch *launch) {
     text_free(&recording.kept[i].text);
   }
   recording.kept_count = left;
-  fflush(recording.file);
+  if (fflush(recording.file) != 0) cannot_write();
+  recording.whole = ftello(recording.file);
   pthread_mutex_unlock(&recording.lock);
 }
 

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# Recordings, pages and traces of programs that end badly, and of files that cannot be written: a message each, and
+# never half a file.
+
+load helpers
+
+setup() {
+  bats_require_minimum_version 1.5.0
+  begin_test
+  program=build/tests/emulator/ends_early
+  record=$BATS_TEST_TMPDIR/recording
+  page=$BATS_TEST_TMPDIR/page.html
+  trace=$BATS_TEST_TMPDIR/trace.json
+}
+
+recorded() { # CLUSTERS
+  run python3 tests/emulator/check_recording.py "$record"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == "recording: $1 clusters, "* ]]
+}
+
+@test "recording: a program that crashes, aborts, is interrupted or leaves by _exit: what it did until then" {
+  for way in "crash 139 11" "abort 134 6" "interrupted 130 2" "exit 3"; do
+    read -r how code signal <<<"$way"
+    run common/emulator/emulate --record "$record" --page "$page" --trace "$trace" $program "$how"
+    [ "$status" -eq "$code" ]
+    [ -z "$signal" ] || [[ $output == *"emulate: signal $signal ended the program; written is what it did until then"* ]]
+    recorded 1
+    grep -q '"end": ' "$page"
+    run python3 tests/emulator/check_trace.py "$trace"
+    [ "$status" -eq 0 ]
+  done
+}
+
+@test "recording: without a kernel nothing stays behind, not even an old file" {
+  echo old >"$record"
+  run common/emulator/emulate --record "$record" --page "$page" --trace "$trace" $program none
+  [ "$status" -eq 1 ]
+  [[ $output == *"emulate: nothing is written: the program launched no kernel"* ]]
+  [ ! -e "$record" ]
+  [ ! -e "$page" ]
+  [ ! -e "$trace" ]
+}
+
+@test "recording: a child process that launches kernels does not write over it" {
+  run common/emulator/emulate --record "$record" $program child
+  [ "$status" -eq 0 ]
+  [[ $output == *"emulator: another process is writing the recording; kernels of this one are not recorded"* ]]
+  recorded 2
+}
+
+@test "recording: a limit is told on stderr and in the file, and later launches add nothing" {
+  EMULATOR_RECORD_LIMIT=1 run common/emulator/emulate --record "$record" $program many
+  [ "$status" -eq 0 ]
+  [[ $output == *"emulator: the recording has reached 1 MB and stops here; record fewer blocks"* ]]
+  [ "$(stat -c %s "$record")" -le 1100000 ]
+  run tail -n 1 "$record"
+  [[ $output == '{"stopped": "the recording reached its limit of 1 MB in launch '*': the rest of it and all later launches are missing"}' ]]
+}
+
+@test "recording: blocks that no launch has" {
+  run common/emulator/emulate --record "$record" --blocks 4000 $program
+  [ "$status" -eq 0 ]
+  [[ $output == *"emulator: no launch has a block of --blocks 4000: nothing is recorded"* ]]
+}
+
+@test "recording: a full disk and files that cannot be made, for each kind of output" {
+  for kind in record page trace; do
+    run common/emulator/emulate --$kind /dev/full $program
+    [ "$status" -eq 2 ]
+    [[ $output == *"/dev/full cannot be written"* ]]
+    [ -c /dev/full ]
+    run common/emulator/emulate --$kind "$BATS_TEST_TMPDIR/nowhere/file" $program
+    [ "$status" -eq 2 ]
+    [[ $output == *"emulate: $BATS_TEST_TMPDIR/nowhere/file cannot be written: No such file or directory"* ]]
+    run common/emulator/emulate --$kind "$BATS_TEST_TMPDIR" $program
+    [ "$status" -eq 2 ]
+    [[ $output == *"$BATS_TEST_TMPDIR cannot be written: Is a directory"* ]]
+  done
+}
+
+@test "recording: a disk that fills up leaves whole launches" {
+  run bash -c "ulimit -f 64; trap '' XFSZ; common/emulator/emulate --record '$record' $program many"
+  [ "$status" -eq 2 ]
+  [[ $output == *"emulator: the recording $record cannot be written: File too large"* ]]
+  run python3 tests/emulator/check_recording.py "$record"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "recording: into a pipe" {
+  mkfifo "$record"
+  cat "$record" >"$BATS_TEST_TMPDIR/piped" &
+  run common/emulator/emulate --record "$record" $program
+  [ "$status" -eq 0 ]
+  wait
+  record=$BATS_TEST_TMPDIR/piped
+  recorded 1
+}
