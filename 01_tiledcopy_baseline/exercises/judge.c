@@ -34,7 +34,7 @@ static void judge_two_buffers(void) {
     judge_give_pointer(got);
     judge_give_int(counts[i]);
     char shape[64];
-    snprintf(shape, sizeof shape, "%d tiles", counts[i]);
+    snprintf(shape, sizeof shape, "tiles = %d", counts[i]);
     judge_launch(shape, 1, TILE / 4);
     judge_compare(got, expected, counts[i], TILE);
   }

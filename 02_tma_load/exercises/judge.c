@@ -70,7 +70,7 @@ static void judge_tiles(void) {
     judge_give_int(tiles);
     judge_give_pointer(got);
     char shape[64];
-    snprintf(shape, sizeof shape, "%d tiles", tiles);
+    snprintf(shape, sizeof shape, "tiles = %d", tiles);
     judge_launch(shape, 1, 64);
     judge_compare(got, matrix, tiles * TILE_ROWS, TILE_COLUMNS);
   }

@@ -46,7 +46,7 @@ static void judge_load_double_store(void) {
     judge_give_matrix(from, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_matrix(to, rows, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     char shape[64];
-    snprintf(shape, sizeof shape, "%d blocks", blocks);
+    snprintf(shape, sizeof shape, "blocks = %d", blocks);
     judge_launch(shape, (unsigned)blocks, 64);
     judge_compare(to, matrix, rows, TILE_COLUMNS);
   }
@@ -65,7 +65,7 @@ static void judge_store_ring(void) {
     judge_give_int(tiles);
     judge_give_pointer(judge_upload(values, sizeof values));
     char shape[64];
-    snprintf(shape, sizeof shape, "%d tiles", tiles);
+    snprintf(shape, sizeof shape, "tiles = %d", tiles);
     judge_launch(shape, 1, 64);
     judge_compare(address, expected, tiles * TILE_ROWS, TILE_COLUMNS);
   }

@@ -20,7 +20,7 @@ static void judge_reduce_max(void) {
     judge_give_matrix(address, TILE_ROWS, TILE_COLUMNS, TILE_ROWS, TILE_COLUMNS);
     judge_give_pointer(judge_upload(candidates, sizeof candidates));
     char shape[64];
-    snprintf(shape, sizeof shape, "%d blocks", blocks);
+    snprintf(shape, sizeof shape, "blocks = %d", blocks);
     judge_launch(shape, (unsigned)blocks, 32);
     judge_compare(address, matrix, TILE_ROWS, TILE_COLUMNS);
   }
@@ -45,7 +45,7 @@ static void judge_split_k(void) {
     judge_give_pointer(judge_upload(b, (size_t)(TILE_COLUMNS * k) * sizeof(int)));
     judge_give_int(k);
     char shape[64];
-    snprintf(shape, sizeof shape, "k %d, %d blocks", k, blocks);
+    snprintf(shape, sizeof shape, "k = %d, blocks = %d", k, blocks);
     judge_launch(shape, (unsigned)blocks, 64);
     judge_compare(address, c, TILE_ROWS, TILE_COLUMNS);
   }
@@ -67,7 +67,7 @@ static void judge_zero_then_add(void) {
     judge_give_pointer(judge_upload(values, sizeof values));
     judge_give_int(parts);
     char shape[64];
-    snprintf(shape, sizeof shape, "%d blocks, %d parts", blocks, parts);
+    snprintf(shape, sizeof shape, "blocks = %d, parts = %d", blocks, parts);
     judge_launch(shape, (unsigned)blocks, 32);
     judge_compare(address, sums, blocks * TILE_ROWS, TILE_COLUMNS);
   }

@@ -58,7 +58,7 @@ static void judge_empty_barrier(void) {
     judge_give_int(count);
     judge_give_pointer(got);
     char shape[64];
-    snprintf(shape, sizeof shape, "%d tiles", count);
+    snprintf(shape, sizeof shape, "tiles = %d", count);
     judge_launch(shape, BLOCKS, 32);
     judge_compare(got, expected, BLOCKS * count, TILE);
   }
