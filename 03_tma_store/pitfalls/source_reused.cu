@@ -1,4 +1,4 @@
-// pitfall source_reused: the buffer is filled anew while the store still reads it
+// pitfall source_reused: the buffer is refilled while the store still reads it
 //   H200: right results
 //   report: source-reused-before-read
 //
