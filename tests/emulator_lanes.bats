@@ -22,6 +22,8 @@ reports() {
   reports read-modify-write lane-race
   reports global-missing lane-race
   reports global-other-branch lane-race
+  reports rows-overwritten lane-race
+  reports global-rows-overwritten lane-race
 }
 
 @test "lanes: a shuffle and lock step order no memory: strict" {
@@ -34,7 +36,7 @@ reports() {
 
 @test "lanes: what is in order is not reported" {
   for name in synced same-value atomics tiles flag volatile-alone block-barrier \
-    reduction flag-of-block global-synced global-own; do
+    reduction flag-of-block global-synced global-own rows global-rows; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

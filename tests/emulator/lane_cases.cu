@@ -6,13 +6,31 @@
 #include <string.h>
 
 enum { LANES = 32 };
-static const char *const names[] = {
-    "missing",       "synced",         "shuffle",          "volatile",
-    "one-place",     "same-value",     "atomics",          "tiles",
-    "read-first",    "flag",           "volatile-alone",   "read-modify-write",
-    "block-barrier", "reduction",      "flag-of-block",    "global-missing",
-    "global-synced", "global-shuffle", "global-one-place", "global-other-branch",
-    "global-own"};
+static const char *const names[] = {"missing",
+                                    "synced",
+                                    "shuffle",
+                                    "volatile",
+                                    "one-place",
+                                    "same-value",
+                                    "atomics",
+                                    "tiles",
+                                    "read-first",
+                                    "flag",
+                                    "volatile-alone",
+                                    "read-modify-write",
+                                    "block-barrier",
+                                    "reduction",
+                                    "flag-of-block",
+                                    "global-missing",
+                                    "global-synced",
+                                    "global-shuffle",
+                                    "global-one-place",
+                                    "global-other-branch",
+                                    "global-own",
+                                    "rows",
+                                    "rows-overwritten",
+                                    "global-rows",
+                                    "global-rows-overwritten"};
 enum Case {
   MISSING,
   SYNCED,
@@ -35,13 +53,33 @@ enum Case {
   GLOBAL_ONE_PLACE,
   GLOBAL_OTHER_BRANCH,
   GLOBAL_OWN,
+  ROWS,
+  ROWS_OVERWRITTEN,
+  GLOBAL_ROWS,
+  GLOBAL_ROWS_OVERWRITTEN,
   CASES
 };
+
+/* Two rows of 16 lanes, each with a margin; each lane reads its neighbours' values, then changes its
+ * own. */
+enum { ROW = LANES / 2, APART = 48 };
+__device__ int average_rows(int *places, int lane, bool synced) {
+  int *own = places + lane / ROW * APART + lane % ROW + 1;
+  *own = lane;
+  if (lane % ROW == 0) own[-1] = 0;
+  if (lane % ROW == ROW - 1) own[1] = 0;
+  __syncwarp();
+  int sum = own[-1] + own[0] + own[1];
+  if (synced) __syncwarp();
+  *own = sum;
+  __syncwarp();
+  return sum;
+}
 
 __global__ void lanes(int *out, enum Case which) {
   __shared__ int s[LANES];
   __shared__ volatile int v[LANES];
-  __shared__ int flag;
+  __shared__ int flag, rows[2 * APART];
   int lane = threadIdx.x, value = 0;
   if (lane == 0) flag = 0;
   s[lane] = lane;
@@ -109,6 +147,18 @@ __global__ void lanes(int *out, enum Case which) {
       out[3] = 7;
       __syncwarp();
       break;
+    case ROWS:
+      value = average_rows(rows, lane, true);
+      break;
+    case ROWS_OVERWRITTEN:
+      value = average_rows(rows, lane, false);
+      break;
+    case GLOBAL_ROWS:
+      value = average_rows(out + LANES, lane, true);
+      break;
+    case GLOBAL_ROWS_OVERWRITTEN:
+      value = average_rows(out + LANES, lane, false);
+      break;
     case VOLATILE: /* as programs for GPUs before Volta do it */
       v[lane] = lane;
       value = v[lane ^ 16];
@@ -167,8 +217,9 @@ int main(int argc, char **argv) {
   while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
   if (which == CASES) return fprintf(stderr, "usage: lane_cases CASE\n"), 2;
   int *out;
-  if (cudaMalloc(&out, LANES * sizeof *out) != cudaSuccess) return 1;
-  if (cudaMemset(out, 0, LANES * sizeof *out) != cudaSuccess) return 1;
+  enum { BYTES = (LANES + 2 * APART) * sizeof(int) };
+  if (cudaMalloc(&out, BYTES) != cudaSuccess) return 1;
+  if (cudaMemset(out, 0, BYTES) != cudaSuccess) return 1;
   lanes<<<1, LANES>>>(out, (enum Case)which);
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;
 }

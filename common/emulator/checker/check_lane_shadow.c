@@ -248,7 +248,7 @@ static const char *place_text(const LaneAccess *now, uint32_t at, char *text, si
 
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
-  char place[96], where[160] = "";
+  char place[96], where[160] = "earlier";
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
   const Instruction *past =
       other_wrote ? last_write(now, word, &time) : last_read(now, now->agent, word, &time);
@@ -311,7 +311,7 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (!(order->volatile_with[other] >> lane & 1)) return;
   const Instruction *past = last_write(now, word, &time);
   if (is_kept(now, past, RULE_LOCK_STEP)) return;
-  char place[96], where[160] = "";
+  char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
   keep_race(now, 1u << lane, past, RULE_LOCK_STEP,
             "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
@@ -488,7 +488,18 @@ static void note_volatile(const LaneAccess *now) {
 typedef struct {
   LANE_ARRAY uint32_t at[LANES], active[LANES]; /* active: 1 or 0 */
   bool all_at_one;
+  bool in_rows; /* of all lanes, those of each half side by side, and no place twice */
 } LanePlaces;
+
+enum { ROW = LANES / 2, ROWS = 2 };
+
+static bool are_rows(const LanePlaces *places, LaneMask mask) {
+  uint32_t differing = ~mask, first = places->at[0], second = places->at[ROW];
+  for (uint32_t lane = 0; lane < ROW; lane++)
+    differing |= (places->at[lane] ^ (first + lane)) | (places->at[ROW + lane] ^ (second + lane));
+  uint32_t apart = first < second ? second - first : first - second;
+  return !differing && apart >= ROW;
+}
 
 static bool find_places(const LaneAccess *now, LanePlaces *places) {
   const LaneShadow *shadow = now->shadow;
@@ -501,6 +512,7 @@ static bool find_places(const LaneAccess *now, LanePlaces *places) {
     most = places->at[lane] > most ? places->at[lane] : most;
   }
   places->all_at_one = !differing;
+  places->in_rows = now->bytes >> shadow->shift == 1 && are_rows(places, now->mask);
   return !SHARED_RANK(differing) && most + (now->bytes >> shadow->shift) <= shadow->count;
 }
 
@@ -508,7 +520,11 @@ static bool find_places(const LaneAccess *now, LanePlaces *places) {
 static bool all_clean(const LanePlaces *places, const uint32_t *table, uint32_t least) {
   LANE_ARRAY uint32_t records[LANES];
   uint32_t bad = 0;
-  gather(records, table, places->at);
+  if (places->in_rows)
+    for (int row = 0; row < ROWS; row++)
+      memcpy(records + row * ROW, table + places->at[row * ROW], ROW * sizeof *table);
+  else
+    gather(records, table, places->at);
   for (uint32_t lane = 0; lane < LANES; lane++)
     bad |= (uint32_t)((records[lane] & RECORD_STAMP) >= least) &
            (uint32_t)((records[lane] & ~RECORD_STAMP) != lane) & places->active[lane];
@@ -529,16 +545,11 @@ static bool note_read_by_all(const LaneAccess *now, uint32_t at) {
   return true;
 }
 
-/* One place for each lane. False, and nothing is noted: earlier readers have to be kept. */
-static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
-  LaneShadow *shadow = now->shadow;
-  uint32_t *reads = shadow->reads + k, *readers = shadow->readers + k;
+/* The new records of reads, one for each lane. False: earlier readers have to be kept. */
+static bool make_reads(const LaneAccess *now, const LanePlaces *places, uint32_t *records,
+                       uint32_t *known) {
   uint32_t least = now->order->first << LANE_BITS, current = now->order->stamp << LANE_BITS;
-  LANE_ARRAY uint32_t records[LANES], known[LANES];
   uint32_t refused = 0;
-  if (places->all_at_one) return note_read_by_all(now, places->at[0] + k);
-  gather(records, reads, places->at);
-  gather(known, readers, places->at);
   for (uint32_t lane = 0; lane < LANES; lane++) {
     uint32_t record = records[lane], own = current | lane;
     bool only_own = (record & ~RECORD_STAMP) == lane;
@@ -548,7 +559,35 @@ static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t
     records[lane] = fresh ? own : own | RECORD_MANY;
     refused |= (uint32_t) !(fresh | same_time) & places->active[lane];
   }
-  if (refused) return false;
+  return !refused;
+}
+
+static bool note_rows_read(const LaneAccess *now, const LanePlaces *places) {
+  uint32_t *reads = now->shadow->reads, *readers = now->shadow->readers;
+  LANE_ARRAY uint32_t records[LANES], known[LANES];
+  enum { BYTES = ROW * sizeof *records };
+  for (int row = 0; row < ROWS; row++) {
+    memcpy(records + row * ROW, reads + places->at[row * ROW], BYTES);
+    memcpy(known + row * ROW, readers + places->at[row * ROW], BYTES);
+  }
+  if (!make_reads(now, places, records, known)) return false;
+  for (int row = 0; row < ROWS; row++) {
+    memcpy(reads + places->at[row * ROW], records + row * ROW, BYTES);
+    memcpy(readers + places->at[row * ROW], known + row * ROW, BYTES);
+  }
+  return true;
+}
+
+/* One place for each lane. False, and nothing is noted: earlier readers have to be kept. */
+static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
+  LaneShadow *shadow = now->shadow;
+  uint32_t *reads = shadow->reads + k, *readers = shadow->readers + k;
+  LANE_ARRAY uint32_t records[LANES], known[LANES];
+  if (places->all_at_one) return note_read_by_all(now, places->at[0] + k);
+  if (places->in_rows) return note_rows_read(now, places);
+  gather(records, reads, places->at);
+  gather(known, readers, places->at);
+  if (!make_reads(now, places, records, known)) return false;
   for (LaneMask left = now->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     reads[places->at[lane]] = records[lane];
@@ -686,7 +725,7 @@ static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, u
   const Instruction *past = last_read(now, agent, word, &time);
   bool met = time && time <= now->check->lanes[agent].met[first_lane(silent)];
   if (met || is_kept(now, past, RULE_RACE)) return;
-  char place[96], where[160] = "";
+  char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
   keep_race(now, 1u << lane, past, RULE_RACE,
             "starts a copy into %s, which thread %u%s read %s. That thread has not arrived at a "

@@ -4,6 +4,7 @@
  * here with the addresses of their lanes, and each new one is compared with them: so a race is seen
  * if the two accesses are not far apart. Races of whole warps at the same two lines have the same
  * cause, so what is found is kept until the launch ends, and reported if there was no such race. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,9 @@ enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
 
 typedef struct {
   const Instruction *in;
-  uint64_t first, end; /* between which all its addresses lie */
-  uint64_t addresses[LANES];
+  uint64_t first, end;       /* between which all its addresses lie */
+  uint64_t addresses[LANES]; /* of a run: not filled in */
+  uint64_t chunks;           /* a bit for each 16 bytes that are accessed, modulo 1 KiB */
   LaneMask mask;
   uint32_t bytes, stamp, time;
   bool run, strong, swaps;
@@ -120,15 +122,19 @@ static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint6
                                           (uint32_t)(from + now->lane_bytes - address));
 }
 
+static uint64_t address_of(const LanePast *access, int lane) {
+  return access->run ? access->first + (uint32_t)lane * access->bytes : access->addresses[lane];
+}
+
 /* Lanes of the two accesses that touch the same bytes and are not ordered. */
 static void compare(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
                     const LanePast *past, bool past_writes) {
   for (LaneMask left = own->mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t from = own->addresses[lane];
+    uint64_t from = address_of(own, lane);
     for (LaneMask others = past->mask & ~(1u << lane); others; others &= others - 1) {
       int other = first_lane(others);
-      uint64_t to = past->addresses[other];
+      uint64_t to = address_of(past, other);
       if (from >= to + past->bytes || to >= from + own->bytes ||
           lanes_ordered(order, lane, other, past->stamp))
         continue;
@@ -181,28 +187,72 @@ static bool is_guess(const GlobalNow *now, const LanePast *past, bool past_write
   return now->swaps && !past_writes && !past->strong;
 }
 
-static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
-                 uint32_t bytes) {
-  own->mask = mask;
-  own->bytes = bytes;
-  own->run = run;
-  if (run) {
-    own->first = addresses[0];
-    own->end = own->first + (uint64_t)LANES * bytes;
-    for (uint32_t lane = 0; lane < LANES; lane++) own->addresses[lane] = own->first + lane * bytes;
-    return;
+/* Accesses are aligned and of at most 16 bytes, so each lane has one chunk. */
+static uint64_t chunk_of(uint64_t address) { return 1ull << (address >> 4 & 63); }
+
+static void fill_run(LanePast *own, uint64_t first) {
+  uint32_t all = LANES * own->bytes;
+  own->first = first;
+  own->end = first + all;
+  for (uint32_t at = 0; at < all; at += 16) own->chunks |= chunk_of(first + at);
+  own->chunks |= chunk_of(first + all - 1);
+}
+
+static void fill_whole_warp(LanePast *own, const uint64_t *addresses) {
+  uint64_t least = UINT64_MAX, most = 0, chunks = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint64_t address = own->addresses[lane] = addresses[lane];
+    least = address < least ? address : least;
+    most = address > most ? address : most;
+    chunks |= chunk_of(address);
   }
+  own->first = least;
+  own->end = most + own->bytes;
+  own->chunks = chunks;
+}
+
+static void fill_lanes(LanePast *own, const uint64_t *addresses) {
   own->first = UINT64_MAX;
   own->end = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
+  for (LaneMask left = own->mask; left; left &= left - 1) {
     uint64_t address = own->addresses[first_lane(left)] = addresses[first_lane(left)];
     if (address & GENERIC_TAG_MASK) {
       own->mask &= ~(1u << first_lane(left)); /* of another space */
       continue;
     }
     own->first = address < own->first ? address : own->first;
-    own->end = address + bytes > own->end ? address + bytes : own->end;
+    own->end = address + own->bytes > own->end ? address + own->bytes : own->end;
+    own->chunks |= chunk_of(address);
   }
+}
+
+static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool run,
+                 uint32_t bytes) {
+  uint64_t all = 0;
+  own->mask = mask;
+  own->bytes = bytes;
+  own->run = run;
+  own->chunks = 0;
+  for (int lane = 0; lane < LANES && !run && mask == UINT32_MAX; lane++) all |= addresses[lane];
+  if (run)
+    fill_run(own, addresses[0]);
+  else if (mask == UINT32_MAX && !(all & GENERIC_TAG_MASK))
+    fill_whole_warp(own, addresses);
+  else
+    fill_lanes(own, addresses);
+}
+
+/* May the two touch the same bytes? */
+static bool may_meet(const LanePast *a, const LanePast *b) {
+  return a->first < b->end && b->first < a->end && (a->chunks & b->chunks) && !is_same_run(a, b);
+}
+
+static void keep(LanePast *kept, const LanePast *access) {
+  size_t skipped = access->run ? sizeof access->addresses : 0;
+  size_t start = offsetof(LanePast, addresses);
+  memcpy(kept, access, start);
+  memcpy((char *)kept + start + skipped, (const char *)access + start + skipped,
+         sizeof *access - start - skipped);
 }
 
 void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
@@ -221,8 +271,8 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
     uint32_t kept = lanes->count[past_writes] < PASTS_KEPT ? lanes->count[past_writes] : PASTS_KEPT;
     for (uint32_t i = 0; i < kept; i++) {
       const LanePast *past = &lanes->pasts[past_writes][i];
-      if (past->stamp < order->first || past->first >= one.end || one.first >= past->end ||
-          (strong && past->strong) || is_guess(now, past, past_writes) || is_same_run(&one, past))
+      if (past->stamp < order->first || (strong && past->strong) || !may_meet(&one, past) ||
+          is_guess(now, past, past_writes))
         continue;
       compare(now, order, &one, past, past_writes);
     }
@@ -234,5 +284,5 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   one.swaps = now->swaps;
   one.stamp = order->stamp;
   one.time = now->access.time;
-  lanes->pasts[writes][lanes->count[writes]++ % PASTS_KEPT] = one;
+  keep(&lanes->pasts[writes][lanes->count[writes]++ % PASTS_KEPT], &one);
 }
