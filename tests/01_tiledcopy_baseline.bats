@@ -24,6 +24,7 @@ run_price() { # SCRIPT
 }
 
 @test "price.sh prints a row for each way, measured or committed" {
+  skip_if_sanitized build/01_tiledcopy_baseline/tiledcopy_baseline
   run_price 01_tiledcopy_baseline/price.sh
   [ "$status" -eq 0 ]
   for way in scalar vectors cp_async; do

@@ -34,6 +34,11 @@ is_shortened() { # FULL SHORT
       exit wrong }' "$1" "$2"
 }
 
+# A profiler loads a library before the program's own, and AddressSanitizer's has to be the first of all.
+skip_if_sanitized() { # PROGRAM
+  if grep -q __asan_init "$1"; then skip "a profiler cannot run a program with AddressSanitizer"; fi
+}
+
 # ---- Pitfalls ----
 
 # Puts the rule that a run reports first, or "none", into `first`. One host thread: blocks that run at the

@@ -255,35 +255,19 @@ void notify_change(const Warp *warp, const uint8_t *at, size_t bytes) {
 typedef struct {
   uint8_t bytes[LANES][16];
 } Before;
-__attribute__((always_inline)) static inline void keep_bytes(Before *before, LaneMask mask,
-                                                             size_t bytes, const Places *places) {
-  FOR_LANES(mask) memcpy(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes);
-}
 static void keep_before(Before *before, LaneMask mask, size_t bytes, const Places *places) {
-  if (bytes == 4)
-    keep_bytes(before, mask, 4, places);
-  else if (bytes == 8)
-    keep_bytes(before, mask, 8, places);
-  else
-    keep_bytes(before, mask, bytes, places);
-}
-__attribute__((always_inline)) static inline LaneMask differing_lanes(const Before *before,
-                                                                      LaneMask mask, size_t bytes,
-                                                                      const Places *places) {
-  LaneMask differing = 0;
-  FOR_LANES(mask)
-  if (memcmp(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes) != 0)
-    differing |= left & -left;
-  return differing;
+  FOR_LANES(mask) memcpy(before->bytes[first_lane(left)], places->at[first_lane(left)], bytes);
 }
 static bool notify_changes(const Warp *warp, const Before *before, LaneMask mask, size_t bytes,
                            const Places *places) {
-  LaneMask changed = bytes == 4   ? differing_lanes(before, mask, 4, places)
-                     : bytes == 8 ? differing_lanes(before, mask, 8, places)
-                                  : differing_lanes(before, mask, bytes, places);
-  if (polling_watches(warp))
-    FOR_LANES(changed) notify_change(warp, places->at[first_lane(left)], bytes);
-  return changed != 0;
+  bool changed = false;
+  FOR_LANES(mask) {
+    const uint8_t *at = places->at[first_lane(left)];
+    if (memcmp(before->bytes[first_lane(left)], at, bytes) == 0) continue;
+    changed = true;
+    if (polling_watches(warp)) notify_change(warp, at, bytes);
+  }
+  return changed;
 }
 
 static inline void write_places(Warp *warp, LaneMask mask, const Transfer *transfer,
@@ -302,21 +286,60 @@ static inline void write_places(Warp *warp, LaneMask mask, const Transfer *trans
       store_element(warp, mask, transfer, i, places->at);
 }
 
+/* The same for a strong store, and whether it changed any bytes. */
+static bool write_and_compare(Warp *warp, LaneMask mask, const Transfer *transfer, Places *places) {
+  Before before;
+  size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
+  spread_run(places, transfer);
+  keep_before(&before, mask, bytes, places);
+  write_places(warp, mask, transfer, places);
+  return notify_changes(warp, &before, mask, bytes, places);
+}
+
+static uint32_t word_at(const uint8_t *at) {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  return word;
+}
+
+/* The usual strong store: a word of each lane. Several lanes may name one place, so only the bytes
+ * afterwards say whether it has changed. */
+static bool write_words_and_compare(Warp *warp, LaneMask mask, const Transfer *transfer,
+                                    Places *places) {
+  const uint32_t *column = column_u32(warp, transfer->element[0].slot);
+  uint32_t before[LANES];
+  LaneMask differing = 0;
+  if (places->run) {
+    uint32_t different = 0;
+    memcpy(before, places->at[0], sizeof before);
+    for (int lane = 0; lane < LANES; lane++) different |= before[lane] ^ column[lane];
+    write_places(warp, mask, transfer, places);
+    return different != 0;
+  }
+  FOR_LANES(mask) {
+    int lane = first_lane(left);
+    before[lane] = word_at(places->at[lane]);
+    differing |= before[lane] != column[lane] ? left & -left : 0;
+  }
+  write_places(warp, mask, transfer, places);
+  FOR_LANES(differing)
+  if (word_at(places->at[first_lane(left)]) != before[first_lane(left)]) return true;
+  return false;
+}
+
 /* The same, and reports what the store changes. */
 __attribute__((noinline)) static void write_and_notify(Warp *warp, const Instruction *in,
                                                        LaneMask mask, const Transfer *transfer,
                                                        Places *places) {
-  Before before;
-  size_t bytes = (size_t)transfer->element_bytes * transfer->element_count;
-  bool compares = transfer->strong || polling_watches(warp);
-  if (compares) {
-    spread_run(places, transfer);
-    keep_before(&before, mask, bytes, places);
-  }
+  bool words = transfer->words && transfer->element_count == 1, changed = false;
   if (warp->watched & WATCH_UNDEFINED) notify_moved(warp, in, mask, transfer, places, ACCESS_WRITE);
-  write_places(warp, mask, transfer, places);
-  if (compares && notify_changes(warp, &before, mask, bytes, places) && transfer->strong)
-    cluster_changed(warp->cta->cluster);
+  if (polling_watches(warp) || (transfer->strong && !words))
+    changed = write_and_compare(warp, mask, transfer, places);
+  else if (transfer->strong)
+    changed = write_words_and_compare(warp, mask, transfer, places);
+  else
+    write_places(warp, mask, transfer, places);
+  if (changed && transfer->strong) cluster_changed(warp->cta->cluster);
 }
 
 static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) {

@@ -104,8 +104,8 @@ static void lanes_sync(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lane
 
 /* Every acquire by a lane sees every earlier release by lanes of its warp. That is more than the
  * memory model promises, but a chain through other warps may connect them. */
-void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes) {
-  if (!check->lanes_checked) return;
+void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                        LaneMask lanes) {
   LaneOrder *order = &check->lanes[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
@@ -126,9 +126,9 @@ void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, L
   }
 }
 
-void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
-  if (!check->lanes_checked || !check->lanes[agent].some_released) return;
+void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
   LaneOrder *order = &check->lanes[agent];
+  if (!order->some_released) return;
   if (!(live & ~lanes)) {
     if (!order->some_known) memset(&order->known, 0, sizeof order->known);
     order->some_known = true;

@@ -44,8 +44,16 @@ typedef struct LaneOrder {
 void lanes_begin(ClusterCheck *check);
 /* The agent to which a stamp belongs; UINT32_MAX: it is too old to be known. */
 uint32_t lanes_owner(const ClusterCheck *check, uint32_t stamp);
-void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes);
-void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live);
+void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *in, LaneMask lanes);
+void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live);
+static inline void lanes_release(ClusterCheck *check, uint32_t agent, const Instruction *in,
+                                 LaneMask lanes) {
+  if (check->lanes_checked) lanes_note_release(check, agent, in, lanes);
+}
+static inline void lanes_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes,
+                                 LaneMask live) {
+  if (check->lanes_checked) lanes_note_acquire(check, agent, lanes, live);
+}
 /* Strong accesses to these locations of shared memory. */
 void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   bool releases, bool acquires);

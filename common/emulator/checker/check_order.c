@@ -94,11 +94,16 @@ AccessSite order_site(const ClusterCheck *check, uint32_t time) {
   return (AccessSite){(const Instruction *)(uintptr_t)(address & ~1ull), address & 1};
 }
 
-static void join_clock(ClusterCheck *check, Clock *into, const Clock *from) {
+__attribute__((noinline)) static void join_known(ClusterCheck *check, Clock *into,
+                                                 const Clock *from) {
+  global_known_add(check, &into->known, &from->known);
+}
+
+static inline void join_clock(ClusterCheck *check, Clock *into, const Clock *from) {
   if (!from->seen) return;
   join(into->seen, from->seen, check->width);
   join(into->fenced, from->fenced, check->width);
-  global_known_add(check, &into->known, &from->known);
+  if (check->global) join_known(check, into, from);
 }
 
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent) {
@@ -287,7 +292,7 @@ void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, L
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   struct CtaCheck *notes = &check->ctas[warp->cta->rank];
-  global_barrier(warp);
+  if (check->global) global_barrier(warp);
   lanes_release(check, agent_of(warp), in, mask);
   order_release(check, agent_of(warp), &notes->arriving[barrier]);
   notes->arrived_warps[barrier] |= 1u << warp->index;

@@ -270,7 +270,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   if (__builtin_expect(check->any_undefined, 0))
     undefined_access(warp, mask, addresses, bytes, writes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
-  lanes_touch(warp, in, mask, addresses, bytes, kind);
+  if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;
   access_begin(&now, warp, in, kind);
@@ -288,7 +288,7 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
   AccessNow now;
   if (__builtin_expect(check_of(warp)->any_undefined, 0)) as_run = false;
   if (as_run) {
-    lanes_touch_run(warp, in, address, bytes, kind);
+    if (check_of(warp)->lanes_checked) lanes_touch_run(warp, in, address, bytes, kind);
     access_begin(&now, warp, in, kind);
     if (plain_touch_run(&now, address, bytes)) {
       note_last(&now);

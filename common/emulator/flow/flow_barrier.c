@@ -39,7 +39,7 @@ static bool complete_if_full(Cta *cta, uint32_t number) {
   cluster_changed(cta->cluster);
   note(NOTE_ACQUIRE, cta->barriers, 0); /* threads that have exited */
   note(NOTE_COMPLETE, barrier, 0);
-  if (settings()->check) check_barrier_complete(cta, number, of_all);
+  if (cta->cluster->check) check_barrier_complete(cta, number, of_all);
   return true;
 }
 
@@ -93,7 +93,7 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
       return fault(warp, in, mask, 715, "barrier-threads",
                    "barrier %u with %u threads: must be a multiple of 32 above 0", number,
                    expected);
-    if (settings()->check) check_barrier_arrive(warp, in, number, mask);
+    if (cta->cluster->check) check_barrier_arrive(warp, in, number, mask);
     if (form->predicate) {
       LaneMask yes = form->predicate->kind == OPERAND_PREDICATE
                          ? warp->predicates[form->predicate->slot]
@@ -115,7 +115,7 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   note(NOTE_PASS, barrier, 0);
   if (cta->cluster->recorder) record_barrier_passed(warp, number);
-  if (settings()->check) check_barrier_wait(warp, number, mask);
+  if (cta->cluster->check) check_barrier_wait(warp, number, mask);
   give_result(warp, in, mask, number);
   return STEP_NEXT;
 }

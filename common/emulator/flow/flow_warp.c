@@ -213,6 +213,12 @@ static bool all_are_here(const Warp *warp, const Operand *members, LaneMask mask
   return members->constant && (value_u32(warp, members, 0) & live_lanes(warp)) == mask;
 }
 
+static bool others_wait(const struct WarpFlow *flow) {
+  for (uint32_t i = 0; i < flow->count; i++)
+    if (i != flow->current && flow->groups[i].state == GROUP_BLOCKED) return true;
+  return false;
+}
+
 static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask) {
   const WarpWideForm *form = in->decoded;
   LaneMask done = 0;
@@ -223,6 +229,9 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
       notify_checker(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
+  if (form->members->constant && !(mask & ~value_u32(warp, form->members, 0)) &&
+      !others_wait(warp->flow))
+    return STEP_BLOCKED; /* some are missing, and the others of its warp are on their way */
   for (LaneMask left = mask; left;) {
     LaneMask members = value_u32(warp, form->members, first_lane(left)), same = left;
     if (!form->members->constant) FOR_EACH_LANE(left, lane)
