@@ -103,6 +103,12 @@ static void add_access(Program *program, const Pattern *pattern) {
   add(program, "add.u32 %%a, %%a, %u;", pattern->base);
   add(program, "rem.u32 %%a, %%a, %u;", program->tile_bytes / pattern->bytes);
   add(program, "mad.lo.u32 %%a, %%a, %u, %%tile;", pattern->bytes);
+  if (pattern->writes) { /* two warps never store the same byte: that would count as no race */
+    add(program, "mad.lo.u32 %%v0, %%warp, 1, %u; and.b32 %%v0, %%v0, 255;",
+        program->labels * WARPS_MOST);
+    add(program, "mul.lo.u32 %%v0, %%v0, 0x01010101; cvt.u16.u32 %%h, %%v0;");
+    add(program, "mov.u32 %%v1, %%v0; mov.u32 %%v2, %%v0; mov.u32 %%v3, %%v0;");
+  }
   add(program, "%s", pattern->writes ? stores[width] : loads[width]);
 }
 
@@ -197,8 +203,7 @@ static void make_program(Program *program, uint64_t seed) {
   add(program, ".reg .pred %%p<3>; .reg .b32 %%a, %%lane, %%warp, %%tile, %%v<4>; .reg .b16 %%h;");
   add(program, ".shared .align 128 .b8 tile[%u];", program->tile_bytes);
   add(program, "mov.u32 %%v0, %%tid.x; and.b32 %%lane, %%v0, 31; shr.u32 %%warp, %%v0, 5;");
-  add(program, "mov.u32 %%tile, tile; mov.b16 %%h, 1; mov.u32 %%v1, 1; mov.u32 %%v2, 2;");
-  add(program, "mov.u32 %%v3, 3;");
+  add(program, "mov.u32 %%tile, tile;");
   for (uint32_t base = 0; base < program->tile_bytes; base += LANES_OF_WARP * 16) {
     Pattern all = {16, 1, 0, base / 16, 0, LANES_OF_WARP, true};
     uint32_t label = begin_for(program, 0), inner = program->labels;

@@ -345,6 +345,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   atomic->returns = returns;
   transfer->kind.blind = !returns;
   transfer->kind.swaps = swap;
+  transfer->kind.updates = operation != ATOMIC_EXCH;
   bool same_in_any_order = !returns && (type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 ||
                                         type == TYPE_S64 || type == TYPE_B32 || type == TYPE_B64);
   atomic->in_order = !same_in_any_order || operation == ATOMIC_EXCH || swap;

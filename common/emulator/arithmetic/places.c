@@ -115,6 +115,7 @@ static AccessKind access_kind(const Transfer *transfer, Access access) {
                       .acquire = transfer->acquire,
                       .release = transfer->release,
                       .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,
+                      .updates = transfer->kind.updates,
                       .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
 }
 

@@ -32,6 +32,9 @@ typedef struct {
   AsyncCheck *operation;
   /* cp.async: one piece for each of its lanes; NULL: another operation */
   const SharedPiece *copies;
+  /* of a thread's store: what it stores (AccessKind), and where; NULL: not known */
+  void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
+  uint32_t lane_address;
 } AccessNow;
 
 static inline bool access_writes(const AccessNow *now) {
@@ -53,6 +56,19 @@ static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) 
   if (number >= PLAIN) return time_of_plain(number);
   if (number == STATE_UNKNOWN) return UINT32_MAX;
   return number == STATE_NEVER_WRITTEN ? 0 : state_at(check, number)->since;
+}
+
+/* Does the store leave the bytes of its word as they are? */
+static inline bool access_changes_nothing(const AccessNow *now) {
+  uint8_t value[16];
+  if (now->kind != ENTRY_WRITE || now->strong || !now->lane_bytes) return false;
+  const uint8_t *memory = now->warp->cta->cluster->ctas[now->rank].shared;
+  now->lane_bytes(now->warp, now->in, now->lane, value);
+  for (uint32_t i = 0; i < WORD_BYTES; i++) {
+    uint32_t offset = now->word * WORD_BYTES + i, into = offset - SHARED_OFFSET(now->lane_address);
+    if (now->mask >> i & 1 && (into >= sizeof value || memory[offset] != value[into])) return false;
+  }
+  return true;
 }
 
 /* cp.async: the lane whose piece contains the word; second: the second such lane. */

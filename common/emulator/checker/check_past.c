@@ -416,7 +416,7 @@ static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
                                                                    : "shared-race";
 }
 
-static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
+static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->strong && entry->strong) return true;
   bool asynchronous = now->kind == ENTRY_ASYNC_READ || now->kind == ENTRY_ASYNC_WRITE;
@@ -424,6 +424,10 @@ static bool check_after_write(const AccessNow *now, const AccessRecord *entry) {
   if (seen && !asynchronous) return true;
   if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
   if (now->operation && is_generic(now->operation) && seen) return true;
+  if (!asynchronous && !entry->strong && access_changes_nothing(now)) {
+    now->by_lane = true;
+    return true;
+  }
   char place[TEXT], who[64], where[128], advice[2 * TEXT];
   bytes_place(now, place, sizeof place);
   int lane = check->ctas[now->rank].writers[now->word] % LANES;

@@ -206,6 +206,7 @@ __attribute__((always_inline)) static inline void access_begin(AccessNow *now, W
   now->operation = NULL;
   now->copies = NULL;
   now->reads_seen = false;
+  now->lane_bytes = kind.lane_bytes;
   now->last.state = STATE_SPLIT;
 }
 
@@ -223,6 +224,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
     now->mask = bytes < 4 ? (uint8_t)(((1u << bytes) - 1) << (address & 3)) : FULL_WORD;
     now->rank = rank;
     now->lane = lane;
+    now->lane_address = address;
     if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);
     if (now->kind == ENTRY_WRITE) plain_forget_layouts(notes, word, words);
     for (uint32_t end = word + words; word < end; word++) {
@@ -268,7 +270,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   }
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);
   if (__builtin_expect(check->any_undefined, 0))
-    undefined_access(warp, mask, addresses, bytes, writes);
+    undefined_access(warp, mask, addresses, bytes, writes && !kind.updates);
+  if (kind.updates) undefined_updated(warp, in, mask, addresses, bytes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);

@@ -532,6 +532,8 @@ void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int 
 void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
                       bool writes);
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes);
+void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                       uint32_t bytes);
 void undefined_forget_shared(ClusterCheck *check);
 
 /* check_undefined_origins.c */

@@ -37,7 +37,8 @@ typedef enum {
   PART_COPY,
   PART_STORE,
   PART_GLOBAL,
-  PART_LOCAL
+  PART_LOCAL,
+  PART_UPDATED /* by an atomic: it stays undefined until something is stored there */
 } OriginPart;
 typedef struct {
   OriginPart part;

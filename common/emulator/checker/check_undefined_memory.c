@@ -37,6 +37,28 @@ void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int 
       check, warp, in, lane, (OriginPlace){.rank = rank, .offset = word * WORD_BYTES});
 }
 
+/* An atomic changes bytes that nothing has written: they stay undefined. */
+void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                       uint32_t bytes) {
+  ClusterCheck *check = check_of(warp);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint32_t rank = SHARED_RANK(addresses[lane]), offset = SHARED_OFFSET(addresses[lane]);
+    struct CtaCheck *notes = &check->ctas[rank < check->cta_count ? rank : 0];
+    if (offset < SHARED_RESERVED_BYTES || offset + bytes > notes->words * WORD_BYTES) continue;
+    for (uint32_t at = offset; at < offset + bytes; at++) {
+      uint32_t word = at / WORD_BYTES, number = states_of(notes, word);
+      if (number == STATE_UNKNOWN || states_written(check, number) >> at % WORD_BYTES & 1) continue;
+      OriginPlace place = {.part = PART_UPDATED, .rank = rank, .offset = word * WORD_BYTES};
+      make_shadow(notes);
+      notes->undefined[at] = 0xff;
+      notes->undefined_origins[word] = undefined_origin(check, warp, in, lane, place);
+      check->any_undefined = true;
+      warp->watched |= WATCH_UNDEFINED;
+    }
+  }
+}
+
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
   uint32_t rank = SHARED_RANK(address), offset = SHARED_OFFSET(address);
   if (rank >= check->cta_count || !check->ctas[rank].undefined) return;

@@ -58,7 +58,8 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
                       .place = place,
                       .lanes = 1u << lane,
                       .next = *chain,
-                      .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL};
+                      .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
+                                   place.part == PART_UPDATED};
   *chain = check->origin_count;
   return (OriginNumber)check->origin_count;
 }
@@ -83,6 +84,8 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
              place->index * 8 + 7);
   else if (place->part == PART_COPY)
     snprintf(what, sizeof what, "copies");
+  else if (place->part == PART_UPDATED)
+    snprintf(what, sizeof what, "atomically changes");
   finding(
       origin->warp, origin->in, origin->lanes, "uninitialised-read",
       "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "

@@ -22,6 +22,7 @@ typedef struct {
   Access access;
   bool strong, acquire, release;
   bool is_volatile;
+  bool updates; /* an atomic whose result depends on what was there */
   /* The bytes that a lane is about to store, at most 16; NULL: not known. */
   void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
 } AccessKind;
@@ -43,7 +44,8 @@ typedef struct {
   uint8_t flags;  /* GLOBAL_... */
   uint8_t size;   /* bytes of each element of a strong access */
   bool acquire, release;
-  bool swaps; /* a compare-and-swap */
+  bool swaps;   /* a compare-and-swap */
+  bool updates; /* an atomic whose result depends on what was there */
   bool blind; /* an atomic without a result: it cannot acquire */
 } GlobalKind;
 /* The values of a plain store: are these bytes of the lane's value the same as those in memory? Do
