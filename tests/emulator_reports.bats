@@ -163,7 +163,7 @@ undefined_cases_that() { $programs/undefined_cases --list | sed -n "s/^$1 //p"; 
   done
 }
 
-# undefined_cases_report KIND MEMORY: each case of that kind has one report, of a read of that memory.
+# undefined_cases_report KIND MEMORY: each case of that kind has one report, of what it does to that memory.
 undefined_cases_report() {
   local words
   cases=$(LD_LIBRARY_PATH=build/emulator undefined_cases_that "$1")
@@ -184,17 +184,21 @@ undefined_cases_report() {
       [ "$(reports_in "$output")" -eq 1 ]
       text=$(tr -s ' \n' ' ' <<<"$output") # messages are broken between words
       [[ $text == *"uninitialised-read: error in kernel $name,"* ]]
-      [[ $text == *"reads "$2", and the value matters: at undefined_cases.cu:$line $words "* ]]
+      [[ $text == *$2", and the value matters: at undefined_cases.cu:$line $words "* ]]
     done
   done
 }
 
 @test "uninitialised values that matter: where they come from and where they matter" {
-  undefined_cases_report matters 'shared memory at offset 0x*, which nothing has written'
+  undefined_cases_report matters 'reads shared memory at offset 0x*, which nothing has written'
+}
+
+@test "atomics on shared memory that nothing has written" {
+  undefined_cases_report counted 'atomically changes shared memory at offset 0x*, which nothing has written'
 }
 
 @test "values from local memory that the thread has never written" {
-  undefined_cases_report local 'local memory that this thread has never written (*)'
+  undefined_cases_report local 'reads local memory that this thread has never written (*)'
 }
 
 # Each line of the list: a case, and what its report says or "dropped".

@@ -12,6 +12,21 @@ enum { THREADS = 128, WARP = 32 };
 
 // ---- The value is dropped ----
 
+// An exchange and a store do not depend on what was there, nor does a counter that nobody reads. All
+// warps may set one flag.
+__global__ void counted_where_cleared(const int *in, int *out, int count) {
+  __shared__ int counters[WARP], unused, any;
+  if (threadIdx.x < WARP / 2) counters[threadIdx.x] = 0;
+  if (threadIdx.x == WARP) atomicExch(&counters[WARP / 2], 0);
+  if (threadIdx.x == WARP) any = 0;
+  __syncthreads();
+  atomicAdd(&counters[in[threadIdx.x] % (WARP / 2 + 1)], 1);
+  atomicAdd(&unused, 1);
+  if (in[threadIdx.x] > 3) any = 1;
+  __syncthreads();
+  if (threadIdx.x <= WARP / 2) out[threadIdx.x] = counters[threadIdx.x] + any + count;
+}
+
 // One element past the end is fetched and not used, as in CUB's merge sort.
 __global__ void past_the_end(const int *in, int *out, int count) {
   __shared__ int tile[THREADS + 1];
@@ -265,6 +280,15 @@ __global__ void local_arguments(const int *in, int *out, int count) {
   out[threadIdx.x] = last_of(vector, threadIdx.x % 6);  // here it matters
 }
 
+// A histogram that nobody has cleared.
+__global__ void counted(const int *in, int *out, int count) {
+  __shared__ int counters[WARP];
+  __syncthreads();
+  atomicAdd(&counters[in[threadIdx.x] % WARP], count);
+  __syncthreads();
+  if (threadIdx.x < WARP) atomicAdd(&out[threadIdx.x], counters[threadIdx.x]);  // here it matters
+}
+
 typedef void Kernel(const int *in, int *out, int count);
 static const struct {
   const char *name;
@@ -273,6 +297,7 @@ static const struct {
 } CASES[] = {
     {"past_the_end", past_the_end, "dropped"},
     {"selected", selected, "dropped"},
+    {"counted_where_cleared", counted_where_cleared, "dropped"},
     {"scanned", scanned, "dropped"},
     {"partial_tree", partial_tree, "dropped"},
     {"halves", halves, "dropped"},
@@ -294,6 +319,7 @@ static const struct {
     {"added", added, "matters"},
     {"compared", compared, "matters"},
     {"printed", printed, "matters"},
+    {"counted", counted, "counted"},
     {"local_results", local_results, "local"},
     {"local_branches", local_branches, "local"},
     {"local_printed", local_printed, "local"},
