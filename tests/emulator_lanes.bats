@@ -12,7 +12,7 @@ setup() {
 reports() {
   run build/tests/emulator/lane_cases "$1"
   echo "$1: $output"
-  [[ "$output" = "emulator: $2: "* ]]
+  [[ "$output" = "emulator: $2"* ]]
   [ "$(grep -c "^emulator: [a-z-]*: [a-z]* .*in kernel" <<<"$output")" -eq 1 ]
 }
 
@@ -26,11 +26,20 @@ reports() {
   reports global-rows-overwritten lane-race
 }
 
-@test "lanes: a shuffle and lock step order no memory: strict" {
-  reports shuffle lanes-met-without-order
+@test "lanes: a shuffle orders no memory: an error" {
+  reports shuffle "lanes-met-without-order: error"
+  reports global-shuffle "lanes-met-without-order: error"
+  run build/tests/emulator/lane_order after-a-shuffle 5
+  [ "$status" -eq 3 ]
+  [[ "$output" = "emulator: lanes-met-without-order: error in kernel exchange,"* ]]
+  run build/tests/emulator/lane_order after-syncwarp 5
+  [ "$status" -eq 0 ]
+  [ "$output" = "0 of 80 reads old" ]
+}
+
+@test "lanes: lock step orders no memory: strict" {
   reports volatile warp-synchronous
   reports one-place lanes-write-one-place
-  reports global-shuffle lanes-met-without-order
   reports global-one-place lanes-write-one-place
 }
 

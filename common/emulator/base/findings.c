@@ -48,7 +48,6 @@ static const char *const STRICT_RULES[] = {
     "exit-before-store-read",
     "exit-with-copy-in-flight",
     "exited-before-barrier",
-    "lanes-met-without-order",
     "lanes-write-one-place",
     "matrix-descriptor-bits",
     "matrix-descriptor-stride",
