@@ -10,7 +10,7 @@
 //     diverged lanes of the instructions inside, and can keep their operands in uniform registers.
 //   - All lanes of the mask must execute it together.
 //
-// Which lane is chosen is the hardware's business. Do not choose anew between a store's issue, its
+// Which lane is chosen is up to the hardware. Do not choose again between a store's issue, its
 // commit and its wait (chapter 03): they must be executed by the same thread. Elect once and keep
 // the answer.
 //

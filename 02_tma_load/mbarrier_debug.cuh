@@ -50,7 +50,7 @@ static __device__ __forceinline__ void mbarrier_print(const char *name, Mbarrier
   printf("barrier '%s': phase of parity %u, %u of %u arrivals pending, %d bytes pending\n", name,
          state.phase_parity, state.pending_arrivals, state.phase_arrivals, state.pending_bytes);
   if (state.pending_arrivals > 0) {
-    printf("  arrivals pending: fewer threads arrived than mbarrier_init was told\n");
+    printf("  arrivals pending: fewer threads arrived than the count given to mbarrier_init\n");
   }
   if (state.pending_bytes > 0) {
     printf("  bytes pending: more was announced than the copies bring, or no copy was issued\n");

@@ -9,7 +9,7 @@
 //   tma stages         each CTA takes up to 8 neighbouring tiles (64 KiB) through as many buffers:
 //                       all loads first, then store after store as they arrive
 //   tma 48 KiB flying  one stage, but only so many CTAs at a time that 48 KiB of tiles are on the
-//                       way in a multiprocessor, and L2 is told that nobody reads the lines again
+//                       way in a multiprocessor, and a hint tells L2 that no line is needed again
 //
 // The last is the fastest where memory is the limit. We take it that CTAs start in order of their
 // number, so that the fewer of them run at a time, the narrower the front of addresses that moves

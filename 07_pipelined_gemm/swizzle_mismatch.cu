@@ -1,6 +1,7 @@
 // swizzle_mismatch: three places name the swizzle, and all three must name the same one.
 //
 //   beside the ladder: what happens when they do not
+//   report: swizzle-mismatch
 //
 // The tensor map says how TMA writes the tile, the matrix descriptor says how WGMMA reads it, and
 // the shape of the buffer follows from both. Nothing checks that they agree: no fault, no error, a
