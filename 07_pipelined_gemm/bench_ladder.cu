@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "accumulator.cuh"
-#include "arrive_peer.cuh"
 #include "gemm_program.cuh"
 #include "product/pipelined_gemm.cuh"
 

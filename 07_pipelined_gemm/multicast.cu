@@ -23,7 +23,6 @@
 #include "../05_multicast/cluster.cuh"
 #include "../05_multicast/tma_multicast.cuh"
 #include "accumulator.cuh"
-#include "arrive_peer.cuh"
 #include "gemm_program.cuh"
 #include "tile_order.cuh"
 #include "wgmma.cuh"
@@ -103,7 +102,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       wgmma_commit();
       wgmma_wait_all_but_one();
       if (lane < CLUSTER && step > 0) {
-        mbarrier_arrive_peer(peer_empty + (step - 1) % STAGES * sizeof(uint64_t));
+        mbarrier_arrive_cluster(peer_empty + (step - 1) % STAGES * sizeof(uint64_t));
       }
     }
     wgmma_wait_all();

@@ -26,7 +26,6 @@
 #include "../05_multicast/tma_multicast.cuh"
 #include "../06_swizzle_3d/swizzle.h"
 #include "accumulator.cuh"
-#include "arrive_peer.cuh"
 #include "gemm_program.cuh"
 #include "tile_order.cuh"
 #include "wgmma.cuh"
@@ -70,7 +69,7 @@ static __device__ __forceinline__ uint64_t stage_b(Shared *shared, int stage) {
 // Tells both CTAs' producers that the stage of the step `count` may be filled again.
 static __device__ __forceinline__ void free_stage(uint32_t peer_empty, uint32_t count) {
   if (threadIdx.x % 32 < CLUSTER) {
-    mbarrier_arrive_peer(peer_empty + count % STAGES * sizeof(uint64_t));
+    mbarrier_arrive_cluster(peer_empty + count % STAGES * sizeof(uint64_t));
   }
 }
 

@@ -15,7 +15,6 @@
 #include "../05_multicast/cluster.cuh"
 #include "../05_multicast/tma_multicast.cuh"
 #include "accumulator.cuh"
-#include "arrive_peer.cuh"
 #include "gemm_program.cuh"
 #include "tile_order.cuh"
 #include "wgmma.cuh"
@@ -101,12 +100,12 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
         wgmma_commit();
         wgmma_wait_all_but_one();
         if (lane < CLUSTER && step > 0) {
-          mbarrier_arrive_peer(peer_empty + (count - 1) % STAGES * sizeof(uint64_t));
+          mbarrier_arrive_cluster(peer_empty + (count - 1) % STAGES * sizeof(uint64_t));
         }
       }
       wgmma_wait_all();
       if (lane < CLUSTER) {  // before the stores: the producer goes on meanwhile
-        mbarrier_arrive_peer(peer_empty + (count - 1) % STAGES * sizeof(uint64_t));
+        mbarrier_arrive_cluster(peer_empty + (count - 1) % STAGES * sizeof(uint64_t));
       }
       TilePlace place = tile_place(order, tile);
       int row = (place.row * CLUSTER + rank) * TILE_M + warpgroup * 64 + thread / 32 * 16;

@@ -41,14 +41,6 @@ static __device__ __forceinline__ void gemm_load(uint8_t *tile, const CUtensorMa
   }
 }
 
-/* PTX ISA: mbarrier.arrive on a barrier of a CTA of the cluster (address from mapa_shared): "this
- * stage is free". It orders nothing beyond the CTA, and need not: the consumer has read through
- * wgmma, and wgmma_wait says that this is over. With .release.cluster the compiler would put a
- * MEMBAR.ALL.GPU before it, which cost a third of the speed (NOTES.md). */
-static __device__ __forceinline__ void gemm_arrive_peer(uint32_t cluster_barrier) {
-  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier) : "memory");
-}
-
 /* Where this CTA stands in its cluster, and who else loads into it or needs what it loads.
  *
  * The same rows of A are needed by the CTAs of this cluster_m, each of which loads a slice of them

@@ -194,7 +194,7 @@ struct GemmConsumer {
     if (Tile::CLUSTER_SIZE == 1) {
       if (lane == 0) mbarrier_arrive(&shared->empty[which]);
     } else if (lane < Tile::Cluster::PEERS) {
-      gemm_arrive_peer(peer_empty + which * (uint32_t)sizeof(uint64_t));
+      mbarrier_arrive_cluster(peer_empty + which * (uint32_t)sizeof(uint64_t));
     }
     gemm_record<Tile>(work, actor, &events, GEMM_CONSUMED, step);
   }

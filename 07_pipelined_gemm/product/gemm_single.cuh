@@ -135,7 +135,7 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
     if (step > 0) {
       if (Tile::Cluster::PEERS == 1 && lane == 0) mbarrier_arrive(&place.fixed->empty[previous]);
       if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
-        gemm_arrive_peer(peer_empty + previous * (uint32_t)sizeof(uint64_t));
+        mbarrier_arrive_cluster(peer_empty + previous * (uint32_t)sizeof(uint64_t));
       }
     }
     previous = stage;

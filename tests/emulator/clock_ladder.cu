@@ -11,7 +11,6 @@
 #include "../../05_multicast/cluster.cuh"
 #include "../../05_multicast/tma_multicast.cuh"
 #include "../../07_pipelined_gemm/accumulator.cuh"
-#include "../../07_pipelined_gemm/arrive_peer.cuh"
 #include "../../07_pipelined_gemm/gemm_program.cuh"
 #include "../../07_pipelined_gemm/tile_order.cuh"
 #include "../../07_pipelined_gemm/wgmma.cuh"
