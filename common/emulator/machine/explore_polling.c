@@ -171,7 +171,8 @@ static void remember_notes(NoteList *list) {
     list->capacity = (list->count + notes.count) * 2;
     list->items = need_memory(realloc(list->items, list->capacity * sizeof *list->items));
   }
-  memcpy(&list->items[list->count], notes.items, notes.count * sizeof *notes.items);
+  if (notes.count > 0)
+    memcpy(&list->items[list->count], notes.items, notes.count * sizeof *notes.items);
   list->count += notes.count;
 }
 

@@ -76,7 +76,8 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
                  .alternatives = alternatives,
                  .note_first = tree->note_count,
                  .note_count = list->count};
-  memcpy(&tree->notes[tree->note_count], list->items, list->count * sizeof *list->items);
+  if (list->count > 0)
+    memcpy(&tree->notes[tree->note_count], list->items, list->count * sizeof *list->items);
   tree->note_count += list->count;
   if (number >= tree->node_count) tree->node_count = number + 1;
   return true;
