@@ -91,3 +91,13 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   run common/emulator/emulate --help
   [[ $output == *"EMULATOR_CLOCK=h200"* ]]
 }
+
+@test "clock: the parameters are those that the script derives from what was measured" {
+  cp -r common/emulator/clock "$BATS_TEST_TMPDIR/clock"
+  : >"$BATS_TEST_TMPDIR/clock/h200.def"
+  run python3 "$BATS_TEST_TMPDIR/clock/parameters.py"
+  [ "$status" -eq 0 ]
+  run diff common/emulator/clock/h200.def "$BATS_TEST_TMPDIR/clock/h200.def"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}

@@ -224,7 +224,7 @@
       const address = barrier.address + 3;
       const text = (n) => textOf(explainByte(app.model, address, n));
       if (!text(birth - 1).includes(`An mbarrier is initialised here at event ${birth}.`)) complain(`not announced: ${text(birth - 1)}`);
-      if (!/initialised for \d+ arrivals? by .*warp \d+ lane \d+ at event \d+\. Now: phase 0/.test(text(birth)))
+      if (!/initialised for \d+ arrivals? by .*warp \d+ lane \d+ at event \d+, .*\. Now: phase 0/.test(text(birth)))
         complain(`a barrier's byte is not explained: ${text(birth)}`);
       if (cellBarriers(app.model, address - (address % CELL_BYTES), birth - 1).some((each) => each.barrier === barrier))
         complain("a barrier is shown before it is initialised");

@@ -16,7 +16,7 @@ DERIVED = {
     "store_latency": lambda p: p["store_latency"] - p["store_read_latency"],
     "store_read_latency": lambda p: p["store_read_latency"] - 1024 / p["store_rate"],
 }
-# Not measured by a program here: where each comes from is said in CLOCK.md.
+# Where each comes from is said in CLOCK.md. record/counters.py computes the first, from what ncu counted, and checks it.
 GIVEN = {"sass_per_ptx": 1.19, "l2_share_window": 60}
 AT_POWER_LIMIT = 70  # per cent: rungs whose tensor cores are busier are
 

@@ -39,7 +39,7 @@ function showPosition() {
   byId("scrub").value = view.event;
   const event = model.events[view.event];
   byId("position").textContent = `event ${view.event.toLocaleString("en-US")} of ${last.toLocaleString("en-US")}` +
-    (event ? `, time ${event[1].toLocaleString("en-US")}` : "");
+    (event ? `, ${timeUnit(model)} ${event[1].toLocaleString("en-US")}` : "");
   byId("scrub").setAttribute("aria-valuetext", describeEvent(model, view.event));
   byId("now").textContent = describeEvent(model, view.event);
   byId("now").setAttribute("aria-live", app.playing ? "off" : "polite");

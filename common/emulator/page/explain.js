@@ -145,6 +145,8 @@ function explainBarrierWait(model, event, n) {
     parts.push("In flight: ", ...listOfMoments(coming.map((copy) => moment(copyName(model, copy), copy.begin))), ". ");
   else if (state.bytes > 0) parts.push("No copy that reports to it is in flight. ");
   const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
+  const missing = arrivalsToCome(model, barrier, n, ended);
+  if (missing.length && state.pending) parts.push("To come: ", ...listOfMoments(missing), ". ");
   if (ended !== undefined) parts.push("The phase completes at ", moment(`event ${ended}`, ended), ".");
   else parts.push("The phase never completes.");
   return parts;
@@ -152,15 +154,19 @@ function explainBarrierWait(model, event, n) {
 
 /* Who has arrived at a barrier in its running phase, as links. */
 function arrivalsInPhase(model, barrier, phase, n) {
-  const moments = [];
-  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0; i--) {
-    const event = model.events[barrier.changes[i]];
-    if (event[4] !== phase) break;
-    if (event[8] >= 0 && ["arrive", "drop"].includes(event[3]))
-      moments.push(moment(`${warpName(model, event[8])} lane ${event[9]}`, barrier.changes[i]));
-  }
-  return moments.reverse();
+  const found = [];
+  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0 && model.events[barrier.changes[i]][4] === phase; i--)
+    found.unshift(barrier.changes[i]);
+  return arrivalsAmong(model, found);
 }
+
+/* Who arrives after n, until the phase ends at the event `ended`. */
+function arrivalsToCome(model, barrier, n, ended) {
+  return arrivalsAmong(model, barrier.changes.filter((k) => k > n && !(k > ended)));
+}
+
+const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][8] >= 0 && ["arrive", "drop"].includes(model.events[k][3]))
+  .map((k) => moment(`${warpName(model, model.events[k][8])} lane ${model.events[k][9]}`, k));
 
 function explainOtherWait(model, number, event, n) {
   const opcode = opcodeOf(model, event);

@@ -6,13 +6,15 @@ function explainByte(model, address, n) {
   const barrier = model.barriers.get(address - (address % BARRIER_BYTES));
   if (barrier && countUpTo(barrier.changes, n)) return explainBarrierByte(model, barrier, n);
   const parts = [`${addressName(model, address)} (offset ${offset}, bank ${(offset >> 2) % 32}): `];
-  for (const number of cellFlights(model, cell, n)) {
+  const last = byteAt(model, address, n);
+  const flights = cellFlights(model, cell, n).filter((number) => !last || model.events[last.event][2] !== `c${number}`);
+  for (const number of flights) {
     const copy = model.copies[number];
-    parts.push("undefined now, for ", moment(copyName(model, copy), copy.begin), " will write it",
-      copy.end < Infinity ? " at " : "; it never lands. ");
+    parts.push("undefined now: ", moment(copyName(model, copy), copy.begin), " is under way and ",
+      copy.end < Infinity ? "lands at " : "never lands. ");
     if (copy.end < Infinity) parts.push(moment(`event ${copy.end}`, copy.end), ". ");
   }
-  const last = byteAt(model, address, n);
+  if (flights.length && last) parts.push("Before: ");
   if (!last) return [...parts, "never written so far.", ...announceBarrier(barrier)];
   const event = model.events[last.event];
   parts.push(`value 0x${last.value.toString(16).padStart(2, "0")}, written by ${authorName(model, event[2])} at `,
@@ -31,7 +33,7 @@ function explainBarrierByte(model, barrier, n) {
   if (birth >= 0) {
     const event = model.events[birth];
     parts.push(`, initialised for ${plural(event[6], "arrival")} by ${warpName(model, event[8])} lane ${event[9]} at `,
-      moment(`event ${birth}`, birth));
+      moment(`event ${birth}`, birth), `, ${placeText(model, placeOf(model, event))}`);
   }
   if (!state.alive) return [...parts, ", and invalidated at ", moment(`event ${state.event}`, state.event), "."];
   return [...parts, `. Now: ${describeBarrier(state)}, since `, moment(`event ${state.event}`, state.event), "."];

@@ -25,7 +25,9 @@ function showBarrier(card, { address, name }) {
       `${plural(state.bytes, "byte")} pending`;
   const content = `${name}\n${text}`;
   if (card.textContent !== content) card.textContent = content;
-  card.title = `at ${addressName(model, address)}`;
+  const birth = barrierBirth(model, model.barriers.get(address), view.event);
+  card.title = `at ${addressName(model, address)}` +
+    (birth < 0 ? "" : `, initialised at ${placeText(model, placeOf(model, model.events[birth]))}`);
   card.classList.toggle("odd", Boolean(state && state.parity));
   card.classList.toggle("changed", Boolean(state && state.event === view.event));
   card.setAttribute("aria-pressed", String(view.focus === `barrier:${address}`));

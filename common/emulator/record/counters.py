@@ -5,7 +5,8 @@
   counters.py [LESSON...]          runs the lessons (02_ranks ...; without a name all) on the
                                    emulator, compares them with counters.csv and prints the table of
                                    RECORDING.md; exit code 1 if a counter differs that must not, or,
-                                   for all lessons, if RECORDING.md has another table
+                                   for all lessons, if RECORDING.md has another table or the clock
+                                   another sass_per_ptx
 
 clock/measure.sh collects on a GPU. A kernel of one of the two that the other has not is an error.
 """
@@ -157,6 +158,15 @@ def table(found):
     return "\n".join(lines)
 
 
+def sass_per_ptx(found):
+    sums = {}
+    for lesson, _, counter, ours, theirs in found:
+        if counter == "thread instructions":
+            before = sums.get(lesson, (0, 0))
+            sums[lesson] = before[0] + ours, before[1] + theirs
+    return sum(theirs / ours for ours, theirs in sums.values()) / len(sums)
+
+
 def is_wrong(lesson, kernel, counter, ours, theirs):
     if ours == theirs or counter in DIFFERENT:
         return False
@@ -180,10 +190,16 @@ def main(arguments):
         print(f"WRONG {lesson} {kernel}: {counter}: {ours}, ncu {theirs}")
     stale = False
     if not arguments:
+        mean = sass_per_ptx(found)
+        print(f"sass_per_ptx {mean:.2f}: the mean over all lessons of ncu's thread instructions over ours")
+        with open(os.path.join(ROOT, "common/emulator/clock/h200.def")) as file:
+            if f"CLOCK(sass_per_ptx, {mean:.2f})" not in file.read():
+                print("h200.def has another sass_per_ptx: change it in parameters.py")
+                stale = True
         with open(os.path.join(HERE, "RECORDING.md")) as file:
-            stale = table(found) not in file.read()
-        if stale:
-            print("RECORDING.md has another table")
+            if table(found) not in file.read():
+                print("RECORDING.md has another table")
+                stale = True
     return 1 if wrong or stale else 0
 
 
