@@ -487,7 +487,6 @@ static void note_volatile(const LaneAccess *now) {
 /* Where each lane accesses. Lanes that take no part have the place of one that does. */
 typedef struct {
   LANE_ARRAY uint32_t at[LANES], active[LANES]; /* active: 1 or 0 */
-  bool all_at_one;
   bool in_rows; /* of all lanes, those of each half side by side, and no place twice */
 } LanePlaces;
 
@@ -511,7 +510,6 @@ static bool find_places(const LaneAccess *now, LanePlaces *places) {
     places->at[lane] = SHARED_OFFSET(address) >> shadow->shift;
     most = places->at[lane] > most ? places->at[lane] : most;
   }
-  places->all_at_one = !differing;
   places->in_rows = now->bytes >> shadow->shift == 1 && are_rows(places, now->mask);
   return !SHARED_RANK(differing) && most + (now->bytes >> shadow->shift) <= shadow->count;
 }
@@ -578,12 +576,28 @@ static bool note_rows_read(const LaneAccess *now, const LanePlaces *places) {
   return true;
 }
 
+/* All lanes read the same bytes, as they often do. False: look at each lane. */
+static bool read_by_all(const LaneAccess *now) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t first = now->addresses[first_lane(now->mask)], differing = 0;
+  uint32_t least = now->order->first << LANE_BITS;
+  for (int lane = 0; lane < LANES; lane++)
+    differing |= (now->addresses[lane] ^ first) & -(now->mask >> lane & 1u);
+  uint32_t at = SHARED_OFFSET(first) >> shadow->shift, end = at + (now->bytes >> shadow->shift);
+  if (differing || end > shadow->count) return false;
+  for (uint32_t i = at; i < end; i++)
+    if ((shadow->writes[i] & RECORD_STAMP) >= least) return false;
+  for (; at < end; at++)
+    if (!note_read_by_all(now, at))
+      for (LaneMask left = now->mask; left; left &= left - 1) note_read(now, at, first_lane(left));
+  return true;
+}
+
 /* One place for each lane. False, and nothing is noted: earlier readers have to be kept. */
 static bool note_reads(const LaneAccess *now, const LanePlaces *places, uint32_t k) {
   LaneShadow *shadow = now->shadow;
   uint32_t *reads = shadow->reads + k, *readers = shadow->readers + k;
   LANE_ARRAY uint32_t records[LANES], known[LANES];
-  if (places->all_at_one) return note_read_by_all(now, places->at[0] + k);
   if (places->in_rows) return note_rows_read(now, places);
   gather(records, reads, places->at);
   gather(known, readers, places->at);
@@ -649,6 +663,7 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .writes = kind.access != ACCESS_READ};
   if (!strong && !kind.is_volatile) {
     if (!begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
+    if (!now.writes && read_by_all(&now)) return;
     if (touch_at_once(&now)) return;
   }
   for (LaneMask left = mask; left; left &= left - 1) {
