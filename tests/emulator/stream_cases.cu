@@ -119,6 +119,59 @@ static int run_graph(bool edge) {
 static int graph_without_edge(void) { return run_graph(false); }
 static int graph_with_edge(void) { return run_graph(true); }
 
+/* Two kernels of a graph, and an edge of this port between them. The second one may begin before the
+ * first one has ended. */
+__global__ void put_early(int *data, bool triggers) {
+  if (triggers) asm volatile("griddepcontrol.launch_dependents;");
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+__global__ void add_after(int *data, bool waits) {
+  if (waits) asm volatile("griddepcontrol.wait;" ::: "memory");
+  data[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+static int run_dependent(unsigned char port, bool triggers, bool waits) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t first, second, from, to;
+  void *arguments[] = {&data, &triggers}, *arguments_after[] = {&data, &waits};
+  cudaKernelNodeParams kernel = {.func = (void *)put_early,
+                                 .gridDim = dim3(4),
+                                 .blockDim = dim3(256),
+                                 .sharedMemBytes = 0,
+                                 .kernelParams = arguments,
+                                 .extra = NULL};
+  cudaGraphEdgeData edge = {}, found;
+  size_t edges = 1;
+  edge.type = cudaGraphDependencyTypeProgrammatic;
+  edge.from_port = port;
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &kernel));
+  kernel.func = (void *)add_after;
+  kernel.kernelParams = arguments_after;
+  CHECK(cudaGraphAddKernelNode(&second, graph, NULL, 0, &kernel));
+  CHECK(cudaGraphAddDependencies(graph, &first, &second, &edge, 1));
+  CHECK(cudaGraphGetEdges(graph, &from, &to, &found, &edges));
+  if (found.type != edge.type || found.from_port != port) return puts("another edge"), 1;
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphLaunch(exec, one));
+  CHECK(cudaStreamSynchronize(one));
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(graph));
+  return 0;
+}
+static int programmatic_edge(void) {
+  return run_dependent(cudaGraphKernelNodePortProgrammatic, true, false);
+}
+static int launch_completion_edge(void) {
+  return run_dependent(cudaGraphKernelNodePortLaunchCompletion, false, false);
+}
+static int programmatic_edge_waits(void) {
+  return run_dependent(cudaGraphKernelNodePortProgrammatic, true, true);
+}
+static int programmatic_edge_without_trigger(void) { /* so the first one has ended */
+  return run_dependent(cudaGraphKernelNodePortProgrammatic, false, false);
+}
+
 /* ---- In order ---- */
 
 static int with_event(void) {
@@ -252,6 +305,10 @@ static const struct StreamCase {
              {"destination-changed", destination_changed},
              {"graph-without-edge", graph_without_edge},
              {"graph-with-edge", graph_with_edge},
+             {"programmatic-edge", programmatic_edge},
+             {"launch-completion-edge", launch_completion_edge},
+             {"programmatic-edge-waits", programmatic_edge_waits},
+             {"programmatic-edge-without-trigger", programmatic_edge_without_trigger},
              {"with-event", with_event},
              {"default-stream-between", default_stream_between},
              {"host-between", host_between},

@@ -116,6 +116,7 @@ struct Launch {
   int error;               /* the cudaError_t that ended it, 0: none */
   struct LaunchFlow *flow; /* scheduler.c */
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
+  bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
 };
 

@@ -341,7 +341,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
 
 static pthread_mutex_t operations_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t operations = 1, active_launches;
-static uint32_t last_launch; /* if a dependent launch may begin before its end; else 0 */
+static uint32_t last_launch, triggered_launch; /* triggered: a dependent one may begin; else 0 */
 static uint32_t settled_accesses = 1, settled_lists = 1;
 
 uint32_t check_operation_begin(void) {
@@ -412,7 +412,8 @@ void check_launch_begin(Launch *launch) {
   if (!is_checked()) return;
   GlobalLaunch *made = new_launch(launch);
   pthread_mutex_lock(&operations_lock);
-  if (launch->overlaps) made->dependency = last_launch;
+  if (launch->overlaps) made->dependency = triggered_launch;
+  if (launch->overlaps_begun) made->dependency = last_launch;
   find_settled(made);
   active_launches++;
   pthread_mutex_unlock(&operations_lock);
@@ -424,7 +425,8 @@ void check_launch_end(Launch *launch) {
   GlobalLaunch *made = launch->global;
   if (!made) return;
   pthread_mutex_lock(&operations_lock);
-  last_launch = made->triggers ? made->operation : 0;
+  last_launch = made->operation;
+  triggered_launch = made->triggers ? made->operation : 0;
   active_launches--;
   pthread_mutex_unlock(&operations_lock);
   global_guesses_report(made);

@@ -424,16 +424,26 @@ static CUresult launch(CUfunction function, LaunchShape shape, CUstream stream, 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                         CUstream stream, void **arguments, void **extra) {
-  LaunchShape shape = {
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, false, false};
+  LaunchShape shape = {{grid_x, grid_y, grid_z},
+                       {block_x, block_y, block_z},
+                       {0, 0, 0},
+                       shared_bytes,
+                       false,
+                       false,
+                       false};
   return launch(function, shape, stream, arguments, extra);
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                    unsigned grid_z, unsigned block_x, unsigned block_y,
                                    unsigned block_z, unsigned shared_bytes, CUstream stream,
                                    void **arguments) {
-  LaunchShape shape = {
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {0, 0, 0}, shared_bytes, true, false};
+  LaunchShape shape = {{grid_x, grid_y, grid_z},
+                       {block_x, block_y, block_z},
+                       {0, 0, 0},
+                       shared_bytes,
+                       true,
+                       false,
+                       false};
   return launch(function, shape, stream, arguments, NULL);
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,

@@ -394,6 +394,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
       .overlaps = shape.overlaps,
+      .overlaps_begun = shape.overlaps_begun,
   };
   memory_launch_begins();
   error = (cudaError_t)launch_begin(launch);
@@ -476,7 +477,8 @@ cudaError_t cudaGetKernel(cudaKernel_t *handle, const void *host_function) {
 }
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {
-  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false, false};
+  LaunchShape shape = {
+      from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, false, false, false};
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
@@ -486,7 +488,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block,
                                         void **arguments, size_t shared_bytes,
                                         cudaStream_t stream) {
-  LaunchShape shape = {from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true, false};
+  LaunchShape shape = {
+      from_dim3(grid), from_dim3(block), {0, 0, 0}, shared_bytes, true, false, false};
   return launch_function(function, shape, arguments, stream);
 }
 cudaError_t runtime_read_attributes(const cudaLaunchAttribute *attributes, unsigned count,

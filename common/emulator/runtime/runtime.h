@@ -84,7 +84,8 @@ typedef struct {
   Index3 grid, block, cluster; /* cluster {0,0,0}: not specified */
   size_t dynamic_shared_bytes;
   bool cooperative;
-  bool overlaps; /* programmatic stream serialization */
+  bool overlaps;       /* programmatic stream serialization, or an edge of that kind */
+  bool overlaps_begun; /* an edge from the point where all blocks have begun */
 } LaunchShape;
 /* A block laid out as the entry's .param list. arguments: one pointer per parameter, or NULL when
  * `packed` holds them all. NULL: no memory. */

@@ -94,10 +94,40 @@ cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
   return runtime_answer(*graph ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
+/* ---- Edges ---- */
+
+bool graph_edge_allowed(cudaGraphNode_t from, const Work *to, const cudaGraphEdgeData *edge) {
+  if (!edge || edge->type == cudaGraphDependencyTypeDefault)
+    return !edge || (edge->from_port == 0 && edge->to_port == 0);
+  return edge->type == cudaGraphDependencyTypeProgrammatic && edge->from_port >= 1 &&
+         edge->from_port <= EDGE_PORTS && edge->to_port == 0 &&
+         from->work.type == cudaGraphNodeTypeKernel && to->type == cudaGraphNodeTypeKernel;
+}
+
+void graph_set_edge(cudaGraphNode_t from, cudaGraphNode_t to, const cudaGraphEdgeData *edge) {
+  if (edge && edge->type == cudaGraphDependencyTypeProgrammatic)
+    nodes_add(&to->early[edge->from_port - 1], from);
+}
+
+static void read_edge(cudaGraphNode_t from, cudaGraphNode_t to, cudaGraphEdgeData *edge) {
+  memset(edge, 0, sizeof *edge);
+  for (int port = 0; port < EDGE_PORTS; port++) {
+    if (!nodes_hold(&to->early[port], from)) continue;
+    edge->type = cudaGraphDependencyTypeProgrammatic;
+    edge->from_port = (unsigned char)(port + 1);
+  }
+}
+
+static void remove_dependency(cudaGraphNode_t node, cudaGraphNode_t from) {
+  nodes_remove(&node->dependencies, from);
+  for (int port = 0; port < EDGE_PORTS; port++) nodes_remove(&node->early[port], from);
+}
+
 static void free_node(cudaGraphNode_t node) {
   handle_remove(node);
   work_free(&node->work);
   free(node->dependencies.nodes);
+  for (int port = 0; port < EDGE_PORTS; port++) free(node->early[port].nodes);
   free(node);
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -114,7 +144,7 @@ cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
   if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
   NodeList *all = &node->graph->nodes;
   nodes_remove(all, node);
-  for (size_t i = 0; i < all->count; i++) nodes_remove(&all->nodes[i]->dependencies, node);
+  for (size_t i = 0; i < all->count; i++) remove_dependency(all->nodes[i], node);
   free_node(node);
   return cudaSuccess;
 }
@@ -194,6 +224,12 @@ static cudaError_t copy_nodes(cudaGraph_t graph, cudaGraph_t clone) {
       copy->disabled = node->disabled;
       for (size_t k = 0; k < needs->count; k++)
         append(&copy->dependencies, graph_find_copy(clone, needs->nodes[k]));
+      for (int port = 0; port < EDGE_PORTS; port++)
+        for (size_t k = 0; k < node->early[port].count; k++) {
+          append(&copy->early[port], graph_find_copy(clone, node->early[port].nodes[k]));
+          if (port == 0) copy->work.launch.shape.overlaps = true;
+          if (port == 1) copy->work.launch.shape.overlaps_begun = true;
+        }
       progress = true;
     }
   }
@@ -316,7 +352,7 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
       if (!from || found >= *count) continue;
       from[found] = node->dependencies.nodes[k];
       to[found] = node;
-      if (edges) memset(&edges[found], 0, sizeof *edges);
+      if (edges) read_edge(from[found], node, &edges[found]);
     }
   }
   if (!from || *count > found) *count = found;
@@ -330,17 +366,20 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
 cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
                                          cudaGraphEdgeData *edges, size_t *count) {
   if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
-  if (edges && nodes && count) memset(edges, 0, *count * sizeof *edges);
-  return give_nodes(&node->dependencies, nodes, count);
+  const NodeList *all = &node->dependencies;
+  for (size_t i = 0; edges && nodes && count && i < *count && i < all->count; i++)
+    read_edge(all->nodes[i], node, &edges[i]);
+  return give_nodes(all, nodes, count);
 }
 cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *nodes,
                                            cudaGraphEdgeData *edges, size_t *count) {
   if (!node_known(node)) return runtime_answer(cudaErrorInvalidValue);
-  if (edges && nodes && count) memset(edges, 0, *count * sizeof *edges);
   NodeList dependents = {0};
   const NodeList *all = &node->graph->nodes;
   for (size_t i = 0; i < all->count; i++)
     if (nodes_hold(&all->nodes[i]->dependencies, node)) append(&dependents, all->nodes[i]);
+  for (size_t i = 0; edges && nodes && count && i < *count && i < dependents.count; i++)
+    read_edge(node, dependents.nodes[i], &edges[i]);
   cudaError_t error = give_nodes(&dependents, nodes, count);
   free(dependents.nodes);
   return error;
@@ -349,13 +388,16 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                      size_t count) {
-  (void)edges;
   if (!graph_known(graph) || !nodes_known(from, count) || !nodes_known(to, count))
     return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; i < count; i++)
-    if (from[i] == to[i] || nodes_hold(&to[i]->dependencies, from[i]))
+    if (from[i] == to[i] || nodes_hold(&to[i]->dependencies, from[i]) ||
+        !graph_edge_allowed(from[i], &to[i]->work, edges ? &edges[i] : NULL))
       return runtime_answer(cudaErrorInvalidValue);
-  for (size_t i = 0; i < count; i++) append(&to[i]->dependencies, from[i]);
+  for (size_t i = 0; i < count; i++) {
+    append(&to[i]->dependencies, from[i]);
+    graph_set_edge(from[i], to[i], edges ? &edges[i] : NULL);
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
@@ -366,7 +408,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
     return runtime_answer(cudaErrorInvalidValue);
   for (size_t i = 0; i < count; i++) {
     if (!nodes_hold(&to[i]->dependencies, from[i])) return runtime_answer(cudaErrorInvalidValue);
-    nodes_remove(&to[i]->dependencies, from[i]);
+    remove_dependency(to[i], from[i]);
   }
   return cudaSuccess;
 }

@@ -103,12 +103,17 @@ static cudaError_t add_work(cudaGraphNode_t *node, cudaGraph_t graph,
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
                              const cudaGraphNode_t *dependencies, const cudaGraphEdgeData *edges,
                              size_t count, struct cudaGraphNodeParams *params) {
-  (void)edges;
   Work work;
   cudaError_t error = work_of_node(params, &work);
+  bool allowed = nodes_known(dependencies, count);
+  for (size_t i = 0; allowed && error == cudaSuccess && edges && i < count; i++)
+    allowed = graph_edge_allowed(dependencies[i], &work, &edges[i]);
   if (error == cudaSuccess && work.type == cudaGraphNodeTypeMemAlloc)
     params->alloc.dptr = work.allocation.dptr;
-  return add_work(node, graph, dependencies, count, &work, error);
+  error = add_work(allowed ? node : NULL, graph, dependencies, count, &work, error);
+  for (size_t i = 0; error == cudaSuccess && edges && i < count; i++)
+    graph_set_edge(dependencies[i], *node, &edges[i]);
+  return error;
 }
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                    const cudaGraphNode_t *dependencies, size_t count,
