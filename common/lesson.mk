@@ -15,8 +15,10 @@ ifneq ($(filter 3.% 4.0 4.1,$(MAKE_VERSION)),)
 $(error this is GNU Make $(MAKE_VERSION), but 4.2 or newer is needed)
 endif
 # Neither make nor the linker can quote every character of a path.
-UNUSABLE := $(shell pwd -P | LC_ALL=C tr -d 'A-Za-z0-9/._+@~^\200-\377\n-' | fold -w1 | sort -u | \
+quoted = '$(subst ','\'',$(1))'
+unusable_in = $(shell $(1) | LC_ALL=C tr -d 'A-Za-z0-9/._+@~^\200-\377\n-' | fold -w1 | sort -u | \
   sed 's/.*/"&"/')
+UNUSABLE := $(call unusable_in,pwd -P)
 ifneq ($(UNUSABLE),)
 $(error this folder is '$(CURDIR)', and make and the linker cannot work with $(UNUSABLE) in a path: \
 move it to where all folders have names of letters, digits and . _ + - @)
@@ -24,6 +26,11 @@ endif
 
 ROOT := $(patsubst %/common/lesson.mk,%,$(abspath $(lastword $(MAKEFILE_LIST))))
 BUILD := $(ROOT)/build
+UNUSABLE := $(call unusable_in,printf %s $(call quoted,$(BUILD)))
+ifneq ($(UNUSABLE)$(if $(filter /%,$(firstword $(BUILD))),,no path),)
+$(error BUILD is '$(BUILD)', but must be a path that begins with / and has only letters, digits \
+and . _ + - @ in its names)
+endif
 CHAPTERS := $(strip $(if $(filter $(ROOT),$(CURDIR)),\
   $(notdir $(wildcard $(ROOT)/[0-9][0-9]_*)),$(notdir $(CURDIR))))
 Q := $(if $(filter 1,$(V)),,@)
@@ -56,7 +63,6 @@ export EMULATOR_CHECK ?= strict
 GOALS := $(or $(MAKECMDGOALS),all)
 COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
-quoted = '$(subst ','\'',$(1))'
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
   $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))

@@ -35,6 +35,16 @@ setup() {
   run "$emulate" ./tests
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: ./tests is not a file" ]
+  for folder in tests . ..; do
+    run "$emulate" "$folder"
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: ./$folder is not a file" ]
+  done
+  for builtin in cd '[[' :; do
+    run "$emulate" "$builtin"
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: there is no program $builtin, neither here nor on the PATH" ]
+  done
   run "$emulate" ./README.md
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: ./README.md is not executable" ]

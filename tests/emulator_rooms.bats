@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # The folders of the emulator: calls go in one direction.
 
+bats_require_minimum_version 1.5.0
+
 load helpers
 
 setup() {
@@ -224,4 +226,18 @@ rules_of_the_code() {
 @test "opcodes.def names each instruction once" {
   run bash -c "grep -o '^OP(\"[^\"]*\"' common/emulator/ptx/opcodes.def | sort | uniq -d"
   [ "$output" = "" ]
+}
+
+@test "the developers' commands print their usage on stdout when asked for it" {
+  local command option
+  for command in common/emulator/rooms tests/long/sanitizers tests/long/check_costs; do
+    for option in -h --help; do
+      run --separate-stderr "$command" "$option"
+      echo "$command $option: $output $stderr"
+      [ "$status" -eq 0 ]
+      [[ $output == "usage: ${command##*/}"* ]]
+    done
+    run "$command" --nothing-of-this-name
+    [ "$status" -eq 2 ]
+  done
 }

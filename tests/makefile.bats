@@ -114,6 +114,18 @@ only_tools() { # TOOL...
   done
 }
 
+@test "BUILD: a path that make cannot work with, and one that is none" {
+  local folder
+  for folder in '/tmp/with space' '/tmp/co:lon' "/tmp/quo'te" relative ''; do
+    run make BUILD="$folder" help
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"BUILD is '$folder', but must be a path that begins with /"* ]]
+  done
+  run make BUILD="$BATS_TEST_TMPDIR/elsewhere" help
+  [ "$status" -eq 0 ]
+}
+
 @test "a folder of letters, digits, accents and . _ + - @ is fine" {
   local copy="$BATS_TEST_TMPDIR/a.b_c+d-e@f~1^2/übung"
   mkdir -p "$copy/common"

@@ -44,6 +44,7 @@ static void read_schedule(const char *text) {
   }
 }
 
+static const char STEPS[] = "a whole number of instructions from 1 on";
 static const char EXPLORE[] = "EMULATOR_EXPLORE";
 static const char EXPLORE_CHOICES[] =
     "orders:N, seconds:N, save:FILE and all, each at most once, separated by commas (N is a whole "
@@ -212,7 +213,8 @@ static void read_all(void) {
   /* About one minute for a cluster that only spins. */
   values.steps = 2000ull * 1000 * 1000;
   text = getenv("EMULATOR_STEPS");
-  if (text) values.steps = read_number("EMULATOR_STEPS", text, "a whole number of instructions");
+  if (text) values.steps = read_number("EMULATOR_STEPS", text, STEPS);
+  if (text && values.steps == 0) refuse("EMULATOR_STEPS", text, STEPS);
   read_recording();
   values.count = read_choice("EMULATOR_COUNT", "1", "0", false, "0 or 1");
   values.clock = read_choice("EMULATOR_CLOCK", "h200", "off", false,
