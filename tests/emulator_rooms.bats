@@ -169,6 +169,45 @@ EOF
   [ -z "$missing" ]
 }
 
+# Comments alone (COMMENTS=1), or everything but comments and texts.
+parts_of_sources() { # COMMENTS FILE...
+  awk -v comments="$1" '
+    FNR == 1 { inside = 0 }
+    {
+      rest = $0
+      if (!inside) gsub(/"([^"\\]|\\.)*"/, "\"\"", rest)
+      kept = ""
+      while (rest != "") {
+        at = inside ? index(rest, "*/") : match(rest, /\/\*|\/\//)
+        line_comment = !inside && at && substr(rest, at, 2) == "//"
+        part = at ? substr(rest, 1, at - 1) : rest
+        if (inside == comments) kept = kept part " "
+        rest = at ? substr(rest, at + 2) : ""
+        if (line_comment) {
+          if (comments) kept = kept rest
+          rest = ""
+        } else if (at) {
+          inside = !inside
+        }
+      }
+      print kept
+    }' "${@:2}"
+}
+
+@test "comments name functions that exist" {
+  sources=$(ls common/*.[ch] common/emulator/*/*.[ch] common/emulator/*/*.def)
+  parts_of_sources 0 $sources | grep -oE '\b[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$BATS_TEST_TMPDIR/code"
+  parts_of_sources 1 $sources | grep -oE '\b[A-Za-z_][A-Za-z0-9_]*\(\)' | tr -d '()' | sort -u >"$BATS_TEST_TMPDIR/named"
+  [ -s "$BATS_TEST_TMPDIR/code" ]
+  [ -s "$BATS_TEST_TMPDIR/named" ]
+  # What is not the emulator's own must be a function of CUDA.
+  missing=$(comm -13 "$BATS_TEST_TMPDIR/code" "$BATS_TEST_TMPDIR/named" | while read -r name; do
+    grep -rqwF --include='*.h' --include='*.hpp' -- "$name" "$(common/find-toolkit "$PWD/build")/include" || echo "$name"
+  done)
+  echo "$missing"
+  [ -z "$missing" ]
+}
+
 @test "a function that only its own file uses is static, and none is there for nothing" {
   for object in build/emulator/objects/emulator/*/*.o; do
     source=common/${object#build/emulator/objects/}

@@ -119,8 +119,31 @@ static AccessKind access_kind(const Transfer *transfer, Access access) {
                       .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
 }
 
-/* Addresses of shared memory are short: the host's vector instructions check them. False: some lane
- * is misaligned or outside one CTA's memory, or the address is in a 64-bit register. */
+/* The most usual access: all 32 lanes, consecutive in one CTA's shared memory. Its addresses are short:
+ * the host's vector instructions check them. False: any other access. */
+static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask mask,
+                                   const Transfer *transfer, Access access, Places *places) {
+  if (mask != ~0u || transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  const uint32_t *base = column_u32(warp, transfer->address->slot);
+  uint32_t first = base[0] + (uint32_t)transfer->address->offset, different = 0;
+  uint32_t most = first + (LANES - 1) * bytes;
+  for (uint32_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (base[0] + lane * bytes);
+  const Cta *cta = shared_address_cta(warp, first);
+  if ((different | (first & (bytes - 1))) || !cta || SHARED_RANK(first) != SHARED_RANK(most) ||
+      SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
+    return false;
+  places->run = true;
+  places->in_order = false;
+  places->at[0] = cta->shared + SHARED_OFFSET(first);
+  if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
+    record_shared_run(warp, in, first, bytes, access);
+  if (cta->cluster->check) check_shared_run(warp, in, first, bytes, access_kind(transfer, access));
+  return true;
+}
+
+/* False: some lane is misaligned or outside one CTA's memory, or the address is in a 64-bit
+ * register. */
 static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                         Access access, Places *places) {
   if (transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
@@ -129,37 +152,19 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
   const uint32_t *base = column_u32(warp, transfer->address->slot);
   uint32_t first = base[first_lane(mask)] + offset, least = first, most = first, low_bits = 0;
   LANE_ARRAY uint32_t address[LANES];
-  uint32_t different = ~mask;
-  for (uint32_t lane = 0; lane < LANES; lane++)
-    different |= (base[lane] + offset) ^ (first + lane * bytes);
-  bool run = different == 0;
-  if (run) {
-    most = first + (LANES - 1) * bytes;
-    low_bits = first;
-    if (most < first) return false;
-  } else {
-    for (int lane = 0; lane < LANES; lane++) {
-      uint32_t here = base[lane] + offset;
-      address[lane] = ((mask >> lane) & 1u) ? here : first;
-      least = address[lane] < least ? address[lane] : least;
-      most = address[lane] > most ? address[lane] : most;
-      low_bits |= address[lane];
-    }
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t here = base[lane] + offset;
+    address[lane] = ((mask >> lane) & 1u) ? here : first;
+    least = address[lane] < least ? address[lane] : least;
+    most = address[lane] > most ? address[lane] : most;
+    low_bits |= address[lane];
   }
   const Cta *cta = shared_address_cta(warp, least);
   if ((low_bits & (bytes - 1)) || !cta || SHARED_RANK(least) != SHARED_RANK(most) ||
       SHARED_OFFSET(most) >= cta->shared_bytes || cta->shared_bytes - SHARED_OFFSET(most) < bytes)
     return false;
-  places->run = run;
+  places->run = false;
   places->in_order = false;
-  if (run) {
-    places->at[0] = cta->shared + SHARED_OFFSET(first);
-    if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
-      record_shared_run(warp, in, first, bytes, access);
-    if (cta->cluster->check)
-      check_shared_run(warp, in, first, bytes, access_kind(transfer, access));
-    return true;
-  }
   uint8_t *start = cta->shared + SHARED_OFFSET(least);
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
@@ -255,10 +260,9 @@ static void note_global(Warp *warp, const Instruction *in, LaneMask mask, const 
     check_reads_written(warp, in, mask, places->address, bytes);
 }
 
-__attribute__((always_inline)) static inline bool look_for_places(Warp *warp, const Instruction *in,
-                                                                  LaneMask mask,
-                                                                  const Transfer *transfer,
-                                                                  Access access, Places *places) {
+__attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruction *in,
+                                                      LaneMask mask, const Transfer *transfer,
+                                                      Access access, Places *places) {
   if (find_shared(warp, in, mask, transfer, access, places) ||
       find_global_run(warp, mask, transfer, access, places))
     return true;
@@ -314,7 +318,9 @@ __attribute__((noinline, cold)) static void note_places(LaneMask mask, const Tra
 
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places) {
-  if (!look_for_places(warp, in, mask, transfer, access, places)) return false;
+  if (!find_shared_run(warp, in, mask, transfer, access, places) &&
+      !find_any_places(warp, in, mask, transfer, access, places))
+    return false;
   if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);
   return true;
 }
