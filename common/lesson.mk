@@ -380,7 +380,8 @@ $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 LARGE_PROGRAMS := $(filter %/layouts %/pipelined_gemm,$(PROGRAMS))
 $(LARGE_PROGRAMS): $(BUILD)/flags/machine-code
-$(LARGE_PROGRAMS): ARCHITECTURES := $(if $(filter no,$(file <$(BUILD)/flags/machine-code)),$(EMULATED),$(ARCHITECTURES))
+$(LARGE_PROGRAMS): ARCHITECTURES := \
+  $(if $(HAS_GPU)$(filter yes,$(file <$(BUILD)/flags/machine-code)),$(ARCHITECTURES),$(EMULATED))
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # The kernels of these are never launched.

@@ -163,6 +163,17 @@ only_tools() { # TOOL...
   [ "$status" -eq 0 ]
 }
 
+@test "the largest programs get machine code where there is a GPU, and PTX alone elsewhere" {
+  [ ! -e /dev/nvidiactl ] || skip "this machine has a GPU"
+  run make -n V=1 -W "$PWD/07_pipelined_gemm/layouts.cu" build/07_pipelined_gemm/layouts
+  [[ $output == *"nvcc "*code=compute_90a*"07_pipelined_gemm/layouts.cu"* ]]
+  [[ $output != *code=sm_90a* ]]
+  run make -n V=1 HAS_GPU=yes build/07_pipelined_gemm/layouts
+  [[ $output == *"nvcc "*code=sm_90a*"07_pipelined_gemm/layouts.cu"* ]]
+  run make -n V=1 -W "$PWD/07_pipelined_gemm/serial.cu" build/07_pipelined_gemm/serial
+  [[ $output == *"nvcc "*code=sm_90a*"07_pipelined_gemm/serial.cu"* ]]
+}
+
 @test "warnings are errors with WERROR=1 only" {
   run env -u MAKEFLAGS -u MAKEOVERRIDES -u WERROR make -n -W "$PWD/common/check.c" all
   [[ $output != *-Werror* ]]
