@@ -156,3 +156,11 @@ replay_is_refused() {
   [ "$status" -eq 2 ]
   [[ $output == *"this file cannot be read"* ]]
 }
+
+@test "explore: the limit of time stops within an order, and the program goes on" {
+  run --separate-stderr "$emulate" --explore --seconds 1 build/02_tma_load/coordinates
+  [ "$status" -eq 0 ]
+  [[ "$stderr" == *"stopped before an order had ended (the limit of time)"* ]]
+  [[ "$stderr" == *"explore: 0 orders of 1 launch, 1 stopped before the end"* ]]
+  [[ "$output" == *"PASS"* ]]
+}

@@ -1,5 +1,6 @@
 /* explore.c: explores the orders of each launch, in child processes, and reports what it found. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -61,6 +62,15 @@ static time_t seconds_now(void) {
   return now.tv_sec;
 }
 
+static unsigned seconds_left(void) {
+  const uint64_t gone = (uint64_t)(seconds_now() - total.begun),
+                 limit = settings()->explore_seconds;
+  if (!settings()->explore) return UINT32_MAX / 2;
+  return gone >= limit                   ? 0
+         : limit - gone > UINT32_MAX / 2 ? UINT32_MAX / 2
+                                         : (unsigned)(limit - gone);
+}
+
 /* ---- One order, in a child process ---- */
 static OrderResult *listening;
 static void listen_to_reports(const ReportNote *note) {
@@ -98,9 +108,16 @@ static bool run_child(Exploration *exploration, Tree *tree, const ScheduleList *
   fflush(NULL);
   const pid_t made = fork();
   if (made < 0) return false;
-  if (made == 0) child(exploration, tree, schedule);
+  if (made == 0) {
+    alarm(seconds_left() + 1); /* one order may take longer than all are given */
+    child(exploration, tree, schedule);
+  }
   while (waitpid(made, &status, 0) < 0)
     if (errno != EINTR) return false;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    tree->result.end = END_TIME;
+    return true;
+  }
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -170,6 +187,10 @@ static void print_summary(const Exploration *exploration) {
   FILE *out = stderr;
   if (!exploration->failed && !exploration->stopped && total.launches > SHOWN_LAUNCHES) return;
   heading(exploration, out);
+  if (exploration->orders == 0 && exploration->stopped) {
+    fprintf(out, "stopped before an order had ended (%s)\n", exploration->stopped);
+    return;
+  }
   if (exploration->stopped)
     fprintf(out, "stopped after %llu order%s (%s): ", (unsigned long long)exploration->orders,
             plural(exploration->orders), exploration->stopped);
@@ -269,7 +290,7 @@ typedef struct {
 static bool still_fails(Shortening *shortening, const ScheduleList *list) {
   Tree *scratch = shortening->scratch;
   scratch->node_count = scratch->note_count = 0;
-  if (!run_child(shortening->exploration, scratch, list)) return false;
+  if (seconds_left() == 0 || !run_child(shortening->exploration, scratch, list)) return false;
   shortening->runs++;
   const OrderResult *result = &scratch->result, *wanted = &shortening->wanted;
   if (wanted->end == END_RESULT && !wanted->finding)
@@ -375,6 +396,10 @@ static void explore_orders(Exploration *exploration) {
       return;
     }
     const uint32_t end = tree->result.end;
+    if (end == END_TIME) {
+      exploration->stopped = "the limit of time";
+      return;
+    }
     if (end == END_FULL) {
       exploration->stopped = "an order has too many steps to be remembered";
       return;
@@ -398,7 +423,7 @@ static void explore_orders(Exploration *exploration) {
       exploration->stopped = "at the first failure";
     else if (exploration->orders >= settings()->explore_orders)
       exploration->stopped = "the limit of orders";
-    else if ((uint64_t)(seconds_now() - total.begun) >= settings()->explore_seconds)
+    else if (seconds_left() == 0)
       exploration->stopped = "the limit of time";
     if (exploration->stopped) return;
     report_progress(exploration);
@@ -490,12 +515,16 @@ static void begin_program(void) {
 bool explore_launch(Launch *launch) {
   begin_program();
   Exploration exploration = {.launch = launch, .number = ++total.launches};
-  if (warps_of(launch) > MOST_WARPS) {
-    if (!settings()->explore) return false;
+  const bool large = warps_of(launch) > MOST_WARPS;
+  if (large && !settings()->explore) return false;
+  if (large || (settings()->explore && seconds_left() == 0)) {
     total.not_explored++;
     heading(&exploration, stderr);
-    fprintf(stderr, "not explored: it has %llu warps, and at most %u are\n",
-            (unsigned long long)warps_of(launch), MOST_WARPS);
+    if (large)
+      fprintf(stderr, "not explored: it has %llu warps, and at most %u are\n",
+              (unsigned long long)warps_of(launch), MOST_WARPS);
+    else
+      fprintf(stderr, "not explored: the limit of time\n");
     return false;
   }
   const uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
@@ -509,9 +538,12 @@ bool explore_launch(Launch *launch) {
     exploration.contexts[i]->cluster.number = i;
   }
   if (settings()->explore) explore(&exploration);
-  run_for_program(&exploration,
-                  settings()->replay_file ? schedule_of_replay(launch, exploration.number) : NULL);
+  const bool ran = !settings()->explore || exploration.orders + exploration.redundant > 0;
+  if (ran)
+    run_for_program(&exploration, settings()->replay_file
+                                      ? schedule_of_replay(launch, exploration.number)
+                                      : NULL);
   for (uint32_t i = 0; i < exploration.context_count; i++) context_free(exploration.contexts[i]);
   free(exploration.contexts);
-  return true;
+  return ran; /* false: not even one order has ended in time */
 }

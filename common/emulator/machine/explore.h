@@ -79,7 +79,15 @@ typedef struct {
   uint32_t note_first, note_count;
 } Alternative;
 
-typedef enum { END_RESULT, END_HANG, END_FAULT, END_REDUNDANT, END_IMPOSSIBLE, END_FULL } OrderEnd;
+typedef enum {
+  END_RESULT,
+  END_HANG,
+  END_FAULT,
+  END_REDUNDANT,
+  END_IMPOSSIBLE,
+  END_FULL,
+  END_TIME
+} OrderEnd;
 enum { RULE_TEXT = 64, DIFFERENCE_TEXT = 256 };
 typedef struct {
   uint32_t end;  /* OrderEnd */
