@@ -124,7 +124,7 @@ misuse() {
   [ "$(grep -c 'sum 496, launch 0' <<<"$output")" -eq 3 ]
   [ "$(grep -c 'free 0, again 1' <<<"$output")" -eq 3 ]
   [[ $output == *"emulator: use-after-free: "*"kernel fill"* ]]
-  [[ $output == *"allocation of a graph"* ]]
+  [[ $output == *"memory that a graph allocates"* ]]
 }
 
 @test "memory of the host that is not there is refused, and the call says so" {
