@@ -14,7 +14,8 @@
 //   - A load now overwrites a stage in both CTAs: both CTAs' consumers must have freed it. Each
 //     warp arrives on its own CTA's empty-barrier and on the peer's: sixteen arrivals.
 //   - Neighbours in time better share A now (tile_order.cuh): B has its sharers already.
-//   - No CTA may end while the peer may still write to it or arrive in it: a cluster barrier last.
+//   - No CTA may end while the peer may still write to it or arrive in it: at the end the producer waits
+//     until its stages are free again.
 #include <cuda.h>
 #include <stdint.h>
 
@@ -83,6 +84,11 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                               column + rank * SLICE, &shared->full[stage],
                               cluster_mask_all(CLUSTER));
       }
+      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      // The last step's stage is freed by nobody.
+      for (int step = steps; step < steps + STAGES - 1; step++) {
+        mbarrier_wait_parity(&shared->empty[step % STAGES], step / STAGES % 2 ^ 1);
+      }
     }
   } else {
     setmaxnreg_consumer();
@@ -108,8 +114,6 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     wgmma_wait_all();
     store_accumulator(c, d, TILE_N / 8, row + warpgroup * 64 + thread / 32 * 16, column, m, n);
   }
-  cluster_arrive_relaxed();
-  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const LadderProblem *p) {

@@ -145,6 +145,10 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
+      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      for (int i = 0; i < STAGES; i++, count++) {
+        mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
+      }
     }
   } else {
     setmaxnreg_consumer();
@@ -208,8 +212,6 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
     }
     if (lane == 0) bulk_wait_group_read(0);  // shared memory must outlive the last stores
   }
-  cluster_arrive_relaxed();
-  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const LadderProblem *p) {

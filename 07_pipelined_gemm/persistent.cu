@@ -79,6 +79,10 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
+      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      for (int i = 0; i < STAGES; i++, count++) {
+        mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
+      }
     }
   } else {
     setmaxnreg_consumer();
@@ -112,8 +116,6 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
       store_accumulator(c, d, TILE_N / 8, row, place.column * TILE_N, m, n);
     }
   }
-  cluster_arrive_relaxed();
-  cluster_wait_acquire();
 }
 
 static TileOrder tile_order(const LadderProblem *p) {
