@@ -5,64 +5,13 @@
  * are kept for words; once an access is smaller, for halves of words or bytes. Only lanes of one
  * warp are compared here: the rest of the checker compares warps. So a record of another warp says
  * nothing, and may be replaced. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/gather.h"
-#include "checker/check_lanes.h"
-#include "checker/check_state.h"
+#include "checker/check_lane_access.h"
 #include "state/groups.h"
-
-#define RECORD_STAMP ((uint32_t)STAMPS_MOST << LANE_BITS)
-#define RECORD_STRONG 0x80000000u /* a write: atomic, or otherwise strong */
-/* A read: of all lanes in `readers`, at this stamp. A strong write: of several lanes. */
-#define RECORD_MANY 0x40000000u
-#define RECORD_VECTOR 0x80000000u /* a read: `readers` is the number of a vector of stamps */
-
-enum { WORD_SHIFT = 2, RACES_KEPT = 32, LANE_TEXT = 640 };
-
-/* The stamps at which lanes of one warp have read a word; 0: not since it matters. */
-typedef struct {
-  uint32_t stamp[LANES];
-} ReadVector;
-
-/* A race between lanes, until it is known whether warps race for the same reason. */
-typedef struct {
-  Warp *warp;
-  const Instruction *in, *other;
-  LaneMask lanes;
-  const char *rule;
-  char text[LANE_TEXT];
-} LaneRace;
-
-/* Of a cluster. */
-struct LaneRaces {
-  uint32_t count, pair_count;
-  LaneRace races[RACES_KEPT];
-  const Instruction *pairs[RACES_KEPT][2]; /* between warps */
-  ReadVector *vectors;
-  uint32_t vector_count, vector_capacity;
-};
-
-typedef struct {
-  Warp *warp;
-  const Instruction *in;
-  ClusterCheck *check;
-  LaneOrder *order;
-  struct CtaCheck *notes; /* of the CTA whose memory is accessed */
-  LaneShadow *shadow;
-  LaneMask mask;
-  const uint32_t *addresses;
-  uint32_t agent, rank, bytes;
-  const AccessKind *kind;
-  bool strong, writes;
-} LaneAccess;
-
-static inline uint32_t stamp_of(uint32_t record) { return (record & RECORD_STAMP) >> LANE_BITS; }
-static inline int lane_of(uint32_t record) { return (int)(record & (LANES - 1)); }
 
 /* ---- The records ---- */
 
@@ -79,15 +28,8 @@ static void refine(uint32_t **records, uint32_t count, uint32_t times) {
   *records = finer;
 }
 
-static struct LaneRaces *races_of(ClusterCheck *check) {
-  if (!check->lane_races) check->lane_races = calloc(1, sizeof *check->lane_races);
-  if (!check->lane_races) out_of_memory();
-  return check->lane_races;
-}
-
-/* The number of a new vector, all 0. */
 static uint32_t new_vector(ClusterCheck *check) {
-  struct LaneRaces *all = races_of(check);
+  struct LaneRaces *all = lane_races_of(check);
   if (all->vector_count == all->vector_capacity) {
     all->vector_capacity = all->vector_capacity ? all->vector_capacity * 2 : 64;
     all->vectors = realloc(all->vectors, all->vector_capacity * sizeof *all->vectors);
@@ -145,144 +87,6 @@ void lanes_forget(ClusterCheck *check) {
   }
 }
 
-/* ---- Reports ---- */
-
-/* The last write of the word, or read, by the agent: where and when. NULL: not known. */
-static const Instruction *last_write(const LaneAccess *now, uint32_t word, uint32_t *time) {
-  uint32_t number = states_of(now->notes, word);
-  *time = 0;
-  if (number >= PLAIN) {
-    *time = time_of_plain(number);
-  } else if (number >= FIRST_STATE) {
-    const WordState *state = state_at(now->check, number);
-    for (unsigned i = 0; i < state->count; i++) {
-      const AccessRecord *entry = &state->entries[i];
-      if (entry->agent != now->agent) continue;
-      if (entry->kind == ENTRY_ASYNC_WRITE) return entry->operation->in;
-      if (entry->kind == ENTRY_WRITE && entry->clock > *time) *time = entry->clock;
-    }
-  }
-  return *time ? order_site(now->check, *time).in : NULL;
-}
-
-static const Instruction *last_read(const LaneAccess *now, uint32_t agent, uint32_t word,
-                                    uint32_t *time) {
-  const ReadClocks *reads = now->notes->reads[agent];
-  *time = reads ? reads->words[word] >> 1 : 0;
-  for (uint32_t i = 0; i < WORD_BYTES && reads && reads->bytes; i++) {
-    uint32_t read = reads->bytes[word * WORD_BYTES + i] >> 1;
-    *time = read > *time ? read : *time;
-  }
-  return *time ? order_site(now->check, *time).in : NULL;
-}
-
-static bool one_place(const Instruction *a, const Instruction *b) {
-  if (!a || !b || !a->source_line || !b->source_line) return a == b;
-  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
-}
-
-bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
-                    const Instruction *d) {
-  return (one_place(a, c) && one_place(b, d)) || (one_place(a, d) && one_place(b, c));
-}
-
-static const char RULE_RACE[] = "lane-race", RULE_MET[] = "lanes-met-without-order",
-                  RULE_LOCK_STEP[] = "warp-synchronous", RULE_COLLISION[] = "lanes-write-one-place";
-
-/* Asked before a text is made: a race in a loop shows at every access. */
-static bool is_kept(const LaneAccess *now, const Instruction *other, const char *rule) {
-  const struct LaneRaces *all = races_of(now->check);
-  for (uint32_t i = 0; i < all->count; i++)
-    if (all->races[i].rule == rule && all->races[i].warp->cta == now->warp->cta &&
-        lanes_one_pair(now->in, other, all->races[i].in, all->races[i].other))
-      return true;
-  return all->count == RACES_KEPT;
-}
-
-__attribute__((format(printf, 5, 6))) static void keep_race(const LaneAccess *now, LaneMask lanes,
-                                                            const Instruction *other,
-                                                            const char *rule, const char *format,
-                                                            ...) {
-  struct LaneRaces *all = races_of(now->check);
-  LaneRace *race = &all->races[all->count++];
-  *race = (LaneRace){now->warp, now->in, other, lanes, rule, ""};
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(race->text, sizeof race->text, format, arguments);
-  va_end(arguments);
-}
-
-void lanes_note_race(ClusterCheck *check, const Instruction *in, const Instruction *other) {
-  struct LaneRaces *all = races_of(check);
-  if (all->pair_count == RACES_KEPT) return;
-  all->pairs[all->pair_count][0] = in;
-  all->pairs[all->pair_count++][1] = other;
-}
-
-void lanes_report(Cta *cta) {
-  struct LaneRaces *all = cta->cluster->check->lane_races;
-  if (!all) return;
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < all->count; i++) {
-    LaneRace *race = &all->races[i];
-    bool of_warps = false;
-    if (race->warp->cta != cta) {
-      all->races[kept++] = *race;
-      continue;
-    }
-    for (uint32_t k = 0; k < all->pair_count; k++)
-      of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
-    if (!of_warps) finding(race->warp, race->in, race->lanes, race->rule, "%s", race->text);
-  }
-  all->count = kept;
-}
-
-static const char *place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity) {
-  uint32_t offset = at << now->shadow->shift;
-  if (now->check->cta_count > 1)
-    snprintf(text, capacity, "shared memory at offset 0x%x of CTA %u", offset, now->rank);
-  else
-    snprintf(text, capacity, "shared memory at offset 0x%x", offset);
-  return text;
-}
-
-/* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
-static void race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
-  char place[96], where[160] = "earlier";
-  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
-  const Instruction *past =
-      other_wrote ? last_write(now, word, &time) : last_read(now, now->agent, word, &time);
-  uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];
-  bool met = time && time <= met_lane && time <= met_other;
-  if (is_kept(now, past, met ? RULE_MET : RULE_RACE)) return;
-  if (past) past_describe_place(past, where, sizeof where);
-  place_text(now, at, place, sizeof place);
-  const char *verb = now->kind     ? now->writes ? "writes" : "reads"
-                     : now->writes ? "starts a copy into"
-                                   : "copies from";
-  const char *verbed = other_wrote ? "wrote" : "read";
-  uint32_t thread = now->warp->index * LANES + (uint32_t)other;
-  if (met) {
-    char met_where[160];
-    past_describe_place(now->order->met_at, met_where, sizeof met_where);
-    keep_race(now, 1u << lane, past, RULE_MET,
-              "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
-              "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no "
-              "memory, and the compiler may move accesses across it. Put __syncwarp() between the "
-              "two.",
-              verb, place, thread, verbed, where, met_where);
-    return;
-  }
-  keep_race(now, 1u << lane, past, RULE_RACE,
-            "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
-            "%s",
-            verb, place, thread, verbed, where,
-            now->strong && !other_wrote
-                ? "Only one of them is atomic or volatile. Put __syncwarp() between them."
-                : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
-                  "all lanes that take part.");
-}
-
 static bool owned(const LaneAccess *now, uint32_t stamp) {
   return lanes_owner(now->check, stamp) == now->agent;
 }
@@ -309,30 +113,31 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   if (now->writes || !now->kind->is_volatile || (record & RECORD_MANY)) return;
   if (order->volatile_stamp[other] != stamp_of(record)) return;
   if (!(order->volatile_with[other] >> lane & 1)) return;
-  const Instruction *past = last_write(now, word, &time);
-  if (is_kept(now, past, RULE_LOCK_STEP)) return;
+  const Instruction *past = lane_last_write(now, word, &time);
+  if (lane_race_is_kept(now, past, LANE_RULE_LOCK_STEP)) return;
   char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
-  keep_race(now, 1u << lane, past, RULE_LOCK_STEP,
-            "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
-            "makes the write come first.\n"
-            "This counts on lanes that run in step, which no GPU since Volta promises: put "
-            "__syncwarp() between the two (and after a read before the next write).",
-            place_text(now, at, place, sizeof place), now->warp->index * LANES + (uint32_t)other,
-            where);
+  lane_keep_race(
+      now, 1u << lane, past, LANE_RULE_LOCK_STEP,
+      "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
+      "makes the write come first.\n"
+      "This counts on lanes that run in step, which no GPU since Volta promises: put "
+      "__syncwarp() between the two (and after a read before the next write).",
+      lane_place_text(now, at, place, sizeof place), now->warp->index * LANES + (uint32_t)other,
+      where);
 }
 
-__attribute__((noinline)) static void check_written(const LaneAccess *now, uint32_t at, int lane) {
+__attribute__((noinline)) void lane_check_written(const LaneAccess *now, uint32_t at, int lane) {
   uint32_t record = now->shadow->writes[at], stamp = stamp_of(record);
   int other = lane_of(record);
   if (other == lane || lanes_ordered(now->order, lane, other, stamp) || !owned(now, stamp)) return;
   if (now->strong && (record & RECORD_STRONG))
     check_lock_step(now, at, lane, record);
   else if (!writes_the_same(now, at, lane) || (record & RECORD_STRONG))
-    race(now, at, lane, other, true);
+    lane_race(now, at, lane, other, true);
 }
 
-__attribute__((noinline)) static void check_read(const LaneAccess *now, uint32_t at, int lane) {
+__attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t at, int lane) {
   uint32_t record = now->shadow->reads[at];
   if (!owned(now, stamp_of(record))) return;
   LaneMask readers = 1u << lane_of(record);
@@ -347,7 +152,7 @@ __attribute__((noinline)) static void check_read(const LaneAccess *now, uint32_t
     int other = first_lane(left);
     uint32_t stamp = vector ? vector->stamp[other] : stamp_of(record);
     if (!stamp || lanes_ordered(now->order, lane, other, stamp)) continue;
-    race(now, at, lane, other, false);
+    lane_race(now, at, lane, other, false);
     return;
   }
 }
@@ -403,13 +208,13 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
   if (!memcmp(value + into, other_value + into_other, size)) return;
-  if (is_kept(now, now->in, RULE_COLLISION)) return;
+  if (lane_race_is_kept(now, now->in, LANE_RULE_COLLISION)) return;
   char place[96];
-  keep_race(now, 1u << lane | 1u << other, now->in, RULE_COLLISION,
-            "writes %s by two threads with different values, and which value stays is not "
-            "defined.\n"
-            "Let one of them write, give each a place of its own, or use an atomic operation.",
-            place_text(now, at, place, sizeof place));
+  lane_keep_race(now, 1u << lane | 1u << other, now->in, LANE_RULE_COLLISION,
+                 "writes %s by two threads with different values, and which value stays is not "
+                 "defined.\n"
+                 "Let one of them write, give each a place of its own, or use an atomic operation.",
+                 lane_place_text(now, at, place, sizeof place));
 }
 
 static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
@@ -423,8 +228,8 @@ static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
 
 /* ---- Accesses ---- */
 
-static bool begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
-                  uint32_t bytes) {
+bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
+                       uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
   if (!check->lanes_checked || rank >= check->cta_count) return false;
   now->warp = warp;
@@ -444,17 +249,7 @@ static bool begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t r
 /* Lanes may access memory of different CTAs. */
 static inline bool at_rank(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
                            uint32_t bytes) {
-  return (now->check && now->rank == rank) || begin(now, warp, in, rank, bytes);
-}
-
-/* Is the record possibly one of another lane of this warp? */
-static inline bool suspicious(uint32_t record, uint32_t least, int lane) {
-  return (record & RECORD_STAMP) >= least && lane_of(record) != lane;
-}
-
-static inline bool read_suspicious(uint32_t record, uint32_t least, int lane) {
-  return (record & RECORD_STAMP) >= least &&
-         ((record & (RECORD_MANY | RECORD_VECTOR)) || lane_of(record) != lane);
+  return (now->check && now->rank == rank) || lane_access_begin(now, warp, in, rank, bytes);
 }
 
 static void check_lane(const LaneAccess *now, int lane) {
@@ -462,8 +257,9 @@ static void check_lane(const LaneAccess *now, int lane) {
   uint32_t at = SHARED_OFFSET(now->addresses[lane]) >> shadow->shift;
   uint32_t end = at + (now->bytes >> shadow->shift), least = now->order->first << LANE_BITS;
   for (; at < end && at < shadow->count; at++) {
-    if (suspicious(shadow->writes[at], least, lane)) check_written(now, at, lane);
-    if (now->writes && read_suspicious(shadow->reads[at], least, lane)) check_read(now, at, lane);
+    if (lane_suspicious(shadow->writes[at], least, lane)) lane_check_written(now, at, lane);
+    if (now->writes && lane_read_suspicious(shadow->reads[at], least, lane))
+      lane_check_read(now, at, lane);
     if (!now->writes && !now->strong) note_read(now, at, lane);
   }
 }
@@ -662,7 +458,7 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .strong = strong,
                     .writes = kind.access != ACCESS_READ};
   if (!strong && !kind.is_volatile) {
-    if (!begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
+    if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
     if (!now.writes && read_by_all(&now)) return;
     if (touch_at_once(&now)) return;
   }
@@ -696,7 +492,7 @@ static void note_run(uint32_t *records, uint32_t count, uint32_t shift, uint32_t
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                      AccessKind kind) {
   LaneAccess now;
-  if (!begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
   uint32_t shift = (uint32_t)__builtin_ctz(bytes) - now.shadow->shift, count = LANES << shift;
   uint32_t at = SHARED_OFFSET(address) >> now.shadow->shift;
   uint32_t least = now.order->first << LANE_BITS, stamp = now.order->stamp;
@@ -709,85 +505,4 @@ void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32
   uint32_t addresses[LANES];
   for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
   lanes_touch(warp, in, UINT32_MAX, addresses, bytes, kind);
-}
-
-/* ---- Copies over what lanes of other warps have read ---- */
-
-/* The lanes that have read there as the record says, and told nobody since: no barrier, no strong
- * access, and no __syncwarp() with a lane that did. */
-static LaneMask silent_readers(const LaneAccess *now, uint32_t at, uint32_t agent) {
-  const LaneOrder *order = &now->check->lanes[agent];
-  const LaneShadow *shadow = now->shadow;
-  uint32_t record = shadow->reads[at], stamp = stamp_of(record);
-  LaneMask readers = 1u << lane_of(record), silent = 0;
-  if (stamp < order->first) return 0;
-  if (record & RECORD_MANY && !(record & RECORD_VECTOR)) readers = shadow->readers[at];
-  for (LaneMask left = readers; left; left &= left - 1) {
-    int lane = first_lane(left);
-    bool told = order->some_released && stamp <= order->released.stamp[lane];
-    silent |= (LaneMask)!told << lane;
-  }
-  return silent;
-}
-
-/* One lane often arrives at an mbarrier for its warp. What the others have read is ordered before
- * that only by __syncwarp(). Nothing is said if the lanes have met in between at an instruction for
- * the whole warp (a shuffle, wgmma.wait_group): public kernels rely on that. */
-static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, uint32_t agent) {
-  LaneMask silent = silent_readers(now, at, agent);
-  if (!silent) return;
-  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
-  const Instruction *past = last_read(now, agent, word, &time);
-  bool met = time && time <= now->check->lanes[agent].met[first_lane(silent)];
-  if (met || is_kept(now, past, RULE_RACE)) return;
-  char place[96], where[160] = "earlier";
-  if (past) past_describe_place(past, where, sizeof where);
-  keep_race(now, 1u << lane, past, RULE_RACE,
-            "starts a copy into %s, which thread %u%s read %s. That thread has not arrived at a "
-            "barrier since: another lane of its warp has.\n"
-            "The lanes of a warp do not run in step: put __syncwarp() between the reads and the "
-            "arrival, or let every lane arrive.",
-            place_text(now, at, place, sizeof place),
-            agent % now->check->warps_per_cta * LANES + (uint32_t)first_lane(silent),
-            agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another CTA",
-            where);
-}
-
-static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {
-  uint32_t last = 0; /* the last record that was looked at */
-  for (; at < end; at++) {
-    uint32_t record = now->shadow->reads[at], stamp = stamp_of(record);
-    if (record == last || stamp < now->check->lanes_start) continue;
-    last = record;
-    uint32_t agent = lanes_owner(now->check, stamp);
-    if (agent != UINT32_MAX && agent != now->agent) check_silent_readers(now, at, lane, agent);
-  }
-}
-
-void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
-                        int count, bool writes) {
-  LaneAccess now = {.mask = 1u << lane, .writes = writes};
-  for (int i = 0; i < count; i++) {
-    if (!begin(&now, warp, in, SHARED_RANK(pieces[i].address), WORD_BYTES)) return;
-    const LaneShadow *shadow = now.shadow;
-    uint32_t at = SHARED_OFFSET(pieces[i].address) >> shadow->shift;
-    uint32_t end = at + (pieces[i].bytes >> shadow->shift), least = now.order->first << LANE_BITS;
-    if (end > shadow->count) end = shadow->count;
-    if (writes) check_other_readers(&now, at, end, lane);
-    for (; at < end; at++) {
-      if (suspicious(shadow->writes[at], least, lane)) check_written(&now, at, lane);
-      if (writes && read_suspicious(shadow->reads[at], least, lane)) check_read(&now, at, lane);
-    }
-  }
-}
-
-void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
-                        const SharedPiece *pieces, int count) {
-  uint32_t addresses[LANES] = {0};
-  LaneMask left = lanes;
-  for (int i = 0; i < count && left; i++, left &= left - 1)
-    addresses[first_lane(left)] = pieces[i].address;
-  if (count > 0)
-    lanes_touch(warp, in, lanes & ~left, addresses, pieces[0].bytes,
-                (AccessKind){.access = ACCESS_WRITE});
 }

@@ -320,7 +320,7 @@ struct ClusterCheck {
   uint32_t lanes_start;           /* the first stamp of this cluster */
   struct LaneOrder *lanes;        /* of each agent */
   struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */
-  struct LaneRaces *lane_races;   /* check_lane_shadow.c; NULL: none yet */
+  struct LaneRaces *lane_races;   /* check_lane_reports.c; NULL: none yet */
 };
 
 /* A piece of a vector that fits into one register of the host. Loops over whole pieces need no

@@ -1,0 +1,95 @@
+/* check_lane_access.h: an access to shared memory by lanes of one warp, as passed between the files
+ * that compare it with those of the other lanes of the warp. */
+#ifndef EMULATOR_CHECK_LANE_ACCESS_H
+#define EMULATOR_CHECK_LANE_ACCESS_H
+
+#include "base/fault.h"
+#include "checker/check_lanes.h"
+#include "checker/check_state.h"
+
+#define RECORD_STAMP ((uint32_t)STAMPS_MOST << LANE_BITS)
+#define RECORD_STRONG 0x80000000u /* a write: atomic, or otherwise strong */
+/* A read: of all lanes in `readers`, at this stamp. A strong write: of several lanes. */
+#define RECORD_MANY 0x40000000u
+#define RECORD_VECTOR 0x80000000u /* a read: `readers` is the number of a vector of stamps */
+
+enum { WORD_SHIFT = 2, LANE_RACES_KEPT = 32, LANE_TEXT = 640 };
+
+/* The stamps at which lanes of one warp have read a word; 0: not since it matters. */
+typedef struct {
+  uint32_t stamp[LANES];
+} ReadVector;
+
+/* A race between lanes, until it is known whether warps race for the same reason. */
+typedef struct {
+  Warp *warp;
+  const Instruction *in, *other;
+  LaneMask lanes;
+  const char *rule;
+  char text[LANE_TEXT];
+} LaneRace;
+
+/* Of a cluster. */
+struct LaneRaces {
+  uint32_t count, pair_count;
+  LaneRace races[LANE_RACES_KEPT];
+  const Instruction *pairs[LANE_RACES_KEPT][2]; /* between warps */
+  ReadVector *vectors;
+  uint32_t vector_count, vector_capacity;
+};
+
+typedef struct {
+  Warp *warp;
+  const Instruction *in;
+  ClusterCheck *check;
+  LaneOrder *order;
+  struct CtaCheck *notes; /* of the CTA whose memory is accessed */
+  LaneShadow *shadow;
+  LaneMask mask;
+  const uint32_t *addresses;
+  uint32_t agent, rank, bytes;
+  const AccessKind *kind;
+  bool strong, writes;
+} LaneAccess;
+
+static inline uint32_t stamp_of(uint32_t record) { return (record & RECORD_STAMP) >> LANE_BITS; }
+static inline int lane_of(uint32_t record) { return (int)(record & (LANES - 1)); }
+
+/* Is the record possibly one of another lane of this warp? */
+static inline bool lane_suspicious(uint32_t record, uint32_t least, int lane) {
+  return (record & RECORD_STAMP) >= least && lane_of(record) != lane;
+}
+
+static inline bool lane_read_suspicious(uint32_t record, uint32_t least, int lane) {
+  return (record & RECORD_STAMP) >= least &&
+         ((record & (RECORD_MANY | RECORD_VECTOR)) || lane_of(record) != lane);
+}
+
+/* check_lane_shadow.c. False: there is nothing to be checked. */
+bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
+                       uint32_t bytes);
+/* Is the record of the last write, or read, in order with what the lane does now? */
+void lane_check_written(const LaneAccess *now, uint32_t at, int lane);
+void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
+
+/* check_lane_reports.c */
+#define LANE_RULE_RACE "lane-race"
+#define LANE_RULE_MET "lanes-met-without-order"
+#define LANE_RULE_LOCK_STEP "warp-synchronous"
+#define LANE_RULE_COLLISION "lanes-write-one-place"
+struct LaneRaces *lane_races_of(ClusterCheck *check);
+/* The last write of the word by the warp, or read by this one: where and when. NULL: not known. */
+const Instruction *lane_last_write(const LaneAccess *now, uint32_t word, uint32_t *time);
+const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_t word,
+                                  uint32_t *time);
+/* Asked before a text is made: a race in a loop shows at every access. */
+bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
+__attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, LaneMask lanes,
+                                                          const Instruction *other,
+                                                          const char *rule, const char *format,
+                                                          ...);
+const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
+/* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
+void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote);
+
+#endif

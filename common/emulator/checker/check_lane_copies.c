@@ -1,0 +1,86 @@
+/* check_lane_copies.c: copies into and from shared memory, which are accesses of the lane that
+ * issues them; and copies over what lanes of other warps have read. */
+#include "checker/check_lane_access.h"
+#include "state/groups.h"
+
+/* ---- Copies over what lanes of other warps have read ---- */
+
+/* The lanes that have read there as the record says, and told nobody since: no barrier, no strong
+ * access, and no __syncwarp() with a lane that did. */
+static LaneMask silent_readers(const LaneAccess *now, uint32_t at, uint32_t agent) {
+  const LaneOrder *order = &now->check->lanes[agent];
+  const LaneShadow *shadow = now->shadow;
+  uint32_t record = shadow->reads[at], stamp = stamp_of(record);
+  LaneMask readers = 1u << lane_of(record), silent = 0;
+  if (stamp < order->first) return 0;
+  if (record & RECORD_MANY && !(record & RECORD_VECTOR)) readers = shadow->readers[at];
+  for (LaneMask left = readers; left; left &= left - 1) {
+    int lane = first_lane(left);
+    bool told = order->some_released && stamp <= order->released.stamp[lane];
+    silent |= (LaneMask)!told << lane;
+  }
+  return silent;
+}
+
+/* One lane often arrives at an mbarrier for its warp. What the others have read is ordered before
+ * that only by __syncwarp(). Nothing is said if the lanes have met in between at an instruction for
+ * the whole warp (a shuffle, wgmma.wait_group): public kernels rely on that. */
+static void check_silent_readers(const LaneAccess *now, uint32_t at, int lane, uint32_t agent) {
+  LaneMask silent = silent_readers(now, at, agent);
+  if (!silent) return;
+  uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
+  const Instruction *past = lane_last_read(now, agent, word, &time);
+  bool met = time && time <= now->check->lanes[agent].met[first_lane(silent)];
+  if (met || lane_race_is_kept(now, past, LANE_RULE_RACE)) return;
+  char place[96], where[160] = "earlier";
+  if (past) past_describe_place(past, where, sizeof where);
+  lane_keep_race(
+      now, 1u << lane, past, LANE_RULE_RACE,
+      "starts a copy into %s, which thread %u%s read %s. That thread has not arrived at a "
+      "barrier since: another lane of its warp has.\n"
+      "The lanes of a warp do not run in step: put __syncwarp() between the reads and the "
+      "arrival, or let every lane arrive.",
+      lane_place_text(now, at, place, sizeof place),
+      agent % now->check->warps_per_cta * LANES + (uint32_t)first_lane(silent),
+      agent / now->check->warps_per_cta == now->warp->cta->rank ? "" : " of another CTA", where);
+}
+
+static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {
+  uint32_t last = 0; /* the last record that was looked at */
+  for (; at < end; at++) {
+    uint32_t record = now->shadow->reads[at], stamp = stamp_of(record);
+    if (record == last || stamp < now->check->lanes_start) continue;
+    last = record;
+    uint32_t agent = lanes_owner(now->check, stamp);
+    if (agent != UINT32_MAX && agent != now->agent) check_silent_readers(now, at, lane, agent);
+  }
+}
+
+void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
+                        int count, bool writes) {
+  LaneAccess now = {.mask = 1u << lane, .writes = writes};
+  for (int i = 0; i < count; i++) {
+    if (!lane_access_begin(&now, warp, in, SHARED_RANK(pieces[i].address), WORD_BYTES)) return;
+    const LaneShadow *shadow = now.shadow;
+    uint32_t at = SHARED_OFFSET(pieces[i].address) >> shadow->shift;
+    uint32_t end = at + (pieces[i].bytes >> shadow->shift), least = now.order->first << LANE_BITS;
+    if (end > shadow->count) end = shadow->count;
+    if (writes) check_other_readers(&now, at, end, lane);
+    for (; at < end; at++) {
+      if (lane_suspicious(shadow->writes[at], least, lane)) lane_check_written(&now, at, lane);
+      if (writes && lane_read_suspicious(shadow->reads[at], least, lane))
+        lane_check_read(&now, at, lane);
+    }
+  }
+}
+
+void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
+                        const SharedPiece *pieces, int count) {
+  uint32_t addresses[LANES] = {0};
+  LaneMask left = lanes;
+  for (int i = 0; i < count && left; i++, left &= left - 1)
+    addresses[first_lane(left)] = pieces[i].address;
+  if (count > 0)
+    lanes_touch(warp, in, lanes & ~left, addresses, pieces[0].bytes,
+                (AccessKind){.access = ACCESS_WRITE});
+}
