@@ -312,9 +312,8 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   int vector = form_choose(&form, vectors);
   bool noftz = form_take(&form, "noftz");
   Type type = transfer->type = form_type(&form);
-  transfer->element_bytes = (uint8_t)type_bytes(type);
+  transfer->element_bytes = transfer->kind.size = (uint8_t)type_bytes(type);
   transfer->element_count = (uint8_t)(vector < 0 ? 1 : 2 << vector);
-  transfer->kind.size = transfer->element_bytes;
   if (!operation_has_type(atomic->operation, type, vector >= 0, returns))
     return form_fail(&form, "this operation does not exist for this type");
   if (noftz != half_type(type) || (vector >= 0 && transfer->space == SPACE_SHARED) ||
