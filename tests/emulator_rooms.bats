@@ -269,7 +269,7 @@ rules_of_the_code() {
 
 @test "the developers' commands print their usage on stdout when asked for it" {
   local command option
-  for command in common/emulator/rooms tests/long/sanitizers tests/long/check_costs; do
+  for command in common/emulator/rooms tests/long/sanitizers tests/long/check_costs tests/long/bench_emulator; do
     for option in -h --help; do
       run --separate-stderr "$command" "$option"
       echo "$command $option: $output $stderr"

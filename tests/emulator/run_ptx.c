@@ -118,6 +118,64 @@ static bool list_entries(const Module *module) {
   return !refused;
 }
 
+typedef struct {
+  uint8_t parameters[32768];
+  Buffer buffers[MAX_BUFFERS];
+  int buffer_count;
+} Arguments;
+
+/* The values of the parameters, as the command line gives them. False: too many buffers. */
+static bool read_arguments(char **argv, const FunctionTraits *traits, Arguments *arguments) {
+  for (uint32_t i = 0; i < traits->parameter_count; i++) {
+    uint64_t value;
+    if (strncmp(argv[i], "buffer:", 7) == 0) {
+      if (arguments->buffer_count == MAX_BUFFERS) return false;
+      Buffer *buffer = &arguments->buffers[arguments->buffer_count++];
+      *buffer = make_buffer(argv[i]);
+      value = buffer->address;
+    } else if (strncmp(argv[i], "f:", 2) == 0) {
+      float number = strtof(argv[i] + 2, NULL);
+      value = 0;
+      memcpy(&value, &number, 4);
+    } else {
+      value = strtoull(argv[i], NULL, 0);
+    }
+    uint32_t size = traits->parameter_sizes[i];
+    memcpy(arguments->parameters + traits->parameter_offsets[i], &value, size < 8 ? size : 8);
+  }
+  return true;
+}
+
+static int run_entry(const Module *module, int argc, char **argv) {
+  const Function *entry = module_entry(module, argv[2]);
+  if (!entry) {
+    printf("no entry %s\n", argv[2]);
+    return 1;
+  }
+  const char *cluster = strchr(argv[3], ':'), *shared = strchr(argv[4], ':');
+  const FunctionTraits *traits = function_traits(entry);
+  if ((uint32_t)argc - 5 != traits->parameter_count) {
+    printf("%s takes %u arguments, not %d\n", argv[2], traits->parameter_count, argc - 5);
+    return 2;
+  }
+  Arguments arguments = {.buffer_count = 0};
+  if (!read_arguments(argv + 5, traits, &arguments)) return 2;
+  Launch launch = {.kernel = entry,
+                   .grid = parse_size(argv[3]),
+                   .block = parse_size(argv[4]),
+                   .cluster = {cluster ? (uint32_t)atoi(cluster + 1) : 1, 1, 1},
+                   .parameters = arguments.parameters,
+                   .parameter_bytes = traits->parameter_bytes,
+                   .dynamic_shared_bytes = shared ? (uint32_t)atoi(shared + 1) : 0};
+  int result = launch_run(&launch);
+  printf("error %d\n", result);
+  for (int i = 0; i < arguments.buffer_count; i++) {
+    print_buffer(&arguments.buffers[i]);
+    memory_free(arguments.buffers[i].address);
+  }
+  return result ? 1 : 0;
+}
+
 int main(int argc, char **argv) {
   if (argc != 2 && argc < 5) {
     fprintf(stderr, "usage: run_ptx FILE [ENTRY GRID[:CLUSTER] BLOCK[:SHARED] [ARGUMENT...]]\n");
@@ -136,54 +194,7 @@ int main(int argc, char **argv) {
     printf("refused: %s\n", error);
     return 1;
   }
-  if (argc == 2) {
-    bool good = list_entries(module);
-    module_unload(module);
-    return good ? 0 : 1;
-  }
-  const Function *entry = module_entry(module, argv[2]);
-  if (!entry) {
-    printf("no entry %s\n", argv[2]);
-    return 1;
-  }
-  const char *cluster = strchr(argv[3], ':'), *shared = strchr(argv[4], ':');
-  uint8_t parameters[32768] = {0};
-  Buffer buffers[MAX_BUFFERS];
-  int buffer_count = 0;
-  const FunctionTraits *traits = function_traits(entry);
-  if ((uint32_t)argc - 5 != traits->parameter_count) {
-    printf("%s takes %u arguments, not %d\n", argv[2], traits->parameter_count, argc - 5);
-    return 2;
-  }
-  for (int i = 5; i < argc; i++) {
-    uint64_t value;
-    if (strncmp(argv[i], "buffer:", 7) == 0) {
-      if (buffer_count == MAX_BUFFERS) return 2;
-      buffers[buffer_count] = make_buffer(argv[i]);
-      value = buffers[buffer_count++].address;
-    } else if (strncmp(argv[i], "f:", 2) == 0) {
-      float number = strtof(argv[i] + 2, NULL);
-      value = 0;
-      memcpy(&value, &number, 4);
-    } else {
-      value = strtoull(argv[i], NULL, 0);
-    }
-    uint32_t size = traits->parameter_sizes[i - 5];
-    memcpy(parameters + traits->parameter_offsets[i - 5], &value, size < 8 ? size : 8);
-  }
-  Launch launch = {.kernel = entry,
-                   .grid = parse_size(argv[3]),
-                   .block = parse_size(argv[4]),
-                   .cluster = {cluster ? (uint32_t)atoi(cluster + 1) : 1, 1, 1},
-                   .parameters = parameters,
-                   .parameter_bytes = traits->parameter_bytes,
-                   .dynamic_shared_bytes = shared ? (uint32_t)atoi(shared + 1) : 0};
-  int result = launch_run(&launch);
-  printf("error %d\n", result);
-  for (int i = 0; i < buffer_count; i++) {
-    print_buffer(&buffers[i]);
-    memory_free(buffers[i].address);
-  }
+  int result = argc == 2 ? !list_entries(module) : run_entry(module, argc, argv);
   module_unload(module);
-  return result ? 1 : 0;
+  return result;
 }
