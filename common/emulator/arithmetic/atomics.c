@@ -290,6 +290,12 @@ static bool operation_has_type(AtomicOperation operation, Type type, bool vector
   }
 }
 
+/* Sums, minima and bits of integers are the same in any order. */
+static bool integer_type(Type type) {
+  return type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 || type == TYPE_S64 ||
+         type == TYPE_B32 || type == TYPE_B64;
+}
+
 bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const operations[] = {"and", "or",  "xor", "exch", "cas", "add",
                                            "inc", "dec", "min", "max",  NULL};
@@ -345,8 +351,6 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->kind.blind = !returns;
   transfer->kind.swaps = swap;
   transfer->kind.updates = operation != ATOMIC_EXCH;
-  bool same_in_any_order = !returns && (type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 ||
-                                        type == TYPE_S64 || type == TYPE_B32 || type == TYPE_B64);
-  atomic->in_order = !same_in_any_order || operation == ATOMIC_EXCH || swap;
+  atomic->in_order = returns || !integer_type(type) || operation == ATOMIC_EXCH || swap;
   return form_end(&form, atomic_any);
 }
