@@ -332,13 +332,11 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (form.failed) return false;
   atomic->value = *transfer;
   if (returns) {
-    if (out->operand[0].kind == OPERAND_SINK) {
+    if (out->operand[0].kind == OPERAND_SINK)
       returns = false; /* "_": the old value is discarded */
-      form_elements(&form, &atomic->value, 2, false);
-    } else {
+    else
       form_elements(&form, transfer, 0, true);
-      form_elements(&form, &atomic->value, 2, false);
-    }
+    form_elements(&form, &atomic->value, 2, false);
     transfer->address = form_operand(&form, 1);
     if (swap) atomic->swap = form_source(&form, 3, type);
   } else {
