@@ -1,0 +1,234 @@
+/* record_async.c: the events of copies, mbarriers and wgmma. */
+#include "base/banks.h"
+#include "record/record_line.h"
+
+/* ---- Asynchronous operations ----------------------------------------------------------------- */
+static void add_list(Recorder *recorder, const char *name, const void *values, int count,
+                     bool wide) {
+  text_add(&recorder->text, ",\"");
+  text_add(&recorder->text, name);
+  text_add(&recorder->text, "\":[");
+  for (int i = 0; i < count; i++) {
+    if (i) text_add(&recorder->text, ",");
+    text_number(&recorder->text, wide ? (int64_t)((const uint64_t *)values)[i]
+                                      : (int64_t)((const uint32_t *)values)[i]);
+  }
+  text_add(&recorder->text, "]");
+}
+
+static void add_member(Recorder *recorder, const char *name, int64_t value) {
+  text_add(&recorder->text, ",\"");
+  text_add(&recorder->text, name);
+  text_add(&recorder->text, "\":");
+  text_number(&recorder->text, value);
+}
+
+static void add_tensor(Recorder *recorder, const RecordCopy *copy) {
+  const TmaMap *map = copy->map;
+  if (!map) {
+    text_add(&recorder->text, ",null");
+    return;
+  }
+  text_add(&recorder->text, ",{\"type\":");
+  text_string(&recorder->text, tensor_type_name((TensorType)map->type));
+  add_member(recorder, "element_bytes", map->element_bytes);
+  add_list(recorder, "dims", map->dimension, map->rank, true);
+  add_list(recorder, "strides", map->stride, map->rank, true);
+  add_list(recorder, "box", map->box, map->rank, false);
+  add_list(recorder, "element_strides", map->element_stride, map->rank, false);
+  add_member(recorder, "swizzle", map->swizzle_span);
+  add_member(recorder, "interleave",
+             map->interleave == INTERLEAVE_NONE  ? 0
+             : map->interleave == INTERLEAVE_16B ? 16
+                                                 : 32);
+  add_member(recorder, "im2col", map->im2col);
+  text_add(&recorder->text, ",\"at\":[");
+  for (int i = 0; i < map->rank; i++) {
+    if (i) text_add(&recorder->text, ",");
+    text_number(&recorder->text, copy->at->coordinate[i]);
+  }
+  text_add(&recorder->text, "]");
+  add_member(recorder, "start", copy->start);
+  text_add(&recorder->text, ",\"global\":");
+  text_hex(&recorder->text, map->address);
+  text_add(&recorder->text, "}");
+}
+
+static PieceList *new_copy(Recorder *recorder) {
+  if (recorder->copy_count == recorder->copy_capacity) {
+    uint32_t capacity = recorder->copy_capacity * 2 + 64;
+    PieceList *larger = realloc(recorder->copies, capacity * sizeof *larger);
+    if (!larger) out_of_memory();
+    recorder->copies = larger;
+    recorder->copy_capacity = capacity;
+  }
+  PieceList *copy = &recorder->copies[recorder->copy_count++];
+  *copy = (PieceList){.count = 0};
+  return copy;
+}
+
+/* Copies have the same numbers on the clock and in the recording. */
+static uint32_t clock_of_copy(ClockTrace *clock, const Warp *warp, const RecordCopy *copy) {
+  const ClockCopyNote note = {.loads = copy->write_count > 0 && copy->read_count == 0,
+                              .by_threads = copy->by_threads,
+                              .arrives = copy->arrives,
+                              .group = copy->group,
+                              .bytes = copy->bytes,
+                              .ranks = copy->ranks,
+                              .map = copy->map,
+                              .at = copy->at,
+                              .global = copy->global,
+                              .lanes = copy->lanes,
+                              .sources = copy->sources};
+  return clock_copy(clock, clock_warp(warp), &note);
+}
+
+static void count_one_copy(Counters *counters, const RecordCopy *copy) {
+  const bool loads = copy->write_count > 0 && copy->read_count == 0;
+  count_copy(
+      counters,
+      &(CountedCopy){.kind = copy->kind,
+                     .bytes = (uint64_t)copy->bytes * (uint32_t)__builtin_popcount(copy->lanes),
+                     .global = copy->global,
+                     .receivers = loads ? (uint32_t)__builtin_popcount(copy->ranks) : 0,
+                     .map = copy->map,
+                     .at = copy->at});
+  if (!copy->sources) return;
+  uint64_t addresses[LANES]; /* cp.async reads global memory as a load does */
+  for (LaneMask left = copy->lanes; left; left &= left - 1)
+    addresses[first_lane(left)] = (uint64_t)(uintptr_t)copy->sources[first_lane(left)];
+  count_access(&counters->global[ACCESS_READ], copy->lanes, copy->bytes,
+               count_sectors(copy->lanes, addresses, copy->bytes));
+}
+
+uint32_t record_copy(Warp *warp, const Instruction *in, const RecordCopy *copy) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  uint32_t number = recorder->copy_count;
+  if (recorder->counters) count_one_copy(recorder->counters, copy);
+  if (recorder->clock) number = clock_of_copy(recorder->clock, warp, copy);
+  if (!recorder->writes_events) return number;
+  PieceList *writes = new_copy(recorder);
+  for (int i = 0; i < copy->write_count; i++) piece_append(writes, copy->writes[i]);
+  merge_pieces(writes);
+  record_settle(warp->cta->cluster);
+  place_at_warp(recorder, warp);
+  if (!begin_event(recorder, "copy")) return number;
+  add_number(recorder, number);
+  add_number(recorder, warp_number(warp));
+  add_number(recorder, copy->lanes);
+  add_number(recorder, record_place(in));
+  add_string(recorder, copy->kind);
+  add_number(recorder, copy->bytes);
+  add_number(recorder, copy->barrier);
+  add_number(recorder, copy->ranks);
+  add_pieces(recorder, copy->reads, copy->read_count);
+  add_pieces(recorder, writes->pieces, writes->count);
+  add_tensor(recorder, copy);
+  end_event(recorder);
+  return number;
+}
+
+static void copy_event(Recorder *recorder, const char *kind, uint32_t copy) {
+  if (!begin_event(recorder, kind)) return;
+  add_number(recorder, copy);
+  end_event(recorder);
+}
+
+void record_copy_source_read(Cluster *cluster, uint32_t copy) {
+  record_settle(cluster);
+  place_at(cluster->recorder, AT_SOURCE, copy);
+  copy_event(cluster->recorder, "source", copy);
+}
+
+void record_copy_landed(Cluster *cluster, uint32_t copy) {
+  if (!cluster->recorder->writes_events) return;
+  PieceList *writes = &cluster->recorder->copies[copy];
+  place_at(cluster->recorder, AT_LANDING, copy);
+  record_pieces(cluster, 'c', copy, writes);
+  free(writes->pieces);
+  *writes = (PieceList){.count = 0};
+  copy_event(cluster->recorder, "landed", copy);
+}
+
+/* ---- mbarriers ------------------------------------------------------------------------------- */
+void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,
+                     int64_t copy) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) recorder->counters->mbarrier_changes++;
+  if (recorder->clock)
+    clock_mbarrier(recorder->clock, clock_warp(warp), state->address, state->phase,
+                   !strcmp(state->why, "init"), in && strstr(in->text, ".release.cluster"), copy);
+  record_settle(warp->cta->cluster);
+  if (copy >= 0)
+    place_at(recorder, AT_LANDING, (uint32_t)copy);
+  else
+    place_at_warp(recorder, warp);
+  if (!begin_event(recorder, "mbarrier")) return;
+  add_number(recorder, state->address);
+  add_string(recorder, state->why);
+  add_number(recorder, state->phase);
+  add_number(recorder, state->pending);
+  add_number(recorder, state->expected);
+  add_number(recorder, state->bytes);
+  add_number(recorder, warp_number(warp));
+  add_number(recorder, lane);
+  add_number(recorder, record_place(in));
+  add_number(recorder, copy);
+  end_event(recorder);
+}
+
+void record_mbarrier_bytes(Cluster *cluster, uint32_t address) {
+  if (!cluster->recorder->writes_events) return;
+  record_settle(cluster);
+  record_bytes(cluster, "mbarrier", (SharedPiece){address, 8});
+}
+
+/* ---- wgmma ----------------------------------------------------------------------------------- */
+void record_multiply_adds(Warp *warp, uint64_t count, uint32_t bits, bool is_wgmma) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) recorder->counters->multiply_adds += count;
+  if (!recorder->clock) return;
+  if (is_wgmma)
+    clock_wgmma(recorder->clock, clock_warp(warp), count, bits);
+  else
+    clock_mma(recorder->clock, clock_warp(warp), count, bits);
+}
+
+uint32_t record_wgmma(Warp *warp, const Instruction *in, const RecordRange *reads, int count) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  uint32_t number = recorder->next_wgmma++;
+  record_settle(warp->cta->cluster);
+  place_at_warp(recorder, warp);
+  if (!begin_event(recorder, "wgmma")) return number;
+  add_number(recorder, number);
+  add_number(recorder, warp_number(warp));
+  add_number(recorder, record_place(in));
+  text_add(&recorder->text, ",[");
+  for (int i = 0; i < count; i++) {
+    text_add(&recorder->text, i ? ",[" : "[");
+    text_number(&recorder->text, reads[i].address);
+    add_number(recorder, reads[i].bytes);
+    add_number(recorder, reads[i].swizzle);
+    text_add(&recorder->text, "]");
+  }
+  text_add(&recorder->text, "]");
+  end_event(recorder);
+  return number;
+}
+
+void record_wgmma_done(Warp *warp, uint32_t number, const uint16_t *slots, int slot_count) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (!recorder->writes_events) return;
+  uint64_t digest = 0xcbf29ce484222325ull;
+  for (int i = 0; i < slot_count; i++) {
+    const uint32_t *column = column_u32(warp, slots[i]);
+    for (int lane = 0; lane < LANES; lane++) digest = (digest ^ column[lane]) * 0x100000001b3ull;
+  }
+  record_settle(warp->cta->cluster);
+  place_at(recorder, AT_WGMMA, number);
+  if (!begin_event(recorder, "wgmma_done")) return;
+  add_number(recorder, number);
+  text_add(&recorder->text, ",");
+  text_hex(&recorder->text, digest);
+  end_event(recorder);
+}

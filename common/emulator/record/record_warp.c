@@ -1,0 +1,232 @@
+/* record_warp.c: the events of warps: steps, waits, fences, groups, barriers, accesses to memory. */
+#include "base/banks.h"
+#include "record/record_line.h"
+
+/* Lanes that waited and are now at another instruction have continued. */
+static void end_waits(Warp *warp, WarpRecord *record, const Instruction *in, LaneMask mask) {
+  LaneMask over = record->waiting & mask;
+  while (over) {
+    const Instruction *place = record->waits_at[first_lane(over)];
+    LaneMask together = 0;
+    for (LaneMask left = over; left; left &= left - 1)
+      if (record->waits_at[first_lane(left)] == place) together |= left & -left;
+    over &= ~together;
+    if (place == in) continue; /* tries again */
+    record->waiting &= ~together;
+    warp_event("woke", warp, place, together);
+  }
+}
+
+static bool same_line(const Instruction *a, const Instruction *b) {
+  return a->source_line && a->source_line == b->source_line && a->inner_line == b->inner_line &&
+         a->source_file == b->source_file && a->inner_file == b->inner_file;
+}
+
+static void count_instruction(Counters *counters, WarpRecord *record, const Instruction *in,
+                              LaneMask mask) {
+  counters->instructions[in->kind] += (uint64_t)__builtin_popcount(mask);
+  for (int lane = 0; lane < LANES; lane++) record->instructions[lane] += mask >> lane & 1u;
+}
+
+void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
+  Recorder *recorder = warp->cta->cluster->recorder;
+  WarpRecord *record = warp_record(warp);
+  record->counted = NULL;
+  if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
+  if (recorder->clock) clock_instruction(recorder->clock, clock_warp(warp), in->leader);
+  if (!recorder->writes_events) return;
+  record_settle(warp->cta->cluster);
+  recorder->time++;
+  record->on_mbarrier = false;
+  if (record->waiting & mask) end_waits(warp, record, in, mask);
+  const Instruction *last = record->last;
+  bool same = last && last < in && same_line(last, in) && record->last_mask == mask;
+  bool tries_again = (record->waiting & mask) != 0;
+  record->last = in;
+  record->last_mask = mask;
+  if (!same && !tries_again) warp_event("step", warp, in, mask);
+}
+
+void record_blocked_on_mbarrier(Warp *warp, uint32_t address, uint32_t parity) {
+  WarpRecord *record = warp_record(warp);
+  record->on_mbarrier = true;
+  record->address = address;
+  record->parity = parity;
+}
+
+void record_blocked(Warp *warp, const Instruction *in, LaneMask mask) {
+  WarpRecord *record = warp_record(warp);
+  LaneMask fresh = mask & ~record->waiting;
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) { /* nothing was done, so it is counted later */
+    counters->instructions[in->kind] -= (uint64_t)__builtin_popcount(mask);
+    for (int lane = 0; lane < LANES; lane++) record->instructions[lane] -= mask >> lane & 1u;
+    if (record->counted) *record->counted = record->before;
+  }
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_not_done(clock, clock_warp(warp));
+  if (!fresh || !warp->cta->cluster->recorder->writes_events) return;
+  Recorder *recorder = begin_warp_event("wait", warp, in, fresh);
+  record->waiting |= fresh;
+  for (LaneMask left = fresh; left; left &= left - 1) record->waits_at[first_lane(left)] = in;
+  if (!recorder) return;
+  text_add(&recorder->text, ",[");
+  if (record->on_mbarrier) {
+    text_add(&recorder->text, "\"mbarrier\"");
+    add_number(recorder, record->address);
+    add_number(recorder, record->parity);
+  }
+  text_add(&recorder->text, "]");
+  end_event(recorder);
+}
+
+void record_exit(Warp *warp, const Instruction *in, LaneMask mask) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_exit(clock, clock_warp(warp));
+  warp_event("exit", warp, in, mask);
+}
+
+void record_fence(Warp *warp, const Instruction *in, LaneMask mask) {
+  warp_event("fence", warp, in, mask);
+}
+
+static const char *const group_kinds[] = {"bulk", "cp.async", "wgmma"};
+
+void record_commit(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_commit(clock, clock_warp(warp), (ClockGroup)kind);
+  Recorder *recorder = begin_warp_event("commit", warp, in, mask);
+  if (!recorder) return;
+  add_string(recorder, group_kinds[kind]);
+  end_event(recorder);
+}
+
+void record_awaited(Warp *warp, const Instruction *in, LaneMask mask, GroupKind kind,
+                    uint32_t pending, bool reads_only) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_awaited(clock, clock_warp(warp), (ClockGroup)kind, pending, reads_only);
+  Recorder *recorder = begin_warp_event("awaited", warp, in, mask);
+  if (!recorder) return;
+  add_string(recorder, group_kinds[kind]);
+  add_number(recorder, pending);
+  add_number(recorder, reads_only);
+  end_event(recorder);
+}
+
+void record_named_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t number,
+                          uint32_t arrived, bool complete) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) counters->barrier_arrivals++;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_arrived(clock, clock_warp(warp), number, complete);
+  Recorder *recorder = begin_warp_event("bar", warp, in, mask);
+  if (!recorder) return;
+  add_number(recorder, warp->cta->rank);
+  add_number(recorder, number);
+  add_number(recorder, arrived);
+  add_number(recorder, complete);
+  end_event(recorder);
+}
+
+void record_cluster_barrier(Warp *warp, const Instruction *in, LaneMask mask, uint32_t arrived,
+                            bool complete) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  if (counters) counters->cluster_arrivals++;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_arrived(clock, clock_warp(warp), CLOCK_CLUSTER_BARRIER, complete);
+  Recorder *recorder = begin_warp_event("cluster_barrier", warp, in, mask);
+  if (!recorder) return;
+  add_number(recorder, arrived);
+  add_number(recorder, complete);
+  end_event(recorder);
+}
+
+void record_mbarrier_passed(Warp *warp, uint32_t address) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_mbarrier_passed(clock, clock_warp(warp), address);
+}
+
+void record_barrier_passed(Warp *warp, uint32_t number) {
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_barrier_passed(clock, clock_warp(warp), number);
+}
+
+void record_cluster_barrier_passed(Warp *warp) {
+  record_barrier_passed(warp, CLOCK_CLUSTER_BARRIER);
+}
+
+/* Addresses of the lanes as runs [address, stride, count]. */
+static void add_runs(Recorder *recorder, LaneMask mask, const uint32_t *addresses) {
+  text_add(&recorder->text, ",[");
+  for (LaneMask left = mask; left;) {
+    uint32_t first = addresses[first_lane(left)];
+    left &= left - 1;
+    int64_t stride = 0, count = 1;
+    for (; left; left &= left - 1, count++) {
+      int64_t step = (int64_t)addresses[first_lane(left)] - first - stride * (count - 1);
+      if (count == 1) stride = step;
+      if (step != stride) break;
+    }
+    text_add(&recorder->text, "[");
+    text_number(&recorder->text, first);
+    add_number(recorder, stride);
+    add_number(recorder, count);
+    text_add(&recorder->text, left ? "]," : "]");
+  }
+  text_add(&recorder->text, "]");
+}
+
+/* Accesses to the shared memory of other blocks of the cluster are counted apart. */
+static void count_shared(Counters *counters, const Warp *warp, LaneMask mask,
+                         const uint32_t *addresses, uint32_t bytes, Access access) {
+  LaneMask own = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    if (SHARED_RANK(addresses[first_lane(left)]) == warp->cta->rank) own |= left & -left;
+  const LaneMask other = mask & ~own;
+  if (own) count_access(&counters->shared[access], own, bytes, bank_passes(own, addresses, bytes));
+  if (other)
+    count_access(&counters->dsmem[access], other, bytes, bank_passes(other, addresses, bytes));
+}
+
+void record_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                   uint32_t bytes, Access access) {
+  static const char *const names[] = {
+      [ACCESS_READ] = "read", [ACCESS_WRITE] = "write", [ACCESS_ATOMIC] = "atomic"};
+  const uint32_t passes = bank_passes(mask, addresses, bytes);
+  Recorder *recorder = warp->cta->cluster->recorder;
+  if (recorder->counters) count_shared(recorder->counters, warp, mask, addresses, bytes, access);
+  if (recorder->clock) clock_shared(recorder->clock, clock_warp(warp), passes, access);
+  if (!recorder->writes_events) return;
+  recorder = begin_warp_event("shared", warp, in, mask);
+  if (recorder) {
+    add_string(recorder, names[access]);
+    add_number(recorder, bytes);
+    add_number(recorder, passes);
+    add_runs(recorder, mask, addresses);
+    end_event(recorder);
+  }
+  if (access == ACCESS_READ) return;
+  recorder = warp->cta->cluster->recorder;
+  recorder->writer = warp;
+  for (LaneMask left = mask; left; left &= left - 1)
+    piece_append(&recorder->unsettled, (SharedPiece){addresses[first_lane(left)], bytes});
+}
+
+void record_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                       Access access) {
+  uint32_t addresses[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address + lane * bytes;
+  record_shared(warp, in, ~0u, addresses, bytes, access);
+}
+
+void record_global(Warp *warp, LaneMask mask, const uint64_t *addresses, uint32_t bytes,
+                   Access access) {
+  Counters *counters = warp->cta->cluster->recorder->counters;
+  ClockTrace *clock = warp->cta->cluster->recorder->clock;
+  if (clock) clock_global(clock, clock_warp(warp), mask, addresses, bytes, access);
+  if (!counters) return;
+  WarpRecord *record = warp_record(warp);
+  record->counted = &counters->global[access];
+  record->before = *record->counted;
+  count_access(record->counted, mask, bytes, count_sectors(mask, addresses, bytes));
+}
