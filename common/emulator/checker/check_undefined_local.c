@@ -1,11 +1,11 @@
-/* check_undefined_local.c: reads of .local memory that the thread has never written: arrays that are
- * indexed at run time, structs, variables whose address is taken, arguments of calls.
+/* check_undefined_local.c: reads of .local memory that the thread has never written: arrays that
+ * are indexed at run time, structs, variables whose address is taken, arguments of calls.
  *
- * A mask for each byte has a bit for each lane that has written its own byte. A read of others marks
- * them as undefined, once, and check_undefined.c follows the marks. Threads copy structs with the
- * padding between their members, so such bytes may go to global memory as they are; they then count
- * as unwritten there. The memory of a function that has returned counts as written for the next
- * function that is called. */
+ * A mask for each byte has a bit for each lane that has written its own byte. A read of others
+ * marks them as undefined, once, and check_undefined.c follows the marks. Threads copy structs with
+ * the padding between their members, so such bytes may go to global memory as they are; they then
+ * count as unwritten there. The memory of a function that has returned counts as written for the
+ * next function that is called. */
 #include <stdlib.h>
 #include <string.h>
 
