@@ -115,7 +115,9 @@ counted() { # PROGRAM KERNEL
   for kind in reads writes; do
     counted=$(grep -A 12 "kernel ${kind}_" <<<"$stderr" | sed -n "s/^  shared $kind .* \([0-9,]*\) passes.*/\1/p" | uniq -d)
     [ "$(wc -l <<<"$counted")" -eq 1 ]
-    alone=$(awk -v kernel="${kind}_alone" -v field="$([ $kind = reads ] && echo 2 || echo 3)" \
+    field=3
+    if [ "$kind" = reads ]; then field=2; fi
+    alone=$(awk -v kernel="${kind}_alone" -v field=$field \
       '$1 == kernel { print $field }' tests/emulator/recorded/bank_rivals.txt | sort -u)
     [ "${counted/,/}" = "$alone" ]
   done
@@ -131,9 +133,10 @@ counted() { # PROGRAM KERNEL
 
 @test "counters: ncu's are there for every lesson that launches a kernel" {
   for source in 0[0-9]_*/*.cu; do
-    grep -q '<<<\|LaunchKernel' "$source" || grep -q '^#include "gemm_program' "$source" || continue
+    grep -Eq '<<<|LaunchKernel|include .gemm_program' "$source" || continue
     case $source in */bench_*) continue ;; esac
-    grep -q "^${source%%_*}_$(basename "$source" .cu)," common/emulator/record/counters.csv || {
+    name=$(basename "$source" .cu)
+    grep -q "^${source%%_*}_$name," common/emulator/record/counters.csv || {
       echo "$source has no line"
       return 1
     }

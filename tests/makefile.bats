@@ -411,7 +411,7 @@ END
   # watch never ends by itself.
   timeout 20 make -j2 watch-02 PROGRAM=first_load >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
   for _ in {1..100}; do
-    ! grep -q '^---- watching' "$BATS_TEST_TMPDIR/log" || break
+    if grep -q '^---- watching' "$BATS_TEST_TMPDIR/log"; then break; fi
     sleep 0.1
   done
   kill $!
