@@ -48,7 +48,11 @@ void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const u
     if (offset < SHARED_RESERVED_BYTES || offset + bytes > notes->words * WORD_BYTES) continue;
     for (uint32_t at = offset; at < offset + bytes; at++) {
       uint32_t word = at / WORD_BYTES, number = states_of(notes, word);
-      if (number == STATE_UNKNOWN || states_written(check, number) >> at % WORD_BYTES & 1) continue;
+      if (number >= PLAIN || number == STATE_UNKNOWN) {
+        at |= WORD_BYTES - 1; /* nearly always: the whole word has been written */
+        continue;
+      }
+      if (states_written(check, number) >> at % WORD_BYTES & 1) continue;
       OriginPlace place = {.part = PART_UPDATED, .rank = rank, .offset = word * WORD_BYTES};
       make_shadow(notes);
       notes->undefined[at] = 0xff;
