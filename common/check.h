@@ -61,8 +61,8 @@ bool check_that(bool condition, const char *format, ...) __attribute__((format(p
 /* Prints the verdict line from the checks so far and returns the exit code. */
 int program_end(const char *what_was_checked, ...) __attribute__((format(printf, 1, 2)));
 
-/* What is printed between these two is detail: without the option --full, which every program takes,
- * one line says how many lines were left out. Failed checks and errors show it all the same. */
+/* What is printed between these two is detail. Without the option --full, which every program takes,
+ * one line says how many lines were left out. After a failed check or an error it is printed anyway. */
 void detail_begin(void);
 void detail_end(void);
 
@@ -70,7 +70,7 @@ void detail_end(void);
  * that cannot be read does not count. */
 __attribute__((noreturn)) void program_exit(int code);
 
-/* Ends at once, with the line FAIL or SKIP and its exit code. */
+/* Ends the program with the line FAIL or SKIP and its exit code. */
 __attribute__((noreturn, format(printf, 1, 2))) void program_fail(const char *why, ...);
 __attribute__((noreturn, format(printf, 1, 2))) void program_skip(const char *why, ...);
 

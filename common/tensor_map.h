@@ -13,8 +13,8 @@
  * What is left out is zero, and zero means the usual thing: rows without padding between them,
  * every element (stride 1), no interleave, no swizzle, no L2 promotion, zeros out of bounds.
  *
- * The driver's own encoder answers "invalid value" for all mistakes alike; tensor_map_explain
- * names every broken rule. The rules are those of an H200 (compute capability 9.0): documented
+ * The driver's own encoder answers "invalid value" to every mistake; tensor_map_explain names each
+ * broken rule. The rules are those of an H200 (compute capability 9.0): documented
  * ones and those that only the driver knows, all checked against it (tests/tensor_map/).
  *
  * To take these files along: tensor_map.h, tensor_map.c and tensor_map_explain.c need nothing but
@@ -51,8 +51,8 @@ typedef struct {
   bool zeros_are_literal;
 } TensorMap;
 
-/* With an interleave of 16B or 32B dimension 0 counts chunks of so many bytes (of a pixel, 8 or 16
- * channels of 2 bytes), not elements, and needs no alignment of its coordinate; the second-to-last
+/* With an interleave of 16B or 32B, dimension 0 counts chunks of 16 or 32 bytes (8 or 16 channels of
+ * 2 bytes of a pixel), not elements, and its coordinate needs no alignment; the second-to-last
  * dimension counts slices of channels. A copy takes one such slice, whatever its box says.
  *
  * The types TFLOAT32 and TFLOAT32_FTZ round to nearest what they load; FLOAT32_FTZ does not flush
@@ -91,9 +91,8 @@ CUtensorMap tensor_map_encode(const char *name, const TensorMap *map);
 /* The same 128 bytes without a driver. False, and words untouched, when a rule is broken. */
 bool tensor_map_pack(const TensorMap *map, uint64_t words[16]);
 
-/* 128 bytes back into a struct. False when they are no tiled tensor map: an im2col map, or bits
- * set that no map has. The last 64 bytes do not matter: they repeat what follows from the others.
- */
+/* 128 bytes back into a struct. False when they are not a tiled tensor map: an im2col map, or bits
+ * set that no map has. The last 64 bytes are ignored, because they follow from the others. */
 bool tensor_map_unpack(const uint64_t words[16], TensorMap *map);
 
 /* The same three for im2col maps. */
@@ -114,7 +113,7 @@ size_t tensor_map_footprint_bytes(const TensorMap *map);
 /* The alignment in shared memory at which the box's swizzle pattern starts at its first row. */
 size_t tensor_map_alignment(const TensorMap *map);
 
-/* The map with every zero that stands for something replaced by what it stands for. */
+/* The map with every zero that means a default replaced by that default. */
 TensorMap tensor_map_resolved(const TensorMap *map);
 
 /* One element in global memory; 0 for the packed 4-bit and 6-bit types, which an H200 refuses. */
