@@ -30,7 +30,11 @@ int main(int argc, char **argv) {
   if (strcmp(way, "crash") == 0) raise(SIGSEGV);
   if (strcmp(way, "abort") == 0) abort();
   if (strcmp(way, "exit") == 0) _exit(3);
-  if (strcmp(way, "interrupted") == 0) kill(getppid(), SIGINT), raise(SIGINT);
+  if (strcmp(way, "interrupted") == 0) {
+    signal(SIGINT, SIG_DFL);  // a shell lets its background commands ignore it
+    kill(getppid(), SIGINT);
+    raise(SIGINT);
+  }
   if (strcmp(way, "child") == 0) {
     if (fork() == 0) execl(argv[0], argv[0], "", (char *)NULL);
     wait(NULL);

@@ -93,7 +93,8 @@ static SliceEnd why_idle(const struct WarpFlow *flow) {
 
 /* The running group stops here: a fault, blocked, or done and yielding. If it is blocked, lanes that
  * the guard disables continue. */
-static inline void stop_group(Warp *warp, const Instruction *in, LaneMask active, StepResult result) {
+static inline void stop_group(Warp *warp, const Instruction *in, LaneMask active,
+                              StepResult result) {
   struct WarpFlow *flow = warp->flow;
   Cluster *cluster = warp->cta->cluster;
   Group *group = current_group(warp);

@@ -34,8 +34,8 @@ void context_end(Context *context);
 /* machine.c */
 typedef enum {
   CLUSTER_DONE,
-  CLUSTER_WAITS, /* for its turn */
-  CLUSTER_POLLS, /* had its turn and only polls: others should run first */
+  CLUSTER_WAITS,  /* for its turn */
+  CLUSTER_POLLS,  /* had its turn and only polls: others should run first */
   CLUSTER_PAUSES, /* had its turn and passes it on: the random schedule says so */
   CLUSTER_FAULT
 } ClusterEnd;
