@@ -45,6 +45,7 @@ NOT_RUN = [
     ("tests/compare/record.sh", "needs a GPU"),
     ("make measure-clock", "needs an H200 and ncu"),
     ("tests/long/check_costs", "takes minutes, and measures"),
+    ("tests/long/bench_emulator", "takes minutes, and measures"),
     ("tests/long/mutations.py *", "takes minutes"),
     ("bench_ladder --tune", "needs a GPU and cuBLAS"),
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
