@@ -332,16 +332,12 @@ ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
 $(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
-# Compiling the largest programs to machine code takes minutes. Without an NVIDIA GPU they hold PTX alone,
-# which the driver would compile; once a machine with a GPU has built them, they keep the machine code.
-HAS_GPU := $(wildcard /dev/nvidiactl)
-$(if $(HAS_GPU),$(call remember,machine-code,yes),$(if $(wildcard $(BUILD)/flags/machine-code),,$(call remember,machine-code,no)))
 endif
 CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 # Written when this file is read; make may have looked for them before.
-$(CC_MADE) $(EMULATOR_MADE) $(BUILD)/flags/nvcc $(BUILD)/flags/machine-code: ;
+$(CC_MADE) $(EMULATOR_MADE) $(BUILD)/flags/nvcc: ;
 
 # ---- How it is built ----
 # Each step is counted, and their number is found out first.
@@ -378,10 +374,6 @@ define build_cuda
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
-LARGE_PROGRAMS := $(filter %/layouts %/pipelined_gemm,$(PROGRAMS))
-$(LARGE_PROGRAMS): $(BUILD)/flags/machine-code
-$(LARGE_PROGRAMS): ARCHITECTURES := \
-  $(if $(HAS_GPU)$(filter yes,$(file <$(BUILD)/flags/machine-code)),$(ARCHITECTURES),$(EMULATED))
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
 # The kernels of these are never launched.
