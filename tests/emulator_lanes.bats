@@ -12,7 +12,7 @@ setup() {
 reports() {
   run build/tests/emulator/lane_cases "$1"
   echo "$1: $output"
-  [[ "$output" = "emulator: $2"* ]]
+  [[ "$output" = "emulator: $2"[:\ ]* ]]
   [ "$(grep -c "^emulator: [a-z-]*: [a-z]* .*in kernel" <<<"$output")" -eq 1 ]
 }
 

@@ -50,7 +50,7 @@ recorded() { # CLUSTERS
   recorded 2
 }
 
-@test "recording: a limit is told on stderr and in the file, and later launches add nothing" {
+@test "recording: a limit is reported on stderr and in the file, and later launches add nothing" {
   EMULATOR_RECORD_LIMIT=1 run common/emulator/emulate --record "$record" $program many
   [ "$status" -eq 0 ]
   [[ $output == *"emulator: the recording has reached 1 MB and stops here; record fewer blocks"* ]]
