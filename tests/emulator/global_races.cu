@@ -529,9 +529,8 @@ static __device__ void peterson(int *data, int *flags) {
 }
 KERNEL(peterson_with_fences) { peterson<true>(data, flags); }
 KERNEL(peterson_without_fences) { peterson<false>(data, flags); }
-KERNEL(fence_of_all_threads_before_barrier) { /* by one fence.sc after the other */
-  data[ME] = (int)ME;
-  __threadfence();
+/* The block that is counted last adds up what all have stored. */
+static __device__ void last_block_adds(int *data, int *flags) {
   __syncthreads();
   __shared__ bool is_last;
   if (threadIdx.x == 0) is_last = atomicAdd(&flags[0], 1) == BLOCKS - 1;
@@ -539,15 +538,15 @@ KERNEL(fence_of_all_threads_before_barrier) { /* by one fence.sc after the other
   for (int i = 0; i < BLOCKS && is_last; i++)
     data[COUNT + threadIdx.x] += data[i * THREADS + (threadIdx.x ^ 32)];
 }
+KERNEL(fence_of_all_threads_before_barrier) { /* by one fence.sc after the other */
+  data[ME] = (int)ME;
+  __threadfence();
+  last_block_adds(data, flags);
+}
 KERNEL(weaker_fence_of_all_threads_before_barrier) { /* only fence.sc have an order of their own */
   data[ME] = (int)ME;
   cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
-  __syncthreads();
-  __shared__ bool is_last;
-  if (threadIdx.x == 0) is_last = atomicAdd(&flags[0], 1) == BLOCKS - 1;
-  __syncthreads();
-  for (int i = 0; i < BLOCKS && is_last; i++)
-    data[COUNT + threadIdx.x] += data[i * THREADS + (threadIdx.x ^ 32)];
+  last_block_adds(data, flags);
 }
 KERNEL(
     double_sum_by_swaps) { /* as in the CUDA guide: the swap checks what the plain load has read */
