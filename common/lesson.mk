@@ -128,10 +128,19 @@ PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 # What measures is compiled by check, but not run by it: optimising such a program for the GPU would take
 # five times as long, so check has its own, built without.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
-LESSON_PROGRAMS := $(foreach p,$(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)),$(if $(findstring /pitfalls/,$(p)),,$(p)))
+PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
+LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
 UNOPTIMISED_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/tests/unoptimised/%,$(BENCH_PROGRAMS))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
+# check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
+# of the time (tests/join.py says why). It also builds each pitfall that a test or a README runs by its own name.
+JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
+  $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
+NAMED_PITFALLS := $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
+  ls tests/recorded/*/*.report.txt | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
+  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' tests/*.bats *.md */README.md common/emulator/*.md | \
+    sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
 # Exercises to write: skeletons, their solutions, and a judge for each chapter.
 EXERCISE_SOURCES := $(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/*.cu,$(CHAPTERS))))
 SKELETONS := $(addsuffix .ptx,$(call program,$(EXERCISE_SOURCES)))
@@ -158,7 +167,7 @@ TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
 TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example) \
   $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/all/all)
-TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(FIXED_PROGRAMS) \
+TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
@@ -229,7 +238,7 @@ run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main pro
 check: check-programs ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(TEST_FILES)
 
-check-programs: $(call long_first,$(filter-out $(BENCH_PROGRAMS),$(PROGRAMS)) $(UNOPTIMISED_PROGRAMS) \
+check-programs: $(call long_first,$(LESSON_PROGRAMS) $(NAMED_PITFALLS) $(UNOPTIMISED_PROGRAMS) \
   $(TEST_PROGRAMS) $(TAKEN_PROGRAMS)) $(SUPPORT) tests
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
@@ -254,7 +263,7 @@ figures: $(PROGRAMS) $(EMULATOR) ## draw the figures and write the measured tabl
 	@python3 $(ROOT)/common/figures.py $(addprefix $(ROOT)/,$(CHAPTERS))
 	@python3 -B $(ROOT)/common/draw.py $(addprefix $(ROOT)/,$(CHAPTERS))
 
-pitfalls: $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p))) $(SUPPORT) ## run every mistake of the chapters and show what is reported
+pitfalls: $(PITFALL_PROGRAMS) $(SUPPORT) ## run every mistake of the chapters and show what is reported
 	@$(ROOT)/common/show-pitfalls $(CHAPTERS)
 
 exercise: $(SUPPORT) ## start the next exercise in build/exercises/, or judge the one that you have (EXERCISE=number: that one)
@@ -375,7 +384,9 @@ endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
-$(TEST_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+$(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+# Pitfalls are lessons.
+$(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(SASS) $(EMULATED)
 # The kernels of these are never launched.
 $(UNOPTIMISED_PROGRAMS) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
 $(UNOPTIMISED_PROGRAMS): $(BUILD)/tests/unoptimised/%: $(ROOT)/%.cu $(NVCC_MADE)
@@ -414,6 +425,15 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	@mkdir -p $(@D)
 	$(Q)patch --silent -o $@ $< $(word 2,$^)
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
+
+joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))
+joined_sources = $(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
+$(JOINED_PROGRAMS:=.cu): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
+	@mkdir -p $(@D)
+	$(Q)python3 -B $(ROOT)/tests/join.py $(filter %.cu,$^) >$@
+$(JOINED_PROGRAMS): %: %.cu $(NVCC_MADE)
+	$(build_cuda)
+	$(Q)for name in $(basename $(notdir $(call joined_sources,$@))); do ln -sf joined $(@D)/$$name; done
 
 $(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/tests/emulator/outside/$$(@F).c $(ROOT)/tests/emulator/outside/$$(@F).cu) $(NVCC_MADE)
 	@mkdir -p $(@D)

@@ -139,7 +139,7 @@ END
 }
 
 @test "to repair: neither a main that prints, nor one that no longer checks, but the fix is right" {
-  local right=build/03_tma_store/fixed/exit_before_read fix=03_tma_store/pitfalls/exit_before_read.fix
+  local right=build/tests/joined/03_tma_store/fixed/exit_before_read fix=03_tma_store/pitfalls/exit_before_read.fix
   export EXERCISE=03_2
   exercise start 03_tma_store
   [[ $output == *"your exercise: $EXERCISES/03_2.cu (to repair, easy): something is wrong"* ]]

@@ -54,7 +54,7 @@ first_report() { # PROGRAM SCHEDULE
 try_pitfall() { # SOURCE
   local chapter name program fixed rule schedule first code text
   chapter=${1%%/*} name=$(basename "$1" .cu)
-  program=build/$chapter/pitfalls/$name fixed=build/$chapter/fixed/$name
+  program=build/tests/joined/$chapter/pitfalls/$name fixed=build/tests/joined/$chapter/fixed/$name
   rule=$(pitfall_field "$1" report)
   export EMULATOR_CHECK
   EMULATOR_CHECK=$(check_for "$1")

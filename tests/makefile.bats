@@ -425,11 +425,14 @@ END
   [[ $output == *"common/watch-chapter"*"02_tma_load"* ]]
 }
 
-@test "check-02 runs the chapter's pitfalls and builds their fixed programs" {
+@test "check-02 runs the chapter's pitfalls, builds their fixed programs, and those that are named by themselves" {
   run make -n check-02
   [[ $output == *"tests/02_tma_load.bats"* ]]
   run make -n -W "$PWD/02_tma_load/pitfalls/read_without_wait.fix" -C 02_tma_load check
-  [[ $output == *"common/step 02_tma_load/fixed/read_without_wait "* ]]
+  [[ $output == *"common/step tests/joined/02_tma_load/fixed/joined "* ]]
+  run make -n -W "$PWD/02_tma_load/pitfalls/too_many_bytes.cu" -C 02_tma_load check
+  [[ $output == *"common/step tests/joined/02_tma_load/pitfalls/joined "* ]]
+  [[ $output == *"common/step 02_tma_load/pitfalls/too_many_bytes "* ]]
   grep -q try_pitfalls tests/02_tma_load.bats
 }
 
