@@ -69,7 +69,7 @@ bool device_heap_prepare(void) {
     blocks = large_table(grains * sizeof *blocks);
     block_begins = large_table(grains * sizeof *block_begins);
     if (first && regions && blocks && block_begins) {
-      memory_set_kind(first, MEMORY_OF_HEAP);
+      memory_set_kind(first, MEMORY_OF_HEAP, false);
       regions[0] = (FreeRegion){first + GAP_BYTES, first + bytes};
       region_count = 1;
       heap_end = first + bytes;

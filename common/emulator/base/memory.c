@@ -124,7 +124,7 @@ uint64_t memory_allocate(size_t bytes) {
   if (first) {
     void *host = (void *)(uintptr_t)first;
     if (mprotect(host, pages, PROT_READ | PROT_WRITE) != 0 ||
-        !insert((Allocation){first, first + bytes, false, false, MEMORY_OF_DEVICE}, true))
+        !insert((Allocation){.first = first, .end = first + bytes}, true))
       first = 0;
     else
       in_use += bytes;
@@ -205,7 +205,8 @@ bool memory_register(void *host, size_t bytes, bool read_only) {
   uint64_t first = (uint64_t)(uintptr_t)host;
   if (!host || bytes == 0 || first + bytes < first) return false;
   pthread_mutex_lock(&lock);
-  bool done = insert((Allocation){first, first + bytes, read_only, false, MEMORY_OF_DEVICE}, false);
+  bool done =
+      insert((Allocation){.first = first, .end = first + bytes, .read_only = read_only}, false);
   pthread_mutex_unlock(&lock);
   return done;
 }
@@ -218,10 +219,19 @@ bool memory_unregister(void *host) {
   return found;
 }
 
-void memory_set_kind(uint64_t address, MemoryKind kind) {
+void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages) {
   pthread_mutex_lock(&lock);
   size_t at = upper_bound(address);
-  if (at > 0 && address < entries[at - 1].place.end) entries[at - 1].place.kind = (uint8_t)kind;
+  if (at > 0 && address < entries[at - 1].place.end) {
+    entries[at - 1].place.kind = (uint8_t)kind;
+    entries[at - 1].place.own_pages = own_pages;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void memory_each(void (*visit)(const Allocation *place, void *context), void *context) {
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < entry_count; i++) visit(&entries[i].place, context);
   pthread_mutex_unlock(&lock);
 }
 

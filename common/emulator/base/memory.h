@@ -11,6 +11,7 @@ typedef struct {
   uint64_t end;   /* one past the last byte that was asked for */
   bool read_only; /* constant memory */
   bool absent;    /* owned by a graph, before its allocation node runs or after its free node */
+  bool own_pages; /* nothing else is in its pages */
   uint8_t kind;   /* MemoryKind: only for queries; all kinds behave the same */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
@@ -28,7 +29,9 @@ bool memory_free(uint64_t address);
  */
 bool memory_register(void *host, size_t bytes, bool read_only);
 bool memory_unregister(void *host);
-void memory_set_kind(uint64_t address, MemoryKind kind);
+void memory_set_kind(uint64_t address, MemoryKind kind, bool own_pages);
+/* Calls `visit` for each allocation but those of the device heap. */
+void memory_each(void (*visit)(const Allocation *place, void *context), void *context);
 /* An allocation of a graph keeps its address from launch to launch: freeing it makes it absent, and
  * the graph's allocation node makes it present again. Before that it is absent. */
 void memory_give_to_graph(uint64_t address);

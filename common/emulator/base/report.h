@@ -24,6 +24,8 @@ void report_kernel_name(const char *symbol, char *name, size_t bytes);
 
 /* Called before the findings' exit code ends the program. NULL: nothing more to say. */
 extern void (*report_last_words)(void);
+/* Called before the findings are counted at the end. NULL: nothing is pending. */
+extern void (*report_before_end)(void);
 
 /* findings.c: how certain it is that a finding causes errors. */
 typedef enum {

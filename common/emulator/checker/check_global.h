@@ -227,6 +227,16 @@ static inline uint32_t global_rest_of(uint32_t value) {
 
 /* global_shadow.c. Applies global_next to all bytes from `first` on. */
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
+/* Calls `visit` for the cells of these bytes, of whole lines, if the operation was the last to touch
+ * memory near them. */
+void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes,
+                        void (*visit)(void *context, uint64_t address, uint32_t bytes,
+                                      GlobalCell cell),
+                        void *context);
+/* check_global.c: fills in from which number on accesses may be asked for. */
+void global_limits(GlobalLaunch *launch);
+/* global_host.c: a warp of the launch has executed a fence of .sys scope. */
+void global_note_system_fence(const GlobalLaunch *launch);
 
 /* check_global.c: checks the access against what is known about these bytes, and returns what is
  * known afterwards. */

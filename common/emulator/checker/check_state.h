@@ -497,7 +497,6 @@ static inline uint32_t states_next(const struct CtaCheck *notes, uint32_t word) 
 const MbarrierCheck *past_barrier_of(const ClusterCheck *check, const AsyncCheck *operation,
                                      uint32_t rank);
 void past_confirm_unwritten(Cta *cta);
-void past_describe_place(const Instruction *in, char *text, size_t capacity);
 extern const char *const past_kind_names[]; /* of AsyncKind */
 
 /* check_shadow.c */

@@ -28,6 +28,7 @@ typedef struct {
 
 typedef struct {
   uint32_t locked;
+  uint32_t operation;           /* the last one that has touched it */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
   SplitLine *split[PAGE_LINES]; /* NULL: has never been split */
 } Page;
@@ -144,6 +145,7 @@ void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
     uint64_t page_end = ((first >> PAGE_SHIFT) + 1) << PAGE_SHIFT;
     if (page_end > end) page_end = end;
     lock_page(page);
+    page->operation = now->launch->operation;
     while (first < page_end) {
       uint64_t next = (first / LINE_BYTES + 1) * LINE_BYTES;
       if (next > page_end) next = page_end;
@@ -151,5 +153,34 @@ void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
       first = next;
     }
     unlock_page(page);
+  }
+}
+
+/* ---- A look at what is known ---- */
+
+typedef void (*Visit)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
+
+static void look_at_words(const SplitLine *split, uint64_t address, Visit visit, void *context) {
+  for (uint32_t word = 0; word < LINE_CELLS; word++) {
+    if (split->words[word].writes != GLOBAL_SPLIT) {
+      visit(context, address + word * 4, 4, split->words[word]);
+      continue;
+    }
+    for (uint32_t i = 0; i < 4; i++)
+      visit(context, address + word * 4 + i, 1, split->bytes[word * 4 + i]);
+  }
+}
+
+void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes, Visit visit,
+                        void *context) {
+  for (uint64_t at = first; at < first + bytes; at += LINE_BYTES) {
+    const Book *book = at >> 47 ? NULL : books[at >> BOOK_SHIFT];
+    const Page *page = book ? book->pages[(at >> PAGE_SHIFT) % BOOK_PAGES] : NULL;
+    if (!page || page->operation != operation) continue;
+    uint32_t line = (uint32_t)(at / LINE_BYTES % PAGE_LINES);
+    if (page->lines[line].writes == GLOBAL_SPLIT)
+      look_at_words(page->split[line], at, visit, context);
+    else
+      visit(context, at, LINE_BYTES, page->lines[line]);
   }
 }

@@ -15,5 +15,8 @@ int launch_begin(Launch *launch);
 bool launch_continue(Launch *launch, bool may_stall);
 uint32_t launch_finished_clusters(const Launch *launch);
 int launch_end(Launch *launch);
+/* Does the program have no other threads than this one? Those that launches have begun do not
+ * count: between launches they sleep. */
+bool launch_host_is_alone(void);
 
 #endif

@@ -217,9 +217,11 @@ static int count_host_threads(void) {
   return count;
 }
 
+bool launch_host_is_alone(void) { return count_host_threads() <= helper_count() + 1; }
+
 /* Other host threads of the program may write what the kernel waits for, so they get some time. */
 static bool host_may_act(struct LaunchFlow *flow) {
-  if (flow->patience == 0 || count_host_threads() <= helper_count() + 1) return false;
+  if (flow->patience == 0 || launch_host_is_alone()) return false;
   flow->patience--;
   nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NANOSECONDS}, NULL);
   return true;

@@ -7,13 +7,14 @@
 #include "ptx/program.h"
 
 /* Each variable is a separate block of device memory, so an index that runs past its end is
- * found. */
+ * found. It has pages of its own: the host may touch a managed one (runtime/host_watch.c). */
 void allocate_variable(Decoder *decoder, Symbol *symbol) {
   if (symbol->memory) return;
-  size_t alignment = symbol->alignment > 256 ? symbol->alignment : 256;
+  const size_t page = 4096;
+  size_t alignment = symbol->alignment > page ? symbol->alignment : page;
   size_t bytes = symbol->bytes ? symbol->bytes : 1;
   if (bytes > 1ull << 34) parse_fail(decoder, "%s is larger than 16 GiB", symbol->name);
-  uint8_t *block = calloc(1, bytes + alignment);
+  uint8_t *block = calloc(1, ((bytes + page - 1) & ~(page - 1)) + alignment);
   if (!block) parse_fail(decoder, "out of memory for the variable %s", symbol->name);
   symbol->block = block;
   symbol->memory = (uint8_t *)(((uintptr_t)block + alignment - 1) & ~(uintptr_t)(alignment - 1));

@@ -17,6 +17,7 @@
 #include "runtime/cubin.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
+#include "runtime/host_watch.h"
 #include "runtime/registration.h"
 #include "state/device_output.h"
 
@@ -181,6 +182,7 @@ Module *runtime_module(Image *image) {
   if (!image->module) {
     image->module = load_image(image);
     read_registers(image);
+    runtime_place_managed(image);
   }
   pthread_mutex_unlock(&runtime_lock);
   return image->module;
@@ -404,12 +406,17 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
     free(launch);
   } else {
     number_launch(launch);
-    if (!runtime_resume_launch(launch, true)) *stalled = launch;
+    uint32_t number = check_operation_of(launch);
+    if (!runtime_resume_launch(launch, true))
+      *stalled = launch;
+    else if (!runtime_has_fault())
+      host_watch_launch(number, order_executed());
   }
   return cudaSuccess;
 }
 
 bool runtime_resume_launch(Launch *launch, bool may_stall) {
+  host_watch_open();
   if (!launch_continue(launch, may_stall)) return false;
   cudaError_t error = (cudaError_t)launch_end(launch);
   memory_launch_ends();

@@ -74,6 +74,8 @@ Image *runtime_add_image(const void *container, size_t bytes, char *ptx);
 /* Loads the image's module. On failure it prints the reason on stderr and ends the program (exit
  * code 1). */
 Module *runtime_module(Image *image);
+/* Tells the host where its managed variables are. The module is loaded. */
+void runtime_place_managed(Image *image);
 const Function *runtime_entry(Kernel *kernel);
 Kernel *runtime_find_kernel(const void *function_or_handle);
 /* A kernel of an image that the program has loaded itself. NULL: there is no kernel of that

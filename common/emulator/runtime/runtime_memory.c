@@ -7,6 +7,7 @@
 #include "base/written.h"
 #include "runtime/handles.h"
 #include "runtime/host_memory.h"
+#include "runtime/host_watch.h"
 #include "runtime/runtime.h"
 
 #define TOTAL_BYTES ((size_t)143771 << 20)
@@ -36,6 +37,8 @@ static cudaError_t allocate(void **address, size_t bytes) {
 }
 static cudaError_t release(void *address) {
   pthread_mutex_lock(&runtime_lock);
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  if (place) host_watch_forget(place->first, place->end);
   bool freed = memory_free((uint64_t)(uintptr_t)address);
   pthread_mutex_unlock(&runtime_lock);
   return runtime_answer(freed ? cudaSuccess : cudaErrorInvalidValue);
@@ -207,7 +210,7 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
     free(host);
     return runtime_answer(cudaErrorMemoryAllocation);
   }
-  memory_set_kind((uint64_t)(uintptr_t)host, MEMORY_OF_HOST);
+  memory_set_kind((uint64_t)(uintptr_t)host, MEMORY_OF_HOST, true);
   *address = host;
   return cudaSuccess;
 }
@@ -217,6 +220,8 @@ cudaError_t cudaMallocHost(void **address, size_t bytes) {
 cudaError_t cudaFreeHost(void *address) {
   cudaError_t error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  if (place) host_watch_forget(place->first, place->end);
   if (!memory_unregister(address)) return runtime_answer(cudaErrorInvalidValue);
   free(address);
   return cudaSuccess;
@@ -226,6 +231,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
                          cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
   if (!address || !bytes || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
   const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
+  host_watch_open(); /* it may share pages with memory that is registered already */
   if (there)
     return runtime_answer(there->kind == MEMORY_OF_HOST ? cudaErrorHostMemoryAlreadyRegistered
                                                         : cudaErrorInvalidValue);
@@ -234,11 +240,13 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
   if (access == HOST_UNMAPPED || (access == HOST_READABLE && !(flags & cudaHostRegisterReadOnly)) ||
       !memory_register(address, bytes, access == HOST_READABLE))
     return runtime_answer(cudaErrorInvalidValue);
-  memory_set_kind((uint64_t)(uintptr_t)address, MEMORY_OF_HOST);
+  memory_set_kind((uint64_t)(uintptr_t)address, MEMORY_OF_HOST, false);
   return cudaSuccess;
 }
 void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  if (place) host_watch_forget(place->first, place->end);
   if (memory_unregister(address)) return cudaSuccess;
   bool elsewhere = within_device(address, 1); /* not where registered memory begins */
   return runtime_answer(elsewhere ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered);
@@ -259,7 +267,7 @@ cudaError_t cudaMallocManaged(void **address, size_t bytes, unsigned flags) {
     return runtime_answer(cudaErrorInvalidValue);
   cudaError_t error = cudaMalloc(address, bytes);
   if (error == cudaSuccess && *address)
-    memory_set_kind((uint64_t)(uintptr_t)*address, MEMORY_MANAGED);
+    memory_set_kind((uint64_t)(uintptr_t)*address, MEMORY_MANAGED, true);
   return error;
 }
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) { /* NULL: not wanted */
@@ -476,20 +484,26 @@ cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
   return copy_now((Work){.type = cudaGraphNodeTypeMemcpy, .copy = *params});
 }
 
-/* cudaMemset does not wait for the device, so it returns only errors that are already known. */
+/* cudaMemset returns only errors that are already known. It does not wait for the device, except
+ * when it fills memory that the host can touch itself. */
+static cudaError_t fill_now(cudaError_t error, const void *address) {
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  if (error == cudaSuccess && place && place->kind != MEMORY_OF_DEVICE) stream_drain(NULL);
+  return error;
+}
 cudaError_t cudaMemset2DAsync(void *address, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   Work work = work_of_fill(address, pitch, (unsigned char)value, 1, width, height);
   return runtime_answer(stream_submit(stream, &work));
 }
 cudaError_t cudaMemset2D(void *address, size_t pitch, int value, size_t width, size_t height) {
-  return cudaMemset2DAsync(address, pitch, value, width, height, NULL);
+  return fill_now(cudaMemset2DAsync(address, pitch, value, width, height, NULL), address);
 }
 cudaError_t cudaMemsetAsync(void *address, int value, size_t bytes, cudaStream_t stream) {
   return cudaMemset2DAsync(address, bytes, value, bytes, 1, stream);
 }
 cudaError_t cudaMemset(void *address, int value, size_t bytes) {
-  return cudaMemsetAsync(address, value, bytes, NULL);
+  return fill_now(cudaMemsetAsync(address, value, bytes, NULL), address);
 }
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
                               cudaStream_t stream) {
@@ -501,7 +515,7 @@ cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaEx
   return error;
 }
 cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent) {
-  return cudaMemset3DAsync(to, value, extent, NULL);
+  return fill_now(cudaMemset3DAsync(to, value, extent, NULL), to.ptr);
 }
 cudaError_t cudaMemPrefetchAsync(const void *address, size_t bytes, struct cudaMemLocation location,
                                  unsigned flags, cudaStream_t stream) {

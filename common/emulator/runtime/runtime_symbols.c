@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/memory.h"
 #include "runtime/registration.h"
 #include "runtime/runtime.h"
 
@@ -38,17 +39,21 @@ void __cudaRegisterManagedVar(void **handle, void **host_variable, char *device_
   add_symbol(handle, host_variable, device_name)->managed = host_variable;
 }
 
-char __cudaInitModule(void **handle) {
-  pthread_mutex_lock(&runtime_lock);
+void runtime_place_managed(Image *image) {
   for (DeviceSymbol *symbol = symbols; symbol; symbol = symbol->next) {
     uint64_t address;
     size_t bytes;
-    if (symbol->managed && symbol->image == (Image *)handle &&
-        module_variable(runtime_module(symbol->image), symbol->device_name, &address, &bytes)) {
+    if (symbol->managed && symbol->image == image &&
+        module_variable(image->module, symbol->device_name, &address, &bytes)) {
       *symbol->managed = (void *)(uintptr_t)address;
+      memory_set_kind(address, MEMORY_MANAGED, true);
     }
   }
-  pthread_mutex_unlock(&runtime_lock);
+}
+
+/* Called when the host uses a managed variable for the first time. */
+char __cudaInitModule(void **handle) {
+  runtime_module((Image *)handle);
   return 1;
 }
 

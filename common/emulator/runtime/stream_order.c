@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "checker/checker.h"
+#include "runtime/host_watch.h"
 
 enum {
   OPERATIONS_KEPT = 4096, /* older ones count as ordered */
@@ -139,7 +140,7 @@ static const char *stream_name(unsigned long long id, char *text, size_t capacit
   return text;
 }
 
-static const char *describe(uint32_t number, char *text, size_t capacity) {
+const char *order_describe(uint32_t number, char *text, size_t capacity) {
   const Operation *found = operation_of(number);
   char stream[64];
   if (found)
@@ -150,10 +151,13 @@ static const char *describe(uint32_t number, char *text, size_t capacity) {
   return text;
 }
 
+const StreamStamp *order_executed(void) { return executed; }
+
 void order_execute(const StreamStamp *stamp) {
-  static const OperationOrder order = {ordered, settled, describe, talk};
+  static const OperationOrder order = {ordered, settled, order_describe, talk};
   static bool known;
   executed = stamp;
+  if (stamp) host_watch_open();
   if (known || !order_wanted()) return;
   known = true;
   check_operations_are(&order);
@@ -171,7 +175,7 @@ void order_number(uint32_t number, const char *what) {
 
 /* ---- What operations other than kernels touch ---- */
 
-static const char *memory_text(uint64_t address, char *text, size_t capacity) {
+const char *order_memory_text(uint64_t address, char *text, size_t capacity) {
   const Allocation *found = memory_find(address);
   if (found)
     snprintf(text, capacity, "byte %llu of an allocation of %llu bytes",
@@ -184,9 +188,9 @@ static const char *memory_text(uint64_t address, char *text, size_t capacity) {
 
 static void report(uint32_t number, const OperationConflict *conflict, bool writes, bool frees) {
   char own[160], other[160], memory[96], stream[64];
-  describe(number, own, sizeof own);
-  describe(conflict->operation, other, sizeof other);
-  memory_text(conflict->address, memory, sizeof memory);
+  order_describe(number, own, sizeof own);
+  order_describe(conflict->operation, other, sizeof other);
+  order_memory_text(conflict->address, memory, sizeof memory);
   const Operation *past = operation_of(conflict->operation), *now = operation_of(number);
   stream_name(past ? past->stamp.stream : 0, stream, sizeof stream);
   char own_stream[64];
@@ -215,6 +219,10 @@ static void drop_overlapping(const uint8_t *bytes, size_t count) {
   watched_count = kept;
 }
 
+void order_forget_host(uint64_t address) {
+  drop_overlapping((const uint8_t *)(uintptr_t)address, 1);
+}
+
 void order_parameters(const uint8_t *parameters, size_t bytes) {
   for (size_t at = 0; watched_count > 0 && at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
     uint64_t value;
@@ -232,6 +240,7 @@ void order_touch(const char *what, const StreamTouch *touches, int count) {
   bool reported = false;
   for (int i = 0; i < count; i++) {
     OperationConflict conflict;
+    host_watch_copy(number, executed, touches[i].first, touches[i].bytes, touches[i].writes);
     if (touches[i].writes)
       drop_overlapping((const uint8_t *)(uintptr_t)touches[i].first, touches[i].bytes);
     if (!check_operation_touch(number, touches[i].first, touches[i].bytes, touches[i].writes,
@@ -280,7 +289,7 @@ static void check_host(const WatchedMemory *memory) {
   if (hash_of(memory->bytes, memory->count) == memory->hash) return;
   finding_of_host("host-touches-copy",
                   "the host has changed the %s of an asynchronous copy of %zu bytes in %s without "
-                  "waiting for the copy.\n"
+                  "waiting for it.\n"
                   "The call only starts the copy. Wait first (cudaStreamSynchronize, or "
                   "cudaEventSynchronize of an event recorded after it), or use another buffer.",
                   memory->written ? "destination" : "source", memory->count,
