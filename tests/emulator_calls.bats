@@ -96,3 +96,27 @@ refusal_is_named() {
   run common/emulator/emulate $programs/outside/nested plain
   [ "$status" -eq 0 ]
 }
+
+# unloaded CASE ERROR TEXT: what the driver answers, and what stderr says
+unloaded() {
+  LD_LIBRARY_PATH=build/emulator run $programs/unload_cases "$1"
+  echo "$1: $output"
+  [ "$status" -eq 0 ] || return 1
+  grep -qx -- "$2" <<<"$output" || return 1
+  [[ "$(tr -s '\n ' '  ' <<<"$output")" == *"$3"* ]] || return 1
+  [ -n "$3" ] || [ "$output" = "$2" ]
+}
+
+@test "a module that was unloaded: its kernels and variables are gone, and a message says so" {
+  unloaded launch-after 400 "use-after-unload: the kernel scale is used, but its module was unloaded"
+  unloaded library-launch-after 400 "use-after-unload: the kernel scale is used, but its library was unloaded"
+  unloaded graph-after 400 "use-after-unload: the kernel scale"
+  unloaded variable-copied-after 1 ""
+  unloaded variable-read-after 700 "use-after-free: kernel read_at"
+}
+
+@test "a module is unloaded after the work that uses it, once, and not from under its library" {
+  unloaded unloaded-after-launch 0 ""
+  unloaded unloaded-twice 400 ""
+  unloaded module-of-library 800 ""
+}

@@ -11,8 +11,8 @@ typedef struct {
   uint64_t end;   /* one past the last byte that was asked for */
   bool read_only; /* constant memory */
   bool absent;    /* owned by a graph, before its allocation node runs or after its free node */
+  uint8_t kind;   /* MemoryKind */
   bool own_pages; /* nothing else is in its pages */
-  uint8_t kind;   /* MemoryKind: only for queries; all kinds behave the same */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
 

@@ -65,8 +65,7 @@ Module *module_load(const char *ptx, size_t bytes, const char *name, char *error
   return module_load_linked(&(ModuleText){ptx, bytes}, 1, name, error, error_bytes);
 }
 
-void module_unload(Module *module) {
-  if (!module) return;
+void module_drop_variables(Module *module) {
   for (uint32_t i = 0; i < module->global_count; i++) {
     Symbol *symbol = module->globals[i];
     if (!symbol->block) continue;
@@ -74,6 +73,11 @@ void module_unload(Module *module) {
     free(symbol->block);
     symbol->block = NULL;
   }
+}
+
+void module_unload(Module *module) {
+  if (!module) return;
+  module_drop_variables(module);
   arena_free(&module->arena);
   free(module);
 }

@@ -28,6 +28,10 @@ const char *function_refusal(const Function *function);
 /* A global or constant variable: its device address and size. */
 bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes);
 
+/* The program has unloaded the module: its variables are gone, but reports may still name its
+ * instructions. */
+void module_drop_variables(Module *module);
+
 const FunctionTraits *function_traits(const Function *function);
 
 #endif

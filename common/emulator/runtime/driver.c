@@ -209,6 +209,13 @@ CUresult cuCtxSynchronize(void) {
   return contexts_pushed ? as_driver(cudaDeviceSynchronize()) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+/* There is one device, so any context is the current one. Programs of CUDA 12 that ask for the call
+ * by its name get this one, too, and pass nothing. */
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  (void)context;
+  return cuCtxSynchronize();
+}
+
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
   if (!version) return CUDA_ERROR_INVALID_VALUE;
   (void)context;

@@ -123,7 +123,8 @@ CUresult cuModuleLoad(CUmodule *module, const char *path) {
 }
 CUresult cuModuleUnload(CUmodule module) {
   if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
-  handle_remove(module); /* what was found in it stays valid */
+  if (((Image *)module)->is_library) return CUDA_ERROR_NOT_PERMITTED;
+  runtime_unload((Image *)module);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
@@ -168,21 +169,29 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
 
 /* ---- Libraries: modules by another name ---- */
 
+static CUresult as_library(CUresult loaded, void *const *library) {
+  if (loaded == CUDA_SUCCESS) ((Image *)*library)->is_library = true;
+  return loaded;
+}
 CUresult cuLibraryLoadData(CUlibrary *library, const void *data, CUjit_option *options,
                            void **values, unsigned count, CUlibraryOption *library_options,
                            void **library_values, unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return cuModuleLoadData((CUmodule *)library, data);
+  return as_library(cuModuleLoadData((CUmodule *)library, data), (void **)library);
 }
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
                                void **values, unsigned count, CUlibraryOption *library_options,
                                void **library_values, unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return cuModuleLoad((CUmodule *)library, path);
+  return as_library(cuModuleLoad((CUmodule *)library, path), (void **)library);
 }
-CUresult cuLibraryUnload(CUlibrary library) { return cuModuleUnload((CUmodule)library); }
+CUresult cuLibraryUnload(CUlibrary library) {
+  if (!image_known(library)) return CUDA_ERROR_INVALID_HANDLE;
+  runtime_unload((Image *)library);
+  return CUDA_SUCCESS;
+}
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name) {
   return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
 }
@@ -212,7 +221,8 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *data,
                                 unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return runtime_answer((cudaError_t)cuModuleLoadData((CUmodule *)library, data));
+  return runtime_answer(
+      (cudaError_t)cuLibraryLoadData((CUlibrary *)library, data, NULL, NULL, 0, NULL, NULL, 0));
 }
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path,
                                     enum cudaJitOption *options, void **values, unsigned count,
@@ -220,10 +230,11 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path,
                                     unsigned library_count) {
   (void)options, (void)values, (void)count;
   (void)library_options, (void)library_values, (void)library_count;
-  return runtime_answer((cudaError_t)cuModuleLoad((CUmodule *)library, path));
+  return runtime_answer(
+      (cudaError_t)cuLibraryLoadFromFile((CUlibrary *)library, path, NULL, NULL, 0, NULL, NULL, 0));
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
-  return runtime_answer((cudaError_t)cuModuleUnload((CUmodule)library));
+  return runtime_answer((cudaError_t)cuLibraryUnload((CUlibrary)library));
 }
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name) {
   return runtime_answer(

@@ -222,7 +222,30 @@ Kernel *runtime_find_kernel(const void *function_or_handle) {
   while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
     kernel = kernel->next;
   pthread_mutex_unlock(&runtime_lock);
-  return kernel;
+  return kernel && runtime_kernel_is_gone(kernel) ? NULL : kernel;
+}
+
+bool runtime_kernel_is_gone(const Kernel *kernel) {
+  if (!kernel->image->unloaded) return false;
+  char name[256];
+  report_kernel_name(kernel->device_name, name, sizeof name);
+  fflush(stdout);
+  fprintf(stderr,
+          "emulator: use-after-unload: the kernel %s is used, but its %s was unloaded before "
+          "(%s). Unload it when nothing uses its kernels and variables any more: no call, no graph "
+          "and no work in a stream.\n",
+          name, kernel->image->is_library ? "library" : "module",
+          kernel->image->is_library ? "cuLibraryUnload" : "cuModuleUnload");
+  return true;
+}
+
+void runtime_unload(Image *image) {
+  streams_drain_all();
+  pthread_mutex_lock(&runtime_lock);
+  handle_remove(image);
+  image->unloaded = true;
+  if (image->module) module_drop_variables(image->module);
+  pthread_mutex_unlock(&runtime_lock);
 }
 
 const Function *runtime_entry(Kernel *kernel) {
@@ -378,6 +401,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
                                Launch **stalled) {
   *stalled = NULL;
   if (fault_to_come != cudaSuccess) return cudaSuccess; /* the kernel would never have started */
+  if (runtime_kernel_is_gone(kernel)) return cudaErrorInvalidResourceHandle; /* in a graph */
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   cudaError_t error = runtime_check_launch(kernel, entry, &shape);

@@ -27,6 +27,8 @@ typedef struct Image {
   char *ptx;
   Module *module;            /* loaded when first needed */
   const void *const *linked; /* by nvcc -rdc=true: the containers of its files */
+  bool is_library;           /* by cuLibraryLoadData and the like, not by cuModuleLoadData */
+  bool unloaded;             /* its kernels and variables must not be used any more */
   char name[64];
 } Image;
 
@@ -78,6 +80,10 @@ Module *runtime_module(Image *image);
 void runtime_place_managed(Image *image);
 const Function *runtime_entry(Kernel *kernel);
 Kernel *runtime_find_kernel(const void *function_or_handle);
+/* Has its module been unloaded? Then this says so on stderr. */
+bool runtime_kernel_is_gone(const Kernel *kernel);
+/* After the work that uses it. */
+void runtime_unload(Image *image);
 /* A kernel of an image that the program has loaded itself. NULL: there is no kernel of that
  * name. */
 Kernel *runtime_kernel_named(Image *image, const char *name);

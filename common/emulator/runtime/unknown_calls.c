@@ -39,7 +39,7 @@ _Noreturn void refuse_call(const char *call, const char *reason) {
 UNKNOWN(__cudaGetProcAddress) UNKNOWN(__cudaRegisterHostVar) UNKNOWN(__cudaRegisterUnifiedTable)
 UNKNOWN(cuArrayGetMemoryRequirements) UNKNOWN(cuArrayGetPlane) UNKNOWN(cuCtxDisablePeerAccess)
 UNKNOWN(cuCtxEnablePeerAccess) UNKNOWN(cuCtxGetDevice_v2) UNKNOWN(cuCtxGetExecAffinity)
-UNKNOWN(cuCtxGetId) UNKNOWN(cuCtxRecordEvent) UNKNOWN(cuCtxSetFlags) UNKNOWN(cuCtxSynchronize_v2)
+UNKNOWN(cuCtxGetId) UNKNOWN(cuCtxRecordEvent) UNKNOWN(cuCtxSetFlags)
 UNKNOWN(cuCtxWaitEvent) UNKNOWN(cuDeviceGetExecAffinitySupport)
 UNKNOWN(cuDeviceGetHostAtomicCapabilities) UNKNOWN(cuDeviceGetLuid)
 UNKNOWN(cuDeviceGetP2PAtomicCapabilities) UNKNOWN(cuDeviceGetProperties)
