@@ -216,16 +216,8 @@ Kernel *runtime_kernel_named(Image *image, const char *name) {
   return kernel;
 }
 
-Kernel *runtime_find_kernel(const void *function_or_handle) {
-  pthread_mutex_lock(&runtime_lock);
-  Kernel *kernel = function_or_handle ? kernels : NULL;
-  while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
-    kernel = kernel->next;
-  pthread_mutex_unlock(&runtime_lock);
-  return kernel && runtime_kernel_is_gone(kernel) ? NULL : kernel;
-}
-
-bool runtime_kernel_is_gone(const Kernel *kernel) {
+/* Has its module been unloaded? Then this says so on stderr. */
+static bool kernel_is_gone(const Kernel *kernel) {
   if (!kernel->image->unloaded) return false;
   char name[256];
   report_kernel_name(kernel->device_name, name, sizeof name);
@@ -237,6 +229,15 @@ bool runtime_kernel_is_gone(const Kernel *kernel) {
           name, kernel->image->is_library ? "library" : "module",
           kernel->image->is_library ? "cuLibraryUnload" : "cuModuleUnload");
   return true;
+}
+
+Kernel *runtime_find_kernel(const void *function_or_handle) {
+  pthread_mutex_lock(&runtime_lock);
+  Kernel *kernel = function_or_handle ? kernels : NULL;
+  while (kernel && kernel != function_or_handle && kernel->host_function != function_or_handle)
+    kernel = kernel->next;
+  pthread_mutex_unlock(&runtime_lock);
+  return kernel && kernel_is_gone(kernel) ? NULL : kernel;
 }
 
 void runtime_unload(Image *image) {
@@ -401,7 +402,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
                                Launch **stalled) {
   *stalled = NULL;
   if (fault_to_come != cudaSuccess) return cudaSuccess; /* the kernel would never have started */
-  if (runtime_kernel_is_gone(kernel)) return cudaErrorInvalidResourceHandle; /* in a graph */
+  if (kernel_is_gone(kernel)) return cudaErrorInvalidResourceHandle; /* in a graph */
   const Function *entry = runtime_entry(kernel);
   if (!entry) return cudaErrorInvalidDeviceFunction;
   cudaError_t error = runtime_check_launch(kernel, entry, &shape);

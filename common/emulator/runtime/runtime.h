@@ -80,8 +80,6 @@ Module *runtime_module(Image *image);
 void runtime_place_managed(Image *image);
 const Function *runtime_entry(Kernel *kernel);
 Kernel *runtime_find_kernel(const void *function_or_handle);
-/* Has its module been unloaded? Then this says so on stderr. */
-bool runtime_kernel_is_gone(const Kernel *kernel);
 /* After the work that uses it. */
 void runtime_unload(Image *image);
 /* A kernel of an image that the program has loaded itself. NULL: there is no kernel of that
