@@ -19,6 +19,15 @@ setup() {
   done
 }
 
+@test "page: a program's name is text, whatever is in it" {
+  local program="$BATS_TEST_TMPDIR/a<img src=x> &lt; \"b\""
+  cp build/01_tiledcopy_baseline/first_copy "$program"
+  run common/emulator/emulate --page "$BATS_TEST_TMPDIR/page.html" "$program"
+  [ "$status" -eq 0 ]
+  grep -Fqx '<title>a&lt;img src=x> &amp;lt; "b"</title>' "$BATS_TEST_TMPDIR/page.html"
+  grep -Fq '<h1>a&lt;img src=x> &amp;lt; "b"</h1>' "$BATS_TEST_TMPDIR/page.html"
+}
+
 @test "page: a load, forward and back at 60 moments, every key, the address, the final memory" {
   page_passes 02_tma_load/tma_load 60
 }

@@ -131,6 +131,20 @@ counted() { # PROGRAM KERNEL
   [[ $output == *"| bytes loaded by TMA | 13 | 13 |"* ]]
 }
 
+@test "counters: what was measured again replaces its lesson's rows, and no others" {
+  cp -r common/emulator/record "$BATS_TEST_TMPDIR/record"
+  mkdir "$BATS_TEST_TMPDIR/measured"
+  echo "an H200" >"$BATS_TEST_TMPDIR/measured/gpu.txt"
+  printf '%s\n' '"ID","Kernel Name","Metric Name","Metric Value"' \
+    '"0","load_one(CUtensorMap_st)","l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum","1,234"' \
+    >"$BATS_TEST_TMPDIR/measured/02_first_load.csv"
+  run python3 "$BATS_TEST_TMPDIR/record/counters.py" --collect "$BATS_TEST_TMPDIR/measured"
+  [ "$status" -eq 0 ]
+  run diff common/emulator/record/counters.csv "$BATS_TEST_TMPDIR/record/counters.csv"
+  [[ $output == *"< 02_first_load,load_one,1,4,"*"> 02_first_load,load_one,1,,,,1234,"* ]]
+  [ "$(grep -c '^[<>]' <<<"$output")" -eq 4 ]
+}
+
 @test "counters: ncu's are there for every lesson that launches a kernel" {
   for source in 0[0-9]_*/*.cu; do
     grep -Eq '<<<|LaunchKernel|include .gemm_program' "$source" || continue
@@ -167,7 +181,7 @@ counted() { # PROGRAM KERNEL
   EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=3-1 \
     run common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]
-  [[ $output == *"EMULATOR_RECORD_BLOCKS is '3-1', but must be first, all, or numbers"* ]]
+  [[ $output == *"--blocks (EMULATOR_RECORD_BLOCKS) is '3-1', but must be first, all, or numbers"* ]]
   EMULATOR_RECORD=$recording EMULATOR_RECORD_LIMIT=0 \
     run common/emulator/emulate build/02_tma_load/tma_load
   [ "$status" -eq 2 ]

@@ -49,3 +49,21 @@ setup() {
 @test "page: tests/emulator/foreign_gemm, 200 moments" {
   page_passes tests/emulator/foreign_gemm 200
 }
+
+@test "page: a slider over more than 200,000 events does not stutter" {
+  need_browser
+  local page=$BATS_TEST_TMPDIR/page.html tested=$BATS_TEST_TMPDIR/tested.html
+  EMULATOR_CHECK=off run common/emulator/emulate --page "$page" build/tests/emulator/clock_ladder \
+    --rung 3 --m 128 --n 256 --k 49152
+  [ "$status" -eq 0 ]
+  sed '/^<\/body>/,$d' "$page" >"$tested"
+  { echo '<script>' && cat tests/emulator/page_scrub.js && printf '</script>\n</body>\n</html>\n'; } >>"$tested"
+  "$browser" --headless --no-sandbox --disable-gpu --window-size=1400,900 --timeout=300000 \
+    --user-data-dir="$BATS_TEST_TMPDIR/profile" --dump-dom "file://$tested" >"$BATS_TEST_TMPDIR/dom" 2>/dev/null
+  result=$(grep -o '<pre id="scrub-result"[^<]*' "$BATS_TEST_TMPDIR/dom")
+  echo "$result" | tee -a /dev/fd/3
+  [[ $result =~ \>([0-9]+)\ events:\ median\ ([0-9]+)\ ms ]]
+  [ "${BASH_REMATCH[1]}" -gt 200000 ]
+  # Three frames of 60 a second. A busy machine takes longer.
+  [ "${BASH_REMATCH[2]}" -lt 50 ]
+}

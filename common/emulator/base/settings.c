@@ -91,7 +91,7 @@ static bool read_choice(const char *name, const char *yes, const char *no, bool 
   refuse(name, text, choices);
 }
 
-static const char BLOCKS[] = "EMULATOR_RECORD_BLOCKS";
+static const char BLOCKS[] = "--blocks (EMULATOR_RECORD_BLOCKS)";
 static const char BLOCK_CHOICES[] = "first, all, or numbers and ranges of blocks such as 0,5,8-11";
 
 /* One number or range; returns a pointer to what follows it, a comma or the end. */

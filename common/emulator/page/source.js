@@ -38,6 +38,8 @@ function openFile(file) {
   app.sourceFile = file;
   const { list, lineOf } = app.lists.get(file);
   byId("source").replaceChildren(list);
+  /* On a small screen a short file takes no more; one line more for the scroll bar. */
+  byId("source").style.setProperty("--lines-height", `${(list.childElementCount + 1) * SOURCE_LINE_HEIGHT}px`);
   app.lineOf = lineOf;
 }
 

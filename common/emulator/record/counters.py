@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """counters.py: the emulator's counters beside those of ncu, for every lesson.
 
-  counters.py --collect FOLDER     FOLDER/NN_lesson.csv, as ncu --csv writes them -> counters.csv
+  counters.py --collect FOLDER     FOLDER/NN_lesson.csv, as ncu --csv writes them -> counters.csv, where they
+                                   replace the rows of the same lessons
   counters.py [LESSON...]          runs the lessons (02_ranks ...; without a name all) on the
                                    emulator, compares them with counters.csv and prints the table of
                                    RECORDING.md; exit code 1 if a counter differs that must not, or,
@@ -59,10 +60,13 @@ def total(sums, metrics):
 def collect(folder):
     with open(os.path.join(folder, "gpu.txt")) as file:
         stamp = file.read().strip()
-    rows = [["lesson", "kernel", "launches"] + list(COUNTERS)]
-    for name in sorted(os.listdir(folder)):
-        if not re.match(r"0\d_.*\.csv$", name):
-            continue
+    names = [name for name in sorted(os.listdir(folder)) if re.match(r"0\d_.*\.csv$", name)]
+    with open(TABLE, newline="") as file:
+        header, *before = csv.reader(line for line in file if not line.startswith("#"))
+    if header[3:] != list(COUNTERS):
+        before = []  # another set of counters: none of it can stay
+    rows = [row for row in before if f"{row[0]}.csv" not in names]
+    for name in names:
         kernels, launches = {}, {}
         with open(os.path.join(folder, name), newline="") as file:
             for row in csv.DictReader(line for line in file if line.startswith('"')):
@@ -78,9 +82,10 @@ def collect(folder):
                 values["multiply-adds"] /= 2  # ncu counts both operations
             rows.append([name[:-4], kernel, len(launches[kernel])] +
                         ["" if value is None else f"{value:.0f}" for value in values.values()])
+    rows.sort(key=lambda row: row[0])
     with open(TABLE, "w", newline="") as file:
         file.write(f"# {stamp}\n")
-        csv.writer(file, lineterminator="\n").writerows(rows)
+        csv.writer(file, lineterminator="\n").writerows([["lesson", "kernel", "launches"] + list(COUNTERS)] + rows)
 
 
 def number(text):
