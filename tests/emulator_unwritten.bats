@@ -33,6 +33,42 @@ setup() {
   [[ "$output" == *"cudaMemcpy, cudaMemset"* ]]
 }
 
+@test "unwritten registers, parameters and tensor maps: reported where they matter, and only there" {
+  program=build/tests/emulator/unwritten_operands
+  local names
+  names=$(LD_LIBRARY_PATH=build/emulator "$program")
+  [ "$(wc -l <<<"$names")" -gt 25 ]
+  while read -r name; do
+    run common/emulator/emulate "$program" "$name"
+    echo "$name: $status $output"
+    case $name in
+      good_*)
+        [ "$status" -eq 0 ]
+        [ -z "$output" ]
+        ;;
+      bad_*)
+        [ "$(grep -c '^emulator: un[a-z]*-[a-z-]*read: error' <<<"$output")" -eq 1 ]
+        ;;
+      fault_*)
+        [[ "$output" == *"parameter-out-of-bounds: "* ]]
+        ;;
+    esac
+  done <<<"$names"
+}
+
+@test "unwritten registers and tensor maps: the messages name the use and the fix" {
+  program=build/tests/emulator/unwritten_operands
+  run common/emulator/emulate "$program" bad_mbarrier_count
+  [[ "$output" == *"in kernel bad_mbarrier_count, block (0,0,0), thread 0"* ]]
+  [[ "$output" == *"reads a register that thread 0 has never written, and the value matters: here it decides what"* ]]
+  run common/emulator/emulate "$program" bad_map_half_in_global
+  [[ "$output" == *"uses a tensor map in global memory at byte 0 of an allocation of 128 bytes, of which nothing has"* ]]
+  [[ "$output" == *"written 64 of 128 bytes: the first is byte 64."* ]]
+  [[ "$output" == *"cuTensorMapEncode"* ]]
+  run common/emulator/emulate "$program" bad_gap
+  [[ "$output" == *"reads byte 4 of the kernel's parameters, which belongs to none of them"* ]]
+}
+
 @test "unwritten memory: EMULATOR_CHECK=shared does not look" {
   EMULATOR_CHECK=shared run common/emulator/emulate "$program" nothing_copied
   [ "$status" -eq 0 ]

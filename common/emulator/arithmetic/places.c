@@ -282,6 +282,9 @@ __attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruct
                                                 (uint64_t)(uint32_t)lane * window.stride);
     if (space == SPACE_GLOBAL || space == SPACE_CONST)
       note_global(warp, in, mask, places, bytes, access);
+    if (space == SPACE_PARAM && warp->cta->cluster->check)
+      check_parameters(warp, range.least - window.subtract,
+                       range.most - window.subtract + bytes - 1);
     if (space == SPACE_LOCAL && warp->cta->cluster->check)
       check_local(warp, in, mask, places->at, bytes, access);
     if (space == SPACE_SHARED && (warp->cta->cluster->check || warp->cta->cluster->recorder)) {

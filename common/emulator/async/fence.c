@@ -164,6 +164,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
     return STEP_FAULT;
   const uint8_t *source = shared_bytes_at(warp, in, lane, from, 128, 128, ACCESS_READ);
   if (!source) return STEP_FAULT;
+  if (settings()->check) check_map_in_shared(warp, in, lane, from, "copies to global memory");
   lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;

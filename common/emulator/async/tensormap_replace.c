@@ -85,19 +85,34 @@ static void replace(uint64_t words[16], const ReplaceForm *form, uint64_t value)
   }
 }
 
+static uint8_t *map_bytes(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                          Access access, Space *space, uint64_t *in_space) {
+  *space = (Space)((const ReplaceForm *)in->decoded)->space;
+  *in_space = address;
+  if (*space == SPACE_GENERIC)
+    return generic_bytes_at(warp, in, lane, address, 128, 64, access, space, in_space);
+  if (*space == SPACE_SHARED)
+    return shared_bytes_at(warp, in, lane, (uint32_t)address, 128, 64, access);
+  return global_bytes_at(warp, in, lane, address, 128, 64, access);
+}
+
+static void check_map(Warp *warp, const Instruction *in, int lane, Space space, uint64_t address) {
+  static const char REPLACES[] = "changes one field of";
+  if (space == SPACE_SHARED)
+    check_map_in_shared(warp, in, lane, (uint32_t)address, REPLACES);
+  else if (space == SPACE_GLOBAL)
+    check_map_in_global(warp, in, lane, address, REPLACES);
+}
+
 static StepResult run_replace(Warp *warp, const Instruction *in, LaneMask mask) {
   const ReplaceForm *form = in->decoded;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t address = lane_address(warp, &in->operand[0], lane), in_space = address;
-    Space space = (Space)form->space;
-    uint8_t *map;
-    if (space == SPACE_GENERIC)
-      map = generic_bytes_at(warp, in, lane, address, 128, 64, ACCESS_WRITE, &space, &in_space);
-    else if (space == SPACE_SHARED)
-      map = shared_bytes_at(warp, in, lane, (uint32_t)address, 128, 64, ACCESS_WRITE);
-    else
-      map = global_bytes_at(warp, in, lane, address, 128, 64, ACCESS_WRITE);
+    uint64_t address = lane_address(warp, &in->operand[0], lane), in_space;
+    Space space;
+    if (!map_bytes(warp, in, lane, address, ACCESS_READ, &space, &in_space)) return STEP_FAULT;
+    if (settings()->check) check_map(warp, in, lane, space, in_space);
+    uint8_t *map = map_bytes(warp, in, lane, address, ACCESS_WRITE, &space, &in_space);
     if (!map) return STEP_FAULT;
     if (space != SPACE_SHARED && space != SPACE_GLOBAL)
       return fault(warp, in, 1u << lane, 717, "address-space",

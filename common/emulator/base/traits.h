@@ -54,7 +54,11 @@ enum Trait {
   FLOW_MEMORY = 7 << 24,    /* the value in memory, before or after */
   FLOW_DEFINED = 8 << 24,   /* the result is always defined: textures */
   FLOW_MATRIX = 9 << 24,    /* matrices: tensor_core/undefined.c */
-  FLOW = 15 << 24
+  FLOW = 15 << 24,
+
+  /* The numbers in its registers decide what it does: a count, a size, a place in a tensor, a
+   * descriptor. So undefined bits there matter. */
+  OPERANDS_DECIDE = 1 << 28
 };
 
 /* The categories in which instructions are counted. */

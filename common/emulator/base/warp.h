@@ -93,6 +93,7 @@ typedef struct {
   const uint32_t *parameter_offsets; /* offset of each parameter in Launch.parameters */
   const uint32_t *parameter_sizes;
   uint32_t parameter_bytes;
+  bool parameter_gaps; /* some of these belong to no parameter */
   uint32_t static_shared_bytes;
   uint32_t local_bytes;
   uint32_t registers;      /* per thread, at most 255 */

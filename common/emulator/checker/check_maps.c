@@ -137,6 +137,7 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 }
 
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
+  check_map_in_global(warp, in, lane, address, "uses");
   if (!in_known_range(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&lock);

@@ -7,18 +7,6 @@
 #include "checker/check_state.h"
 #include "state/groups.h"
 
-/* Strong accesses to a location in shared memory order the accesses around them. We treat every
- * strong write as a release and every strong read as an acquire. This misses a missing fence next
- * to a flag, but never accuses a correct program. */
-typedef struct LocationClock LocationClock;
-struct LocationClock {
-  LocationClock *next;
-  uint32_t address;
-  uint32_t releaser; /* 1 + the only agent that has released here, or MANY_RELEASERS; 0: none */
-  Clock clock;
-};
-enum { MANY_RELEASERS = UINT16_MAX };
-
 /* ---- Vectors ---- */
 
 static uint32_t *new_vector(ClusterCheck *check) {
@@ -167,13 +155,6 @@ static void free_barriers(ClusterCheck *check) {
     free(check->barriers[i]);
   }
   check->barrier_count = 0;
-  for (uint32_t i = 0; i < LOCATION_CHAINS; i++) {
-    while (check->locations[i]) {
-      LocationClock *next = check->locations[i]->next;
-      free(check->locations[i]);
-      check->locations[i] = next;
-    }
-  }
 }
 
 void order_begin(ClusterCheck *check) {
@@ -205,6 +186,7 @@ void order_begin(ClusterCheck *check) {
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
   memset(check->cluster_waited, 0, sizeof check->cluster_waited);
   free_barriers(check);
+  locations_begin(check);
   for (uint32_t rank = 0; rank < check->cta_count; rank++) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
     memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
@@ -214,76 +196,6 @@ void order_begin(ClusterCheck *check) {
     check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
     check->ctas[rank].idle_wait = NULL;
   }
-}
-
-static LocationClock *location_at(ClusterCheck *check, uint32_t address) {
-  LocationClock **chain = &check->locations[address / 4 % LOCATION_CHAINS], *place = *chain;
-  while (place && place->address != address) place = place->next;
-  if (!place) {
-    place = calloc(1, sizeof *place);
-    if (!place) out_of_memory();
-    place->address = address;
-    place->next = *chain;
-    *chain = place;
-  }
-  return place;
-}
-
-/* Merges these clocks into those of each of the other agents. */
-static void join_all(uint32_t *clock, uint32_t *const *others, int count, uint32_t width) {
-  for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece all = *piece_at(clock, at);
-    for (int i = 0; i < count; i++) all = larger(all, *piece_at(others[i], at));
-    *piece_at(clock, at) = all;
-  }
-}
-static void share_with_all(const uint32_t *clock, uint32_t *const *others, int count,
-                           uint32_t width) {
-  for (uint32_t at = 0; at < width; at += AT_ONCE) {
-    Piece shared = *const_piece_at(clock, at);
-    for (int i = 0; i < count; i++)
-      *piece_at(others[i], at) = larger(*piece_at(others[i], at), shared);
-  }
-}
-
-typedef struct {
-  uint32_t *seen[LANES], *fenced[LANES];
-  int count;
-} Clocks;
-
-static inline void add_clock(Clocks *clocks, const Clock *clock) {
-  clocks->seen[clocks->count] = clock->seen;
-  clocks->fenced[clocks->count++] = clock->fenced;
-}
-
-void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
-                     bool release, bool acquire) {
-  const Clock *clock = &check->clocks[agent];
-  Clocks news, shared;
-  uint32_t last = UINT32_MAX;
-  news.count = shared.count = 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    uint32_t address = addresses[first_lane(left)];
-    if (address == last) continue; /* lanes often use the same location */
-    LocationClock *place = location_at(check, last = address);
-    bool by_others = place->releaser != 0 && place->releaser != agent + 1;
-    if (acquire && by_others) add_clock(&news, &place->clock);
-    if (!release) continue;
-    if (place->releaser == 0) place->clock = order_new_clock(check);
-    place->releaser = by_others ? MANY_RELEASERS : agent + 1;
-    add_clock(&shared, &place->clock);
-  }
-  if (news.count > 0) {
-    join_all(clock->seen, news.seen, news.count, check->width);
-    join_all(clock->fenced, news.fenced, news.count, check->width);
-    order_begin_epoch(check, agent);
-  }
-  if (!release) return;
-  clock->seen[agent] = check->current_clock[agent];
-  share_with_all(clock->seen, shared.seen, shared.count, check->width);
-  share_with_all(clock->fenced, shared.fenced, shared.count, check->width);
-  clock->seen[agent] = UINT32_MAX;
-  begin_epoch_released(check, agent);
 }
 
 /* ---- Barriers of a CTA and of the cluster ---- */

@@ -25,7 +25,6 @@ enum {
   TIME_SLOTS = 32,  /* instructions of a warp whose time in this epoch is cached */
   PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
-  LOCATION_CHAINS = 256,
   ORIGIN_CHAINS = 256,
   LOADED_TILES = 32, /* tiles of a CTA whose shape is kept */
   WARPS_OF_GROUP = 4
@@ -300,8 +299,7 @@ struct ClusterCheck {
   uint32_t
       cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
-  /* locations through which strong accesses order others */
-  struct LocationClock *locations[LOCATION_CHAINS];
+  struct Locations *locations; /* check_locations.c; NULL: none yet */
   struct AcquiredMap *acquired_maps;
   struct Origin *origins; /* check_undefined_origins.c: reads of uninitialised bytes */
   uint32_t origin_count, origin_capacity;
@@ -392,8 +390,6 @@ AccessSite order_site(const ClusterCheck *check, uint32_t time);
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
   check->epoch[agent] = check->now;
 }
-void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
-                     bool release, bool acquire);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
 /* The wait of this lane that returned "not yet", if none has returned true since. */
 const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane);
@@ -409,7 +405,13 @@ static inline bool order_exited_before(const ClusterCheck *check, uint32_t agent
   return agent / warps == other / warps && (check->exited_before[agent] >> other % warps & 1);
 }
 
-/* The same after a release. */
+/* check_locations.c */
+void locations_begin(ClusterCheck *check);
+/* A strong access to these addresses in shared memory. */
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool releases, bool acquires);
+
+/* order_begin_epoch after a release. */
 void order_begin_released_epoch(ClusterCheck *check, uint32_t agent);
 
 /* global_order.c */

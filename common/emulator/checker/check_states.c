@@ -365,7 +365,10 @@ void check_cluster_begin(Cluster *cluster) {
   maps_begin(cluster);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &cluster->ctas[rank];
-    for (uint32_t i = 0; i < cta->warp_count; i++) registers_begin(&cta->warps[i]);
+    for (uint32_t i = 0; i < cta->warp_count; i++) {
+      registers_begin(&cta->warps[i]);
+      check_unwritten_registers(&cta->warps[i], cluster->launch->kernel, cta->warps[i].lanes);
+    }
   }
 }
 

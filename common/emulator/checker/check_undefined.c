@@ -80,8 +80,8 @@ void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, i
   if (before && !notes->lanes[slot]) notes->marked--;
 }
 
-static void set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
-                          OriginNumber origin) {
+void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+                             OriginNumber origin) {
   LaneMask before = notes->predicate_lanes[number];
   LaneMask after = undefined ? before | 1u << lane : before & ~(1u << lane);
   notes->predicate_lanes[number] = after;
@@ -136,7 +136,7 @@ static FlowStep flow_step_of(Warp *warp, const Instruction *in, LaneMask mask) {
   FlowStep flow_step = {.warp = warp, .in = in, .notes = warp->undefined, .mask = mask};
   int written = in->traits & READS_FIRST ? 0 : is_pair(in) ? 2 : 1;
   for (int i = 0; i < in->operand_count; i++) {
-    if (i < written)
+    if (i < written && in->operand[i].kind != OPERAND_ADDRESS)
       add_operand(&in->operand[i], flow_step.destinations, &flow_step.destination_count,
                   DESTINATIONS);
     else
@@ -244,8 +244,8 @@ static void mark_results(const FlowStep *flow_step, const TrialResults *results,
       const Operand *to = flow_step->destinations[i];
       uint32_t bytes = column_bytes(to);
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(flow_step->notes, to->slot, lane,
-                      results->differing.predicates[i] >> lane & 1, origin);
+        undefined_set_predicate(flow_step->notes, to->slot, lane,
+                                results->differing.predicates[i] >> lane & 1, origin);
       else if (is_register(to))
         undefined_set(flow_step->notes, to->slot, bytes, lane,
                       results->differing.columns[i] + (size_t)lane * bytes, origin);
@@ -357,7 +357,7 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
       const Operand *to = flow_step->destinations[i];
       uint64_t value_bits[2] = {to->bytes < 8 ? bits & ((1ull << 8 * to->bytes) - 1) : bits, bits};
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
+        undefined_set_predicate(flow_step->notes, to->slot, lane, bits != 0, origin);
       else if (is_register(to))
         undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, (uint8_t *)value_bits,
                       origin);
@@ -372,7 +372,7 @@ static void make_defined(const FlowStep *flow_step) {
       const Operand *to = flow_step->destinations[i];
       int lane = first_lane(left);
       if (to->kind == OPERAND_PREDICATE)
-        set_predicate(flow_step->notes, to->slot, lane, false, 0);
+        undefined_set_predicate(flow_step->notes, to->slot, lane, false, 0);
       else if (is_register(to))
         undefined_set(flow_step->notes, to->slot, column_bytes(to), lane, NONE, 0);
     }
@@ -421,6 +421,35 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
                     in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
 }
 
+/* A number among the operands decides what this instruction does. */
+static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
+  const struct WarpUndefined *notes = warp->undefined;
+  bool matrix = (in->traits & FLOW) == FLOW_MATRIX; /* its vectors are matrices */
+  for (int i = in->traits & READS_FIRST ? 0 : 1; i < in->operand_count; i++) {
+    const Operand *operand = &in->operand[i], *list[SOURCES];
+    int count = 0;
+    if (operand->kind == OPERAND_ADDRESS || (matrix && operand->kind == OPERAND_VECTOR)) continue;
+    add_operand(operand, list, &count, SOURCES);
+    for (int k = 0; k < count; k++) {
+      LaneMask lanes = undefined_lanes(notes, list[k]) & mask;
+      if (lanes)
+        undefined_matters(warp, in, first_lane(lanes), origin_of(notes, list[k], first_lane(lanes)),
+                          "decides what this instruction does");
+    }
+  }
+}
+
+/* The mask of lanes is the last operand. */
+static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) {
+  if (!in->operand_count) return;
+  const Operand *operand = &in->operand[in->operand_count - 1];
+  LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
+  if (lanes && operand->kind == OPERAND_REGISTER)
+    undefined_matters(warp, in, first_lane(lanes),
+                      origin_of(warp->undefined, operand, first_lane(lanes)),
+                      "says which lanes take part");
+}
+
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpUndefined *notes = warp->undefined;
   if (!notes || notes->marked == 0) {
@@ -428,7 +457,11 @@ void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
     return;
   }
   look_at_addresses(warp, in, mask);
-  if (in->traits & WARP_WIDE) return; /* flow_warp.c: once the lanes have met */
+  if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
+  if (in->traits & WARP_WIDE) {
+    look_at_lane_mask(warp, in, mask);
+    return; /* flow_warp.c: the rest once the lanes have met */
+  }
   if ((in->traits & FLOW) == FLOW_MATRIX) return;
   FlowStep flow_step = flow_step_of(warp, in, mask);
   if (in->traits & JUMPS_BY_LIST) {
@@ -463,7 +496,7 @@ void check_undefined_results(Warp *warp, const Operand *d, const Operand *p, Lan
     if (d && d->kind == OPERAND_REGISTER)
       undefined_set(notes, d->slot, column_bytes(d), lane, (const uint8_t *)value_bits, origin);
     if (p && p->kind == OPERAND_PREDICATE)
-      set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
+      undefined_set_predicate(notes, p->slot, lane, yes >> lane & 1, origin);
   }
 }
 

@@ -29,6 +29,9 @@ struct WarpUndefined *undefined_notes(Warp *warp);
 void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, int lane,
                    const uint8_t *bits, OriginNumber origin);
 
+void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
+                             OriginNumber origin);
+
 /* check_undefined_origins.c */
 typedef enum {
   PART_NONE,
@@ -38,12 +41,14 @@ typedef enum {
   PART_STORE,
   PART_GLOBAL,
   PART_LOCAL,
-  PART_UPDATED /* by an atomic: it stays undefined until something is stored there */
+  PART_REGISTER,
+  PART_PARAMETER, /* between the parameters of the kernel */
+  PART_UPDATED    /* by an atomic: it stays undefined until something is stored there */
 } OriginPart;
 typedef struct {
   OriginPart part;
-  uint32_t index;        /* row of A, eighth column of B, thread of a store */
-  uint32_t rank, offset; /* PART_LOCAL: offset alone, of the thread's own memory */
+  uint32_t index;        /* row of A, eighth column of B, thread of a store, slot of a register */
+  uint32_t rank, offset; /* PART_LOCAL, PART_PARAMETER: offset alone, of that memory */
   uint64_t address;      /* of global memory */
   CopiedBytes copied;    /* of a store */
 } OriginPlace;
@@ -61,6 +66,12 @@ bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber 
 void undefined_make_local(Warp *warp); /* the marks of .local memory, if there are none yet */
 void undefined_begin_local(Warp *warp);
 void undefined_end_local(Warp *warp);
+
+/* check_undefined_parameters.c */
+/* The undefined bits of what is read at this host address among the kernel's parameters. 0: there
+ * are none, or it is elsewhere. */
+OriginNumber undefined_parameter(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                                 uint32_t bytes, uint8_t *bits);
 
 /* global_unwritten.c */
 /* A store has copied bytes of global memory that nothing has written, as they are. */

@@ -200,8 +200,12 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
   uint8_t bits[16] = {0};
   UndefinedBits marks;
   OriginNumber origin = 0;
-  if (!find_marks(warp, at, false, &marks))
-    origin = check_unwritten_bits(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
+  if (!find_marks(warp, at, false, &marks)) {
+    origin = undefined_parameter(warp, in, lane, at, to->memory_bytes, bits);
+    if (!origin)
+      origin =
+          check_unwritten_bits(warp, in, lane, (uint64_t)(uintptr_t)at, to->memory_bytes, bits);
+  }
   if (marks.bits) memcpy(bits, marks.bits, to->memory_bytes);
   if (to->sign && to->memory_bytes < to->column_bytes && (bits[to->memory_bytes - 1] & 0x80))
     memset(bits + to->memory_bytes, 0xff, to->column_bytes - to->memory_bytes);
@@ -216,15 +220,17 @@ static void load_marks(Warp *warp, const Instruction *in, const uint8_t *at,
 }
 
 /* Does any lane read undefined bits? */
-static bool any_marks(Warp *warp, LaneMask mask, uint8_t *const *at, const MovedRegister *registers,
-                      int count) {
+static bool any_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
+                      const MovedRegister *registers, int count) {
   for (LaneMask left = mask; left; left &= left - 1)
     for (int i = 0; i < count; i++) {
       UndefinedBits marks;
       const uint8_t *place = at[first_lane(left)] + registers[i].offset;
       uint64_t address = (uint64_t)(uintptr_t)place;
+      uint8_t bits[16];
       if (!find_marks(warp, place, false, &marks) &&
-          !written_here(address, registers[i].memory_bytes))
+          (!written_here(address, registers[i].memory_bytes) ||
+           undefined_parameter(warp, in, first_lane(left), place, registers[i].memory_bytes, bits)))
         return true;
       for (int k = 0; k < registers[i].memory_bytes && marks.bits; k++)
         if (marks.bits[k]) return true;
@@ -301,7 +307,8 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
 
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access) {
-  if (!warp->undefined && (access != ACCESS_READ || !any_marks(warp, mask, at, registers, count)))
+  if (!warp->undefined &&
+      (access != ACCESS_READ || !any_marks(warp, in, mask, at, registers, count)))
     return;
   undefined_notes(warp);
   for (LaneMask left = mask; left; left &= left - 1) {
@@ -315,8 +322,8 @@ void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uin
   }
 }
 
-void check_undefined_printed(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
-                             uint32_t bytes) {
+void check_undefined_argument(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                              uint32_t bytes, const char *how) {
   uint8_t *places[LANES] = {NULL};
   places[lane] = (uint8_t *)(uintptr_t)at;
   check_local(warp, in, 1u << lane, places, bytes, ACCESS_READ);
@@ -325,7 +332,7 @@ void check_undefined_printed(Warp *warp, const Instruction *in, int lane, const 
   for (uint32_t i = 0; i < bytes && marks.bits; i++)
     if (marks.bits[i]) {
       bool local = at >= warp->local && at < warp->local + (size_t)warp->local_bytes * LANES;
-      undefined_matters(warp, in, lane, marks.origin[local ? i : i / WORD_BYTES], "is printed");
+      undefined_matters(warp, in, lane, marks.origin[local ? i : i / WORD_BYTES], how);
       return;
     }
 }

@@ -59,6 +59,7 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
                       .lanes = 1u << lane,
                       .next = *chain,
                       .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
+                                   place.part == PART_REGISTER || place.part == PART_PARAMETER ||
                                    place.part == PART_UPDATED};
   *chain = check->origin_count;
   return (OriginNumber)check->origin_count;
@@ -133,6 +134,25 @@ static void report_local(const struct Origin *origin) {
           origin->place.offset, where, origin->how, origin->using_thread);
 }
 
+/* At the instruction that uses it: nothing else names the register. */
+static void report_register(const struct Origin *origin) {
+  finding(origin->warp, origin->user, 1u << origin->using_thread % LANES, "uninitialised-read",
+          "reads a register that thread %u has never written, and the value matters: here it %s.\n"
+          "A variable without an initial value holds what was left in its register: initialise "
+          "it.",
+          origin->using_thread, origin->how);
+}
+
+static void report_parameter(const struct Origin *origin) {
+  char where[TEXT];
+  past_describe_place(origin->user, where, sizeof where);
+  finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
+          "reads byte %u of the kernel's parameters, which belongs to none of them, and the value "
+          "matters: %s it %s (thread %u).\n"
+          "It lies in a gap between two parameters: is an index beyond the end of the one before?",
+          origin->place.offset, where, origin->how, origin->using_thread);
+}
+
 static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
   if (!origin->confirmed || !origin->user || origin->reported) return;
   origin->reported = true;
@@ -142,6 +162,10 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
     report_global(origin);
   else if (origin->place.part == PART_LOCAL)
     report_local(origin);
+  else if (origin->place.part == PART_REGISTER)
+    report_register(origin);
+  else if (origin->place.part == PART_PARAMETER)
+    report_parameter(origin);
   else
     report_read(check, origin);
 }

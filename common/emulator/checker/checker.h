@@ -209,6 +209,13 @@ void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t 
  */
 void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes);
 
+/* check_map_bytes.c. An instruction uses all 128 bytes of a map, in shared or in global memory. `how`
+ * says what it does: "changes a field of". */
+void check_map_in_shared(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                         const char *how);
+void check_map_in_global(Warp *warp, const Instruction *in, int lane, uint64_t address,
+                         const char *how);
+
 /* The thread's operation will write global memory; its threads read `bytes` bytes at each address.
  * warp->async must be set. */
 void check_will_write(BulkThread *thread, const AsyncOperation *operation);
@@ -242,9 +249,14 @@ void check_local(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *cons
                  uint32_t bytes, Access access);
 /* A call has copied an argument or a result within .local memory. */
 void check_local_copied(Warp *warp, int lane, uint32_t to, uint32_t from, uint32_t bytes);
-/* These bytes are an argument that a printf prints. */
-void check_undefined_printed(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
-                             uint32_t bytes);
+/* An argument of a function that the runtime provides, and what happens to it: "is printed". */
+void check_undefined_argument(Warp *warp, const Instruction *in, int lane, const uint8_t *at,
+                              uint32_t bytes, const char *how);
+/* These lanes begin this function: registers that it may read before it writes them are undefined. */
+void check_unwritten_registers(Warp *warp, const Function *function, LaneMask lanes);
+/* check_undefined_parameters.c. Kernel parameters are read from byte `first` to `last`: bytes that
+ * belong to no parameter are undefined. */
+void check_parameters(Warp *warp, uint64_t first, uint64_t last);
 /* A recursive call saves the registers of its caller: their undefined bits are forgotten. */
 void check_undefined_forget(Warp *warp);
 

@@ -118,8 +118,8 @@ static void copy_argument(Arguments *arguments, size_t bytes, Slots *slots, Devi
     const char *at = arguments->bytes + arguments->at;
     memcpy(&value, at, bytes);
     if (arguments->warp->cta->cluster->check)
-      check_undefined_printed(arguments->warp, arguments->in, arguments->lane, (const uint8_t *)at,
-                              (uint32_t)bytes);
+      check_undefined_argument(arguments->warp, arguments->in, arguments->lane, (const uint8_t *)at,
+                               (uint32_t)bytes, "is printed");
   }
   arguments->at += bytes;
   if (slots->count == slots->capacity) {

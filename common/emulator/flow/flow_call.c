@@ -11,6 +11,7 @@
 #include "flow/device_printf.h"
 #include "flow/flow.h"
 #include "state/cluster.h"
+#include "state/poison.h"
 
 static const Module *module_of(const Warp *warp) {
   return warp->cta->cluster->launch->kernel->module;
@@ -134,6 +135,8 @@ static StepResult call_function(Warp *warp, const Instruction *in, LaneMask mask
   group->frame = frame;
   group->function = callee;
   group->place = 0;
+  poison_unwritten(warp, callee, mask);
+  if (warp->cta->cluster->check) check_unwritten_registers(warp, callee, mask);
   return STEP_JUMPED;
 }
 
@@ -207,6 +210,18 @@ static uint64_t argument(const Warp *warp, const CallSite *call, uint32_t index,
   if (at + bytes <= warp->local_bytes)
     memcpy(&value, warp->local + (size_t)lane * warp->local_bytes + at, bytes);
   return value;
+}
+
+/* The same, and undefined bits in it matter. */
+static uint64_t decisive_argument(Warp *warp, const Instruction *in, uint32_t index, int lane,
+                                  const char *how) {
+  const CallSite *call = in->decoded;
+  uint64_t at = frame_column(warp)[lane] + call->arguments[index].offset;
+  uint32_t bytes = call->arguments[index].bytes < 8 ? call->arguments[index].bytes : 8;
+  if (warp->cta->cluster->check && at + bytes <= warp->local_bytes)
+    check_undefined_argument(warp, in, lane, warp->local + (size_t)lane * warp->local_bytes + at,
+                             bytes, how);
+  return argument(warp, call, index, lane);
 }
 
 static void set_result(Warp *warp, const CallSite *call, int lane, uint64_t value) {
@@ -290,7 +305,8 @@ static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1)
       set_result(warp, in->decoded, lane,
-                 device_heap_allocate(argument(warp, in->decoded, 0, lane)));
+                 device_heap_allocate(
+                     decisive_argument(warp, in, 0, lane, "is the size that malloc takes")));
   return STEP_NEXT;
 }
 
@@ -298,7 +314,7 @@ static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
   if (!cluster_has_turn(warp)) return STEP_BLOCKED;
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;
-    uint64_t address = argument(warp, in->decoded, 0, lane);
+    uint64_t address = decisive_argument(warp, in, 0, lane, "is the address that free takes");
     switch (device_heap_free(address)) {
       case HEAP_FREED:
         break;

@@ -220,10 +220,13 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   uint32_t parameters = entry->parameter_count;
   uint32_t *offsets = decoder_allocate(decoder, (parameters + 1u) * sizeof *offsets);
   uint32_t *sizes = decoder_allocate(decoder, (parameters + 1u) * sizeof *sizes);
+  uint32_t covered = 0;
   for (uint32_t i = 0; i < parameters; i++) {
     offsets[i] = entry->parameters[i].offset;
     sizes[i] = entry->parameters[i].bytes;
+    covered += sizes[i];
   }
+  entry->traits.parameter_gaps = covered != entry->traits.parameter_bytes;
   entry->traits.parameter_count = parameters;
   entry->traits.parameter_offsets = offsets;
   entry->traits.parameter_sizes = sizes;
@@ -341,6 +344,19 @@ static void decoded_as_a_whole(Decoder *decoder, Function *function) {
   tensor_function_decoded(decoder, function->code, function->count);
 }
 
+static void list_unwritten(Decoder *decoder, Function *function) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < function->register_count; i++) count += function->registers[i].unwritten;
+  function->unwritten = decoder_allocate(decoder, (count + 1u) * sizeof *function->unwritten);
+  for (uint32_t i = 0; i < function->register_count; i++) {
+    const Register *one = &function->registers[i];
+    if (!one->unwritten) continue;
+    function->unwritten[function->unwritten_count++] = (UnwrittenRegister){
+        .slot = (uint16_t)register_slot(function, i),
+        .bytes = (uint8_t)(class_slots[one->class] * 4u * (one->class != CLASS_PREDICATE))};
+  }
+}
+
 static void decode_function(Decoder *decoder, Function *function) {
   decoder->function = function;
   function->count = function->draft_count;
@@ -348,10 +364,12 @@ static void decode_function(Decoder *decoder, Function *function) {
   bool good = true;
   for (uint32_t i = 0; good && i < function->count; i++)
     good = decode_draft(decoder, &function->drafts[i], &function->code[i]);
-  if (good)
+  if (good) {
     decoded_as_a_whole(decoder, function);
-  else
+    list_unwritten(decoder, function);
+  } else {
     function->refusal = copy_text(decoder, decoder->error, strlen(decoder->error));
+  }
   decoder->function = NULL;
 }
 

@@ -10,8 +10,7 @@
 #include "async/async.h"
 #include "tensor_core/tensor_core.h"
 #include "state/polling.h"
-
-enum { POISON = 0xff /* a NaN in every floating format */ };
+#include "state/poison.h"
 
 static void *aligned_memory(size_t bytes) {
   bytes = (bytes + 4095) & ~(size_t)4095;
@@ -344,6 +343,7 @@ void context_begin(Context *context, uint32_t number) {
       flow->register_changes = 0;
       for (int lane = 0; lane < LANES; lane++) flow->stack_top[lane] = warp->local_bytes;
       flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
+      poison_unwritten(warp, kernel, ~0u);
       for (uint32_t k = 0; k < kernel->columns.count; k++) {
         const Column *column = &kernel->module->columns[kernel->columns.items[k]];
         if (column->kind == COLUMN_SPECIAL && changes_with_block(column->special))

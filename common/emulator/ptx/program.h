@@ -29,6 +29,7 @@ typedef struct {
   uint8_t class;
   uint8_t bytes;
   bool stable;          /* written by an asynchronous instruction: never shares its slot */
+  bool unwritten;       /* some path reads it before anything has written it */
   uint32_t first, last; /* the range of instructions in which it is live */
   uint32_t slot;        /* within its class and function */
 } Register;
@@ -151,6 +152,12 @@ typedef struct {
 } NumberList;
 
 /* ---- Functions ---- */
+/* A register that some path through a function reads before anything has written it. */
+typedef struct {
+  uint16_t slot;
+  uint8_t bytes; /* 0: a predicate */
+} UnwrittenRegister;
+
 typedef struct {
   uint32_t offset, bytes;   /* in the frame (functions) or the parameter buffer (entries) */
   uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
@@ -220,6 +227,8 @@ struct Function {
   const char *refusal; /* why it or a function that it calls cannot be decoded; NULL: no problem */
   NumberList callees;  /* numbers of functions */
   NumberList shared;   /* numbers of .shared variables that it names */
+  UnwrittenRegister *unwritten;
+  uint32_t unwritten_count;
 
   /* for entries, including all functions they may call */
   uint32_t *shared_offsets; /* by number of the .shared variable */

@@ -39,6 +39,13 @@ static void visit_operand(Liveness *live, uint32_t place, const Operand *operand
   }
 }
 
+/* "p|q" and "d|p": two results. A source may also be a predicate in second place, as in
+ * "and.pred p, q, r". */
+static bool has_two_results(const Draft *draft) {
+  const char *text = draft->statement.text;
+  return text[strcspn(text, "|,")] == '|';
+}
+
 /* Reads before writes, in the order of the instruction. */
 static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
   const Draft *draft = &live->function->drafts[place];
@@ -48,18 +55,15 @@ static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
     for (; written < draft->operand_count && written < 2; written++) {
       const Operand *operand = &draft->operand[written];
       if (operand->kind == OPERAND_ADDRESS) break;
-      /* the second operand is written too in "p|q", which only predicates show at their place */
-      if (written == 1 && !(operand->kind == OPERAND_PREDICATE && !operand->negated)) break;
+      if (written == 1 && !has_two_results(draft)) break;
     }
   }
-  /* "and.pred p, q, r" looks like "p|q": so the second one is read as well, and not killed */
-  for (uint32_t i = written ? 1 : 0; i < draft->operand_count; i++)
+  for (uint32_t i = written; i < draft->operand_count; i++)
     visit_operand(live, place, &draft->operand[i], false, false, visit);
   if (!draft->inserted && has_trait(&draft->statement, ACCUMULATES) && draft->operand_count > 0)
     visit_operand(live, place, &draft->operand[0], true, false, visit);
   for (uint32_t i = 0; i < written; i++)
-    visit_operand(live, place, &draft->operand[i], true, draft->guard == NO_REGISTER && i == 0,
-                  visit);
+    visit_operand(live, place, &draft->operand[i], true, draft->guard == NO_REGISTER, visit);
 }
 
 static void collect(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills) {
@@ -150,6 +154,13 @@ static void extend_through_blocks(Liveness *live) {
     }
 }
 
+/* Registers that are live where the function begins. */
+static void find_unwritten(const Liveness *live) {
+  for (size_t w = 0; live->block_count && w < live->words; w++)
+    for (uint64_t bits = live->live_in[w]; bits; bits &= bits - 1)
+      live->function->registers[w * 64 + (unsigned)__builtin_ctzll(bits)].unwritten = true;
+}
+
 /* ---- Slots ---- */
 const uint8_t class_slots[CLASS_COUNT] = {1, 1, 2, 4};
 
@@ -234,6 +245,7 @@ void allocate_registers(Decoder *decoder, Function *function) {
     for (uint32_t i = 0; i < function->draft_count; i++) visit_draft(&live, i, collect);
     solve(&live);
     extend_through_blocks(&live);
+    find_unwritten(&live);
     arena_free(&scratch);
   } else { /* too large to analyse: treat every register as live throughout */
     for (uint32_t i = 0; i < function->register_count; i++) {

@@ -1,0 +1,253 @@
+/* check_locations.c: strong accesses to shared memory order the accesses around them. We treat every
+ * strong write as a release and every strong read as an acquire. This misses a missing fence next
+ * to a flag, but never accuses a correct program.
+ *
+ * What a strong write releases is what its warp knows at that moment: two vectors. Code that keeps
+ * its data in volatile shared memory releases at every store, and its warps rarely learn anything in
+ * between. So a snapshot of the vectors is taken only when they have changed since the warp's last
+ * one; a location holds the number of a snapshot and the time of the store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "checker/check_state.h"
+
+enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64 };
+
+typedef struct {
+  uint32_t agent; /* whose vectors, or MANY_AGENTS: of several warps, merged */
+  uint32_t uses;  /* number of locations; 1 more if it is its agent's last */
+  uint32_t next_free;
+  uint32_t *seen, *fenced; /* seen[agent] is 0: the location's time takes its place */
+} Snapshot;
+
+typedef struct {
+  uint32_t generation; /* of another cluster: nothing has been released here */
+  uint32_t snapshot;
+  uint32_t time; /* of the store; 0 if the snapshot is of several warps */
+} Location;
+
+struct Locations {
+  uint32_t generation;
+  Snapshot *snapshots; /* number 0 is not used */
+  uint32_t count, capacity, first_free;
+  uint32_t *last;                     /* of each agent: its newest snapshot; 0: none */
+  Location *of_cta[MAX_CLUSTER_CTAS]; /* of each word; NULL: no strong write so far */
+};
+
+void locations_begin(ClusterCheck *check) {
+  struct Locations *all = check->locations;
+  if (!all) return;
+  if (++all->generation == 0) { /* after 2^32 clusters */
+    all->generation = 1;
+    for (uint32_t rank = 0; rank < check->cta_count; rank++)
+      if (all->of_cta[rank])
+        memset(all->of_cta[rank], 0, check->ctas[rank].words * sizeof(Location));
+  }
+  all->count = 1;
+  all->first_free = 0;
+  memset(all->last, 0, check->agents * sizeof *all->last);
+}
+
+static struct Locations *make_locations(ClusterCheck *check) {
+  struct Locations *all = calloc(1, sizeof *all);
+  if (!all || !(all->last = calloc(check->agents, sizeof *all->last))) out_of_memory();
+  check->locations = all;
+  locations_begin(check);
+  return all;
+}
+
+static Location *locations_of_cta(const ClusterCheck *check, struct Locations *all, uint32_t rank) {
+  if (!all->of_cta[rank]) {
+    all->of_cta[rank] = calloc(check->ctas[rank].words + 1u, sizeof(Location));
+    if (!all->of_cta[rank]) out_of_memory();
+  }
+  return all->of_cta[rank];
+}
+
+/* The location of this address. NULL: it is outside what the checker watches. */
+static Location *location_at(const ClusterCheck *check, struct Locations *all, uint32_t address) {
+  uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / WORD_BYTES;
+  if (rank >= check->cta_count || word >= check->ctas[rank].words) return NULL;
+  return &locations_of_cta(check, all, rank)[word];
+}
+
+/* ---- Snapshots ---- */
+
+static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
+  uint32_t number = all->first_free;
+  if (number) {
+    all->first_free = all->snapshots[number].next_free;
+  } else {
+    number = all->count++;
+    if (all->count > all->capacity) {
+      uint32_t capacity = all->capacity ? 2 * all->capacity : FIRST_SNAPSHOTS;
+      all->snapshots = realloc(all->snapshots, capacity * sizeof *all->snapshots);
+      if (!all->snapshots) out_of_memory();
+      memset(all->snapshots + all->capacity, 0,
+             (capacity - all->capacity) * sizeof *all->snapshots);
+      all->capacity = capacity;
+    }
+  }
+  Snapshot *one = &all->snapshots[number];
+  size_t bytes = check->capacity * sizeof(uint32_t);
+  if (!one->seen) {
+    one->seen = aligned_alloc(AT_ONCE * sizeof(uint32_t), 2 * bytes);
+    if (!one->seen) out_of_memory();
+    one->fenced = one->seen + check->capacity;
+  }
+  memset(one->seen, 0, 2 * bytes);
+  one->agent = agent;
+  one->uses = 0;
+  return number;
+}
+
+static void drop_use(struct Locations *all, uint32_t number) {
+  Snapshot *one = &all->snapshots[number];
+  if (--one->uses) return;
+  one->next_free = all->first_free;
+  all->first_free = number;
+}
+
+static bool same(const uint32_t *a, const uint32_t *b, uint32_t width) {
+  return memcmp(a, b, width * sizeof *a) == 0;
+}
+
+/* The agent's vectors as they are; clock->seen[agent] must be 0 meanwhile. */
+static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, uint32_t agent) {
+  const Clock *clock = &check->clocks[agent];
+  uint32_t last = all->last[agent], width = check->width;
+  if (last && same(all->snapshots[last].seen, clock->seen, width) &&
+      same(all->snapshots[last].fenced, clock->fenced, width))
+    return last;
+  uint32_t fresh = new_snapshot(check, all, agent);
+  memcpy(all->snapshots[fresh].seen, clock->seen, width * sizeof(uint32_t));
+  memcpy(all->snapshots[fresh].fenced, clock->fenced, width * sizeof(uint32_t));
+  all->snapshots[fresh].uses = 1;
+  all->last[agent] = fresh;
+  if (last) drop_use(all, last);
+  return fresh;
+}
+
+/* ---- Acquire ---- */
+
+static bool join_all(uint32_t *into, const uint32_t *from, uint32_t width) {
+  Piece news = {0};
+  for (uint32_t at = 0; at < width; at += AT_ONCE) {
+    Piece before = *piece_at(into, at), after = larger(before, *const_piece_at(from, at));
+    news |= before ^ after;
+    *piece_at(into, at) = after;
+  }
+  uint32_t any = 0;
+  for (int i = 0; i < AT_ONCE; i++) any |= news[i];
+  return any != 0;
+}
+
+static bool learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
+                  const Location *from) {
+  const Clock *clock = &check->clocks[agent];
+  const Snapshot *one = &all->snapshots[from->snapshot];
+  bool news = join_all(clock->seen, one->seen, check->width);
+  news |= join_all(clock->fenced, one->fenced, check->width);
+  if (one->agent == MANY_AGENTS || clock->seen[one->agent] >= from->time) return news;
+  clock->seen[one->agent] = from->time;
+  return true;
+}
+
+static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
+                    const uint32_t *addresses) {
+  Location last = {0};
+  bool news = false;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const Location *here = location_at(check, all, addresses[first_lane(left)]);
+    if (!here || here->generation != all->generation) continue;
+    if (all->snapshots[here->snapshot].agent == agent) continue;
+    if (here->snapshot == last.snapshot && here->time <= last.time) continue;
+    last = *here;
+    news |= learn(check, all, agent, here);
+  }
+  if (news) order_begin_epoch(check, agent);
+}
+
+/* ---- Release ---- */
+
+static bool covers(const uint32_t *clock, const uint32_t *other, uint32_t width) {
+  for (uint32_t at = 0; at < width; at++)
+    if (other[at] > clock[at]) return false;
+  return true;
+}
+
+/* Does the agent know all that has been released there? Its own vectors replace it then. */
+static bool is_covered(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
+                       const Location *here) {
+  const Clock *clock = &check->clocks[agent];
+  const Snapshot *one = &all->snapshots[here->snapshot];
+  if (one->agent == agent) return true;
+  if (one->agent != MANY_AGENTS && clock->seen[one->agent] < here->time) return false;
+  uint32_t held = clock->seen[agent];
+  clock->seen[agent] = UINT32_MAX;
+  bool all_known = covers(clock->seen, one->seen, check->width) &&
+                   covers(clock->fenced, one->fenced, check->width);
+  clock->seen[agent] = held;
+  return all_known;
+}
+
+static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t agent,
+                      uint32_t time, const Location *here) {
+  const Clock *clock = &check->clocks[agent];
+  uint32_t number = new_snapshot(check, all, MANY_AGENTS);
+  Snapshot *merged = &all->snapshots[number];
+  const Snapshot *before = &all->snapshots[here->snapshot];
+  memcpy(merged->seen, clock->seen, check->width * sizeof(uint32_t));
+  memcpy(merged->fenced, clock->fenced, check->width * sizeof(uint32_t));
+  merged->seen[agent] = time;
+  (void)join_all(merged->seen, before->seen, check->width);
+  (void)join_all(merged->fenced, before->fenced, check->width);
+  if (before->agent != MANY_AGENTS && merged->seen[before->agent] < here->time)
+    merged->seen[before->agent] = here->time;
+  return number;
+}
+
+static void set(struct Locations *all, Location *here, uint32_t snapshot, uint32_t time) {
+  all->snapshots[snapshot].uses++;
+  if (here->generation == all->generation) drop_use(all, here->snapshot);
+  *here = (Location){all->generation, snapshot, time};
+}
+
+static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
+                    const uint32_t *addresses) {
+  const Clock *clock = &check->clocks[agent];
+  uint32_t time = check->current_clock[agent];
+  Location before = {0}; /* what was last merged, and what came of it */
+  uint32_t merged = 0;
+  clock->seen[agent] = 0;
+  uint32_t own = take_snapshot(check, all, agent);
+  for (LaneMask left = mask; left; left &= left - 1) {
+    Location *here = location_at(check, all, addresses[first_lane(left)]);
+    if (!here) continue;
+    if (here->generation != all->generation || is_covered(check, all, agent, here)) {
+      set(all, here, own, time);
+      continue;
+    }
+    if (merged && here->snapshot == merged) continue; /* of an earlier lane */
+    if (!merged || here->snapshot != before.snapshot || here->time != before.time) {
+      before = *here;
+      if (merged) drop_use(all, merged);
+      merged = merge(check, all, agent, time, here);
+      all->snapshots[merged].uses++;
+    }
+    set(all, here, merged, 0);
+  }
+  if (merged) drop_use(all, merged);
+  clock->seen[agent] = UINT32_MAX;
+  order_begin_released_epoch(check, agent);
+}
+
+void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const uint32_t *addresses,
+                     bool releases, bool acquires) {
+  struct Locations *all = check->locations;
+  if (!all && !releases) return;
+  if (!all) all = make_locations(check);
+  if (acquires) acquire(check, all, agent, mask, addresses);
+  if (releases) release(check, all, agent, mask, addresses);
+}

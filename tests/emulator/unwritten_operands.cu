@@ -1,0 +1,347 @@
+// unwritten_operands: kernels that use registers, or bytes of a tensor map, that nothing has
+// written. In some the value never matters, and the emulator must be silent; in the others it must
+// say where it matters. A register that inline assembly declares holds what was left there.
+//   unwritten_operands CASE        unwritten_operands: lists the cases, each with its kind
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "tensor_map.h"
+
+enum { THREADS = 128, ROWS = 8, COLUMNS = 32, MAP_BYTES = 128 };
+
+#define KERNEL(name) \
+  static __global__ void name(int *out, const __grid_constant__ CUtensorMap map, CUtensorMap *made)
+
+// Four 8-byte words and a tile, at offsets that every asm below can name.
+struct __align__(1024) Shared {
+  int tile[ROWS * COLUMNS * 4];
+  uint64_t barrier;
+};
+static __device__ uint32_t offset_of(const void *at) {
+  return (uint32_t)__cvta_generic_to_shared(at);
+}
+#define SHARED                                                              \
+  __shared__ Shared s;                                                      \
+  const uint32_t tile = offset_of(s.tile), barrier = offset_of(&s.barrier); \
+  (void)tile, (void)barrier, (void)out, (void)map, (void)made
+static __device__ void init(uint32_t barrier) {
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+}
+
+// ---- The value never matters ----
+
+KERNEL(good_dropped) {
+  int kept;
+  asm volatile("{ .reg .u32 r; add.u32 %0, r, 1; }" : "=r"(kept));
+  out[threadIdx.x] = threadIdx.x < 1000 ? 7 : kept;
+}
+KERNEL(good_on_one_path) {
+  asm volatile(
+      "{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
+      "  @p mov.u32 r, 3;\n"
+      "  @!p mov.u32 r, 4;\n"
+      "  st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x),
+      "r"(threadIdx.x)
+      : "memory");
+}
+// A wgmma that does not add to its accumulators may find anything there.
+#define WGMMA(scale, descriptor)                                                                   \
+  asm volatile(                                                                                    \
+      "{ .reg .pred p; .reg .b64 d; .reg .f32 f<4>; setp.ne.b32 p, %2, 0;\n" descriptor            \
+      "  wgmma.fence.sync.aligned;\n"                                                              \
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {f0, f1, f2, f3}, d, d, p, 1, 1, 0, " \
+      "0;\n"                                                                                       \
+      "  wgmma.commit_group.sync.aligned;\n"                                                       \
+      "  wgmma.wait_group.sync.aligned 0;\n"                                                       \
+      "  st.global.f32 [%0], f0; }" ::"l"(out + threadIdx.x),                                      \
+      "l"((uint64_t)(tile >> 4) | 8ull << 16 | 16ull << 32), "r"(scale)                            \
+      : "memory")
+#define FILL_TILE()                                                              \
+  for (int i = threadIdx.x; i < ROWS * COLUMNS * 4; i += THREADS) s.tile[i] = 0; \
+  asm volatile("fence.proxy.async;" ::: "memory");                               \
+  __syncthreads()
+KERNEL(good_accumulators) {
+  SHARED;
+  FILL_TILE();
+  WGMMA(0, "mov.b64 d, %1;\n");
+}
+// One lane copies a whole map, changes a field, and all lanes copy it to global memory.
+static __device__ void copy_map(int *to, const CUtensorMap *from, int words) {
+  if (threadIdx.x < 32)
+    for (int i = threadIdx.x; i < words; i += 32) to[i] = ((const int *)from)[i];
+  __syncthreads();
+}
+static __device__ void replace_rank(uint32_t tile) {
+  if (threadIdx.x == 0)
+    asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, 8;" ::"r"(tile)
+                 : "memory");
+  __syncthreads();
+}
+static __device__ void publish(CUtensorMap *made, uint32_t tile) {
+  if (threadIdx.x < 32)
+    asm volatile(
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+        "[%0], [%1], 128;" ::"l"(made),
+        "r"(tile)
+        : "memory");
+  __syncthreads();
+}
+static __device__ void load_through(const CUtensorMap *made, uint32_t tile, uint32_t barrier) {
+  if (threadIdx.x == 0) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(made) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(barrier) : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, "
+        "{0, 0}], [%2];" ::"r"(tile + 1024),
+        "l"(made), "r"(barrier)
+        : "memory");
+  }
+  asm volatile(
+      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again; }" ::
+          "r"(barrier)
+      : "memory");
+}
+KERNEL(good_map) {
+  SHARED;
+  init(barrier);
+  copy_map(s.tile, &map, MAP_BYTES / 4);
+  replace_rank(tile);
+  publish(made, tile);
+  load_through(made, tile, barrier);
+}
+
+// ---- A register ----
+
+KERNEL(bad_stored) {
+  asm volatile("{ .reg .u32 r; st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x) : "memory");
+}
+KERNEL(bad_computed) {
+  asm volatile("{ .reg .u32 r; add.u32 r, r, 1; st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x)
+               : "memory");
+}
+KERNEL(bad_branch) {
+  asm volatile("{ .reg .pred p; @p bra past; st.global.u32 [%0], 1; past: }" ::"l"(out) : "memory");
+}
+KERNEL(bad_on_one_path) {
+  asm volatile(
+      "{ .reg .u32 r; .reg .pred p; setp.lt.u32 p, %1, 64;\n"
+      "  @p mov.u32 r, 3;\n"
+      "  st.global.u32 [%0], r; }" ::"l"(out + threadIdx.x),
+      "r"(threadIdx.x)
+      : "memory");
+}
+static __device__ __noinline__ int of_function(int x) {
+  int result;
+  asm volatile("{ .reg .u32 r; add.u32 %0, r, %1; }" : "=r"(result) : "r"(x));
+  return result;
+}
+KERNEL(bad_in_function) { out[threadIdx.x] = of_function((int)threadIdx.x); }
+KERNEL(bad_accumulators) {
+  SHARED;
+  FILL_TILE();
+  WGMMA(1, "mov.b64 d, %1;\n");
+}
+KERNEL(bad_descriptor) {
+  SHARED;
+  FILL_TILE();
+  WGMMA(0, "");
+}
+KERNEL(bad_mbarrier_count) {
+  SHARED;
+  if (threadIdx.x == 0)
+    asm volatile("{ .reg .u32 r; mbarrier.init.shared.b64 [%0], r; }" ::"r"(barrier) : "memory");
+}
+KERNEL(bad_expected_bytes) {
+  SHARED;
+  init(barrier);
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{ .reg .u32 r; mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], r; }" ::"r"(barrier)
+        : "memory");
+}
+KERNEL(bad_parity) {
+  SHARED;
+  init(barrier);
+  asm volatile(
+      "{ .reg .u32 r; .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%0], r; }" ::"r"(
+          barrier)
+      : "memory");
+}
+KERNEL(bad_rank) {
+  SHARED;
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{ .reg .u32 r, a; mapa.shared::cluster.u32 a, %0, r; st.shared::cluster.u32 [a], 1; }" ::
+            "r"(tile)
+        : "memory");
+}
+KERNEL(bad_barrier_number) { asm volatile("{ .reg .u32 r; barrier.cta.sync r; }" ::: "memory"); }
+KERNEL(bad_barrier_threads) {
+  asm volatile("{ .reg .u32 r; barrier.cta.sync 1, r; }" ::: "memory");
+}
+KERNEL(bad_lane_mask) {
+  asm volatile("{ .reg .u32 r, d; shfl.sync.idx.b32 d, %0, 0, 31, r; }" ::"r"(threadIdx.x));
+}
+KERNEL(bad_sync_mask) { asm volatile("{ .reg .u32 r; bar.warp.sync r; }" ::: "memory"); }
+KERNEL(bad_bulk_size) {
+  SHARED;
+  init(barrier);
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{ .reg .u32 r; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
+        "[%1], r, [%2]; }" ::"r"(tile),
+        "l"(out), "r"(barrier)
+        : "memory");
+}
+KERNEL(bad_coordinate) {
+  SHARED;
+  init(barrier);
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{ .reg .s32 r; cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {0, r}]; }" ::"l"(&map)
+        : "memory");
+}
+KERNEL(bad_ignored_bytes) {
+  SHARED;
+  asm volatile(
+      "{ .reg .u32 r; cp.async.ca.shared.global [%0], [%1], 16, r; cp.async.wait_all; }" ::"r"(
+          tile + threadIdx.x * 16),
+      "l"(out)
+      : "memory");
+}
+KERNEL(bad_field) {
+  SHARED;
+  copy_map(s.tile, &map, MAP_BYTES / 4);
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{ .reg .u32 r; tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, "
+        "r; }" ::"r"(tile)
+        : "memory");
+}
+
+// The heap's functions.
+KERNEL(bad_malloc) {
+  asm volatile(
+      "{ .reg .b64 r, d; .param .b64 size; .param .b64 block; st.param.b64 [size], r;\n"
+      "  call (block), malloc, (size); ld.param.b64 d, [block]; }");
+  if (out == NULL) free(malloc(4));
+}
+
+// ---- Parameters: four bytes lie between the int and the pointer of gap's ----
+
+static __global__ void gap(const __grid_constant__ int count, int *out) {
+  out[threadIdx.x] = (&count)[1];
+}
+static void bad_gap(int *out, CUtensorMap, CUtensorMap *) { gap<<<1, THREADS>>>(3, out); }
+static __global__ void tail(int *out, const __grid_constant__ int count) {
+  out[threadIdx.x] = (&count)[out == NULL ? 0 : 1];
+}
+static void fault_tail(int *out, CUtensorMap, CUtensorMap *) { tail<<<1, THREADS>>>(out, 3); }
+
+// ---- Bytes of a tensor map ----
+
+KERNEL(bad_map_half_copied) {
+  SHARED;
+  copy_map(s.tile, &map, MAP_BYTES / 8);
+  replace_rank(tile);
+}
+KERNEL(bad_map_half_published) {
+  SHARED;
+  copy_map(s.tile, &map, MAP_BYTES / 8);
+  publish(made, tile);
+}
+KERNEL(bad_map_half_in_global) {
+  SHARED;
+  init(barrier);
+  copy_map((int *)made, &map, MAP_BYTES / 8);
+  if (threadIdx.x == 0) asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+  load_through(made, tile, barrier);
+}
+KERNEL(bad_map_field_in_global) {
+  SHARED;
+  copy_map((int *)made, &map, MAP_BYTES / 8);
+  if (threadIdx.x == 0)
+    asm volatile("tensormap.replace.tile.global_dim.global.b1024.b32 [%0], 1, 8;" ::"l"(made)
+                 : "memory");
+}
+KERNEL(bad_map_of_registers) {
+  SHARED;
+  copy_map(s.tile, &map, MAP_BYTES / 4);
+  if (threadIdx.x == 0)
+    asm volatile("{ .reg .u32 r; st.shared.u32 [%0], r; }" ::"r"(tile + 124) : "memory");
+  __syncthreads();
+  publish(made, tile);
+}
+
+typedef struct {
+  const char *name;
+  void (*run)(int *, CUtensorMap, CUtensorMap *);
+} Case;
+#define HOST(name) \
+  { #name, name }
+#define CASE(name)                                                                                 \
+  {                                                                                                \
+#name,                                                                                         \
+        [](int *out, CUtensorMap map, CUtensorMap *made) { name<<<1, THREADS>>>(out, map, made); } \
+  }
+static const Case CASES[] = {
+    CASE(good_dropped),
+    CASE(good_on_one_path),
+    CASE(good_accumulators),
+    CASE(good_map),
+    CASE(bad_stored),
+    CASE(bad_computed),
+    CASE(bad_branch),
+    CASE(bad_on_one_path),
+    CASE(bad_in_function),
+    CASE(bad_accumulators),
+    CASE(bad_descriptor),
+    CASE(bad_mbarrier_count),
+    CASE(bad_expected_bytes),
+    CASE(bad_parity),
+    CASE(bad_rank),
+    CASE(bad_barrier_number),
+    CASE(bad_barrier_threads),
+    CASE(bad_lane_mask),
+    CASE(bad_sync_mask),
+    CASE(bad_bulk_size),
+    CASE(bad_coordinate),
+    CASE(bad_ignored_bytes),
+    CASE(bad_field),
+    CASE(bad_map_half_copied),
+    CASE(bad_map_half_published),
+    CASE(bad_map_half_in_global),
+    CASE(bad_map_field_in_global),
+    CASE(bad_map_of_registers),
+    CASE(bad_malloc),
+    HOST(bad_gap),
+    HOST(fault_tail),
+};
+
+int main(int argc, char **argv) {
+  for (const Case &test : CASES) {
+    if (argc == 1) printf("%s\n", test.name);
+    if (argc != 2 || strcmp(argv[1], test.name)) continue;
+    int *out, *matrix;
+    CUtensorMap *made;
+    CUDA_CHECK(cudaMalloc(&out, 4096));
+    CUDA_CHECK(cudaMalloc(&matrix, sizeof(int) * ROWS * COLUMNS));
+    CUDA_CHECK(cudaMalloc(&made, sizeof *made));
+    CUDA_CHECK(cudaMemset(matrix, 0, sizeof(int) * ROWS * COLUMNS));
+    TensorMap description = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                             .rank = 2,
+                             .address = matrix,
+                             .size = {COLUMNS, ROWS},
+                             .box = {COLUMNS, ROWS}};
+    test.run(out, tensor_map_encode("matrix", &description), made);
+    (void)cudaDeviceSynchronize(); /* some of them end with an error of CUDA's */
+    return 0;
+  }
+  return argc == 1 ? 0 : 2;
+}
