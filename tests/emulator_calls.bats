@@ -111,6 +111,8 @@ unloaded() {
   unloaded launch-after 400 "use-after-unload: the kernel scale is used, but its module was unloaded"
   unloaded library-launch-after 400 "use-after-unload: the kernel scale is used, but its library was unloaded"
   unloaded graph-after 400 "use-after-unload: the kernel scale"
+  unloaded attribute-after 400 "use-after-unload: the kernel scale"
+  unloaded function-found-after 400 ""
   unloaded variable-copied-after 1 ""
   unloaded variable-read-after 700 "use-after-free: kernel read_at"
 }

@@ -58,3 +58,17 @@ findings_by_kernel() {
   run build/tests/emulator/random_global --seed 0
   [ "$status" -eq 2 ]
 }
+
+@test "global memory: cp.async uses its source until it has been waited for, wmma only at once" {
+  local name rule seen schedule
+  for schedule in late early random:3; do
+    EMULATOR_SCHEDULE=$schedule common/emulator/emulate build/tests/emulator/copy_windows >"$BATS_TEST_TMPDIR/all" 2>&1 || true
+    [ "$(grep -c ' -$\| global-race$' "$BATS_TEST_TMPDIR/all")" -eq 24 ]
+  done
+  while read -r name rule; do
+    seen=$(common/emulator/emulate build/tests/emulator/copy_windows "$name" 2>&1 >/dev/null |
+      sed -n 's/^emulator: \([a-z-]*\): .* in kernel .*/\1/p' | sort -u | tr '\n' ' ')
+    echo "$name: $rule, seen: $seen"
+    [ "${seen:-- }" = "$rule " ]
+  done < <(grep ' -$\| global-race$' "$BATS_TEST_TMPDIR/all")
+}

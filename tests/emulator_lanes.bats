@@ -37,6 +37,13 @@ reports() {
   [ "$output" = "0 of 80 reads old" ]
 }
 
+@test "lanes: other lanes use an mbarrier only after its init" {
+  reports barrier-init "mbarrier-init-other-lanes: strict"
+  reports barrier-init-arrivals "mbarrier-init-other-lanes: strict"
+  reports barrier-init-shuffle "mbarrier-init-other-lanes: strict"
+  [[ "$(tr -s '\n ' '  ' <<<"$output")" = *"was initialised by thread 0 of the same warp"* ]]
+}
+
 @test "lanes: lock step orders no memory: strict" {
   reports volatile warp-synchronous
   reports one-place lanes-write-one-place
@@ -45,7 +52,8 @@ reports() {
 
 @test "lanes: what is in order is not reported" {
   for name in synced same-value atomics tiles flag volatile-alone block-barrier \
-    reduction flag-of-block global-synced global-own rows global-rows; do
+    reduction flag-of-block global-synced global-own rows global-rows barrier-init-synced barrier-init-block-barrier \
+    barrier-own; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

@@ -87,6 +87,14 @@ END
   [[ $output == *"wrong results"* ]]
 }
 
+@test "to write: right results by luck are not right: a barrier's init that nothing orders" {
+  local solved=build/06_swizzle_3d/exercises/column_without_conflicts.solved.ptx
+  grep -q 'bar\(rier\)\?\.sync' $solved
+  judged_ptx column_without_conflicts < <(sed '/bar\(rier\)\?\.sync/d' $solved)
+  [[ $output == *"in kernel column_without_conflicts, block (0,0,0), threads 1-31"* ]]
+  [[ $output == *"the exit code is 3"* ]]
+}
+
 @test "an exercise to write: given out, hinted at, refused, written, followed by the next" {
   local number
   run make --no-print-directory exercise-02

@@ -30,7 +30,13 @@ static const char *const names[] = {"missing",
                                     "rows",
                                     "rows-overwritten",
                                     "global-rows",
-                                    "global-rows-overwritten"};
+                                    "global-rows-overwritten",
+                                    "barrier-init",
+                                    "barrier-init-arrivals",
+                                    "barrier-init-shuffle",
+                                    "barrier-init-synced",
+                                    "barrier-init-block-barrier",
+                                    "barrier-own"};
 enum Case {
   MISSING,
   SYNCED,
@@ -57,8 +63,37 @@ enum Case {
   ROWS_OVERWRITTEN,
   GLOBAL_ROWS,
   GLOBAL_ROWS_OVERWRITTEN,
+  BARRIER_INIT,
+  BARRIER_INIT_ARRIVALS,
+  BARRIER_INIT_SHUFFLE,
+  BARRIER_INIT_SYNCED,
+  BARRIER_INIT_BLOCK_BARRIER,
+  BARRIER_OWN,
   CASES
 };
+
+static __device__ void wait_for(unsigned barrier) {
+  asm volatile(
+      "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n\t"
+      "@!p bra again; }" ::"r"(barrier)
+      : "memory");
+}
+
+/* Lane 0 initialises an mbarrier, and the warp waits for it. */
+static __device__ void use_barrier(int lane, enum Case which) {
+  __shared__ unsigned long long word;
+  unsigned barrier = (unsigned)__cvta_generic_to_shared(&word);
+  bool all_arrive = which == BARRIER_INIT_ARRIVALS || which == BARRIER_INIT_SYNCED;
+  if (lane == 0)
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(all_arrive ? LANES : 1)
+                 : "memory");
+  if (which == BARRIER_INIT_SHUFFLE) __shfl_sync(0xffffffff, lane, 0);
+  if (which == BARRIER_INIT_SYNCED) __syncwarp();
+  if (which == BARRIER_INIT_BLOCK_BARRIER) __syncthreads();
+  if (all_arrive || lane == 0)
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+  if (which != BARRIER_OWN || lane == 0) wait_for(barrier);
+}
 
 /* Two rows of 16 lanes, each with a margin; each lane reads its neighbours' values, then changes its
  * own. */
@@ -158,6 +193,14 @@ __global__ void lanes(int *out, enum Case which) {
       break;
     case GLOBAL_ROWS_OVERWRITTEN:
       value = average_rows(out + LANES, lane, false);
+      break;
+    case BARRIER_INIT:
+    case BARRIER_INIT_ARRIVALS:
+    case BARRIER_INIT_SHUFFLE:
+    case BARRIER_INIT_SYNCED:
+    case BARRIER_INIT_BLOCK_BARRIER:
+    case BARRIER_OWN:
+      use_barrier(lane, which);
       break;
     case VOLATILE: /* as programs for GPUs before Volta do it */
       v[lane] = lane;

@@ -95,6 +95,15 @@ static int unloaded_after_launch(void) {
   MUST(DRIVER(cuLibraryUnload)(library));
   return result() == 63 ? 0 : -1;
 }
+static int function_found_after(void) {
+  MUST(DRIVER(cuModuleUnload)(module));
+  return DRIVER(cuModuleGetFunction)(&scale, module, "scale");
+}
+static int attribute_after(void) {
+  int value;
+  MUST(DRIVER(cuModuleUnload)(module));
+  return DRIVER(cuFuncGetAttribute)(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, scale);
+}
 static int unloaded_twice(void) {
   MUST(DRIVER(cuModuleUnload)(module));
   return DRIVER(cuModuleUnload)(module);
@@ -114,6 +123,8 @@ static const struct {
     {"graph-after", graph_after},
     {"variable-copied-after", variable_copied_after},
     {"variable-read-after", variable_read_after},
+    {"function-found-after", function_found_after},
+    {"attribute-after", attribute_after},
     {"unloaded-after-launch", unloaded_after_launch},
     {"unloaded-twice", unloaded_twice},
     {"module-of-library", module_of_library},

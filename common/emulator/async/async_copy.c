@@ -78,8 +78,8 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   operation->bytes = form->bytes;
   async_submit(operation, NULL, 0, writes, count);
   if (operation->check && warp->cta->cluster->launch->global)
-    check_copies_read(warp, in, mask, operation->copy.source, operation->copy.source_bytes,
-                      operation->copy.shared);
+    check_copies_read(operation->check, warp, in, mask, operation->copy.source,
+                      operation->copy.source_bytes, operation->copy.shared);
   operation->listed = true;
   operation->next_of_thread = NULL;
   if (async->copy_last)

@@ -288,7 +288,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
-    if (settings()->check) check_mbarrier_init(warp, in, address, count);
+    if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
   }
   mbarrier_changed(cluster);
@@ -421,6 +421,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   LaneMask complete = 0;
   uint32_t addresses[LANES], asked = 0;
   int before = -1;
+  bool one_address = true;
   FOR_LANES(mask, lane) {
     const Operand *address = &in->operand[form->address];
     uint32_t phase = asked_phase(warp, in, lane);
@@ -430,6 +431,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
       complete |= (complete >> before & 1u) << lane;
       continue;
     }
+    one_address = before < 0;
     before = lane;
     asked = phase;
     if (!lane_barrier(warp, in, lane, &addresses[lane])) return STEP_FAULT;
@@ -444,6 +446,8 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
     /* The current phase has the other parity, so the requested phase is complete. */
     if (mbarrier_read(cluster, addresses[lane]).phase != asked) complete |= 1u << lane;
   }
+  if (settings()->check && one_address && mask & (mask - 1))
+    check_mbarrier_lanes(warp, in, mask, addresses[before]);
   bool stops =
       (form->potentially_blocking && !answers_not_yet(cluster, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)

@@ -53,6 +53,7 @@ static const char *const STRICT_RULES[] = {
     "matrix-descriptor-stride",
     "mbarrier-after-inval",
     "mbarrier-init-not-fenced",
+    "mbarrier-init-other-lanes",
     "missing-wgmma-fence",
     "printf-width",
     "read-before-written",

@@ -91,6 +91,7 @@ void check_copies_waited(Warp *warp, LaneMask lanes, AsyncCheck *operation) {
   }
   for (LaneMask left = lanes; operation->lane_waited_clock && left; left &= left - 1)
     operation->lane_waited_clock[first_lane(left)] = clock;
+  if (!operation->lanes_waited && lanes) global_async_waited(operation, clock);
   operation->lanes_waited |= lanes;
   order_begin_epoch(check, agent);
   if (operation->lanes_waited != operation->lanes) return;

@@ -172,7 +172,8 @@ static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, 
   if (lock_is_not_enough(now, past)) return MISTAKE_LOCK;
   if (past->operation != now->access.operation || past_reads) return MISTAKE_RACE;
   if (now->access.flags & GLOBAL_NON_COHERENT) return MISTAKE_NON_COHERENT;
-  if (!(now->access.flags & GLOBAL_ASYNC) || (past->flags & GLOBAL_ASYNC)) return MISTAKE_RACE;
+  bool engine = (now->access.flags & (GLOBAL_ASYNC | GLOBAL_CP_ASYNC)) == GLOBAL_ASYNC;
+  if (!engine || (past->flags & GLOBAL_ASYNC)) return MISTAKE_RACE;
   if (past->reach != REACH_PLAIN && now->access.reach != REACH_PLAIN) return MISTAKE_RACE;
   return global_ordered(now, past, KNOWN_FENCED) ? MISTAKE_RACE : MISTAKE_PROXY;
 }

@@ -37,7 +37,8 @@ static inline int scope_index(Reach reach) {
 
 /* Flags of an access, besides those of GlobalKind. */
 enum {
-  GLOBAL_ASYNC = 4,      /* by the copy engine: over when `time` is known, which is set later */
+  GLOBAL_ASYNC = 4,      /* a copy: over when `time` is known, which is set later */
+  GLOBAL_CP_ASYNC = 128, /* the same by cp.async, through the generic proxy */
   GLOBAL_UNFENCED = 16,  /* in a critical section whose lock was taken without a fence */
   GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
   GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
@@ -251,6 +252,8 @@ const char *global_operation_name(uint32_t operation, char *text, size_t capacit
 
 /* global_unwritten.c: what a copy reads; and bytes that one writes or reduces into. */
 void unwritten_loaded(const AsyncOperation *operation);
+void unwritten_copied(Warp *warp, const Instruction *in, LaneMask mask,
+                      const uint8_t *const *sources, const uint32_t *bytes, const uint32_t *shared);
 void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
                            bool reduces);
 

@@ -324,7 +324,8 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
   return NULL;
 }
 
-void check_mbarrier_init(Warp *warp, const Instruction *in, uint32_t address, uint32_t count) {
+void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
+                         uint32_t count) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
@@ -344,6 +345,8 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, uint32_t address, ui
   barrier->init_round = 0;
   barrier->init_agent = (uint16_t)agent;
   barrier->init_clock = clock_of(check, agent);
+  barrier->init_lane = lane;
+  barrier->init_stamp = check->lanes_checked ? check->lanes[agent].stamp : 0;
   barrier->init_in = in;
   barrier->count = count;
   barrier->phase = 0;
@@ -376,11 +379,38 @@ static const char *init_text(const MbarrierCheck *barrier) {
   return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
 }
 
+/* Another lane of the warp may see the barrier as it was before its init. */
+static void check_init_known_to(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
+                                MbarrierCheck *barrier) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  if (barrier->init_agent != agent || !barrier->init_stamp || !check->lanes_checked) return;
+  const LaneOrder *order = &check->lanes[agent];
+  if (barrier->init_stamp < order->first) {
+    barrier->init_stamp = 0;
+    return;
+  }
+  LaneMask wrong = 0;
+  for (LaneMask left = mask & ~(1u << barrier->init_lane); left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (!lanes_ordered(order, lane, barrier->init_lane, barrier->init_stamp)) wrong |= 1u << lane;
+  }
+  if (!wrong) return;
+  finding(warp, in, wrong, "mbarrier-init-other-lanes",
+          "the barrier at shared-memory offset 0x%x was initialised by thread %u of the same warp "
+          "(line %u of the %s), and nothing orders that before this use by other lanes.\n"
+          "Put __syncthreads() after the init; for a block of one warp __syncwarp() is enough.",
+          SHARED_OFFSET(address), thread_of(warp, barrier->init_lane), init_line(barrier),
+          init_text(barrier));
+  barrier->init_stamp = 0; /* report only once */
+}
+
 /* Another warp, or the copy engine, may see the barrier as it was before its init. */
 static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint32_t address,
                                MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
+  check_init_known_to(warp, in, 1u << lane, address, barrier);
   if (!knows_init(check, agent, barrier)) {
     finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
             "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
@@ -450,6 +480,11 @@ bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t ad
   }
   check_init_visible(warp, in, lane, address, barrier);
   return true;
+}
+
+void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address) {
+  MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  if (barrier && barrier->valid) check_init_known_to(warp, in, mask, address, barrier);
 }
 
 /* An arrival that is not ordered after those of the previous phase might have counted in that

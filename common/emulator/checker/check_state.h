@@ -97,7 +97,9 @@ typedef struct MbarrierCheck {
   bool init_released;  /* by fence.mbarrier_init: the next cluster barrier publishes the init */
   uint32_t init_round; /* 1 + the round of that cluster barrier; 0: none yet */
   uint16_t init_agent;
+  int init_lane;
   uint32_t init_clock;
+  uint32_t init_stamp; /* of the lane that called init; 0: known to all lanes */
   uint32_t place; /* its index in the vectors; UINT32_MAX: none was left */
   uint32_t phase; /* the current phase, counted from 0 */
   uint32_t count;

@@ -114,7 +114,7 @@ uint16_t check_unwritten_bits(Warp *warp, const Instruction *in, int lane, uint6
                               uint32_t bytes, uint8_t *bits);
 /* cp.async, after its check_copies_issue: what each lane reads in global memory, and to which shared
  * address it goes. */
-void check_copies_read(Warp *warp, const Instruction *in, LaneMask mask,
+void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
                        const uint8_t *const *sources, const uint32_t *bytes,
                        const uint32_t *shared);
 /* A bulk or tensor copy or reduce, after its check_async_issue. */
@@ -147,10 +147,13 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 /* mbarriers: `barrier` is the shared address; `warp` executed the operation (for a remote arrive,
  * the sender).
  */
-void check_mbarrier_init(Warp *warp, const Instruction *in, uint32_t barrier, uint32_t count);
+void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
+                         uint32_t count);
 void check_mbarrier_inval(Warp *warp, uint32_t barrier);
 /* Before any other operation on it. False: it is not a usable barrier, and this was reported. */
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
+/* After it: other lanes that execute the same operation on this barrier. */
+void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
 /* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            bool release, bool of_copies);

@@ -87,3 +87,28 @@ void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation)
 void global_async_waited(const AsyncCheck *operation, uint32_t clock) {
   if (operation->global) __atomic_store_n(&operation->global->time, clock, __ATOMIC_RELAXED);
 }
+
+void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
+                       const uint8_t *const *sources, const uint32_t *bytes,
+                       const uint32_t *shared) {
+  static const GlobalKind KIND = {.access = ACCESS_READ, .flags = GLOBAL_ASYNC | GLOBAL_CP_ASYNC};
+  GlobalNow now;
+  unwritten_copied(warp, in, mask, sources, bytes, shared);
+  if (!global_begin(&now, warp, in, &KIND)) return;
+  now.access.time = NOT_FINISHED;
+  GlobalAccess *made = global_access_new(now.own, &now.number);
+  if (!made) return;
+  *made = now.access;
+  operation->global = made;
+  now.lanes = NULL;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint64_t address[LANES];
+    now.lane = first_lane(left);
+    if (!bytes[now.lane]) continue;
+    address[now.lane] = (uint64_t)(uintptr_t)sources[now.lane];
+    now.lane_bytes = bytes[now.lane];
+    if (now.own->lanes) global_lanes_touch(&now, 1u << now.lane, address, false, bytes[now.lane]);
+    global_shadow_touch(&now, address[now.lane], bytes[now.lane]);
+  }
+  if (now.conflict) global_report(&now);
+}

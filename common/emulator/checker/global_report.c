@@ -159,6 +159,9 @@ static const char *hint(const GlobalNow *now) {
     return "Record an event in the one stream after its work and let the other stream wait for it "
            "(cudaEventRecord, cudaStreamWaitEvent); in a graph, add an edge; or let the host wait "
            "in between.";
+  if (past->flags & GLOBAL_CP_ASYNC && past->time == NOT_FINISHED)
+    return "That cp.async may still be reading. Wait for it first (cp.async.wait_group or "
+           "cp.async.wait_all in the threads that issued it), then put a barrier.";
   if (past->operation != now->access.operation)
     return "The two kernels may run at the same time: griddepcontrol.wait "
            "(cudaGridDependencySynchronize()) before the first access to what the other kernel "

@@ -128,18 +128,14 @@ void unwritten_loaded(const AsyncOperation *operation) {
               operation->tensor.map.swizzle_span);
 }
 
-void check_copies_read(Warp *warp, const Instruction *in, LaneMask mask,
-                       const uint8_t *const *sources, const uint32_t *bytes,
-                       const uint32_t *shared) {
-  static const GlobalKind KIND = {.access = ACCESS_READ};
+void unwritten_copied(Warp *warp, const Instruction *in, LaneMask mask,
+                      const uint8_t *const *sources, const uint32_t *bytes,
+                      const uint32_t *shared) {
+  if (!written_map.bytes) return;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t address[LANES];
-    address[lane] = (uint64_t)(uintptr_t)sources[lane];
-    if (!bytes[lane]) continue;
-    check_global(warp, in, 1u << lane, address, false, bytes[lane], &KIND, NULL);
-    if (written_map.bytes)
-      put_chunk(warp, in, lane, address[lane], bytes[lane], shared[lane],
+    if (bytes[lane])
+      put_chunk(warp, in, lane, (uint64_t)(uintptr_t)sources[lane], bytes[lane], shared[lane],
                 1u << SHARED_RANK(shared[lane]));
   }
 }

@@ -134,7 +134,8 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
-  if (!function || !image_known(module) || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!function || !module || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
   Kernel *kernel = runtime_kernel_named((Image *)module, name);
   if (!kernel) return CUDA_ERROR_NOT_FOUND;
   *function = (CUfunction)kernel;
@@ -159,7 +160,8 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule modu
                               const char *name) {
   uint64_t found = 0;
   size_t size = 0;
-  if (!image_known(module) || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!module || !name) return CUDA_ERROR_INVALID_VALUE;
+  if (!image_known(module)) return CUDA_ERROR_INVALID_HANDLE;
   if (!module_variable(runtime_module((Image *)module), name, &found, &size))
     return CUDA_ERROR_NOT_FOUND;
   if (address) *address = (CUdeviceptr)found;
@@ -266,6 +268,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 }
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
   struct cudaFuncAttributes all;
+  if (function && !runtime_find_kernel((const void *)function)) return CUDA_ERROR_INVALID_HANDLE;
   cudaError_t error = cudaFuncGetAttributes(&all, (const void *)function);
   if (error != cudaSuccess || !value) return CUDA_ERROR_INVALID_VALUE;
   const int values[] = {
