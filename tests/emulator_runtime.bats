@@ -153,3 +153,10 @@ same_calls() { # PRINTED RECORDED
     [ "$output" = "PASS host_threads: 8 threads, 48 launches" ]
   done
 }
+
+@test "what is kept for later launches does not grow with the number of their shapes" {
+  run common/emulator/emulate build/tests/emulator/many_shapes
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "PASS many_shapes: 1000 launches" ]
+}

@@ -331,10 +331,15 @@ static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t
   return check;
 }
 
+/* Free ones are kept for the next cluster of their size. Sizes of shared memory go up in steps, so that a
+ * program that launches with a thousand different ones does not keep a thousand of them. */
+enum { WORDS_STEP = 1024 };
+
 /* A free one of the same size, or a new one. */
 static ClusterCheck *take_check(const Cluster *cluster) {
   uint32_t agents = cluster->cta_count * cluster->ctas[0].warp_count;
-  uint32_t words = (cluster->ctas[0].shared_bytes + 3) / 4;
+  uint32_t steps = cluster->ctas[0].shared_bytes / sizeof(uint32_t) / WORDS_STEP + 1;
+  uint32_t words = steps * WORDS_STEP;
   for (ClusterCheck **link = &free_checks; *link; link = &(*link)->next_free) {
     ClusterCheck *check = *link;
     if (check->agents != agents || check->cta_count != cluster->cta_count) continue;
