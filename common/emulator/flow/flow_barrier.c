@@ -18,6 +18,8 @@ enum { ARRIVE, SYNC, REDUCE_POPC, REDUCE_AND, REDUCE_OR };
 typedef struct {
   const Operand *result, *barrier, *threads, *predicate;
   uint8_t kind;
+  bool constant; /* the operands, as nearly always: then these are their values */
+  uint32_t number, expected;
 } BarrierForm;
 
 static uint32_t ones(LaneMask mask) { return (uint32_t)__builtin_popcount(mask); }
@@ -78,9 +80,12 @@ static StepResult take_part(Warp *warp, const Instruction *in, LaneMask mask) {
   const BarrierForm *form = in->decoded;
   Group *group = current_group(warp);
   Cta *cta = warp->cta;
-  int first = first_lane(mask);
-  uint32_t number = (uint32_t)lane_value(warp, form->barrier, first);
-  uint32_t expected = form->threads ? (uint32_t)lane_value(warp, form->threads, first) : 0;
+  uint32_t number = form->number, expected = form->expected;
+  if (!form->constant) {
+    int first = first_lane(mask);
+    number = (uint32_t)lane_value(warp, form->barrier, first);
+    if (form->threads) expected = (uint32_t)lane_value(warp, form->threads, first);
+  }
   if (number >= BARRIERS)
     return fault(warp, in, mask, 715, "barrier-number", "barrier %u; there are barriers 0 to 15",
                  number);
@@ -214,8 +219,12 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   }
   if (!fine) return decoder_error(decoder, statement, "the operands do not fit the instruction");
   out->decoded = form;
-  bool uniform = form->barrier->constant && (!form->threads || form->threads->constant);
-  out->execute = uniform ? take_part : run_named_barrier;
+  form->constant = form->barrier->constant && (!form->threads || form->threads->constant);
+  if (form->constant) {
+    form->number = (uint32_t)form->barrier->constant_value;
+    if (form->threads) form->expected = (uint32_t)form->threads->constant_value;
+  }
+  out->execute = form->constant ? take_part : run_named_barrier;
   return true;
 }
 

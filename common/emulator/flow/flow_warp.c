@@ -210,7 +210,7 @@ static bool meet(Warp *warp, const Instruction *in, LaneMask same, LaneMask memb
 
 /* The usual case: a constant member mask, and all of its lanes are here. */
 static bool all_are_here(const Warp *warp, const Operand *members, LaneMask mask) {
-  return members->constant && (value_u32(warp, members, 0) & live_lanes(warp)) == mask;
+  return members->constant && ((LaneMask)members->constant_value & live_lanes(warp)) == mask;
 }
 
 static bool others_wait(const struct WarpFlow *flow) {
@@ -224,12 +224,12 @@ static StepResult run_together(Warp *warp, const Instruction *in, LaneMask mask)
   LaneMask done = 0;
   if (all_are_here(warp, form->members, mask)) {
     if (form->act)
-      meet(warp, in, mask, value_u32(warp, form->members, 0));
+      meet(warp, in, mask, (LaneMask)form->members->constant_value);
     else
       notify_checker(warp, in, mask); /* bar.warp.sync does no more */
     return STEP_NEXT;
   }
-  if (form->members->constant && !(mask & ~value_u32(warp, form->members, 0)) &&
+  if (form->members->constant && !(mask & ~(LaneMask)form->members->constant_value) &&
       !others_wait(warp->flow))
     return STEP_BLOCKED; /* some are missing, and the others of its warp are on their way */
   for (LaneMask left = mask; left;) {

@@ -190,14 +190,21 @@ static inline SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire)
       break;
     }
     flow->current = (uint32_t)picked;
-    if (flow->count > 1) merge_groups(flow);
-    Group *group = current_group(warp);
+    Group *group = &flow->groups[picked];
+    if (flow->count > 1) {
+      merge_groups(flow);
+      group = current_group(warp);
+    }
     group->state = GROUP_READY;
     group->sleeps = false;
     StepResult last = run_group(warp, group, allowed_steps, &steps);
     expiry_is_over(cluster);
     if (last == STEP_FAULT || (steps >= allowed_steps && flow->count)) {
       end = last == STEP_FAULT ? SLICE_FAULT : SLICE_USED_UP;
+      break;
+    }
+    if (flow->count == 1 && (last == STEP_BLOCKED || last == STEP_YIELD)) {
+      end = last == STEP_BLOCKED ? SLICE_BLOCKED : SLICE_YIELDED;
       break;
     }
   }
