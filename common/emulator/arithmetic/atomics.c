@@ -350,5 +350,6 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->kind.swaps = swap;
   transfer->kind.updates = operation != ATOMIC_EXCH;
   atomic->in_order = returns || !integer_type(type) || operation == ATOMIC_EXCH || swap;
+  transfer_shared_kind(transfer);
   return form_end(&form, atomic_any);
 }

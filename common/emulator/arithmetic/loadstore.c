@@ -199,19 +199,71 @@ static void load_values(Warp *warp, LaneMask mask, const Transfer *transfer, Pla
       if (transfer->element[i].wanted) load_element(warp, mask, transfer, i, places->at);
 }
 
+/* The program's host threads may write the same memory meanwhile. */
+static void load_atomically(void *to, const uint8_t *at, uint32_t bytes) {
+  switch (bytes) {
+    case 1:
+      __atomic_load((const uint8_t *)at, (uint8_t *)to, __ATOMIC_RELAXED);
+      break;
+    case 2:
+      __atomic_load((const uint16_t *)(const void *)at, (uint16_t *)to, __ATOMIC_RELAXED);
+      break;
+    case 4:
+      __atomic_load((const uint32_t *)(const void *)at, (uint32_t *)to, __ATOMIC_RELAXED);
+      break;
+    case 8:
+      __atomic_load((const uint64_t *)(const void *)at, (uint64_t *)to, __ATOMIC_RELAXED);
+      break;
+    default:
+      memcpy(to, at, bytes);
+  }
+}
+
+typedef struct {
+  _Alignas(16) uint8_t bytes[LANES][16];
+} LoadedBytes;
+
+/* Replaces the places by copies of what is there. */
+static void load_strong(LaneMask mask, const Transfer *transfer, Places *places,
+                        LoadedBytes *loaded) {
+  spread_run(places, transfer);
+  places->run = false;
+  FOR_LANES(mask) {
+    uint8_t *to = loaded->bytes[first_lane(left)];
+    for (uint32_t i = 0; i < transfer->element_count; i++)
+      load_atomically(to + i * transfer->element_bytes,
+                      places->at[first_lane(left)] + i * transfer->element_bytes,
+                      transfer->element_bytes);
+    places->at[first_lane(left)] = to;
+  }
+}
+
+/* A strong load: of shared memory, or of memory that others may change meanwhile. */
+static StepResult load_strong_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Transfer *transfer = in->decoded;
+  Places places;
+  if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
+  if (places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
+  bool checks = places.in_order && warp->cta->cluster->check;
+  if (checks) notify_global(warp, in, mask, transfer, &places);
+  if (checks) check_strong_global(warp, in, mask);
+  if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
+  LoadedBytes loaded;
+  if (places.in_order) load_strong(mask, transfer, &places, &loaded);
+  load_values(warp, mask, transfer, &places);
+  if (checks) notify_global_read(warp, mask, transfer, &places);
+  return STEP_YIELD;
+}
+
 static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
-  if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
-  bool checks = places.in_order && warp->cta->cluster->check;
-  if (checks) notify_global(warp, in, mask, transfer, &places);
-  if (checks && transfer->strong) check_strong_global(warp, in, mask);
+  if (places.in_order && warp->cta->cluster->check)
+    notify_global(warp, in, mask, transfer, &places);
   if (__builtin_expect(warp->watched, 0)) show_load(warp, in, mask, transfer, &places);
   load_values(warp, mask, transfer, &places);
-  if (!transfer->strong) return STEP_NEXT;
-  if (checks) notify_global_read(warp, mask, transfer, &places);
-  return STEP_YIELD;
+  return STEP_NEXT;
 }
 
 static void store_element(Warp *warp, LaneMask mask, const Transfer *transfer, int index,
@@ -505,7 +557,9 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   for (int i = 0; i < transfer->element_count; i++)
     transfer->words &= transfer->element[i].wanted && transfer->element[i].column_bytes == 4;
   transfer->address = form_address(&form, is_load ? 1 : 0);
-  return form_end(&form, is_load ? load_lanes : store_lanes);
+  transfer_shared_kind(transfer);
+  if (!is_load) return form_end(&form, store_lanes);
+  return form_end(&form, transfer->strong ? load_strong_lanes : load_lanes);
 }
 bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, true);

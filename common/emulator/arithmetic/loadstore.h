@@ -17,8 +17,9 @@ typedef struct {
   uint8_t element_count; /* of the vector; 1 */
   bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
   bool acquire, release;
-  GlobalKind kind; /* the same, for the checker */
-  bool words;      /* each element is a 32-bit register whose value is wanted */
+  GlobalKind kind;        /* the same, for the checker */
+  AccessKind shared_kind; /* the same of an access to shared memory: transfer_shared_kind */
+  bool words;             /* each element is a 32-bit register whose value is wanted */
   const Operand *address;
   struct {
     uint16_t slot;
@@ -48,6 +49,8 @@ typedef struct {
   bool run;
   bool in_order; /* some lane accesses memory that other CTAs see: order may matter */
 } Places;
+/* Once the other fields are known. */
+void transfer_shared_kind(Transfer *transfer);
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
 /* Informs the checker of accesses to global memory: before the effect, and a strong read after it

@@ -109,14 +109,13 @@ static void lane_bytes(const Warp *warp, const Instruction *in, int lane, uint8_
   }
 }
 
-static AccessKind access_kind(const Transfer *transfer, Access access) {
-  return (AccessKind){.access = access,
-                      .strong = transfer->strong,
-                      .acquire = transfer->acquire,
-                      .release = transfer->release,
-                      .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,
-                      .updates = transfer->kind.updates,
-                      .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
+void transfer_shared_kind(Transfer *transfer) {
+  Access access = (Access)transfer->kind.access;
+  transfer->shared_kind = (AccessKind){.access = access,
+                                       .strong = transfer->strong,
+                                       .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,
+                                       .updates = transfer->kind.updates,
+                                       .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
 }
 
 /* The most usual access: all 32 lanes, consecutive in one CTA's shared memory. Its addresses are short:
@@ -128,6 +127,7 @@ static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask m
   const uint32_t *base = column_u32(warp, transfer->address->slot);
   uint32_t first = base[0] + (uint32_t)transfer->address->offset, different = 0;
   uint32_t most = first + (LANES - 1) * bytes;
+  if (base[1] != base[0] + bytes) return false; /* most of the others already differ here */
   for (uint32_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (base[0] + lane * bytes);
   const Cta *cta = shared_address_cta(warp, first);
   if ((different | (first & (bytes - 1))) || !cta || SHARED_RANK(first) != SHARED_RANK(most) ||
@@ -138,7 +138,7 @@ static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask m
   places->at[0] = cta->shared + SHARED_OFFSET(first);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
     record_shared_run(warp, in, first, bytes, access);
-  if (cta->cluster->check) check_shared_run(warp, in, first, bytes, access_kind(transfer, access));
+  if (cta->cluster->check) check_shared_run(warp, in, first, bytes, &transfer->shared_kind);
   return true;
 }
 
@@ -169,8 +169,7 @@ static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const 
   for (int lane = 0; lane < LANES; lane++) places->at[lane] = start + (address[lane] - least);
   if (__builtin_expect(warp->watched & WATCH_STEPS, 0))
     record_shared(warp, in, mask, address, bytes, access);
-  if (cta->cluster->check)
-    check_shared(warp, in, mask, address, bytes, access_kind(transfer, access));
+  if (cta->cluster->check) check_shared(warp, in, mask, address, bytes, &transfer->shared_kind);
   return true;
 }
 
@@ -300,7 +299,7 @@ __attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruct
   if (shared_lanes && warp->cta->cluster->recorder)
     record_shared(warp, in, shared_lanes, shared, bytes, access);
   if (shared_lanes && warp->cta->cluster->check)
-    check_shared(warp, in, shared_lanes, shared, bytes, access_kind(transfer, access));
+    check_shared(warp, in, shared_lanes, shared, bytes, &transfer->shared_kind);
   return true;
 }
 

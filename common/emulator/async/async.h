@@ -61,7 +61,7 @@ static inline void lane_accesses_shared(Warp *warp, const Instruction *in, int l
   addresses[lane] = address;
   if (warp->cta->cluster->recorder) record_shared(warp, in, 1u << lane, addresses, bytes, access);
   if (settings()->check)
-    check_shared(warp, in, 1u << lane, addresses, bytes, (AccessKind){.access = access});
+    check_shared(warp, in, 1u << lane, addresses, bytes, &(AccessKind){.access = access});
 }
 void *async_allocate(size_t bytes);   /* ends the program when out of memory */
 uint8_t *async_staging(size_t bytes); /* the same, not zeroed */

@@ -82,5 +82,5 @@ void lanes_touch_copies(Warp *warp, const Instruction *in, LaneMask lanes,
     addresses[first_lane(left)] = pieces[i].address;
   if (count > 0)
     lanes_touch(warp, in, lanes & ~left, addresses, pieces[0].bytes,
-                (AccessKind){.access = ACCESS_WRITE});
+                &(AccessKind){.access = ACCESS_WRITE});
 }

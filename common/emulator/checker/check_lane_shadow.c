@@ -450,14 +450,14 @@ static bool touch_at_once(const LaneAccess *now) {
 }
 
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                 uint32_t bytes, AccessKind kind) {
-  bool strong = kind.strong || kind.access == ACCESS_ATOMIC;
+                 uint32_t bytes, const AccessKind *kind) {
+  bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   LaneAccess now = {.mask = mask,
                     .addresses = addresses,
-                    .kind = &kind,
+                    .kind = kind,
                     .strong = strong,
-                    .writes = kind.access != ACCESS_READ};
-  if (!strong && !kind.is_volatile) {
+                    .writes = kind->access != ACCESS_READ};
+  if (!strong && !kind->is_volatile) {
     if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
     if (!now.writes && read_by_all(&now)) return;
     if (touch_at_once(&now)) return;
@@ -467,13 +467,13 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
     if (!at_rank(&now, warp, in, SHARED_RANK(addresses[lane]), bytes)) return;
     check_lane(&now, lane);
   }
-  if (now.writes && kind.is_volatile) note_volatile(&now);
+  if (now.writes && kind->is_volatile) note_volatile(&now);
   for (LaneMask left = now.writes ? mask : 0; left; left &= left - 1) {
     int lane = first_lane(left);
     if (!at_rank(&now, warp, in, SHARED_RANK(addresses[lane]), bytes)) return;
     note_lane_write(&now, lane);
   }
-  if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind.access != ACCESS_WRITE);
+  if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind->access != ACCESS_WRITE);
 }
 
 /* Consecutive words of all lanes: are all records old or the lanes' own? */
@@ -490,7 +490,7 @@ static void note_run(uint32_t *records, uint32_t count, uint32_t shift, uint32_t
 }
 
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                     AccessKind kind) {
+                     const AccessKind *kind) {
   LaneAccess now;
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
   uint32_t shift = (uint32_t)__builtin_ctz(bytes) - now.shadow->shift, count = LANES << shift;
@@ -499,7 +499,7 @@ void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32
   uint32_t *writes = now.shadow->writes + at, *reads = now.shadow->reads + at;
   if (at + count <= now.shadow->count && run_is_clean(writes, count, shift, least) &&
       run_is_clean(reads, count, shift, least)) {
-    note_run(kind.access == ACCESS_READ ? reads : writes, count, shift, stamp);
+    note_run(kind->access == ACCESS_READ ? reads : writes, count, shift, stamp);
     return;
   }
   uint32_t addresses[LANES];

@@ -65,9 +65,9 @@ static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, ui
 
 /* check_lane_shadow.c: an access through the generic proxy, before its effect. */
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                 uint32_t bytes, AccessKind kind);
+                 uint32_t bytes, const AccessKind *kind);
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                     AccessKind kind);
+                     const AccessKind *kind);
 /* A lane issues a copy of these pieces, or into them. */
 void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
                         int count, bool writes);

@@ -438,8 +438,8 @@ static void note_writers(const AccessNow *now, struct CtaCheck *notes,
   for (int i = 0; i < LANES; i++) writers[i] = now->agent * LANES + lanes[i];
 }
 
-/* The second most usual access: scattered within one CTA's memory. Here a read of less than a word
- * is checked as a read of the whole word. */
+/* The second most usual access: scattered within one CTA's memory, above the bytes that are reserved.
+ * Here a read of less than a word is checked as a read of the whole word. */
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes) {
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
@@ -460,7 +460,7 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   scattered.least = least;
   scattered.most = most;
   if (SHARED_RANK(differing) || rank >= now->check->cta_count ||
-      ((differing | first) & (bytes - 1)))
+      least < SHARED_RESERVED_BYTES / WORD_BYTES || ((differing | first) & (bytes - 1)))
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (most + scattered.words > notes->words || notes->exited) return false;

@@ -192,21 +192,21 @@ static void touch_word(AccessNow *now, struct CtaCheck *notes, uint32_t word) {
 /* Filled in place: copying it as a whole would make the host wait for the stores. */
 __attribute__((always_inline)) static inline void access_begin(AccessNow *now, Warp *warp,
                                                                const Instruction *in,
-                                                               AccessKind kind) {
+                                                               const AccessKind *kind) {
   ClusterCheck *check = check_of(warp);
   now->check = check;
   now->warp = warp;
   now->in = in;
   now->lane = 0;
   now->agent = agent_of(warp);
-  now->strong = kind.strong || kind.access == ACCESS_ATOMIC;
+  now->strong = kind->strong || kind->access == ACCESS_ATOMIC;
   now->time = order_time(check, now->agent, in, now->strong);
   now->mask = FULL_WORD;
-  now->kind = kind.access == ACCESS_READ ? ENTRY_READ : ENTRY_WRITE;
+  now->kind = kind->access == ACCESS_READ ? ENTRY_READ : ENTRY_WRITE;
   now->operation = NULL;
   now->copies = NULL;
   now->reads_seen = false;
-  now->lane_bytes = kind.lane_bytes;
+  now->lane_bytes = kind->lane_bytes;
   now->last.state = STATE_SPLIT;
 }
 
@@ -257,36 +257,41 @@ static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, ui
           SHARED_OFFSET(address), (unsigned)SHARED_RESERVED_BYTES, (unsigned)SHARED_RESERVED_BYTES);
 }
 
-void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                  uint32_t bytes, AccessKind kind) {
-  ClusterCheck *check = check_of(warp);
-  bool reads = kind.access != ACCESS_WRITE, writes = kind.access != ACCESS_READ;
-  bool strong = kind.strong || kind.access == ACCESS_ATOMIC;
+static void check_lanes_reserved(Warp *warp, const Instruction *in, LaneMask mask,
+                                 const uint32_t *addresses) {
   uint32_t least = UINT32_MAX;
-  for (uint32_t lane = 0; lane < LANES; lane++) {
-    uint32_t not_here = (mask >> lane & 1u) - 1; /* all bits, so that it is not the least */
-    uint32_t offset = SHARED_OFFSET(addresses[lane]) | not_here;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    uint32_t offset = SHARED_OFFSET(addresses[first_lane(left)]);
     least = offset < least ? offset : least;
   }
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);
+}
+
+void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                  uint32_t bytes, const AccessKind *kind) {
+  ClusterCheck *check = check_of(warp);
+  bool reads = kind->access != ACCESS_WRITE, writes = kind->access != ACCESS_READ;
+  bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (__builtin_expect(check->any_undefined, 0))
-    undefined_access(warp, mask, addresses, bytes, writes && !kind.updates);
-  if (kind.updates) undefined_updated(warp, in, mask, addresses, bytes);
+    undefined_access(warp, mask, addresses, bytes, writes && !kind->updates);
+  if (kind->updates) undefined_updated(warp, in, mask, addresses, bytes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;
   access_begin(&now, warp, in, kind);
   bool plain = bytes >= WORD_BYTES || !writes;
-  if (!plain || !plain_touch_scattered(&now, mask, addresses, bytes))
+  if (!plain || !plain_touch_scattered(&now, mask, addresses, bytes)) {
+    check_lanes_reserved(warp, in, mask, addresses);
     touch_lanes(&now, mask, addresses, bytes);
+  }
   note_last(&now);
 }
 
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                      AccessKind kind) {
-  bool layout = check_of(warp)->layouts_asked && kind.access == ACCESS_READ;
-  bool as_run = !layout && !kind.strong && kind.access != ACCESS_ATOMIC;
+                      const AccessKind *kind) {
+  bool layout = check_of(warp)->layouts_asked && kind->access == ACCESS_READ;
+  bool as_run = !layout && !kind->strong && kind->access != ACCESS_ATOMIC;
   check_reserved(warp, in, UINT32_MAX, address);
   AccessNow now;
   if (__builtin_expect(check_of(warp)->any_undefined, 0)) as_run = false;

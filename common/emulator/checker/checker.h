@@ -20,17 +20,17 @@ void check_cta_exit(Cta *cta); /* its last warp has exited; asynchronous work ma
  * atomics are `strong`: they do not race with each other and may order others. */
 typedef struct {
   Access access;
-  bool strong, acquire, release;
+  bool strong;
   bool is_volatile;
   bool updates; /* an atomic whose result depends on what was there */
   /* The bytes that a lane is about to store, at most 16; NULL: not known. */
   void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
 } AccessKind;
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
-                  uint32_t bytes, AccessKind kind);
+                  uint32_t bytes, const AccessKind *kind);
 /* The same for all 32 lanes of a warp, consecutive from `address` on. */
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
-                      AccessKind kind);
+                      const AccessKind *kind);
 
 /* Accesses to global memory (check_global.c). */
 void check_launch_begin(Launch *launch);

@@ -174,7 +174,7 @@ static StepResult run_matrix_move(Warp *warp, const Instruction *in, LaneMask ma
   for (int lane = 0; lane < rows; lane++) note(move->store ? NOTE_WRITE : NOTE_READ, at[lane], 16);
   if (settings()->check) {
     const AccessKind kind = {.access = access};
-    check_shared(warp, in, giving, addresses, 16, kind);
+    check_shared(warp, in, giving, addresses, 16, &kind);
     if (move->store)
       undefined_matrix_store(warp, addresses, move->registers, move->matrices, move->transposed);
     else

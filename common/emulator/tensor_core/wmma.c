@@ -206,7 +206,7 @@ static void check_elements(Warp *warp, const Instruction *in, const FragmentMove
     record_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes, access);
   if (settings()->check && places->shared_lanes)
     check_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes,
-                 (AccessKind){.access = access});
+                 &(AccessKind){.access = access});
   if (places->global_lanes && warp->cta->cluster->launch->global) {
     const GlobalKind kind = {.access = access};
     check_unwritten(warp, places->global_lanes, places->global, false, move->element_bytes, access);
