@@ -322,7 +322,7 @@ static const struct {
 
 static void *set_later(void *flag) {
   usleep(100000);
-  *(volatile int *)flag = 1;
+  __atomic_store_n((int *)flag, 1, __ATOMIC_RELAXED);
   return NULL;
 }
 
@@ -349,6 +349,7 @@ static bool run_with_help(const char *name, int *flag, int *result) {
     pthread_t thread;
     ends_by_flag<<<1, THREADS>>>((int *)mapped, result);
     pthread_create(&thread, NULL, set_later, (void *)mapped);
+    pthread_detach(thread);
     return true;
   }
   if (strcmp(name, "host_flag") != 0) return false;
