@@ -228,6 +228,8 @@ static inline uint32_t global_rest_of(uint32_t value) {
 
 /* global_shadow.c. Applies global_next to all bytes from `first` on. */
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
+void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
+                              uint64_t step);
 /* Calls `visit` for the cells of these bytes, of whole lines, if the operation was the last to touch
  * memory near them. */
 void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes,

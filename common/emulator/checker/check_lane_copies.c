@@ -56,6 +56,28 @@ static void check_other_readers(const LaneAccess *now, uint32_t at, uint32_t end
   }
 }
 
+/* Is one of the records so new that it matters? Usually a copy meets none, and this is quick. */
+static bool any_since(const uint32_t *records, uint32_t count, uint32_t least) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < count; i++) found |= (uint32_t)((records[i] & RECORD_STAMP) >= least);
+  return found;
+}
+
+static void touch_records(const LaneAccess *now, uint32_t at, uint32_t end, int lane) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t least = now->order->first << LANE_BITS, first = now->check->lanes_start << LANE_BITS;
+  if (first > least) first = least;
+  if (!any_since(shadow->writes + at, end - at, least) &&
+      !(now->writes && any_since(shadow->reads + at, end - at, first)))
+    return;
+  if (now->writes) check_other_readers(now, at, end, lane);
+  for (; at < end; at++) {
+    if (lane_suspicious(shadow->writes[at], least, lane)) lane_check_written(now, at, lane);
+    if (now->writes && lane_read_suspicious(shadow->reads[at], least, lane))
+      lane_check_read(now, at, lane);
+  }
+}
+
 void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const SharedPiece *pieces,
                         int count, bool writes) {
   LaneAccess now = {.mask = 1u << lane, .writes = writes};
@@ -63,14 +85,9 @@ void lanes_touch_pieces(Warp *warp, const Instruction *in, int lane, const Share
     if (!lane_access_begin(&now, warp, in, SHARED_RANK(pieces[i].address), WORD_BYTES)) return;
     const LaneShadow *shadow = now.shadow;
     uint32_t at = SHARED_OFFSET(pieces[i].address) >> shadow->shift;
-    uint32_t end = at + (pieces[i].bytes >> shadow->shift), least = now.order->first << LANE_BITS;
+    uint32_t end = at + (pieces[i].bytes >> shadow->shift);
     if (end > shadow->count) end = shadow->count;
-    if (writes) check_other_readers(&now, at, end, lane);
-    for (; at < end; at++) {
-      if (lane_suspicious(shadow->writes[at], least, lane)) lane_check_written(&now, at, lane);
-      if (writes && lane_read_suspicious(shadow->reads[at], least, lane))
-        lane_check_read(&now, at, lane);
-    }
+    if (at < end) touch_records(&now, at, end, lane);
   }
 }
 

@@ -20,11 +20,12 @@ static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncChe
   return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
 }
 
-/* Bytes of global memory that follow each other. */
-static void touch_row(GlobalNow *now, const AsyncOperation *operation, uint64_t first,
-                      uint64_t bytes) {
-  global_shadow_touch(now, first, bytes);
-  if (!is_load(operation)) unwritten_overwritten(operation, first, bytes, is_reduce(operation));
+/* Rows of bytes of global memory, `step` bytes from each to the next. */
+static void touch_rows(GlobalNow *now, const AsyncOperation *operation, uint64_t first,
+                       uint64_t bytes, uint32_t rows, uint64_t step) {
+  global_shadow_touch_rows(now, first, bytes, rows, step);
+  for (uint32_t row = 0; row < rows && !is_load(operation); row++)
+    unwritten_overwritten(operation, first + row * step, bytes, is_reduce(operation));
 }
 
 static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
@@ -32,12 +33,11 @@ static void touch_tensor(GlobalNow *now, const AsyncOperation *operation) {
   TmaRows rows;
   tma_walk_begin(&walk, &operation->tensor.map, &operation->tensor.place);
   while (tma_walk_next(&walk, &rows)) {
-    if (rows.bytes && rows.step == rows.bytes) {
-      touch_row(now, operation, rows.global, (uint64_t)rows.count * rows.bytes);
-      continue;
-    }
-    for (uint32_t row = 0; row < rows.count && rows.bytes > 0; row++)
-      touch_row(now, operation, rows.global + row * rows.step, rows.bytes);
+    if (!rows.bytes) continue;
+    if (rows.step == rows.bytes)
+      touch_rows(now, operation, rows.global, (uint64_t)rows.count * rows.bytes, 1, 0);
+    else
+      touch_rows(now, operation, rows.global, rows.bytes, rows.count, rows.step);
   }
 }
 
@@ -67,7 +67,7 @@ void check_async_global(const AsyncOperation *operation) {
   if (tensor)
     touch_tensor(&now, operation);
   else
-    touch_row(&now, operation, (uint64_t)(uintptr_t)operation->global, operation->bytes);
+    touch_rows(&now, operation, (uint64_t)(uintptr_t)operation->global, operation->bytes, 1, 0);
   if (is_load(operation)) unwritten_loaded(operation);
   if (now.conflict) global_report(&now);
 }

@@ -137,23 +137,41 @@ static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t e
   page->lines[line] = words[0];
 }
 
-void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
-  uint64_t end = first + bytes;
-  while (first < end) {
-    Page *page = page_of(first);
-    if (!page) return;
-    uint64_t page_end = ((first >> PAGE_SHIFT) + 1) << PAGE_SHIFT;
-    if (page_end > end) page_end = end;
-    lock_page(page);
-    page->operation = now->launch->operation;
-    while (first < page_end) {
-      uint64_t next = (first / LINE_BYTES + 1) * LINE_BYTES;
-      if (next > page_end) next = page_end;
-      touch_in_line(now, page, first, next);
-      first = next;
-    }
-    unlock_page(page);
+/* The page that is locked, so that rows of a tile that are in one page lock it once. */
+typedef struct {
+  Page *page; /* NULL: none */
+  uint64_t number;
+} HeldPage;
+
+static bool hold_page(HeldPage *held, const GlobalNow *now, uint64_t address) {
+  uint64_t number = address >> PAGE_SHIFT;
+  if (held->page && held->number == number) return true;
+  if (held->page) unlock_page(held->page);
+  *held = (HeldPage){page_of(address), number};
+  if (!held->page) return false;
+  lock_page(held->page);
+  held->page->operation = now->launch->operation;
+  return true;
+}
+
+static void touch_bytes(GlobalNow *now, HeldPage *held, uint64_t first, uint64_t bytes) {
+  for (uint64_t end = first + bytes; first < end && hold_page(held, now, first);) {
+    uint64_t next = (first / LINE_BYTES + 1) * LINE_BYTES;
+    if (next > end) next = end;
+    touch_in_line(now, held->page, first, next);
+    first = next;
   }
+}
+
+void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
+  global_shadow_touch_rows(now, first, bytes, 1, 0);
+}
+
+void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
+                              uint64_t step) {
+  HeldPage held = {NULL, 0};
+  for (uint32_t row = 0; row < rows; row++) touch_bytes(now, &held, first + row * step, bytes);
+  if (held.page) unlock_page(held.page);
 }
 
 /* ---- A look at what is known ---- */
