@@ -35,8 +35,15 @@ ends() { # CASE [BLOCKS]
   for schedule in late random:3; do
     for case in library_barrier test_wait test_wait_backoff try_wait_hint; do
       hangs hang-arrivals-missing "$case"
+      [[ $stderr != *"nobody has ever arrived here"* ]]
     done
   done
+}
+
+@test "a ring whose producer first waits for parity 0: the report names parity 1" {
+  hangs hang-arrivals-missing ring_never_begins
+  [[ $stderr == *"nobody has ever arrived here. If this barrier reports that a buffer is free, the first round"* ]]
+  [[ $stderr == *"of waits must ask for parity 1"* ]]
 }
 
 @test "polls of flags that no thread writes are named" {

@@ -96,6 +96,18 @@ __global__ void try_wait_hint(int *, int *) {
   if (threadIdx.x == 0) mbarrier_arrive(&barrier);
   while (!mbarrier_try_wait_for(&barrier, 1000000)) continue;
 }
+/* The producer waits for a buffer that was never full to become free, and should ask for parity 1. */
+__global__ void ring_never_begins(int *, int *) {
+  __shared__ uint64_t full, empty;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    mbarrier_init(&empty, blockDim.x - 32);
+  }
+  __syncthreads();
+  uint64_t *first = threadIdx.x < 32 ? &empty : &full, *then = threadIdx.x < 32 ? &full : &empty;
+  while (!mbarrier_try_wait(first)) continue;
+  if (threadIdx.x == 0 || threadIdx.x >= 32) mbarrier_arrive(then);
+}
 __global__ void volatile_flag(int *flag, int *) {
   while (*(volatile int *)flag == 0) continue;
 }
@@ -293,6 +305,7 @@ static const struct {
     CASE(test_wait),
     CASE(test_wait_backoff),
     CASE(try_wait_hint),
+    CASE(ring_never_begins),
     CASE(volatile_flag),
     CASE(plain_flag_and_barrier),
     CASE(acquire_flag),
