@@ -145,9 +145,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   /* The most common hang of a first pipeline: the producer waits for buffers that were never full. */
   if (strcmp(rule, "hang-arrivals-missing") == 0 && wait.phases == 0 &&
       wait.barrier.pending == wait.barrier.expected)
-    fprintf(
-        out,
-        "        nobody has ever arrived here. If this barrier reports that a buffer is free, the "
-        "first round\n        of waits must ask for parity 1: a fresh barrier answers that at "
-        "once\n");
+    fprintf(out,
+            "        nobody has ever arrived here: if this barrier reports that a buffer is free, "
+            "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
 }
