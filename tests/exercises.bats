@@ -179,6 +179,13 @@ END
   [[ $output == *"right! 1 of "* ]]
 }
 
+@test "what the kernel did not write is named as that" {
+  EXERCISE=01_1 exercise start 01_tiledcopy_baseline
+  EXERCISE=01_1 exercise start 01_tiledcopy_baseline
+  [[ $output == *" got -1515870811"* ]]
+  [[ $output == *"the kernel did not write there"* ]]
+}
+
 @test "at level hard the report shows where, but neither the rule nor the advice" {
   source common/exercise-judge
   local recorded=tests/recorded/03_tma_store/missing_proxy_fence.report.txt
