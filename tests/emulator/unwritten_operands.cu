@@ -244,6 +244,24 @@ static __global__ void tail(int *out, const __grid_constant__ int count) {
 }
 static void fault_tail(int *out, CUtensorMap, CUtensorMap *) { tail<<<1, THREADS>>>(out, 3); }
 
+// A packed buffer that is shorter than the kernel's parameters. The driver takes zeros for the rest.
+static __global__ void two(int *out, int count) { out[threadIdx.x] = count; }
+static int launch_packed(int *out, size_t bytes) {
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &out, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
+  cudaFunction_t function;
+  void *address;
+  CUDA_CHECK(cudaGetFuncBySymbol(&function, (const void *)two));
+  CUDA_CHECK(
+      cudaGetDriverEntryPointByVersion("cuLaunchKernel", &address, 12000, cudaEnableDefault, NULL));
+  auto launch = (decltype(&cuLaunchKernel))address;
+  return launch((CUfunction)function, 1, 1, 1, THREADS, 1, 1, 0, 0, NULL, extra);
+}
+static void bad_short_buffer(int *out, CUtensorMap, CUtensorMap *) { launch_packed(out, 8); }
+static void refused_empty_buffer(int *out, CUtensorMap, CUtensorMap *) {
+  printf("%d %d\n", launch_packed(out, 0), launch_packed(out, 64));
+}
+
 // ---- Bytes of a tensor map ----
 
 KERNEL(bad_map_half_copied) {
@@ -322,6 +340,8 @@ static const Case CASES[] = {
     CASE(bad_malloc),
     HOST(bad_gap),
     HOST(fault_tail),
+    HOST(bad_short_buffer),
+    HOST(refused_empty_buffer),
 };
 
 int main(int argc, char **argv) {

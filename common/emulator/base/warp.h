@@ -109,6 +109,7 @@ struct Launch {
   Index3 grid, block, cluster;  /* cluster: {1,1,1} without clusters */
   const uint8_t *parameters;    /* laid out as the entry's .param list */
   size_t parameter_bytes;
+  uint32_t parameters_missing; /* bytes at their end that the host has not passed */
   uint32_t dynamic_shared_bytes;
   bool cooperative; /* all of the grid is resident at once: grid barriers may be used */
   /* scheduler.c: for a cooperative grid, the memory that %envreg1 and %envreg2 point to */

@@ -144,13 +144,19 @@ static void report_register(const struct Origin *origin) {
 }
 
 static void report_parameter(const struct Origin *origin) {
+  const Launch *launch = origin->warp->cta->cluster->launch;
   char where[TEXT];
   past_describe_place(origin->user, where, sizeof where);
+  bool missing = origin->place.offset >= launch->parameter_bytes - launch->parameters_missing;
   finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
-          "reads byte %u of the kernel's parameters, which belongs to none of them, and the value "
-          "matters: %s it %s (thread %u).\n"
-          "It lies in a gap between two parameters: is an index beyond the end of the one before?",
-          origin->place.offset, where, origin->how, origin->using_thread);
+          "reads byte %u of the kernel's parameters, which %s, and the value matters: %s it %s "
+          "(thread %u).\n%s",
+          origin->place.offset, missing ? "the host has not passed" : "belongs to none of them",
+          where, origin->how, origin->using_thread,
+          missing ? "CU_LAUNCH_PARAM_BUFFER_SIZE of this launch is smaller than the kernel's "
+                    "parameters. The driver takes zeros for the rest."
+                  : "It lies in a gap between two parameters: is an index beyond the end of the "
+                    "one before?");
 }
 
 static void report_if_due(const ClusterCheck *check, struct Origin *origin) {

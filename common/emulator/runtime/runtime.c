@@ -333,32 +333,6 @@ static cudaError_t check_shape(const Kernel *kernel, const FunctionTraits *trait
   return check_cluster(kernel, traits, shape);
 }
 
-/* The driver reads every argument at launch. */
-uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
-                                  size_t packed_bytes) {
-  const FunctionTraits *traits = function_traits(entry);
-  size_t capacity = (traits->parameter_bytes + 255u) & ~(size_t)255;
-  uint8_t *block = aligned_alloc(256, capacity + 256);
-  if (!block) return NULL;
-  memset(block, 0, capacity + 256);
-  if (packed) {
-    memcpy(block, packed,
-           packed_bytes < traits->parameter_bytes ? packed_bytes : traits->parameter_bytes);
-    return block;
-  }
-  for (uint32_t i = 0; i < traits->parameter_count; i++) {
-    memcpy(block + traits->parameter_offsets[i], arguments[i], traits->parameter_sizes[i]);
-  }
-  return block;
-}
-
-void runtime_read_extra(void **extra, const void **packed, size_t *packed_bytes) {
-  for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) *packed = extra[i + 1];
-    if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE) *packed_bytes = *(size_t *)extra[i + 1];
-  }
-}
-
 static cudaError_t runtime_check_launch(const Kernel *kernel, const Function *entry,
                                         LaunchShape *shape) {
   cudaError_t error = check_shape(kernel, function_traits(entry), shape);
@@ -382,7 +356,7 @@ cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, 
   if (packed && packed_bytes > function_traits(entry)->parameter_bytes) {
     return cudaErrorLaunchOutOfResources; /* what an H200 returns for a buffer that is too long */
   }
-  if (function_traits(entry)->parameter_count && !arguments && !packed)
+  if (function_traits(entry)->parameter_count && !arguments && (!packed || !packed_bytes))
     return cudaErrorInvalidValue;
   Work work = {.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
   work.launch.parameters = runtime_gather_arguments(entry, arguments, packed, packed_bytes);
@@ -418,6 +392,7 @@ cudaError_t runtime_run_launch(Kernel *kernel, LaunchShape shape, const uint8_t 
       .cluster = shape.cluster,
       .parameters = parameters,
       .parameter_bytes = traits->parameter_bytes,
+      .parameters_missing = runtime_missing_bytes(entry, parameters),
       .dynamic_shared_bytes = (uint32_t)shape.dynamic_shared_bytes,
       .cooperative = shape.cooperative,
       .overlaps = shape.overlaps,

@@ -97,6 +97,8 @@ typedef struct {
  * `packed` holds them all. NULL: no memory. */
 uint8_t *runtime_gather_arguments(const Function *entry, void **arguments, const void *packed,
                                   size_t packed_bytes);
+/* How many bytes at the end of such a block were missing in the packed buffer. */
+uint32_t runtime_missing_bytes(const Function *entry, const uint8_t *parameters);
 /* Checks a launch and submits it to the stream. */
 cudaError_t runtime_launch(Kernel *kernel, LaunchShape shape, void **arguments, const void *packed,
                            size_t packed_bytes, cudaStream_t stream);

@@ -20,7 +20,8 @@ static cudaError_t work_of_kernel(const struct cudaKernelNodeParams *params, Wor
   const void *packed = NULL;
   size_t packed_bytes = 0;
   runtime_read_extra(params->extra, &packed, &packed_bytes);
-  if (function_traits(entry)->parameter_count && !params->kernelParams && !packed)
+  if (function_traits(entry)->parameter_count && !params->kernelParams &&
+      (!packed || !packed_bytes))
     return cudaErrorInvalidValue;
   *work = (Work){.type = cudaGraphNodeTypeKernel, .launch = {.kernel = kernel, .shape = shape}};
   work->launch.parameters =

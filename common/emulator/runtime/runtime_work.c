@@ -157,8 +157,10 @@ cudaError_t work_copy(const Work *work, Work *copy) {
   if (work->type == cudaGraphNodeTypeGraph) return graph_clone(work->child, &copy->child);
   if (work->type != cudaGraphNodeTypeKernel) return cudaSuccess;
   copy->launch.pointers = NULL;
-  copy->launch.parameters = runtime_gather_arguments(runtime_entry(work->launch.kernel), NULL,
-                                                     work->launch.parameters, SIZE_MAX);
+  const Function *entry = runtime_entry(work->launch.kernel);
+  uint32_t missing = runtime_missing_bytes(entry, work->launch.parameters);
+  copy->launch.parameters = runtime_gather_arguments(
+      entry, NULL, work->launch.parameters, function_traits(entry)->parameter_bytes - missing);
   return copy->launch.parameters ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
