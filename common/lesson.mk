@@ -125,12 +125,13 @@ ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
-# What measures is compiled by check, but not run by it: optimising such a program for the GPU would take
-# five times as long, so check has its own, built without.
+# What measures is compiled by check, but only run for its usage: optimising it for the GPU would take five times
+# as long, so check has its own, built without, and as one program, because all of them use the same kernels.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
 LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
-UNOPTIMISED_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/tests/unoptimised/%,$(BENCH_PROGRAMS))
+BENCH_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
+UNOPTIMISED_PROGRAM := $(if $(BENCH_PROGRAMS),$(BUILD)/tests/joined/unoptimised/joined)
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
 # check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
@@ -223,7 +224,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 # What takes longest is begun first, so that no processor is idle at the end.
-LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/choices %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/choices %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
 .PHONY: all run check check-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
@@ -238,7 +239,7 @@ run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main pro
 check: check-programs ## build and test everything; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(TEST_FILES)
 
-check-programs: $(call long_first,$(LESSON_PROGRAMS) $(NAMED_PITFALLS) $(UNOPTIMISED_PROGRAMS) \
+check-programs: $(call long_first,$(LESSON_PROGRAMS) $(NAMED_PITFALLS) $(UNOPTIMISED_PROGRAM) \
   $(TEST_PROGRAMS) $(TAKEN_PROGRAMS)) $(SUPPORT) tests
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
@@ -379,18 +380,16 @@ $(FIND_DEVICE): $(BUILD)/common/find_device.o
 define build_cuda
 	@mkdir -p $(@D)
 	$(step) $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -MMD -MP -MF $@.d -MT $@ -o $@ $< $(COMMON_LIBRARY) \
-	  $(LINK_PATHS) $(call wanted_libraries,$<)
+	  $(LINK_PATHS) $(foreach s,$(or $(MADE_OF),$<),$(call wanted_libraries,$(s)))
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
-$(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAMS): ARCHITECTURES := $(EMULATED)
+$(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EMULATED)
 # Pitfalls are lessons.
 $(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(SASS) $(EMULATED)
 # The kernels of these are never launched.
-$(UNOPTIMISED_PROGRAMS) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
-$(UNOPTIMISED_PROGRAMS): $(BUILD)/tests/unoptimised/%: $(ROOT)/%.cu $(NVCC_MADE)
-	$(build_cuda)
+$(UNOPTIMISED_PROGRAM) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
 # The register counts are in the machine code.
 $(BUILD)/tests/emulator/occupancy: ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
 # libcu++ asks for C++17.
@@ -427,13 +426,14 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
 joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))
-joined_sources = $(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
-$(JOINED_PROGRAMS:=.cu): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
+joined_sources = $(if $(findstring /unoptimised/,$(1)),$(BENCH_SOURCES))$(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
+$(addsuffix .cu,$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM)): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
 	@mkdir -p $(@D)
 	$(Q)python3 -B $(ROOT)/tests/join.py $(filter %.cu,$^) >$@
-$(JOINED_PROGRAMS): %: %.cu $(NVCC_MADE)
+$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): MADE_OF = $(call joined_sources,$@)
+$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
-	$(Q)for name in $(basename $(notdir $(call joined_sources,$@))); do ln -sf joined $(@D)/$$name; done
+	$(Q)for name in $(basename $(notdir $(MADE_OF))); do ln -sf joined $(@D)/$$name; done
 
 $(OUTSIDE_PROGRAMS): $$(wildcard $(ROOT)/tests/emulator/outside/$$(@F).c $(ROOT)/tests/emulator/outside/$$(@F).cu) $(NVCC_MADE)
 	@mkdir -p $(@D)
@@ -509,5 +509,5 @@ $(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMUL
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
   $(FAST_OBJECTS:.o=.d)
--include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAMS) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) \
+-include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAM) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) \
   $(SKELETONS) $(SOLUTIONS) $(JUDGES))

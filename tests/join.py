@@ -25,20 +25,24 @@ int main(int argc, char **argv) {
 
 def included_from(source, line):
     """An #include line as it must be where the source has been copied elsewhere."""
-    quoted = re.fullmatch(r'#include "(\.\.?/.*)"', line)
+    quoted = re.fullmatch(r'#include "(.*)"', line)
     if not quoted:
         return line
-    return f'#include "{os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(source)), quoted[1]))}"'
+    beside = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(source)), quoted[1]))
+    return f'#include "{beside}"' if os.path.exists(beside) else line
 
 
 def joined(source):
     """The source with its headers first, because they must not be inside the namespace."""
     with open(source, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    headers = [included_from(source, line) for line in lines if line.startswith("#include")]
-    body = ["" if line.startswith("#include") else line for line in lines]
+        lines = [included_from(source, line) for line in file.read().splitlines()]
+    begin = next(i for i, line in enumerate(lines) if line and not line.startswith(("#include", "//")))
+    headers = [line for line in lines[:begin] if line.startswith("#include")]
+    body = [*("" for line in lines[:begin]), *lines[begin:]]
+    macros = re.findall(r"^#define (\w+)", "\n".join(body), re.MULTILINE)
     name = os.path.splitext(os.path.basename(source))[0]
-    return [*headers, f"namespace {name} {{", f'#line 1 "{source}"', *body, f"}}  // namespace {name}"]
+    return [*headers, f"namespace {name} {{", f'#line 1 "{source}"', *body, f"}}  // namespace {name}",
+            *(f"#undef {macro}" for macro in macros)]
 
 
 def main():
