@@ -26,6 +26,13 @@ reports() {
   reports rows-without-event stream-race "the copy of 8 rows of 64 bytes in stream 1 reads byte 64"
 }
 
+@test "streams: a copy or fill writes what a copy of another stream reads" {
+  reports copy-over-what-a-copy-reads stream-race "the copy of 4096 bytes in stream 2 writes byte 0" \
+    "which the copy of 4096 bytes in stream 1 read"
+  reports fill-over-what-a-copy-reads stream-race "the fill of 4096 bytes in stream 2 writes"
+  reports copies-through-pinned stream-race "in stream 2 writes"
+}
+
 @test "streams: the default stream does not wait for every stream" {
   reports fill-of-default-stream stream-race "the fill of 4096 bytes in the legacy default stream"
 }

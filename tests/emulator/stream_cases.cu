@@ -47,6 +47,21 @@ static int kernel_after_copy(void) {
   run(data, two);
   return 0;
 }
+static int copy_over_what_a_copy_reads(void) {
+  CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
+  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, two));
+  return 0;
+}
+static int fill_over_what_a_copy_reads(void) {
+  CHECK(cudaMemcpyAsync(more, data, BYTES, cudaMemcpyDeviceToDevice, one));
+  CHECK(cudaMemsetAsync(data, 0, BYTES, two));
+  return 0;
+}
+static int copies_through_pinned(void) {
+  CHECK(cudaMemcpyAsync(data, pinned, BYTES, cudaMemcpyHostToDevice, one));
+  CHECK(cudaMemcpyAsync(pinned, more, BYTES, cudaMemcpyDeviceToHost, two));
+  return 0;
+}
 static int fill_of_default_stream(void) {
   CHECK(cudaMemsetAsync(data, 0, BYTES, 0));
   run(data, other);
@@ -296,6 +311,9 @@ static const struct StreamCase {
 } cases[] = {{"kernels-without-event", kernels_without_event},
              {"copy-without-event", copy_without_event},
              {"kernel-after-copy", kernel_after_copy},
+             {"copy-over-what-a-copy-reads", copy_over_what_a_copy_reads},
+             {"fill-over-what-a-copy-reads", fill_over_what_a_copy_reads},
+             {"copies-through-pinned", copies_through_pinned},
              {"fill-of-default-stream", fill_of_default_stream},
              {"event-recorded-too-early", event_recorded_too_early},
              {"freed-while-in-use", freed_while_in_use},

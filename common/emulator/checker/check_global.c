@@ -383,9 +383,13 @@ void global_limits(GlobalLaunch *launch) {
 bool check_operation_touch(uint32_t operation, uint64_t first, uint64_t bytes, bool writes,
                            OperationConflict *conflict) {
   if (!is_checked()) return false;
+  static uint32_t last_touching; /* what an operation has touched before is not settled for it */
   GlobalLaunch launch = {.operation = operation};
   pthread_mutex_lock(&operations_lock);
-  find_settled(&launch);
+  launch.settled = settled_accesses;
+  launch.settled_lists = settled_lists;
+  if (operation != last_touching) find_settled(&launch);
+  last_touching = operation;
   GlobalNow now = {.launch = &launch,
                    .kind = writes ? ACCESS_WRITE : ACCESS_READ,
                    .access = {.operation = operation, .flags = GLOBAL_OPERATION},

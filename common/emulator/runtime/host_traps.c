@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <link.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -216,10 +217,25 @@ static int find_text(struct dl_phdr_info *program, size_t bytes, void *unused) {
   return 1; /* the program itself comes first */
 }
 
+/* A debugger stops at every SIGSEGV, and takes SIGTRAP for its own. */
+static bool is_traced(void) {
+  char line[128];
+  int tracer = 0;
+  FILE *status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    if (sscanf(line, "TracerPid: %d", &tracer) == 1) break;
+  if (status) fclose(status);
+  return tracer != 0;
+}
+
 bool host_traps_begin(void) {
   static bool impossible;
   if (impossible) return false;
-  if (!text_end) dl_iterate_phdr(find_text, NULL);
+  if (!text_end) {
+    dl_iterate_phdr(find_text, NULL);
+    impossible = is_traced();
+    if (impossible) return false;
+  }
   const KernelAction action = {(void *)on_signal, SA_SIGINFO | SA_NODEFER | WITH_RESTORER,
                                return_from_signal, 0};
   for (int i = 0; i < SIGNAL_COUNT; i++)
