@@ -144,8 +144,9 @@ static uint64_t allocate(uint64_t bytes) {
   }
   if (!chunk) return 0;
   size_t first = grain_of(chunk), grains = chunk_bytes / GRAIN_BYTES;
-  blocks[first] = (HeapBlock){.place = {.first = chunk, .end = chunk + bytes, .kind = MEMORY_OF_HEAP},
-                              .chunk_bytes = chunk_bytes};
+  blocks[first] =
+      (HeapBlock){.place = {.first = chunk, .end = chunk + bytes, .kind = MEMORY_OF_HEAP},
+                  .chunk_bytes = chunk_bytes};
   memset((void *)(uintptr_t)chunk, 0xff, chunk_bytes);
   written_clear(chunk, chunk_bytes);
   for (size_t i = 0; i < grains; i++)

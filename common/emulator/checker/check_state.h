@@ -100,8 +100,8 @@ typedef struct MbarrierCheck {
   int init_lane;
   uint32_t init_clock;
   uint32_t init_stamp; /* of the lane that called init; 0: known to all lanes */
-  uint32_t place; /* its index in the vectors; UINT32_MAX: none was left */
-  uint32_t phase; /* the current phase, counted from 0 */
+  uint32_t place;      /* its index in the vectors; UINT32_MAX: none was left */
+  uint32_t phase;      /* the current phase, counted from 0 */
   uint32_t count;
   const Instruction *init_in;
   const Instruction *used_by_thread; /* the last instruction that was found not to be a copy's */
@@ -301,7 +301,7 @@ struct ClusterCheck {
   uint32_t
       cluster_waited[MAX_CLUSTER_CTAS * LANES]; /* for each agent: 1 + the last round it has seen */
   uint64_t *wgmma_group;                        /* of each agent: the open group's number */
-  struct Locations *locations; /* check_locations.c; NULL: none yet */
+  struct Locations *locations;                  /* check_locations.c; NULL: none yet */
   struct AcquiredMap *acquired_maps;
   struct Origin *origins; /* check_undefined_origins.c: reads of uninitialised bytes */
   uint32_t origin_count, origin_capacity;
