@@ -163,6 +163,14 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
 
 static bool is_number(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
 
+/* If the barrier and the number of threads are constants, they are read only once. */
+static void read_constants(BarrierForm *form) {
+  form->constant = form->barrier->constant && (!form->threads || form->threads->constant);
+  if (!form->constant) return;
+  form->number = (uint32_t)form->barrier->constant_value;
+  if (form->threads) form->expected = (uint32_t)form->threads->constant_value;
+}
+
 bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   BarrierForm *form = decoder_allocate(decoder, sizeof *form);
   bool known = true, sync = false, arrives = false, reduces = false;
@@ -219,11 +227,7 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   }
   if (!fine) return decoder_error(decoder, statement, "the operands do not fit the instruction");
   out->decoded = form;
-  form->constant = form->barrier->constant && (!form->threads || form->threads->constant);
-  if (form->constant) {
-    form->number = (uint32_t)form->barrier->constant_value;
-    if (form->threads) form->expected = (uint32_t)form->threads->constant_value;
-  }
+  read_constants(form);
   out->execute = form->constant ? take_part : run_named_barrier;
   return true;
 }
