@@ -57,7 +57,6 @@ NOT_RUN = [
 SLOW = [
     "build/07_pipelined_gemm/pipelined_gemm *",
     "build/07_pipelined_gemm/layouts *",
-    "pipelined_gemm --trace *",
 ]
 # Words that stand for something.
 PLACEHOLDERS = [

@@ -66,11 +66,15 @@ runs() { # CHAPTER LAST_LINE
   done
 }
 
-@test "each header was compiled with C++17 and C++20, too" {
-  for folder in [0-9][0-9]_*/take; do
-    chapter=${folder%%_*}
-    [ -e "$built/$chapter/c++17.o" ]
-    [ -e "$built/$chapter/c++20.o" ]
+@test "each header and its example were compiled with C++17 and C++20, too" {
+  for header in "$built"/all/*.cuh; do
+    name=$(basename "$header" .cuh)
+    grep -qxF "#include \"$name.cuh\"" "$built/all/examples.cu"
+    grep -qF "run($name::main, argc, argv)" "$built/all/examples.cu"
+  done
+  for standard in c++17 c++20; do
+    [ -s "$built/all/$standard.o" ]
+    [ -s "$built/06/$standard.o" ] # swizzle.h is C
   done
 }
 
