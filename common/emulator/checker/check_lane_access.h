@@ -75,6 +75,7 @@ void lane_check_read(const LaneAccess *now, uint32_t at, int lane);
 /* check_lane_reports.c */
 #define LANE_RULE_RACE "lane-race"
 #define LANE_RULE_MET "lanes-met-without-order"
+#define LANE_RULE_INIT "mbarrier-init-other-lanes"
 #define LANE_RULE_LOCK_STEP "warp-synchronous"
 #define LANE_RULE_COLLISION "lanes-write-one-place"
 struct LaneRaces *lane_races_of(ClusterCheck *check);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "checker/check_lane_access.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
 #include "state/groups.h"
@@ -379,7 +380,8 @@ static const char *init_text(const MbarrierCheck *barrier) {
   return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
 }
 
-/* Another lane of the warp may see the barrier as it was before its init. */
+/* Another lane of the warp may see the barrier as it was before its init. If another warp may, too,
+ * only that is reported. */
 static void check_init_known_to(Warp *warp, const Instruction *in, LaneMask mask, uint32_t address,
                                 MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
@@ -396,12 +398,16 @@ static void check_init_known_to(Warp *warp, const Instruction *in, LaneMask mask
     if (!lanes_ordered(order, lane, barrier->init_lane, barrier->init_stamp)) wrong |= 1u << lane;
   }
   if (!wrong) return;
-  finding(warp, in, wrong, "mbarrier-init-other-lanes",
-          "the barrier at shared-memory offset 0x%x was initialised by thread %u of the same warp "
-          "(line %u of the %s), and nothing orders that before this use by other lanes.\n"
-          "Put __syncthreads() after the init; for a block of one warp __syncwarp() is enough.",
-          SHARED_OFFSET(address), thread_of(warp, barrier->init_lane), init_line(barrier),
-          init_text(barrier));
+  const LaneAccess now = {.check = check, .warp = warp, .in = in};
+  if (!lane_race_is_kept(&now, barrier->init_in, LANE_RULE_INIT))
+    lane_keep_race(&now, wrong, barrier->init_in, LANE_RULE_INIT,
+                   "the barrier at shared-memory offset 0x%x was initialised by thread %u of the "
+                   "same warp (line %u of the %s), and nothing orders that before this use by "
+                   "other lanes.\n"
+                   "Put __syncthreads() after the init; for a block of one warp __syncwarp() is "
+                   "enough.",
+                   SHARED_OFFSET(address), thread_of(warp, barrier->init_lane), init_line(barrier),
+                   init_text(barrier));
   barrier->init_stamp = 0; /* report only once */
 }
 
@@ -412,6 +418,7 @@ static void check_init_visible(Warp *warp, const Instruction *in, int lane, uint
   uint32_t agent = agent_of(warp);
   check_init_known_to(warp, in, 1u << lane, address, barrier);
   if (!knows_init(check, agent, barrier)) {
+    lanes_note_race(check, in, barrier->init_in);
     finding(warp, in, 1u << lane, "mbarrier-init-not-ordered",
             "the barrier at shared-memory offset 0x%x was initialised by another warp (line %u of "
             "the %s), and nothing orders that before this use.\n"
