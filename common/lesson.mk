@@ -224,7 +224,7 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 # What takes longest is begun first, so that no processor is idle at the end.
-LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/choices %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/all %/choices %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
 .PHONY: all run check check-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
