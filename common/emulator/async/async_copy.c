@@ -7,6 +7,7 @@
 #include "async/async.h"
 #include "base/access.h"
 #include "base/fault.h"
+#include "base/memory.h"
 #include "base/settings.h"
 #include "state/cluster.h"
 #include "state/notes.h"
@@ -32,6 +33,31 @@ static void land_copy(AsyncOperation *operation) {
 
 static void copy_list_prune(struct WarpAsync *async);
 
+/* Lanes usually copy from one allocation into the shared memory of their own CTA. */
+typedef struct {
+  uint64_t first, end; /* of the last allocation */
+} LastSource;
+
+static const uint8_t *source_at(Warp *warp, const Instruction *in, int lane, uint32_t bytes,
+                                uint32_t alignment, LastSource *last) {
+  uint64_t from = lane_address(warp, &in->operand[1], lane);
+  if (from - last->first < last->end - last->first && bytes <= last->end - from &&
+      (from & (alignment - 1)) == 0)
+    return (const uint8_t *)(uintptr_t)from;
+  const uint8_t *source = global_bytes_at(warp, in, lane, from, bytes, alignment, ACCESS_READ);
+  const Allocation *found = source ? memory_find(from) : NULL;
+  if (found) *last = (LastSource){found->first, found->end};
+  return source;
+}
+
+static bool may_copy_to(Warp *warp, const Instruction *in, int lane, uint32_t to, uint32_t bytes) {
+  const Cta *cta = warp->cta;
+  if (SHARED_RANK(to) == cta->rank && SHARED_OFFSET(to) < cta->shared_bytes &&
+      bytes <= cta->shared_bytes - SHARED_OFFSET(to) && (to & (bytes - 1)) == 0)
+    return true;
+  return shared_bytes_at(warp, in, lane, to, bytes, bytes, ACCESS_WRITE);
+}
+
 static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   static const uint8_t nothing[16];
   const CopyForm *form = in->decoded;
@@ -39,6 +65,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   AsyncOperation *operation = async_new(warp, in, first_lane(mask), ASYNC_CP_ASYNC);
   SharedPiece writes[LANES];
   int count = 0;
+  LastSource last = {0, 0};
   operation->copy.lanes = mask;
   operation->copy.waited = 0;
   operation->copy.bytes = form->bytes;
@@ -53,12 +80,10 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
       bytes = 0;
     bool good = window_address(warp, in, lane, lane_address(warp, &in->operand[0], lane),
                                form->window, &to) &&
-                shared_bytes_at(warp, in, lane, to, form->bytes, form->bytes, ACCESS_WRITE);
+                may_copy_to(warp, in, lane, to, form->bytes);
     operation->copy.source[lane] = nothing;
     if (good && bytes) {
-      operation->copy.source[lane] =
-          global_bytes_at(warp, in, lane, lane_address(warp, &in->operand[1], lane), bytes,
-                          form->bytes, ACCESS_READ);
+      operation->copy.source[lane] = source_at(warp, in, lane, bytes, form->bytes, &last);
       good = operation->copy.source[lane] != NULL;
     }
     if (!good) {
