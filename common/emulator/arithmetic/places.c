@@ -118,11 +118,11 @@ void transfer_shared_kind(Transfer *transfer) {
                                        .lane_bytes = access == ACCESS_WRITE ? lane_bytes : NULL};
 }
 
-/* The most usual access: all 32 lanes, consecutive in one CTA's shared memory. Its addresses are short:
- * the host's vector instructions check them. False: any other access. */
+/* The most usual access: all 32 lanes, consecutive in one CTA's shared memory. Its addresses are in
+ * 32-bit registers: the host's vector instructions check them. False: any other access. */
 static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask mask,
                                    const Transfer *transfer, Access access, Places *places) {
-  if (mask != ~0u || transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
+  if (mask != ~0u) return false;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   const uint32_t *base = column_u32(warp, transfer->address->slot);
   uint32_t first = base[0] + (uint32_t)transfer->address->offset, different = 0;
@@ -142,11 +142,11 @@ static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask m
   return true;
 }
 
-/* False: some lane is misaligned or outside one CTA's memory, or the address is in a 64-bit
- * register. */
-static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                        Access access, Places *places) {
-  if (transfer->space != SPACE_SHARED || transfer->address->bytes != 4) return false;
+/* Shared memory by addresses in 32-bit registers. False: some lane is misaligned or outside one CTA's
+ * memory. */
+__attribute__((noinline)) static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask,
+                                                  const Transfer *transfer, Access access,
+                                                  Places *places) {
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   uint32_t offset = (uint32_t)transfer->address->offset;
   const uint32_t *base = column_u32(warp, transfer->address->slot);
@@ -262,9 +262,7 @@ static void note_global(Warp *warp, const Instruction *in, LaneMask mask, const 
 __attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruction *in,
                                                       LaneMask mask, const Transfer *transfer,
                                                       Access access, Places *places) {
-  if (find_shared(warp, in, mask, transfer, access, places) ||
-      find_global_run(warp, mask, transfer, access, places))
-    return true;
+  if (find_global_run(warp, mask, transfer, access, places)) return true;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;
@@ -320,7 +318,9 @@ __attribute__((noinline, cold)) static void note_places(LaneMask mask, const Tra
 
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places) {
-  if (!find_shared_run(warp, in, mask, transfer, access, places) &&
+  bool shared = transfer->space == SPACE_SHARED && transfer->address->bytes == 4;
+  if (!(shared && (find_shared_run(warp, in, mask, transfer, access, places) ||
+                   find_shared(warp, in, mask, transfer, access, places))) &&
       !find_any_places(warp, in, mask, transfer, access, places))
     return false;
   if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);
