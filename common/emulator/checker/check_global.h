@@ -250,6 +250,8 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
 /* Is that access ordered before this one? */
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
 
+/* global_launch.c. The order among operations; NULL: as they begin. */
+const OperationOrder *global_operation_order(void);
 const char *global_operation_name(uint32_t operation, char *text, size_t capacity);
 
 /* global_unwritten.c: what a copy reads; and bytes that one writes or reduces into. */
