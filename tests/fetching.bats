@@ -21,7 +21,8 @@ failing_pip() { # TEXT
   cat >"$bin/python3" <<END
 #!/bin/bash
 case "\$*" in *--version*) exit 0 ;; esac
-env | grep ^PIP_ | sort >"$BATS_TEST_TMPDIR/settings"
+case "\$*" in *--isolated*) second=.isolated ;; esac
+env | grep ^PIP_ | sort >"$BATS_TEST_TMPDIR/settings\$second"
 echo "\$*" >>"$BATS_TEST_TMPDIR/calls"
 cat <<'TEXT'
 $1
@@ -66,7 +67,8 @@ fetch() { PATH=$bin:$PATH run common/fetch-wheels "the thing" "$build/thing" "$B
   grep -qx 'PIP_REQUIRE_VIRTUALENV=0' "$BATS_TEST_TMPDIR/settings"
   grep -qx 'PIP_NO_INDEX=0' "$BATS_TEST_TMPDIR/settings"
   ! grep -E 'USER|PREFIX|TARGET|ROOT|NO_BINARY' "$BATS_TEST_TMPDIR/settings" || false
-  # What a file of settings does can be left out only as a whole.
+  # What a file of settings does can be left out only as a whole, the one that the variable names too.
+  ! grep CONFIG_FILE "$BATS_TEST_TMPDIR/settings.isolated" || false
   [ "$(grep -c -- --isolated "$BATS_TEST_TMPDIR/calls")" -eq 1 ]
 }
 
@@ -85,6 +87,7 @@ WARNING: Retrying (Retry(total=4)) after connection broken by NewConnectionError
 ReadTimeoutError: HTTPSConnectionPool: Read timed out.|The package index was not reached
 SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))|The package index showed a certificate
 ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/x'|A file could not be written.
+ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)|The package index does not have it
 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.|pip could not do it.
 END
 }
