@@ -390,8 +390,8 @@ $(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EM
 $(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(SASS) $(EMULATED)
 # The kernels of these are never launched.
 $(UNOPTIMISED_PROGRAM) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
-# The register counts are in the machine code.
-$(BUILD)/tests/emulator/occupancy: ARCHITECTURES := -gencode arch=compute_90a,code=sm_90a $(EMULATED)
+# The numbers of registers, and of loads under way, are in the machine code.
+$(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(SASS) $(EMULATED)
 # libcu++ asks for C++17.
 $(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub global_races hangs): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)

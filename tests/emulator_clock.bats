@@ -54,7 +54,7 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
     [ "$status" -eq "$plain_status" ]
     [ "$output" = "$plain_output" ]
     [[ $stderr == *"emulator: clock h200, kernel "* ]]
-    [ "$(sed '/^emulator: clock \|^  busy: \|^  warps waited \|^  launches: /d' <<<"$stderr")" = "$plain_stderr" ]
+    [ "$(sed '/^emulator: clock \|^  busy: \|^  warps waited \|^  launches: \|^  1 of its launches failed: /d' <<<"$stderr")" = "$plain_stderr" ]
   done
 }
 
@@ -79,6 +79,15 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
   run common/emulator/emulate --trace "$BATS_TEST_TMPDIR/trace.json" build/02_tma_load/tma_load
   [ "$status" -eq 0 ]
   grep -q '"a microsecond stands for one warp instruction of the cluster"}}' "$BATS_TEST_TMPDIR/trace.json"
+}
+
+@test "clock: a kernel that fails says that its time ends there" {
+  clocked build/02_tma_load/pitfalls/too_many_bytes
+  [ "$status" -ne 0 ]
+  [[ $stderr == *"1 of its launches failed: what is counted of them ends there"* ]]
+  clocked build/02_tma_load/first_load
+  [[ $stderr != *"launches failed"* ]]
+  [[ $stderr != *"of their time:"$'\n'* ]]
 }
 
 @test "clock: invalid settings say what is allowed" {

@@ -123,6 +123,17 @@ counted() { # PROGRAM KERNEL
   done
 }
 
+@test "counters: copies of other blocks that land add to ncu's passes and not to ours" {
+  EMULATOR_COUNT=1 run --separate-stderr common/emulator/emulate build/tests/emulator/bank_landing
+  [ "$status" -eq 0 ]
+  while read -r kernel first second; do
+    ours=$(grep -A 12 "kernel $kernel," <<<"$stderr" | sed -n "s/^  shared reads .* \([0-9,]*\) passes.*/\1/p" | head -n 1)
+    [ "${ours/,/}" -le "$first" ]
+    [ "${ours/,/}" -le "$second" ]
+    case $kernel in paused* | one_on_each) [ "${ours/,/}" -eq "$first" ] ;; esac
+  done < <(grep -v '^#' tests/emulator/recorded/bank_landing.txt)
+}
+
 @test "counters: copied bytes, sectors and passes are ncu's, lesson by lesson" {
   run python3 common/emulator/record/counters.py 02_descriptor 02_im2col 02_remainder 03_clip 03_ranks \
     01_copy_speed 02_load_speed 03_copy_speed 04_accumulate 04_rounding 04_wrap 05_masks 05_shared_stream 07_two_consumers

@@ -1,5 +1,6 @@
 // clock_copies: chapter 03's ways to copy 16 MiB, launched twice each (the second time from L2, as
-// copy_speed measures them), for the emulator's clock. Nothing is checked: copy_speed does that.
+// copy_speed measures them), for the emulator's clock. Nothing is checked: copy_speed does that. It is built
+// with machine code, which tells the clock how many loads a warp has under way.
 //
 //   clock_copies [--tile 0 to 5]     16x16, 32x32, 8x256, 64x64, 128x64, 32x256
 #define main copy_speed_main

@@ -98,6 +98,7 @@ typedef struct {
   uint32_t local_bytes;
   uint32_t registers;      /* per thread, at most 255 */
   bool registers_known;    /* from machine code; otherwise an estimate */
+  uint32_t loads_at_once;  /* of global memory, by a warp, in its machine code; 0: unknown */
   uint32_t max_threads;    /* from .maxntid, else 1024 */
   bool debug;              /* compiled with -G */
   Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 128, SECTOR_BYTES = 32, WAYS = 16, SMS_OF_GROUP = 6 };
+enum {
+  LINE_BYTES = 128,
+  SECTOR_BYTES = 32,
+  WAYS = 16,
+  SMS_OF_GROUP = 6,
+  STORE_SECTORS = 8 /* of a warp's store in measure_load */
+};
 
 const ChipParameters chip_parameters = {
 #define CLOCK(name, value) .name = (value),
@@ -12,9 +18,9 @@ const ChipParameters chip_parameters = {
 #undef CLOCK
 };
 
-/* How many stores of its threads an SM can have on their way. When all SMs store at once, each gets a
- * share of L2 in proportion to its slots; these give the times of the first, the median and the last
- * SM that measure_load found. Which SM is fast is not known: the pairs are shuffled. */
+/* How many stores of its threads an SM can have on their way: as many as it waits for when a block
+ * ends. When all SMs store at once, each gets a share of L2 in proportion to its slots; these give the
+ * times of the first, the median and the last SM that measure_load found. Which SM is fast is not known: the pairs are shuffled. */
 static uint32_t store_slots_of(uint32_t sm) {
   enum { PAIRS = CHIP_MULTIPROCESSORS / 2, SHUFFLE = 29 };
   const ChipParameters *p = &chip_parameters;
@@ -22,7 +28,9 @@ static uint32_t store_slots_of(uint32_t sm) {
   const double clocks =
       rank < 0.5 ? p->stores_least + (p->stores_median - p->stores_least) * rank * 2
                  : p->stores_median + (p->stores_most - p->stores_median) * (rank * 2 - 1);
-  return (uint32_t)(MOST_STORES * p->stores_least / clocks);
+  const double most = p->store_drain / (STORE_SECTORS * p->store_sector);
+  const uint32_t slots = (uint32_t)(most * p->stores_least / clocks + 0.5);
+  return slots < 1 ? 1 : slots > MOST_STORES ? MOST_STORES : slots;
 }
 
 Chip *chip_begin(void) {
@@ -38,11 +46,11 @@ Chip *chip_begin(void) {
     }
   }
   memset(chip->sm, 0, sizeof chip->sm);
-  chip->l2 = chip->dram = 0;
+  chip->l2 = chip->l2_read = chip->l2_written = chip->dram = 0;
   chip->use = (ChipUse){.l2_busy = 0};
   for (uint32_t i = 0; i < CHIP_MULTIPROCESSORS; i++) chip->sm[i].store_slots = store_slots_of(i);
   for (size_t i = 0; i < (size_t)chip->line_sets * WAYS; i++)
-    chip->lines[i].ready = 0, chip->lines[i].asked = -1e9, chip->lines[i].askers = 0;
+    chip->lines[i].ready = 0, chip->lines[i].answered = -1e9, chip->lines[i].askers = 0;
   return chip;
 }
 
@@ -66,7 +74,8 @@ static L2Line *find_line(Chip *chip, uint64_t line, bool *found) {
 
 typedef struct {
   double read_bytes, dram_bytes, ready;
-  double clocks; /* of L2; a sector that is stored in part takes longer than a whole one */
+  /* of L2; a sector that is stored in part takes longer than a whole one */
+  double read_clocks, write_clocks;
   bool missed;
 } Demand;
 
@@ -79,17 +88,18 @@ static void read_line(Chip *chip, double now, uint32_t group, uint64_t line, uin
     demand->dram_bytes += bytes;
     demand->read_bytes += bytes;
     demand->missed = true;
-    *at = (L2Line){.tag = line + 1, .ready = -1, .asked = -1e9, .used = at->used};
+    *at = (L2Line){.tag = line + 1, .ready = -1, .answered = -1e9, .used = at->used};
   }
   if (at->ready > demand->ready) demand->ready = at->ready;
-  if (now - at->asked > chip_parameters.l2_share_window) {
-    at->asked = now;
-    at->askers = 0;
-  }
-  if (at->askers & group)
+  if (now - at->answered > chip_parameters.l2_share_window) at->askers = 0;
+  if (at->askers & group) {
     chip->use.shared_bytes += bytes;
-  else
-    demand->read_bytes += bytes, demand->clocks += bytes / chip_parameters.l2_rate;
+  } else {
+    demand->read_bytes += bytes, demand->read_clocks += bytes / chip_parameters.l2_rate;
+    /* When L2 is busy, the answer waits, and whoever asks meanwhile shares it. */
+    const double queue = chip->l2_read > chip->l2 ? chip->l2_read : chip->l2;
+    at->answered = (queue > now ? queue : now) + demand->read_clocks;
+  }
   at->askers |= group;
 }
 
@@ -98,13 +108,13 @@ static void write_line(Chip *chip, double now, uint64_t line, uint32_t bytes, De
   L2Line *at = find_line(chip, line, &found);
   if (!found) {
     if (at->tag && at->dirty) demand->dram_bytes += LINE_BYTES;
-    *at = (L2Line){.tag = line + 1, .ready = now, .asked = -1e9, .used = at->used};
+    *at = (L2Line){.tag = line + 1, .ready = now, .answered = -1e9, .used = at->used};
   }
   at->dirty = true;
   if (bytes % SECTOR_BYTES)
-    demand->clocks += (bytes / SECTOR_BYTES + 1) * chip_parameters.l2_store_sector;
+    demand->write_clocks += (bytes / SECTOR_BYTES + 1) * chip_parameters.l2_store_sector;
   else
-    demand->clocks += bytes / chip_parameters.l2_store_rate;
+    demand->write_clocks += bytes / chip_parameters.l2_store_rate;
 }
 
 static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
@@ -132,16 +142,30 @@ static void each_line(Chip *chip, double now, uint32_t sm, const ClockRun *runs,
     }
 }
 
+/* Occupies a part of L2 from `now` on, or from when it is free; returns when it is free again. */
+static double occupy(double *part, double now, double clocks) {
+  if (clocks <= 0) return now;
+  *part = (*part < now ? now : *part) + clocks;
+  return *part;
+}
+
+/* Reads and writes have ways of their own, which overlap only in part. */
+static double occupy_l2(Chip *chip, double now, const Demand *demand) {
+  const double together = (demand->read_clocks + demand->write_clocks) * chip_parameters.l2_overlap;
+  const double read = occupy(&chip->l2_read, now, demand->read_clocks);
+  const double written = occupy(&chip->l2_written, now, demand->write_clocks);
+  const double both = occupy(&chip->l2, now, together);
+  chip->use.l2_busy += together;
+  return read > written ? (read > both ? read : both) : written > both ? written : both;
+}
+
 double chip_rows(Chip *chip, double now, uint32_t sm, const ClockRun *runs, uint32_t count,
                  bool write) {
   const ChipParameters *p = &chip_parameters;
-  Demand demand = {.clocks = 0};
+  Demand demand = {.ready = 0};
   each_line(chip, now, sm, runs, count, write, &demand, -1);
-  if (chip->l2 < now) chip->l2 = now;
-  chip->l2 += demand.clocks;
-  chip->use.l2_busy += demand.clocks;
+  double ready = occupy_l2(chip, now, &demand);
   chip->use.l2_read_bytes += demand.read_bytes;
-  double ready = chip->l2;
   if (demand.ready > ready) ready = demand.ready;
   if (demand.dram_bytes > 0) {
     if (chip->dram < now) chip->dram = now;

@@ -12,7 +12,7 @@ typedef struct {
 } ChipParameters;
 extern const ChipParameters chip_parameters;
 
-enum { MOST_STORES = 128 };
+enum { MOST_STORES = 64 };
 
 typedef struct {
   double issue[CHIP_PARTITIONS], tensor[CHIP_PARTITIONS]; /* when each is free again */
@@ -20,15 +20,15 @@ typedef struct {
   double copy_engine, store_engine, port; /* port: what comes in from L2 */
   double stores[MOST_STORES]; /* when the last stores of its threads have entered L2, in a ring */
   uint32_t store_count, store_slots;
-  uint32_t ctas;
-  bool has_map; /* it has fetched a tensor map in this launch */
+  uint32_t ctas, next_partition; /* next_partition: of the next CTA's first warp */
 } Sm;
 
 typedef struct {
   uint64_t tag;
-  double ready, asked;
+  double ready;
+  double answered; /* when L2 sends it */
   uint32_t used;
-  uint32_t askers; /* groups of SMs that have asked since `asked` */
+  uint32_t askers; /* groups of SMs that share this answer */
   bool dirty;
 } L2Line;
 
@@ -40,7 +40,7 @@ typedef struct {
 
 typedef struct {
   Sm sm[CHIP_MULTIPROCESSORS];
-  double l2, dram; /* when each is free again */
+  double l2, l2_read, l2_written, dram; /* when each is free again; l2: what the two share */
   L2Line *lines;
   uint32_t line_sets, clock_hand;
   ChipUse use;

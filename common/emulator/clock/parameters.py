@@ -15,9 +15,16 @@ DERIVED = {
     "copy_latency": lambda p: p["copy_latency"] - 8 * p["copy_row"],
     "store_latency": lambda p: p["store_latency"] - p["store_read_latency"],
     "store_read_latency": lambda p: p["store_read_latency"] - 1024 / p["store_rate"],
+    # what reads and writes of as many bytes take together, over the sum of what each takes alone
+    "l2_overlap": lambda p: 2 / p["l2_both_rate"] / (1 / p["l2_rate"] + 1 / p["l2_store_rate"]),
 }
 # Where each comes from is said in CLOCK.md. record/counters.py computes the first, from what ncu counted, and checks it.
 GIVEN = {"sass_per_ptx": 1.19, "l2_share_window": 60}
+# What measure_load prints when it runs next, until then from other figures of an H200. The first two are
+# differences of medians in measured/measure.txt ("from a block ... at many times"), the others are rounded from
+# rungs that noted clock64() (CLOCK.md).
+UNTIL_MEASURED = {"store_drain": 320, "cluster_turn": 104,
+                  "mbarrier_init": 20, "init_fence": 400, "cluster_start": 800, "first_copy": 400}
 AT_POWER_LIMIT = 70  # per cent: rungs whose tensor cores are busier are
 
 
@@ -51,7 +58,7 @@ def fit_frequency():
 
 
 def write_parameters():
-    parameters = {}
+    parameters = dict(UNTIL_MEASURED)
     with open(os.path.join(MEASURED, "measure.txt")) as file:
         for line in file:
             match = re.match(r"([a-z]\w+) ([\d.e+-]+) ", line)
@@ -59,7 +66,8 @@ def write_parameters():
                 parameters[match.group(1)] = float(match.group(2))
     derived = {name: rule(parameters) for name, rule in DERIVED.items()}
     parameters = {**parameters, **derived, **GIVEN, **fit_frequency()}
-    parameters.pop("copy_dram_latency", None)
+    for name in ("copy_dram_latency", "l2_both_rate", "map_latency"):
+        parameters.pop(name, None)
     with open(os.path.join(MEASURED, "ladder.csv")) as file:
         stamp = file.readline().lstrip("# ").strip()
     with open(os.path.join(HERE, "h200.def"), "w") as file:

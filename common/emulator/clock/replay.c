@@ -31,7 +31,6 @@ typedef struct {
   uint32_t count, capacity;
   uint64_t order;
   double now, end, launcher; /* launcher: when it can start another block */
-  uint32_t running, most_running;
 } Replay;
 
 /* ---- The events to come, the earliest first ---- */
@@ -77,6 +76,12 @@ static Sm *sm_of(Replay *replay, const ClockTrace *trace, uint32_t warp) {
   return &replay->chip->sm[trace->sm[warp / trace->warps_per_cta]];
 }
 
+/* The part of the SM that runs the warp: its CTA's warps follow those of the CTA before. */
+static uint32_t partition_of(const ClockTrace *trace, uint32_t warp) {
+  const uint32_t each = trace->warps_per_cta;
+  return (trace->first_partition[warp / each] + warp % each) % CHIP_PARTITIONS;
+}
+
 static double instruction_clocks(void) {
   return P.sass_per_ptx * (P.issue_slot + (P.dependent_instruction - P.issue_slot) / 4);
 }
@@ -90,6 +95,8 @@ static double wait_latency(WaitKind kind, WaitCause cause, bool by_copy) {
       return P.barrier_latency;
     case AT_CLUSTER_BARRIER:
       return P.cluster_barrier_latency;
+    case AT_CLUSTER_START:
+      return P.cluster_start;
     case AT_GROUP:
       return cause == WAIT_TENSOR ? P.wgmma_latency : 0;
   }
@@ -140,13 +147,15 @@ static void start_clusters(Replay *replay, double now) {
     const int first = find_sms(replay, trace->ctas);
     if (first < 0) return;
     replay->next_trace++;
-    if (++replay->running > replay->most_running) replay->most_running = replay->running;
     const double start =
         take(&replay->launcher, now, P.block_time * P.clock_light / 1e3 * trace->ctas);
     trace->running_ctas = trace->ctas;
     for (uint32_t i = 0; i < trace->ctas; i++) {
       trace->sm[i] = (uint16_t)((uint32_t)first + i);
-      replay->chip->sm[trace->sm[i]].ctas++;
+      Sm *sm = &replay->chip->sm[trace->sm[i]];
+      sm->ctas++;
+      trace->first_partition[i] = sm->next_partition;
+      sm->next_partition = (sm->next_partition + trace->warps_per_cta) % CHIP_PARTITIONS;
       trace->running[i] = trace->warps_per_cta;
     }
     for (uint32_t i = 0; i < trace->warps; i++) {
@@ -163,8 +172,8 @@ static void end_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
   for (int i = 0; i < WAIT_CAUSES; i++) replay->chip->use.waited[i] += warp->waited[i];
   if (--trace->running[number / trace->warps_per_cta] || --trace->running_ctas) return;
   for (uint32_t i = 0; i < trace->ctas; i++) replay->chip->sm[trace->sm[i]].ctas--;
-  replay->running--;
-  start_clusters(replay, warp->time + P.block_turn * P.clock_light / 1e3);
+  start_clusters(replay, warp->time + P.block_turn * P.clock_light / 1e3 +
+                             (trace->ctas > 1 ? P.cluster_turn : 0));
 }
 
 /* ---- Copies ---- */
@@ -190,8 +199,8 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
         take(&replay->chip->sm[trace->sm[receiver]].port, now, copy->bytes / P.copy_rate);
     ready = later(ready, end);
   }
-  copy->landed_time =
-      later(ready, now + clocks) + (copy->by_threads ? P.l2_load_latency : P.copy_latency);
+  copy->landed_time = later(ready, now + clocks) + (copy->first ? P.first_copy : 0) +
+                      (copy->by_threads ? P.l2_load_latency : P.copy_latency);
   if (copy->by_threads)
     trace->warp[copy->warp].copies_ready =
         later(trace->warp[copy->warp].copies_ready, copy->landed_time);
@@ -210,7 +219,6 @@ static void copy_lands(Replay *replay, ClockTrace *trace, uint32_t number) {
 static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t number) {
   ClockCopy *copy = &trace->copies[number];
   Sm *sm = sm_of(replay, trace, copy->warp);
-  if (!copy->by_threads) warp->time += P.copy_issue;
   const double now = warp->time;
   if (copy->follows) {
     copy->source_time = copy->landed_time = later(now, warp->copies_ready);
@@ -226,9 +234,11 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
   if (copy->loads) {
     const RowCount rows = chip_count(trace->runs + copy->first_run, copy->runs);
     double start = later(sm->copy_engine, now);
-    if (copy->tensor && !sm->has_map) start += P.map_latency;
-    sm->has_map |= copy->tensor;
-    const double clocks = later(P.copy_row * rows.lines, copy->bytes / P.copy_rate);
+    bool *has_copied = &trace->has_copied[copy->warp / trace->warps_per_cta];
+    copy->first = !*has_copied;
+    *has_copied = true;
+    const double moves = later(P.copy_row * rows.lines, copy->bytes / P.copy_rate);
+    const double clocks = later(P.copy_issue, moves);
     replay->chip->use.copy_busy += clocks;
     sm->copy_engine = start + clocks;
     copy->source_time = start;
@@ -265,9 +275,10 @@ static void step_global(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint
     sm->stores[sm->store_count++ % MOST_STORES] = later(sent, ready);
     if (sm->store_count >= sm->store_slots)
       warp->time = later(warp->time, sm->stores[(sm->store_count - sm->store_slots) % MOST_STORES]);
-    replay->end = later(replay->end, later(sent, ready));
+    warp->stores_done = later(warp->stores_done, later(sent, ready));
     return;
   }
+  warp->loads_under_way++;
   const double came = take(&sm->port, warp->time, rows.sectors * 32 / P.copy_rate);
   warp->loads_ready = later(warp->loads_ready, later(sent, later(ready, came)) + P.l2_load_latency);
 }
@@ -286,8 +297,7 @@ static void step_wgmma(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
                        const ClockStep *step) {
   Sm *sm = sm_of(replay, trace, number);
   const double clocks = (double)(step->b >> 32) / (P.wgmma_rate / CHIP_PARTITIONS);
-  const double end =
-      take(&sm->tensor[number % trace->warps_per_cta % CHIP_PARTITIONS], warp->time, clocks);
+  const double end = take(&sm->tensor[partition_of(trace, number)], warp->time, clocks);
   replay->chip->use.tensor_busy += clocks;
   if (step->kind == STEP_MMA) {
     warp->time = end;
@@ -328,10 +338,13 @@ static bool step_wait(ClockTrace *trace, WarpTrace *warp, uint32_t number, const
 }
 
 /* The warp's accesses before this step must have brought their values. */
-static bool needs_loads(const ClockStep *step) {
+static bool needs_loads(const Replay *replay, const WarpTrace *warp, const ClockStep *step) {
+  const uint32_t most = replay->launch->traits->loads_at_once;
   switch ((StepKind)step->kind) {
-    case STEP_SHARED:
     case STEP_GLOBAL:
+      if (step->detail == ACCESS_READ) return most > 0 && warp->loads_under_way >= most;
+      return step->detail == ACCESS_ATOMIC;
+    case STEP_SHARED:
       return step->detail == ACCESS_ATOMIC;
     case STEP_WORK:
       return step->detail == WORK_NEEDS_LOADS;
@@ -346,14 +359,15 @@ static void do_work(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t
                     const ClockStep *step) {
   if (step->work) {
     Sm *sm = sm_of(replay, trace, number);
-    const double issued = take(&sm->issue[number % trace->warps_per_cta % CHIP_PARTITIONS],
-                               warp->time, step->work * P.sass_per_ptx * P.issue_slot);
+    const double issued = take(&sm->issue[partition_of(trace, number)], warp->time,
+                               step->work * P.sass_per_ptx * P.issue_slot);
     warp->time = later(issued, warp->time + step->work * instruction_clocks());
   }
-  if (warp->loads_ready > warp->time && needs_loads(step)) {
-    warp->waited[WAIT_LOADS] += warp->loads_ready - warp->time;
-    warp->time = warp->loads_ready;
-  }
+  if (!needs_loads(replay, warp, step)) return;
+  warp->loads_under_way = 0;
+  if (warp->loads_ready <= warp->time) return;
+  warp->waited[WAIT_LOADS] += warp->loads_ready - warp->time;
+  warp->time = warp->loads_ready;
 }
 
 /* One step; false: the warp waits. */
@@ -369,6 +383,9 @@ static bool take_step(Replay *replay, ClockTrace *trace, uint32_t number) {
       break;
     case STEP_COPY:
       issue_copy(replay, trace, warp, step->a);
+      break;
+    case STEP_INIT:
+      warp->time += P.mbarrier_init + (step->a ? P.init_fence : 0);
       break;
     case STEP_ARRIVE:
       step_arrive(replay, trace, warp, step);
@@ -404,6 +421,12 @@ static void run_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
     }
     if (!take_step(replay, trace, number)) return;
     warp->worked = false;
+  }
+  if (warp->stores_done > warp->time) { /* its SM has no place for another block before */
+    warp->waited[WAIT_DRAIN] += warp->stores_done - warp->time;
+    warp->time = warp->stores_done;
+    push(replay, warp->time, EVENT_WARP, trace, number);
+    return;
   }
   end_warp(replay, trace, number);
 }
@@ -454,10 +477,7 @@ void clock_replay(const Launch *launch, const char *kernel, ClockTrace **traces,
   start_clusters(&replay, 0);
   replay_events(&replay);
   free(replay.heap);
-  LaunchTime time = {.clocks = replay.end,
-                     .clusters = count,
-                     .clusters_at_once = replay.most_running,
-                     .use = replay.chip->use};
+  LaunchTime time = {.clocks = replay.end, .failed = launch->error != 0, .use = replay.chip->use};
   /* At its power limit the chip slows down, the more the tensor cores and L2 have to do. */
   const double busy =
       replay.end > 0 ? time.use.tensor_busy / (replay.end * CHIP_MULTIPROCESSORS * CHIP_PARTITIONS)

@@ -23,14 +23,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 static void print_waits(const ChipUse *use) {
-  static const char *const causes[] = {[WAIT_COPIES] = "copies into shared memory",
-                                       [WAIT_THREADS] = "other warps",
-                                       [WAIT_STORES] = "copies out of it",
-                                       [WAIT_TENSOR] = "the tensor cores",
-                                       [WAIT_LOADS] = "loads and cp.async"};
+  static const char *const causes[] = {
+      [WAIT_COPIES] = "copies into shared memory", [WAIT_THREADS] = "other warps",
+      [WAIT_STORES] = "copies out of it",          [WAIT_TENSOR] = "the tensor cores",
+      [WAIT_LOADS] = "loads and cp.async",         [WAIT_DRAIN] = "their last stores"};
   double all = 0;
   for (int i = 0; i < WAIT_CAUSES; i++) all += use->waited[i];
-  if (all <= 0) return;
+  if (percent(all, use->warp_time) < 0.5) return;
   fprintf(stderr, "  warps waited %.0f %% of their time:", percent(all, use->warp_time));
   const char *comma = "";
   for (int i = 0; i < WAIT_CAUSES; i++) {
@@ -56,6 +55,9 @@ static void print_kernel(const KernelTime *kernel) {
           percent(use->store_busy, sms), percent(use->l2_busy, sum->clocks),
           percent(use->dram_bytes / p->dram_rate, sum->clocks));
   print_waits(use);
+  if (sum->failed)
+    fprintf(stderr, "  %u of its launches failed: what is counted of them ends there\n",
+            sum->failed);
   if (kernel->launches == 1) return;
   fprintf(stderr, "  launches:");
   for (uint32_t i = 0; i < kernel->launches && i < LAUNCHES_SHOWN; i++)
@@ -87,6 +89,7 @@ void clock_add_launch(const char *name, const LaunchTime *time) {
   kernel->launches++;
   LaunchTime *sum = &kernel->sum;
   sum->clocks += time->clocks;
+  sum->failed += time->failed;
   sum->microseconds += time->microseconds;
   sum->use.l2_read_bytes += time->use.l2_read_bytes;
   sum->use.l2_busy += time->use.l2_busy;

@@ -6,7 +6,7 @@
 
 typedef struct {
   double clocks, microseconds; /* microseconds: with the gap between launches */
-  uint32_t clusters, clusters_at_once;
+  uint32_t failed;             /* launches that a fault or a hang ended */
   ChipUse use;
 } LaunchTime;
 void clock_add_launch(const char *kernel, const LaunchTime *time);

@@ -51,7 +51,7 @@ ClockTrace *clock_trace_begin(const Cluster *cluster, bool kept) {
   }
   for (int i = 0; i < MAX_CLUSTER_CTAS; i++)
     for (int j = 0; j < 16; j++) trace->round[i][j] = NO_MEETING;
-  trace->cluster_round = NO_MEETING;
+  trace->cluster_round = trace->cluster_start = NO_MEETING;
   return trace;
 }
 
@@ -218,8 +218,7 @@ uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *not
                       .ranks = (uint16_t)note->ranks,
                       .loads = note->loads,
                       .by_threads = note->by_threads,
-                      .follows = note->arrives,
-                      .tensor = note->map != NULL};
+                      .follows = note->arrives};
   copy->read_meeting = copy->landed_meeting = NO_MEETING;
   for (int i = 0; i < MAX_CLUSTER_CTAS; i++) copy->barrier_meeting[i] = NO_MEETING;
   if (note->map)
@@ -295,6 +294,8 @@ void clock_mbarrier(ClockTrace *trace, uint32_t warp, uint32_t address, uint32_t
     barrier->phase = phase;
     barrier->current = new_meeting(trace);
     barrier->previous = NO_MEETING;
+    add_step(trace, warp, STEP_INIT, 0, !trace->warp[warp].inits, 0);
+    trace->warp[warp].inits = true;
     return;
   }
   const uint32_t meeting = barrier->current;
@@ -324,6 +325,8 @@ void clock_barrier_arrived(ClockTrace *trace, uint32_t warp, uint32_t number, bo
                         ? &trace->cluster_round
                         : &trace->round[warp / trace->warps_per_cta][number];
   if (*round == NO_MEETING) *round = new_meeting(trace);
+  if (number == CLOCK_CLUSTER_BARRIER && trace->cluster_start == NO_MEETING)
+    trace->cluster_start = *round;
   trace->meetings[*round].missing++;
   trace->warp[warp].barrier[number] = *round;
   add_step(trace, warp, STEP_ARRIVE, ARRIVE_HERE, *round, 0);
@@ -334,7 +337,9 @@ void clock_barrier_passed(ClockTrace *trace, uint32_t warp, uint32_t number) {
   const uint32_t meeting = trace->warp[warp].barrier[number];
   if (meeting != NO_MEETING)
     add_step(trace, warp, STEP_WAIT, WAIT_THREADS, meeting,
-             number == CLOCK_CLUSTER_BARRIER ? AT_CLUSTER_BARRIER : AT_BARRIER);
+             number != CLOCK_CLUSTER_BARRIER   ? AT_BARRIER
+             : meeting == trace->cluster_start ? AT_CLUSTER_START
+                                               : AT_CLUSTER_BARRIER);
 }
 
 /* ---- Tensor cores ---- */

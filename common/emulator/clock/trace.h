@@ -14,6 +14,7 @@ typedef enum {
   STEP_SHARED, /* threads access shared memory: a = passes over the banks */
   STEP_GLOBAL, /* threads access global memory: b = first run, a = runs; detail = Access */
   STEP_COPY,   /* a = number of the copy */
+  STEP_INIT,   /* mbarrier.init; a = 1: the warp's first one, for which it fences */
   STEP_ARRIVE, /* a = meeting, detail = ArriveKind */
   STEP_WAIT,   /* a = meeting, detail = WaitCause, b = WaitKind */
   STEP_WGMMA,  /* a = meeting, b = multiply-adds << 32 | number */
@@ -25,13 +26,20 @@ typedef enum {
  * they have been used. */
 typedef enum { WORK_ONLY, WORK_NEEDS_LOADS } WorkKind;
 typedef enum { ARRIVE_HERE, ARRIVE_AT_PEER, ARRIVE_SCOPED } ArriveKind;
-typedef enum { AT_GROUP, AT_MBARRIER, AT_BARRIER, AT_CLUSTER_BARRIER } WaitKind;
+typedef enum {
+  AT_GROUP,
+  AT_MBARRIER,
+  AT_BARRIER,
+  AT_CLUSTER_BARRIER,
+  AT_CLUSTER_START /* the first one of a cluster */
+} WaitKind;
 typedef enum {
   WAIT_COPIES,  /* for an mbarrier whose last arrival was a copy's */
   WAIT_THREADS, /* for arrivals of other threads */
   WAIT_STORES,  /* for groups of bulk copies */
   WAIT_TENSOR,  /* for the tensor cores */
   WAIT_LOADS,   /* for loads by threads, and cp.async */
+  WAIT_DRAIN,   /* at the warp's end, for its stores to reach L2 */
   WAIT_CAUSES
 } WaitCause;
 
@@ -52,10 +60,11 @@ typedef struct {
   uint32_t first_run, runs;
   uint32_t bytes; /* into each receiver, or out of the SM */
   uint32_t rows;
-  uint32_t warp;                           /* of the cluster */
-  uint16_t ranks;                          /* the CTAs that receive it */
-  bool loads, tensor, by_threads, follows; /* follows: arrives after the warp's earlier cp.async */
-  uint32_t read_meeting, landed_meeting;   /* of its group; NO_MEETING: it reports to an mbarrier */
+  uint32_t warp;                         /* of the cluster */
+  uint16_t ranks;                        /* the CTAs that receive it */
+  bool loads, by_threads, follows;       /* follows: arrives after the warp's earlier cp.async */
+  bool first;                            /* load of its block */
+  uint32_t read_meeting, landed_meeting; /* of its group; NO_MEETING: it reports to an mbarrier */
   uint32_t barrier_meeting[MAX_CLUSTER_CTAS];
   double source_time, landed_time;
 } ClockCopy;
@@ -74,6 +83,7 @@ typedef struct {
   uint32_t count, capacity;
   uint32_t work; /* instructions since the last step */
   bool loaded;   /* in this basic block */
+  bool inits;    /* it has initialised an mbarrier */
   bool accessed; /* the last step is the running instruction's access to global memory */
   uint32_t bulk_read, bulk_landed, copies_landed, wgmmas; /* the open groups' meetings */
   uint32_t *groups[3];                                    /* of each kind: closed, not awaited */
@@ -83,8 +93,9 @@ typedef struct {
   uint32_t barrier[17]; /* the last meeting at each barrier; 16: the cluster's */
   /* replay */
   uint32_t next, next_waiting;
-  bool worked; /* the instructions before step `next` are done */
-  double start, time, loads_ready, copies_ready;
+  bool worked;              /* the instructions before step `next` are done */
+  uint32_t loads_under_way; /* from global memory, since it last waited for its loads */
+  double start, time, loads_ready, copies_ready, stores_done;
   double waited[WAIT_CAUSES];
 } WarpTrace;
 
@@ -107,12 +118,15 @@ struct ClockTrace {
   uint32_t meeting_count, meeting_capacity;
   BarrierTrace *barriers;
   uint32_t barrier_count, barrier_capacity;
-  uint32_t round[MAX_CLUSTER_CTAS][16], cluster_round; /* meetings of bar and barrier.cluster */
+  /* meetings of bar and barrier.cluster; cluster_start: its first one */
+  uint32_t round[MAX_CLUSTER_CTAS][16], cluster_round, cluster_start;
   double *wgmma_ends;
   uint32_t wgmma_count, wgmma_capacity;
   /* replay */
   uint16_t sm[MAX_CLUSTER_CTAS];
   uint32_t running[MAX_CLUSTER_CTAS], running_ctas;
+  uint32_t first_partition[MAX_CLUSTER_CTAS];
+  bool has_copied[MAX_CLUSTER_CTAS];
 };
 
 #endif

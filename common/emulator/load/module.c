@@ -100,12 +100,14 @@ uint32_t module_entries(const Module *module, const char **names, uint32_t most)
   return count;
 }
 
-void module_set_registers(Module *module, const char *name, uint32_t registers) {
+void module_set_machine_code(Module *module, const char *name, uint32_t registers,
+                             uint32_t loads_at_once) {
   const Symbol *symbol = find_symbol(module, name);
   if (!symbol || symbol->kind != SYMBOL_FUNCTION) return;
   FunctionTraits *traits = &symbol->function->traits;
   traits->registers = registers < THREAD_REGISTERS ? registers : THREAD_REGISTERS;
   traits->registers_known = true;
+  traits->loads_at_once = loads_at_once;
 }
 
 const char *function_refusal(const Function *function) { return function->refusal; }

@@ -20,8 +20,10 @@ void module_unload(Module *module);
 const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */
 /* Returns the number of entries, and the names of the first `most`. */
 uint32_t module_entries(const Module *module, const char **names, uint32_t most);
-/* Sets the register count from machine code, in place of the estimate. */
-void module_set_registers(Module *module, const char *name, uint32_t registers);
+/* What machine code tells of the entry: its registers, in place of the estimate, and how many loads
+ * it has under way at once. */
+void module_set_machine_code(Module *module, const char *name, uint32_t registers,
+                             uint32_t loads_at_once);
 /* Why the entry cannot run (file, kernel, line, text): it, or a function that it calls, has an
  * unknown instruction. NULL: it can run. The module's other entries are not affected. */
 const char *function_refusal(const Function *function);

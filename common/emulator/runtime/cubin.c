@@ -1,7 +1,13 @@
-/* cubin.c: finds the number of registers that a kernel uses in machine code, an ELF file. The
- * section .nv.info holds attributes of 4 bytes (format, number, size of the value) each followed by
- * its value. The number of registers is attribute 0x2f. Its value is two words: a symbol's number
+/* cubin.c: reads machine code, an ELF file.
+ *
+ * The section .nv.info holds attributes of 4 bytes (format, number, size of the value) each followed
+ * by its value. The number of registers is attribute 0x2f. Its value is two words: a symbol's number
  * and the count.
+ *
+ * The section .text.KERNEL holds instructions of 16 bytes. Their lowest 12 bits name the operation.
+ * A load names one of six scoreboards, which counts until its value is there (bits 110 to 112), and
+ * each instruction names those that must be empty before it (bits 116 to 121). NVIDIA documents
+ * neither; cuobjdump shows both for the kernels of chapter 03, and CLOCK.md what follows from them.
  *
  * The file may be damaged: each offset and size is checked before use. */
 #include "runtime/cubin.h"
@@ -10,7 +16,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { FORMAT_SIZED = 4, ATTRIBUTE_REGISTERS = 0x2f };
+enum {
+  FORMAT_SIZED = 4,
+  ATTRIBUTE_REGISTERS = 0x2f,
+  INSTRUCTION_BYTES = 16,
+  OPERATION_LD = 0x980,  /* a generic address */
+  OPERATION_LDG = 0x981, /* an address in global memory */
+  SCOREBOARDS = 6
+};
 
 typedef struct {
   const unsigned char *bytes;
@@ -86,12 +99,38 @@ static uint32_t registers_in(const Elf *elf, ByteSpan info, const char *kernel) 
   return 0;
 }
 
-uint32_t cubin_registers(const unsigned char *cubin, size_t bytes, const char *kernel) {
+/* Follows the code from its first to its last instruction, as if it never jumped. */
+static uint32_t loads_at_once_in(ByteSpan code) {
+  uint32_t under_way[SCOREBOARDS + 2] = {0}, most = 0; /* the last two: of none */
+  for (size_t at = 0; at + INSTRUCTION_BYTES <= code.count; at += INSTRUCTION_BYTES) {
+    uint64_t word[2];
+    memcpy(word, code.bytes + at, sizeof word);
+    const uint32_t operation = word[0] & 0xfff, awaited = word[1] >> 52 & 0x3f;
+    for (uint32_t i = 0; i < SCOREBOARDS; i++)
+      if (awaited >> i & 1) under_way[i] = 0;
+    if (operation != OPERATION_LD && operation != OPERATION_LDG) continue;
+    under_way[word[1] >> 46 & 7]++;
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < SCOREBOARDS; i++) sum += under_way[i];
+    if (sum > most) most = sum;
+  }
+  return most;
+}
+
+MachineCode cubin_machine_code(const unsigned char *cubin, size_t bytes, const char *kernel) {
+  static const char text[] = ".text.";
+  MachineCode found = {0, 0};
   Elf elf;
   Elf64_Shdr section;
-  if (!open_elf((ByteSpan){cubin, bytes}, &elf)) return 0;
-  for (uint32_t i = 0; section_at(&elf, i, &section); i++)
+  if (!open_elf((ByteSpan){cubin, bytes}, &elf)) return found;
+  for (uint32_t i = 0; section_at(&elf, i, &section); i++) {
+    ByteSpan content = part_of(elf.file, section.sh_offset, section.sh_size);
+    ByteSpan name = part_of(elf.names, section.sh_name, sizeof text - 1);
     if (text_is(elf.names, section.sh_name, ".nv.info"))
-      return registers_in(&elf, part_of(elf.file, section.sh_offset, section.sh_size), kernel);
-  return 0;
+      found.registers = registers_in(&elf, content, kernel);
+    else if (name.count && memcmp(name.bytes, text, name.count) == 0 &&
+             text_is(elf.names, section.sh_name + (uint32_t)name.count, kernel))
+      found.loads_at_once = loads_at_once_in(content);
+  }
+  return found;
 }

@@ -1,11 +1,17 @@
-/* cubin.h: reads the register count of kernels from machine code. */
+/* cubin.h: what the machine code of a kernel tells that its PTX does not. */
 #ifndef EMULATOR_CUBIN_H
 #define EMULATOR_CUBIN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of registers per thread of this kernel; 0: unknown, or the file is damaged. */
-uint32_t cubin_registers(const unsigned char *cubin, size_t bytes, const char *kernel);
+typedef struct {
+  uint32_t registers; /* per thread */
+  /* The most loads from global memory that a warp has under way before it waits for one. */
+  uint32_t loads_at_once;
+} MachineCode;
+
+/* Of this kernel; 0 in a field: unknown, or the file is damaged. */
+MachineCode cubin_machine_code(const unsigned char *cubin, size_t bytes, const char *kernel);
 
 #endif

@@ -145,9 +145,9 @@ static Module *load_linked(const Image *image) {
   return module;
 }
 
-/* The compiler has decided how many registers each kernel has. The cubin next to the PTX contains
- * the number. */
-static void read_registers(const Image *image) {
+/* The compiler has decided how many registers each kernel has, and how many loads it has under way.
+ * The cubin next to the PTX tells. */
+static void read_machine_code(const Image *image) {
   char *cubin;
   size_t bytes;
   uint32_t count = module_entries(image->module, NULL, 0);
@@ -158,8 +158,9 @@ static void read_registers(const Image *image) {
   if (!names) out_of_memory();
   module_entries(image->module, names, count);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t registers = cubin_registers((const unsigned char *)cubin, bytes, names[i]);
-    if (registers) module_set_registers(image->module, names[i], registers);
+    const MachineCode code = cubin_machine_code((const unsigned char *)cubin, bytes, names[i]);
+    if (code.registers)
+      module_set_machine_code(image->module, names[i], code.registers, code.loads_at_once);
   }
   free(names);
   free(cubin);
@@ -181,7 +182,7 @@ Module *runtime_module(Image *image) {
   pthread_mutex_lock(&runtime_lock);
   if (!image->module) {
     image->module = load_image(image);
-    read_registers(image);
+    read_machine_code(image);
     runtime_place_managed(image);
   }
   pthread_mutex_unlock(&runtime_lock);
