@@ -122,20 +122,25 @@ static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, i
   return milliseconds / (float)launches * 1e3f;
 }
 
+// The kernel that carries a tile in registers, where the epilogue is light enough for it; else that
+// with two halves. A program with all configurations would take minutes to compile.
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
-  GemmConfiguration large = gemm_persistent_configuration<
-      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2>>(
-      "persistent_128x256_2x1", 9);
-  static GemmConfiguration kept;
-  kept = large;
+  static const GemmConfiguration large[] = {
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 0, 2, 1, 4, 2>>("carry_128x256_2x1",
+                                                                               9),
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2>>(
+          "persistent_128x256_2x1", 9)};
   GemmProblem problem = gemm_problem(size, size, size, a, b, c);
   problem.c_type = f->c_type;
   problem.beta = f->beta;
   problem.bias = f->bias ? bias : NULL;
   problem.activation = f->activation;
-  GemmStatus status = gemm_plan_with(gemm, &problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
-                                     (GemmMajor)MAJOR_B, &kept, 0);
+  GemmStatus status =
+      gemm_plan_with(gemm, &problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
+                     &large[gemm_can_carry(&problem) ? 0 : 1], 0);
   char text[256];
   pipelined_gemm_explain(status, text, sizeof(text));
   if (status.error != GEMM_OK) program_fail("%s: %s", f->name, text);

@@ -27,7 +27,16 @@ static GemmConfigurations few_configurations(void) {
           "64x64_split_4", 2),
       gemm_persistent_configuration<
           GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 0, 1, 2, 4, 2> >("carry_128x256_1x2",
-                                                                                9)};
+                                                                                9),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 4, true> >(
+          "64x64_split_4_swapped", 2),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 48, 1, 1, 2, true> >(
+          "64x48_split_2x2_swapped", 2, 2),
+      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
+          "64x64_split_4x2", 2, 2),
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, 256, 0, 1, 2, 4, 2> >(
+          "carry_128x256_1x2_swapped", 9, 1)};
   GemmConfigurations few = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return few;
 }
@@ -52,10 +61,9 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                         p->most_clusters);
 }
 
-// The bias and the addresses are filled in later.
-static bool is_plain(const CheckedProduct *p) {
-  return !p->has_bias && p->offset == 0 && gemm_is_plain(&p->problem) &&
-         gemm_tma_can_write(&p->problem);
+// The addresses are filled in later: what is not aligned then cannot be carried.
+static bool can_carry(const CheckedProduct *p) {
+  return p->offset == 0 && gemm_can_carry(&p->problem);
 }
 
 // The first configuration from number `wish` on that has a kernel for this layout and fits k.
@@ -64,7 +72,7 @@ static void choose_configuration(CheckedProduct *p, int wish) {
   p->configuration = NULL;
   for (int i = 0; i < few.count && p->configuration == NULL; i++) {
     const GemmConfiguration *c = &few.list[(wish + i) % few.count];
-    if (gemm_fits(c, p->problem.k, is_plain(p))) p->configuration = c;
+    if (gemm_fits(c, p->problem.k, can_carry(p))) p->configuration = c;
   }
 }
 
@@ -105,8 +113,9 @@ static CheckedProduct random_product(uint64_t seed) {
   p.rows = 5;
   p.most_clusters = 1 + (int)(f >> 24 & 1);
   p.seed = seed;
-  bool carry = is_plain(&p) && (f >> 30 & 1);
-  choose_configuration(&p, carry ? 4 : (int)(f >> 28 & 3));
+  static const int others[] = {0, 1, 2, 3, 5, 5, 6, 7};
+  bool carry = can_carry(&p) && (f >> 30 & 1);
+  choose_configuration(&p, carry ? 4 + 4 * (int)(f >> 31 & 1) : others[f >> 27 & 7]);
   return p;
 }
 
@@ -129,7 +138,7 @@ static void check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
   printf(
       "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
-      "            (carry_: plain products alone)\n");
+      "            (carry_: not with the old C or with C in fp32)\n");
   for (int i = 0; i < 8; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
@@ -140,7 +149,7 @@ static void check_layouts(void) {
     GemmConfigurations few = configurations_of(p.type, p.major_a, p.major_b);
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
-      for (int activation = 0; activation < (few.list[j].carries ? 1 : 4); activation++) {
+      for (int activation = 0; activation < 4; activation++) {
         p.problem = gemm_problem(136, 264, 392, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
         p.problem.activation = (GemmActivation)activation;
@@ -152,6 +161,7 @@ static void check_layouts(void) {
         p.most_clusters = 1;
         p.seed = (uint64_t)(100 * i + 10 * j + activation);
         p.configuration = &few.list[j];
+        if (!gemm_fits(p.configuration, p.problem.k, can_carry(&p))) continue;
         check_product(&p, NULL);
       }
       printf(" %s", few.list[j].name);

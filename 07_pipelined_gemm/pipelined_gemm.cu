@@ -99,13 +99,14 @@ static void show_choices(GemmConfigurations all) {
                                   {4096, 4096, 4096}, {8192, 8192, 8192}, {256, 4096, 4096},
                                   {128, 8192, 8192},  {16384, 512, 7168}, {2048, 2048, 8192},
                                   {256, 256, 16384},  {128, 1024, 8192},  {1, 4096, 4096}};
-  printf("%18s   %-24s %s\n", "m x n x k", "configuration", "tiles");
+  printf("%18s   %-32s %s\n", "m x n x k", "configuration", "tiles");
   for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
     const int *s = shapes[i];
     const GemmConfiguration *c =
         gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2], 1, SMS, true);
-    printf("%6d %5d %5d   %-24s %d\n", s[0], s[1], s[2], c->name,
-           gemm_divide_up(s[0], c->tile_m) * gemm_divide_up(s[1], c->tile_n));
+    printf("%6d %5d %5d   %-32s %d\n", s[0], s[1], s[2], c->name,
+           gemm_divide_up(s[c->swapped ? 1 : 0], c->tile_m) *
+               gemm_divide_up(s[c->swapped ? 0 : 1], c->tile_n));
   }
 }
 
@@ -283,8 +284,8 @@ int main(int argc, char **argv) {
   for (int i = 0; i < all.count; i++) {
     if (i == 1) detail_begin();
     forced = &all.list[i];
-    printf("%-24s ", forced->name);
-    gemm_check_product(gemm_prepare, gemm_launch, 328, 520, 584, 0, GEMM_INTEGERS, 0, 100, true);
+    printf("%-32s ", forced->name);
+    gemm_check_product(gemm_prepare, gemm_launch, 200, 264, 1096, 0, GEMM_INTEGERS, 0, 100, true);
   }
   // 4. As the model has it: no edge, rows of C that are not aligned, less than one tile.
   forced = NULL;

@@ -4,12 +4,14 @@
  * twice, a fifth more shared memory traffic for 128 x 256. But one accumulator cannot be stored while
  * it is multiplied. So a finished tile is rounded to 16 bits, which takes half as many registers, and
  * carried there: the accumulator is free for the next tile at once, and in each of that tile's first
- * steps a chunk of the carried one is stored while the tensor cores multiply. There are no registers
- * left for an epilogue: only for products of 16 bits that TMA can write as they are. */
+ * steps a chunk of the carried one is stored while the tensor cores multiply. Bias and activation come
+ * before the rounding, in a kernel of their own, since they take registers. Only for C of 16 bits that
+ * TMA can write, and whose old values are not read. */
 #ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
 #define PIPELINED_GEMM_GEMM_CARRY_CUH
 
 #include "gemm_persistent.cuh"
+#include "gemm_transposed.cuh"
 
 /* Puts the carried chunk number `chunk` on its way. */
 template <class Tile>
@@ -22,11 +24,17 @@ static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
   uint8_t *box = gemm_next_box<N, BOXES>(staging);
   if (first_lane) bulk_wait_group_read(BOXES - 1);
   __syncwarp(); /* what was in the box has been read */
-  gemm_stage_packed<N>(box, carried + chunk * (N / 4));
+  int row = piece.row + warp * 16, column = piece.column + chunk * N;
+  if (work.output.transposed) {
+    gemm_stage_transposed<N>(box, carried + chunk * (N / 4));
+  } else {
+    gemm_stage_packed<N>(box, carried + chunk * (N / 4));
+  }
   fence_proxy_async();
   __syncwarp();
   if (first_lane) {
-    tma_store_3d(&work.c, box, piece.column + chunk * N, piece.row + warp * 16, piece.batch);
+    gemm_store_box(work, box, work.output.transposed ? row : column,
+                   work.output.transposed ? column : row, piece.batch);
     bulk_commit_group();
   }
 }
@@ -51,6 +59,50 @@ static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const
                                   d + at / 2);
     }
   }
+}
+
+/* The bias of a tile, two columns in a word, read while the tile's last step is multiplied. */
+template <int COLUMNS>
+struct GemmTileBias {
+  enum { WORDS = (COLUMNS + 63) / 64 };
+  uint32_t words[WORDS]; /* this lane's of each 32; transposed: its two rows' */
+};
+
+static __device__ __forceinline__ uint32_t gemm_read_bias_word(const GemmOutput &output, int first,
+                                                               int second) {
+  const uint16_t *bias = (const uint16_t *)output.bias;
+  uint32_t low = first < output.n ? bias[first] : 0, high = second < output.n ? bias[second] : 0;
+  return high << 16 | low;
+}
+
+template <int COLUMNS>
+static __device__ __forceinline__ void gemm_read_tile_bias(const GemmOutput &output, int row,
+                                                           int column,
+                                                           GemmTileBias<COLUMNS> *bias) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < GemmTileBias<COLUMNS>::WORDS; i++) {
+    int first = output.transposed ? row : column + 64 * i + 2 * lane;
+    bias->words[i] = gemm_read_bias_word(output, first, first + (output.transposed ? 8 : 1));
+  }
+}
+
+/* d = activation(alpha * d + bias). */
+template <int COLUMNS>
+static __device__ __forceinline__ void gemm_finish_tile(const GemmOutput &output,
+                                                        const GemmTileBias<COLUMNS> &bias,
+                                                        float *d) {
+#pragma unroll
+  for (int i = 0; i < COLUMNS / 4; i++) { /* even: the upper row */
+    int from = 4 * (i / 2) + threadIdx.x % 4;
+    uint32_t word =
+        output.transposed ? bias.words[0] : __shfl_sync(0xFFFFFFFF, bias.words[i / 16], from % 32);
+    float2 sum = gemm_unpack(output.type, word);
+    if (output.transposed) sum.x = sum.y = i % 2 ? sum.y : sum.x;
+    d[2 * i] = output.alpha * d[2 * i] + sum.x;
+    d[2 * i + 1] = output.alpha * d[2 * i + 1] + sum.y;
+  }
+  gemm_activate<COLUMNS / 2>(output, d);
 }
 
 template <class Tile>
@@ -99,6 +151,11 @@ struct GemmConsumeTiles<Tile, true> {
         c.free_stage(work, actor, c.held, c.count - 1);
         c.advance();
       }
+      GemmTileBias<Tile::TILE_N> bias = {};
+      if (Tile::FINISHES && work.output.bias != NULL && !piece.given) {
+        int row = piece.row + warp * 16 + (int)threadIdx.x % 32 / 4;
+        gemm_read_tile_bias(work.output, row, piece.column, &bias);
+      }
       wgmma_wait_all();
       c.free_stage(work, actor, c.held, c.count - 1);
       done = piece;
@@ -110,6 +167,7 @@ struct GemmConsumeTiles<Tile, true> {
         gemm_raise_flag(flag);
       } else {
         gemm_take_all<Tile>(work, piece, d);
+        if (Tile::FINISHES) gemm_finish_tile(work.output, bias, d);
       }
       /* Always: else these registers would be kept through what is above. */
       gemm_pack_all<Tile::TILE_N>(carried, d, work.output.type);

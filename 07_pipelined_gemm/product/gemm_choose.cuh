@@ -17,10 +17,10 @@
 enum {
   GEMM_OVERLAPPING = 6, /* terms of which the longest counts */
   GEMM_TERMS = 17,      /* all of them; the others are added up */
-  GEMM_FEATURES = 28,   /* what the networks see */
-  GEMM_HIDDEN = 24,     /* values of each of their two layers */
+  GEMM_FEATURES = 30,   /* what the networks see */
+  GEMM_HIDDEN = 16,     /* values of each of their two layers */
   GEMM_NETWORKS = 4,
-  GEMM_MODELLED = 36 /* configurations */
+  GEMM_MODELLED = 42 /* configurations */
 };
 
 /* One network: its mean of many predictions is better than each of them. */
@@ -49,19 +49,18 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
 static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
   enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
   if (c->persistent) return c->stages;
-  int each = gemm_divide_up(steps, c->split_k);
+  int each = gemm_divide_up(steps, c->split_k * c->groups);
   int most = (SM_BYTES / c->ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c);
   if (most > c->stages) most = c->stages;
   return each < most ? each : most;
 }
 
-/* Can this configuration compute a product of this k? `plain`: one without an epilogue, whose C TMA
- * can write. */
-static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, bool plain) {
+/* Can this configuration compute a product of this k? `carried`: gemm_carry.cuh can compute it. */
+static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, bool carried) {
   int steps = gemm_steps(c, k);
   /* A stage is freed while the next is multiplied: with one alone nothing would ever move on. */
-  int least_stages = steps > c->split_k ? 2 : 1;
-  return c->kernel != NULL && steps >= c->split_k && (plain || !c->carries) &&
+  int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
+  return c->kernel != NULL && steps >= parts && (carried || !c->carries) &&
          gemm_ring_stages(c, steps) >= least_stages;
 }
 
@@ -94,7 +93,9 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
     load.busy_steps = (float)shares.whole * (float)steps + rest;
     load.tile_ends = (float)(shares.whole + (shares.left > 0));
   } else {
-    load.part_steps = (float)gemm_divide_up(steps, c->split_k);
+    load.part_steps = (float)gemm_divide_up(steps, c->split_k * c->groups);
+    load.parts = (float)c->groups;
+    tiles *= (float)c->groups;
     load.tile_ends = ceilf(tiles / (float)at_once);
     load.busy_steps = load.tile_ends * load.part_steps;
     load.rounds = ceilf(tiles / (float)(at_once * c->ctas));
@@ -116,13 +117,18 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
                                    int64_t batches, int sms) {
   const float clocks = 1700, mega = 1e6f; /* clocks in a microsecond */
   int steps = gemm_steps(c, k);
+  bool uneven = n % 8 != 0;
+  if (c->swapped) {
+    int64_t held = m;
+    m = n, n = held;
+  }
   float rows = ceilf((float)m / (float)(c->tile_m * c->cluster_m));
   float columns = ceilf((float)n / (float)(c->tile_n * c->cluster_n));
   float area = (float)(c->tile_m * c->tile_n), count = (float)batches;
   float tiles = rows * columns * count, split = (float)c->split_k;
   float a = (float)m * (float)k * 2 * count, b = (float)n * (float)k * 2 * count;
   float output = (float)m * (float)n * 2 * count;
-  bool copied = k % 8 != 0, uneven = n % 8 != 0;
+  bool copied = k % 8 != 0;
   bool in_two = !copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
   GemmLoad load = gemm_load_of(c, tiles, steps, sms);
   float cluster = (float)(c->cluster_m * c->cluster_n * c->split_k);
@@ -141,7 +147,7 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
   float all = (a + b + output) / (4.2f * mega);
   GemmFacts facts = {
       {tensor, sm, chip, latency, memory, store, tile_store, load.tile_ends, load.rounds,
-       load.parts - 1, (load.parts - 1) * area / 32768, log2f(split),
+       load.parts - 1, (load.parts - 1) * area / split / 32768, log2f(split),
        area / 32768 * (1 - 1 / split), copied ? 1.0f : 0, copied ? (a + b) / mega : 0,
        uneven ? output / mega : 0, c->persistent ? 1.0f : 0},
       {logf(tensor + 0.1f),
@@ -161,7 +167,7 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
        uneven ? 1.0f : 0,
        log2f(split),
        gemm_least(load.full, 8),
-       gemm_least(tiles * cluster / (float)sms, 1),
+       gemm_least(tiles * cluster * (float)c->groups / (float)sms, 1),
        logf(load.tile_ends),
        logf(load.rounds),
        logf(load.parts),
@@ -171,7 +177,9 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
        log2f((float)n) / 4,
        log2f((float)k) / 4,
        (float)m / (rows * (float)(c->tile_m * c->cluster_m)),
-       (float)n / (columns * (float)(c->tile_n * c->cluster_n))}};
+       (float)n / (columns * (float)(c->tile_n * c->cluster_n)),
+       c->swapped ? 1.0f : 0,
+       log2f((float)c->groups)}};
   return facts;
 }
 
@@ -203,23 +211,49 @@ static inline float gemm_predict(const GemmNetwork *w, int configuration, const 
   return logf(sum) + off;
 }
 
-/* `plain`: as for gemm_fits. */
+/* Microseconds by a crude reckoning: the longest of the terms that overlap, and a little of all. */
+static inline float gemm_reckon(const GemmFacts *facts) {
+  float longest = 0, sum = 0;
+  for (int i = 0; i < GEMM_OVERLAPPING; i++) {
+    if (facts->terms[i] > longest) longest = facts->terms[i];
+    sum += facts->terms[i];
+  }
+  return 3 + longest + 0.1f * sum + 0.3f * facts->terms[GEMM_OVERLAPPING];
+}
+
+/* The mean of the networks' predictions, times their number. */
+static inline float gemm_predict_all(const GemmModel *model, int configuration,
+                                     const GemmFacts *facts) {
+  float features[GEMM_FEATURES], sum = 0;
+  for (int i = 0; i < GEMM_FEATURES; i++) {
+    features[i] = (facts->features[i] - model->mean[i]) * model->scale[i];
+  }
+  for (int i = 0; i < GEMM_NETWORKS; i++) {
+    sum += gemm_predict(&model->network[i], configuration, facts, features);
+  }
+  return sum;
+}
+
+/* The networks are asked only about configurations that are not hopeless: what the crude reckoning
+ * finds twice as slow as the fastest was not measured, and nothing was learnt of it. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
-                                                   int sms, bool plain) {
+                                                   int sms, bool carried) {
+  const float hopeless = 1.8f;
   const GemmConfiguration *best = NULL;
-  float least = 0;
+  float reckoned[GEMM_MODELLED], fastest = 0, least = 0;
   for (int i = 0; i < count; i++) {
-    if (!gemm_fits(&list[i], k, plain)) continue;
+    reckoned[i] = 0;
+    if (!gemm_fits(&list[i], k, carried)) continue;
     GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
-    float features[GEMM_FEATURES], time = 0;
-    for (int j = 0; j < GEMM_FEATURES; j++) {
-      features[j] = (facts.features[j] - model->mean[j]) * model->scale[j];
-    }
-    for (int j = 0; j < GEMM_NETWORKS; j++) {
-      time += gemm_predict(&model->network[j], i, &facts, features);
-    }
+    reckoned[i] = gemm_reckon(&facts);
+    if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
+  }
+  for (int i = 0; i < count; i++) {
+    if (reckoned[i] == 0 || reckoned[i] > hopeless * fastest) continue;
+    GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
+    float time = gemm_predict_all(model, i, &facts);
     if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;

@@ -27,7 +27,12 @@ struct GemmSingleKernel<Tile, false> {
 };
 
 template <class Tile>
-static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps) {
+static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps,
+                                                              int swapped = 0) {
+  typedef GemmPersistentTile<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B, Tile::TILE_M, Tile::LEFT_N,
+                             Tile::RIGHT_N, Tile::CLUSTER_M, Tile::CLUSTER_N, Tile::STAGES,
+                             Tile::BOXES, Tile::TRACED, true>
+      Finishing;
   enum {
     POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR ||
@@ -36,11 +41,15 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
   GemmConfiguration c = {
       name,
       GemmPersistentKernel<Tile, POSSIBLE>::get(),
+      GemmPersistentKernel < Finishing,
+      POSSIBLE && Tile::RIGHT_N == 0 > ::get(),
       Tile::TILE_M,
       Tile::TILE_N,
       Tile::CLUSTER_M,
       Tile::CLUSTER_N,
       1,
+      1,
+      swapped,
       Tile::STAGES,
       1,
       Tile::THREADS,
@@ -54,18 +63,22 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
 }
 
 template <class Tile>
-static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas) {
+static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas,
+                                                          int groups = 1) {
   enum {
     POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
   };
   GemmConfiguration c = {name,
                          GemmSingleKernel<Tile, POSSIBLE>::get(),
+                         NULL,
                          Tile::TILE_M,
                          Tile::TILE_N,
                          Tile::CLUSTER_M,
                          Tile::CLUSTER_N,
                          Tile::SPLIT_K,
+                         groups,
+                         Tile::SWAPPED,
                          Tile::MOST_STAGES,
                          ctas,
                          Tile::THREADS,
@@ -85,62 +98,79 @@ typedef struct {
 
 /* All configurations for one input type and layout, in the order of gemm_model.cuh; those without
  * a kernel have kernel NULL. The name says the kernel, the tile, the cluster that shares loads, the
- * split of k and, after a slash, how many CTAs are to fit on an SM. */
+ * split of k (over a cluster, x over clusters), after a slash how many CTAs are to fit on an SM, and
+ * whether the operands are swapped: then the tile is one of transpose(C). */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
 #define GEMM_CARRY(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME)                    \
   gemm_persistent_configuration<                                                                  \
       GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
       "carry_" NAME, SUM_STEPS)
+#define GEMM_CARRY_SWAPPED(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME)            \
+  gemm_persistent_configuration<                                                                  \
+      GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
+      "carry_" NAME "_swapped", SUM_STEPS, 1)
 #define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME) \
   gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT,    \
                                                    CLUSTER_M, CLUSTER_N, STAGES, BOXES> >(    \
       "persistent_" NAME, SUM_STEPS)
-#define GEMM_SINGLE(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, NAME)                 \
+#define GEMM_SINGLE(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, GROUPS, NAME)         \
   gemm_single_configuration<                                                         \
       GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K> >( \
-      "single_" NAME, CTAS)
+      "single_" NAME, CTAS, GROUPS)
+#define GEMM_SINGLE_SWAPPED(M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, CTAS, GROUPS, NAME)       \
+  gemm_single_configuration<                                                               \
+      GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
+      "single_" NAME "_swapped", CTAS, GROUPS)
   static const GemmConfiguration list[] = {
-      GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, "128x256_2x1"),
       GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, "128x256_1x2"),
-      GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
-      GEMM_CARRY(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
-      GEMM_CARRY(128, 128, 1, 1, 6, 2, 9, "128x128"),
-      GEMM_CARRY(128, 128, 1, 1, 6, 2, 5, "128x128_sum_5"),
+      GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, "128x256_2x1"),
       GEMM_CARRY(192, 160, 2, 1, 4, 2, 9, "192x160_2x1"),
-      GEMM_CARRY(192, 128, 1, 1, 5, 1, 9, "192x128"),
-      GEMM_CARRY(64, 128, 1, 1, 8, 1, 9, "64x128"),
-      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, 9, "128x256_2x1"),
-      GEMM_PERSISTENT(128, 128, 64, 2, 1, 5, 1, 9, "128x192_2x1"),
+      GEMM_CARRY_SWAPPED(192, 144, 2, 1, 4, 4, 9, "192x144_2x1"),
+      GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
+      GEMM_CARRY_SWAPPED(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
+      GEMM_CARRY(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
+      GEMM_CARRY_SWAPPED(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
+      GEMM_CARRY(128, 144, 2, 1, 6, 4, 9, "128x144_2x1"),
+      GEMM_CARRY(128, 128, 2, 1, 6, 2, 9, "128x128_2x1"),
       GEMM_PERSISTENT(192, 128, 64, 1, 1, 4, 1, 9, "192x192"),
       GEMM_PERSISTENT(192, 128, 64, 2, 1, 4, 1, 9, "192x192_2x1"),
+      GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, 9, "128x256_2x1"),
       GEMM_PERSISTENT(192, 64, 64, 2, 1, 5, 1, 9, "192x128_2x1"),
-      GEMM_SINGLE(256, 128, 1, 2, 1, 1, "256x128_1x2"),
-      GEMM_SINGLE(192, 128, 1, 1, 1, 1, "192x128"),
-      GEMM_SINGLE(128, 192, 1, 1, 1, 1, "128x192"),
-      GEMM_SINGLE(128, 192, 1, 1, 2, 1, "128x192_split_2"),
-      GEMM_SINGLE(128, 160, 1, 1, 1, 1, "128x160"),
-      GEMM_SINGLE(128, 160, 1, 1, 2, 1, "128x160_split_2"),
-      GEMM_SINGLE(128, 128, 1, 1, 1, 1, "128x128"),
-      GEMM_SINGLE(128, 128, 1, 1, 2, 1, "128x128_split_2"),
-      GEMM_SINGLE(128, 128, 1, 1, 4, 1, "128x128_split_4"),
-      GEMM_SINGLE(64, 256, 1, 1, 4, 1, "64x256_split_4"),
-      GEMM_SINGLE(64, 192, 1, 1, 1, 1, "64x192"),
-      GEMM_SINGLE(64, 128, 1, 1, 1, 2, "64x128/2"),
-      GEMM_SINGLE(64, 128, 1, 1, 4, 1, "64x128_split_4"),
-      GEMM_SINGLE(64, 128, 1, 1, 8, 2, "64x128_split_8/2"),
-      GEMM_SINGLE(64, 128, 1, 1, 8, 1, "64x128_split_8"),
-      GEMM_SINGLE(64, 64, 1, 1, 1, 2, "64x64/2"),
-      GEMM_SINGLE(64, 64, 1, 1, 2, 2, "64x64_split_2/2"),
-      GEMM_SINGLE(64, 64, 1, 1, 4, 2, "64x64_split_4/2"),
-      GEMM_SINGLE(64, 64, 1, 1, 4, 1, "64x64_split_4"),
-      GEMM_SINGLE(64, 32, 1, 1, 1, 2, "64x32/2"),
-      GEMM_SINGLE(64, 32, 1, 1, 2, 2, "64x32_split_2/2"),
-      GEMM_SINGLE(64, 32, 1, 1, 2, 3, "64x32_split_2/3"),
+      GEMM_SINGLE(256, 128, 1, 2, 1, 1, 1, "256x128_1x2"),
+      GEMM_SINGLE(128, 192, 1, 1, 1, 1, 1, "128x192"),
+      GEMM_SINGLE(128, 160, 1, 1, 2, 1, 1, "128x160_split_2"),
+      GEMM_SINGLE_SWAPPED(128, 160, 1, 1, 2, 1, 1, "128x160_split_2"),
+      GEMM_SINGLE(128, 128, 1, 1, 1, 1, 1, "128x128"),
+      GEMM_SINGLE(128, 128, 1, 1, 2, 1, 1, "128x128_split_2"),
+      GEMM_SINGLE(128, 128, 1, 1, 4, 1, 1, "128x128_split_4"),
+      GEMM_SINGLE(128, 96, 1, 1, 1, 1, 1, "128x96"),
+      GEMM_SINGLE(128, 96, 2, 1, 1, 1, 1, "128x96_2x1"),
+      GEMM_SINGLE_SWAPPED(128, 96, 1, 1, 2, 1, 1, "128x96_split_2"),
+      GEMM_SINGLE_SWAPPED(128, 96, 2, 1, 2, 1, 1, "128x96_2x1_split_2"),
+      GEMM_SINGLE_SWAPPED(128, 96, 1, 1, 4, 1, 1, "128x96_split_4"),
+      GEMM_SINGLE(128, 96, 1, 1, 4, 1, 2, "128x96_split_4x2"),
+      GEMM_SINGLE(64, 128, 1, 1, 4, 1, 1, "64x128_split_4"),
+      GEMM_SINGLE_SWAPPED(64, 128, 1, 1, 4, 1, 1, "64x128_split_4"),
+      GEMM_SINGLE(64, 128, 1, 1, 8, 1, 1, "64x128_split_8"),
+      GEMM_SINGLE(64, 96, 1, 1, 4, 2, 1, "64x96_split_4/2"),
+      GEMM_SINGLE_SWAPPED(128, 32, 1, 1, 4, 1, 1, "128x32_split_4"),
+      GEMM_SINGLE(64, 64, 1, 1, 1, 2, 1, "64x64/2"),
+      GEMM_SINGLE(64, 64, 4, 1, 1, 2, 1, "64x64_4x1/2"),
+      GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 4, 1, 1, "64x64_split_4"),
+      GEMM_SINGLE(64, 48, 1, 1, 1, 2, 1, "64x48/2"),
+      GEMM_SINGLE_SWAPPED(64, 32, 4, 1, 1, 2, 1, "64x32_4x1/2"),
+      GEMM_SINGLE(64, 32, 1, 1, 2, 2, 1, "64x32_split_2/2"),
+      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 2, 2, 1, "64x32_split_2/2"),
+      GEMM_SINGLE(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
+      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
+      GEMM_SINGLE_SWAPPED(64, 16, 1, 1, 2, 3, 1, "64x16_split_2/3"),
   };
 #undef GEMM_CARRY
+#undef GEMM_CARRY_SWAPPED
 #undef GEMM_PERSISTENT
 #undef GEMM_SINGLE
+#undef GEMM_SINGLE_SWAPPED
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;

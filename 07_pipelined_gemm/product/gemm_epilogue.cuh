@@ -229,6 +229,22 @@ static __device__ __forceinline__ void gemm_activate(const GemmOutput &output, f
 
 /* ---- The way to global memory ---- */
 
+/* A box of the staging memory to C by TMA. If C fills L2 by itself, it leaves L2 first. */
+static __device__ __forceinline__ void gemm_store_box(const GemmWork &work, const uint8_t *box,
+                                                      int x, int y, int batch) {
+  if (work.output.streaming) {
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile(
+        "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint"
+        " [%0, {%2, %3, %4}], [%1], %5;" ::"l"(&work.c),
+        "r"(shared_address(box)), "r"(x), "r"(y), "r"(batch), "l"(policy)
+        : "memory");
+  } else {
+    tma_store_3d(&work.c, box, x, y, batch);
+  }
+}
+
 /* fp32: the same, and the way to global memory. */
 template <int N>
 static __device__ __forceinline__ void gemm_finish_fp32(const GemmOutput &output, int batch,
@@ -260,14 +276,14 @@ static __device__ __forceinline__ void gemm_finish_fp32(const GemmOutput &output
 }
 
 /* Rows that are aligned leave 16 bytes at a time. */
-template <int N>
+template <int N, int ROWS>
 static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging,
                                                           const GemmOutput &output, uint16_t *c,
                                                           int row, int column) {
   enum { VECTORS = N / 8 }; /* in a row */
   int lane = threadIdx.x % 32;
 #pragma unroll
-  for (int i = 0; i < VECTORS * 16; i += 32) {
+  for (int i = 0; i < VECTORS * ROWS; i += 32) {
     int r = (i + lane) / VECTORS, at = (i + lane) % VECTORS * 8;
     if (row + r < output.m && column + at < output.n) {
       uint4 *to = (uint4 *)(c + (row + r) * output.row_stride + column + at);
@@ -282,14 +298,14 @@ static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging
 }
 
 /* Other rows leave as aligned pairs, with a single element at either end. */
-template <int N>
+template <int N, int ROWS>
 static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
                                                         const GemmOutput &output, uint16_t *c,
                                                         int row, int column) {
   int lane = threadIdx.x % 32;
   int columns = output.n - column < N ? output.n - column : N;
 #pragma unroll 4
-  for (int r = 0; r < 16; r++) {
+  for (int r = 0; r < ROWS; r++) {
     uint16_t *to = c + (row + r) * output.row_stride + column;
     int odd = (uintptr_t)to / 2 % 2, at = 2 * lane + odd;
     if (row + r >= output.m || columns < 1) continue;
@@ -305,16 +321,16 @@ static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
   }
 }
 
-/* A chunk that is rounded and staged, to global memory by ordinary stores. */
-template <int N>
+/* ROWS x N values that are rounded and staged, to global memory by ordinary stores. */
+template <int N, int ROWS>
 static __device__ __forceinline__ void gemm_write_chunk(const uint8_t *staging,
                                                         const GemmOutput &output, int batch,
                                                         int row, int column) {
   uint16_t *c = (uint16_t *)output.c + batch * output.batch_stride;
   if (output.eights) {
-    gemm_write_vectors<N>(staging, output, c, row, column);
+    gemm_write_vectors<N, ROWS>(staging, output, c, row, column);
   } else {
-    gemm_write_pairs<N>(staging, output, c, row, column);
+    gemm_write_pairs<N, ROWS>(staging, output, c, row, column);
   }
 }
 
@@ -345,9 +361,9 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   gemm_stage_packed<N>(staging, packed);
   if (by_tma) fence_proxy_async();
   __syncwarp();
-  if (!by_tma) gemm_write_chunk<N>(staging, output, batch, row, column);
+  if (!by_tma) gemm_write_chunk<N, 16>(staging, output, batch, row, column);
   if (by_tma && first_lane) {
-    tma_store_3d(&work.c, staging, column, row, batch);
+    gemm_store_box(work, staging, column, row, batch);
     bulk_commit_group();
   }
 }

@@ -21,7 +21,8 @@ typedef struct {
 } GemmPiece;
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int LEFT_N_, int RIGHT_N_,
-          int CLUSTER_M_, int CLUSTER_N_, int STAGES_, int BOXES_, bool TRACED_ = false>
+          int CLUSTER_M_, int CLUSTER_N_, int STAGES_, int BOXES_, bool TRACED_ = false,
+          bool FINISHES_ = false>
 struct GemmPersistentTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -38,6 +39,7 @@ struct GemmPersistentTile {
   static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
   static constexpr int BOXES = BOXES_; /* of 16 x CHUNK_N values, in which a warp stages C */
   static constexpr int TRACED = TRACED_;
+  static constexpr int FINISHES = FINISHES_;    /* gemm_carry.cuh: with an epilogue */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */

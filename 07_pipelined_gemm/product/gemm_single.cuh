@@ -5,15 +5,19 @@
  *
  * Split k: each CTA of the cluster multiplies its part of the k range; then each adds up a part of
  * the columns, which the others send it through distributed shared memory, always in the same
- * order, so the result has the same bits every time. */
+ * order, so the result has the same bits every time. Where there are too few tiles even so, several
+ * clusters share a tile: all but the last leave their sums in global memory (gemm_parts.cuh), and the
+ * last adds them. */
 #ifndef PIPELINED_GEMM_GEMM_SINGLE_CUH
 #define PIPELINED_GEMM_GEMM_SINGLE_CUH
 
 #include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
+#include "gemm_parts.cuh"
+#include "gemm_transposed.cuh"
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
-          int CLUSTER_N_, int SPLIT_K_>
+          int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false>
 struct GemmSingleTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -23,6 +27,7 @@ struct GemmSingleTile {
   static constexpr int CLUSTER_M = CLUSTER_M_;
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int SPLIT_K = SPLIT_K_;
+  static constexpr bool SWAPPED = SWAPPED_; /* computes transpose(C), and stores C */
   static constexpr int SHARING = CLUSTER_M * CLUSTER_N;
   static constexpr int CLUSTER_SIZE =
       SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
@@ -31,7 +36,9 @@ struct GemmSingleTile {
   static constexpr int THREADS = CONSUMER_THREADS + 32;
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
-  static constexpr int PART_N = TILE_N / SPLIT_K; /* the columns that a CTA adds up and stores */
+  static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
+  static constexpr int SUMMERS =
+      TILE_N / PART_N; /* so many CTAs of the cluster add up; all store */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
@@ -54,7 +61,8 @@ struct GemmSinglePlace {
   typename Tile::Fixed *fixed;
   uint8_t *ring_a, *ring_b;
   typename Tile::Cluster cluster;
-  uint32_t split;
+  uint32_t split;         /* of the cluster's k range */
+  int group;              /* of the clusters that share the tile */
   int row, column, batch; /* of this CTA's tile of C */
   int first_step, steps;
 
@@ -66,13 +74,15 @@ struct GemmSinglePlace {
     uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
     place.split = rank / Tile::SHARING;
     place.cluster = Tile::Cluster::of(rank);
-    int tile = blockIdx.x / Tile::CLUSTER_SIZE;
+    int cluster = blockIdx.x / Tile::CLUSTER_SIZE, tile = cluster / work.groups;
+    place.group = cluster - tile * work.groups;
     place.batch = tile / work.tiles;
     TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
     place.row = (at.row * Tile::CLUSTER_M + (int)place.cluster.m) * Tile::TILE_M;
     place.column = (at.column * Tile::CLUSTER_N + (int)place.cluster.n) * Tile::TILE_N;
-    place.first_step = (int)((int64_t)work.steps * place.split / Tile::SPLIT_K);
-    place.steps = (int)((int64_t)work.steps * (place.split + 1) / Tile::SPLIT_K) - place.first_step;
+    int parts = work.groups * Tile::SPLIT_K, part = place.group * Tile::SPLIT_K + (int)place.split;
+    place.first_step = (int)((int64_t)work.steps * part / parts);
+    place.steps = (int)((int64_t)work.steps * (part + 1) / parts) - place.first_step;
     return place;
   }
 };
@@ -152,14 +162,14 @@ static __device__ __forceinline__ void gemm_store_to_peer(uint32_t cluster_addre
                : "memory");
 }
 
-/* Sends each CTA its columns, and adds up this one's. */
+/* Sends each CTA its columns, and adds up this one's if it has some. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePlace<Tile> &place,
                                                              const float *d, float *sum) {
   enum { PART_N = Tile::PART_N };
   typename Tile::Fixed *fixed = place.fixed;
 #pragma unroll
-  for (uint32_t part = 0; part < Tile::SPLIT_K; part++) {
+  for (uint32_t part = 0; part < Tile::SUMMERS; part++) {
     const float *mine = d + part * (PART_N / 2);
     if (part == place.split) {
 #pragma unroll
@@ -176,6 +186,7 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
     }
   }
   cluster_sync(); /* all parts have arrived; and no CTA is written to any more */
+  if (place.split >= Tile::SUMMERS) return;
 #pragma unroll
   for (int i = 0; i < PART_N / 8; i++) {
     float4 total = make_float4(0, 0, 0, 0);
@@ -192,17 +203,48 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
   }
 }
 
-/* By ordinary stores: nothing is left to overlap a TMA store with. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_store_single(uint8_t *staging, float *d,
-                                                         const GemmWork &work, int batch, int row,
-                                                         int column) {
-  enum { N = gemm_chunk_n(COLUMNS) };
-  GemmAddends<N> addends;
-  gemm_read_addends(work.output, batch, row, column, &addends);
-  GemmStaging memory = {staging, 0};
-  gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, addends);
+/* Of the clusters that share a tile all but the last hand over their sums; the last adds them, always
+ * in the same order. Clusters before this one were launched before it: nobody waits for ever. Returns
+ * whether the sums are to be stored. */
+template <class Tile>
+static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work,
+                                                            const GemmSinglePlace<Tile> &place,
+                                                            float *sum) {
+  enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32, N = Tile::PART_N };
+  uint32_t thread = threadIdx.x;
+  if (place.group + 1 < work.groups) {
+    gemm_give<THREADS, N>(gemm_part<THREADS, N>(work, blockIdx.x, 0, thread), sum);
+    gemm_raise_flag(&work.flags[blockIdx.x * WARPS + thread / 32]);
+    return false;
+  }
+#pragma unroll 1
+  for (int i = 1; i < work.groups; i++) {
+    uint32_t from = blockIdx.x - i * Tile::CLUSTER_SIZE;
+    gemm_wait_for_flag(&work.flags[from * WARPS + thread / 32]);
+    gemm_take<THREADS, N>(gemm_part<THREADS, N>(work, from, 0, thread), sum);
+  }
+  return true;
 }
+
+/* By ordinary stores: nothing is left to overlap a TMA store with. */
+template <int COLUMNS, bool SWAPPED>
+struct GemmStoreSingle {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
+                                             int batch, int row, int column) {
+    enum { N = gemm_chunk_n(COLUMNS) };
+    GemmAddends<N> addends;
+    gemm_read_addends(work.output, batch, row, column, &addends);
+    GemmStaging memory = {staging, 0};
+    gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, addends);
+  }
+};
+template <int COLUMNS>
+struct GemmStoreSingle<COLUMNS, true> {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
+                                             int batch, int row, int column) {
+    gemm_store_transposed<COLUMNS>(staging, d, work.output, batch, column, row);
+  }
+};
 
 template <class Tile>
 static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
@@ -251,10 +293,13 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
       float sum[Tile::PART_N / 2];
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
-      gemm_store_single<Tile::PART_N>(staging, sum, work, place.batch, row,
-                                      place.column + (int)place.split * Tile::PART_N);
+      if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
+      GemmStoreSingle<Tile::PART_N, Tile::SWAPPED>::run(
+          staging, sum, work, place.batch, row, place.column + (int)place.split * Tile::PART_N);
     } else {
-      gemm_store_single<Tile::TILE_N>(staging, d, work, place.batch, row, place.column);
+      if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
+      GemmStoreSingle<Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch, row,
+                                                        place.column);
     }
   }
 }

@@ -20,9 +20,8 @@ static inline bool gemm_tma_can_reach(const GemmLines *lines) {
 }
 
 /* Boxes of `box_line` elements (64, 32 or 16) by `box_lines` lines, under the swizzle of just that
- * width. L2 fetches 256 bytes at a
- * time; but only 128 where lines do not start at multiples of 128 bytes: there it would cost up to a
- * fifth of the speed (NOTES.md). */
+ * width. L2 fetches 256 bytes at a time; but only 128 where lines do not start at multiples of 128
+ * bytes: there it would cost up to a fifth of the speed (NOTES.md). */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const GemmLines *lines,
                                           int box_line, int box_lines) {
   TmaEncodeTiled encode = NULL;

@@ -59,6 +59,7 @@ typedef struct {
   int eights;    /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
   int streaming; /* C is so large that L2 had better forget it */
   int by_tma;    /* a tensor map describes C */
+  int transposed; /* the kernel computes C transposed: its rows are columns of C (gemm_transposed.cuh) */
   int activation;
   float alpha, beta;
 } GemmOutput;
@@ -86,7 +87,8 @@ typedef struct {
   int tiles;           /* of one product, in clusters; batches follow each other */
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
   int steps;           /* of 64 k */
-  int stages;          /* gemm_single: the length of its ring */
+  int stages;          /* gemm_single: the length of its ring, */
+  int groups;          /* and how many clusters share the k range of a tile */
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* room for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
@@ -99,9 +101,12 @@ typedef struct {
 typedef struct {
   const char *name;
   const void *kernel;
+  const void *finishing;    /* the kernel for products with an epilogue; NULL: the same */
   int tile_m, tile_n;       /* of a CTA */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
+  int groups;               /* clusters that share it: each has a part, cut again by split_k */
+  int swapped;              /* computes transpose(C) = B * transpose(A): its m is the product's n */
   int stages;               /* of the ring: at most so many */
   int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
   int threads;
@@ -109,11 +114,18 @@ typedef struct {
   int store_n;     /* columns of a TMA store's box; 0: this kernel has ordinary stores */
   int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
   int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
-  int carries;     /* a persistent kernel for plain products (gemm_carry.cuh) */
+  int carries;     /* a persistent kernel that stores C by TMA alone (gemm_carry.cuh) */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
 } GemmConfiguration;
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
+
+/* Of so many columns, the part that each of `split` CTAs adds up: a multiple of 16 that divides them. */
+static inline __host__ __device__ constexpr int gemm_part_n(int columns, int split) {
+  int part = 16;
+  while (columns % part != 0 || part * split < columns) part += 16;
+  return part;
+}
 
 static inline int gemm_stage_bytes(const GemmConfiguration *configuration) {
   return (configuration->tile_m + configuration->tile_n) * GEMM_STEP_K * 2;

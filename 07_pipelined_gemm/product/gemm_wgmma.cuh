@@ -64,10 +64,18 @@ struct GemmWgmma;
   GEMM_WGMMA_OF_TYPE(N, GEMM_BF16, "bf16", __VA_ARGS__) \
   GEMM_WGMMA_OF_TYPE(N, GEMM_FP16, "f16", __VA_ARGS__)
 
+GEMM_WGMMA(16, "%0, %1, %2, %3, %4, %5, %6, %7", "%8", "%9", "%10", "%11", "%12",
+           WGMMA_INOUT_8(d, 0))
 GEMM_WGMMA(32,
            "%0, %1, %2, %3, %4, %5, %6, %7"
            ", %8, %9, %10, %11, %12, %13, %14, %15",
            "%16", "%17", "%18", "%19", "%20", WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8))
+GEMM_WGMMA(48,
+           "%0, %1, %2, %3, %4, %5, %6, %7"
+           ", %8, %9, %10, %11, %12, %13, %14, %15"
+           ", %16, %17, %18, %19, %20, %21, %22, %23",
+           "%24", "%25", "%26", "%27", "%28", WGMMA_INOUT_8(d, 0), WGMMA_INOUT_8(d, 8),
+           WGMMA_INOUT_8(d, 16))
 GEMM_WGMMA(64, GEMM_D0_31, "%32", "%33", "%34", "%35", "%36", GEMM_INOUT_32(d, 0))
 GEMM_WGMMA(80, GEMM_D0_31 ", %32, %33, %34, %35, %36, %37, %38, %39", "%40", "%41", "%42", "%43",
            "%44", GEMM_INOUT_32(d, 0), WGMMA_INOUT_8(d, 32))
@@ -86,6 +94,8 @@ GEMM_WGMMA(112,
            WGMMA_INOUT_8(d, 40), WGMMA_INOUT_8(d, 48))
 GEMM_WGMMA(128, GEMM_D0_31 GEMM_D32_63, "%64", "%65", "%66", "%67", "%68", GEMM_INOUT_32(d, 0),
            GEMM_INOUT_32(d, 32))
+GEMM_WGMMA(144, GEMM_D0_31 GEMM_D32_63 ", %64, %65, %66, %67, %68, %69, %70, %71", "%72", "%73",
+           "%74", "%75", "%76", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32), WGMMA_INOUT_8(d, 64))
 GEMM_WGMMA(160,
            GEMM_D0_31 GEMM_D32_63
            ", %64, %65, %66, %67, %68, %69, %70, %71"
@@ -101,12 +111,22 @@ GEMM_WGMMA(176,
            WGMMA_INOUT_8(d, 64), WGMMA_INOUT_8(d, 72), WGMMA_INOUT_8(d, 80))
 GEMM_WGMMA(192, GEMM_D0_31 GEMM_D32_63 GEMM_D64_95, "%96", "%97", "%98", "%99", "%100",
            GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32), GEMM_INOUT_32(d, 64))
+GEMM_WGMMA(208, GEMM_D0_31 GEMM_D32_63 GEMM_D64_95 ", %96, %97, %98, %99, %100, %101, %102, %103",
+           "%104", "%105", "%106", "%107", "%108", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
+           GEMM_INOUT_32(d, 64), WGMMA_INOUT_8(d, 96))
 GEMM_WGMMA(224,
            GEMM_D0_31 GEMM_D32_63 GEMM_D64_95
            ", %96, %97, %98, %99, %100, %101, %102, %103"
            ", %104, %105, %106, %107, %108, %109, %110, %111",
            "%112", "%113", "%114", "%115", "%116", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
            GEMM_INOUT_32(d, 64), WGMMA_INOUT_8(d, 96), WGMMA_INOUT_8(d, 104))
+GEMM_WGMMA(240,
+           GEMM_D0_31 GEMM_D32_63 GEMM_D64_95
+           ", %96, %97, %98, %99, %100, %101, %102, %103"
+           ", %104, %105, %106, %107, %108, %109, %110, %111"
+           ", %112, %113, %114, %115, %116, %117, %118, %119",
+           "%120", "%121", "%122", "%123", "%124", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32),
+           GEMM_INOUT_32(d, 64), WGMMA_INOUT_8(d, 96), WGMMA_INOUT_8(d, 104), WGMMA_INOUT_8(d, 112))
 GEMM_WGMMA(256, GEMM_D0_31 GEMM_D32_63 GEMM_D64_95 GEMM_D96_127, "%128", "%129", "%130", "%131",
            "%132", GEMM_INOUT_32(d, 0), GEMM_INOUT_32(d, 32), GEMM_INOUT_32(d, 64),
            GEMM_INOUT_32(d, 96))

@@ -38,6 +38,7 @@ typedef struct {
 
 typedef struct {
   const GemmConfiguration *configuration;
+  const void *kernel;
   CUtensorMap a, b;
   GemmWork work;
   GemmCopy copies[2];
@@ -134,6 +135,21 @@ static inline bool gemm_is_plain(const GemmProblem *p) {
          p->activation == GEMM_IDENTITY;
 }
 
+/* The same product the other way round: transpose(C) = B * transpose(A). C stays as it is. */
+static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMajor *major_b) {
+  GemmProblem q = *p;
+  GemmMajor major = *major_a;
+  p->m = q.n, p->n = q.m;
+  p->a = q.b, p->lda = q.ldb, p->stride_a = q.stride_b;
+  p->b = q.a, p->ldb = q.lda, p->stride_b = q.stride_a;
+  *major_a = *major_b, *major_b = major;
+}
+
+/* gemm_carry.cuh can compute it: TMA writes C, and the old C is not read. */
+static inline bool gemm_can_carry(const GemmProblem *p) {
+  return p->beta == 0 && gemm_tma_can_write(p);
+}
+
 static inline GemmOutput gemm_output(const GemmProblem *p) {
   GemmOutput output;
   memset(&output, 0, sizeof(output));
@@ -155,9 +171,9 @@ static inline GemmOutput gemm_output(const GemmProblem *p) {
   return output;
 }
 
-/* So many clusters of this configuration run at once. */
-static inline cudaError_t gemm_most_clusters(const GemmConfiguration *c, int shared_bytes,
-                                             int *clusters) {
+/* So many clusters of this kernel run at once. */
+static inline cudaError_t gemm_most_clusters(const PipelinedGemm *gemm, int *clusters) {
+  const GemmConfiguration *c = gemm->configuration;
   cudaLaunchConfig_t launch = {};
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
@@ -165,13 +181,13 @@ static inline cudaError_t gemm_most_clusters(const GemmConfiguration *c, int sha
   attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   launch.gridDim = dim3(attribute.val.clusterDim.x);
   launch.blockDim = dim3((unsigned)c->threads);
-  launch.dynamicSmemBytes = (size_t)shared_bytes;
+  launch.dynamicSmemBytes = (size_t)gemm->shared_bytes;
   launch.attrs = &attribute;
   launch.numAttrs = 1;
-  return cudaOccupancyMaxActiveClusters(clusters, c->kernel, &launch);
+  return cudaOccupancyMaxActiveClusters(clusters, gemm->kernel, &launch);
 }
 
-/* What the clusters of gemm_persistent need to sum a tile that several compute, and to keep pace. */
+/* What clusters need to sum a tile that several compute, and those of gemm_persistent to keep pace. */
 typedef struct {
   size_t part_bytes, flags;
   bool paced;
@@ -189,6 +205,18 @@ static inline GemmSharing gemm_share(PipelinedGemm *gemm, int clusters, int all_
   }
   if (sharing.part_bytes > 0 || sharing.paced) {
     sharing.flags = (size_t)c->tile_m / 16 * gemm->blocks + 1; /* one for each warp; and the pace */
+  }
+  return sharing;
+}
+
+/* The same for gemm_single, where groups of clusters share every tile. */
+static inline GemmSharing gemm_share_in_groups(const PipelinedGemm *gemm) {
+  const GemmConfiguration *c = gemm->configuration;
+  GemmSharing sharing = {0, 0, false};
+  if (c->groups > 1) {
+    int part_n = gemm_part_n(c->tile_n, c->split_k);
+    sharing.part_bytes = (size_t)c->tile_m * part_n * sizeof(float) * gemm->blocks;
+    sharing.flags = (size_t)c->tile_m / 16 * gemm->blocks;
   }
   return sharing;
 }
@@ -244,7 +272,7 @@ static inline cudaError_t gemm_plan_map(CUtensorMap *map, GemmType type, GemmLin
   return gemm_encode_map(map, type, &lines, 64, major == GEMM_K_MAJOR ? slice : 64);
 }
 
-/* Plans a product by a configuration of the caller's choice, on a chip with room for at most
+/* Plans a product (not yet swapped) by a configuration of the caller's choice, on a chip with room for at most
  * `most_clusters` of its clusters (0: as many as fit). */
 static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
                                         GemmType type, GemmMajor major_a, GemmMajor major_b,
@@ -255,16 +283,22 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   GemmStatus status = gemm_check_problem(&p, major_a, major_b);
   if (status.error != GEMM_OK) return status;
   bool by_tma = gemm_tma_can_write(&p);
-  if (!gemm_fits(c, p.k, by_tma && gemm_is_plain(&p)))
+  GemmOutput output = gemm_output(&p);
+  output.transposed = c->swapped;
+  GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
+  if (!gemm_fits(c, p.k, gemm_can_carry(&p)))
     return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  if (c->swapped) gemm_swap_operands(&p, &major_a, &major_b);
 
   gemm->configuration = c;
+  gemm->kernel = output.plain || c->finishing == NULL ? c->kernel : c->finishing;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n);
   gemm->work.steps = gemm_steps(c, p.k);
   gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
-  gemm->work.output = gemm_output(&p);
+  gemm->work.groups = c->groups;
+  gemm->work.output = output;
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
-  int cluster = c->cluster_m * c->cluster_n * c->split_k;
+  int cluster = c->cluster_m * c->cluster_n * c->split_k * c->groups; /* CTAs for a tile of these */
   int64_t tiles = (int64_t)gemm->work.order.rows * gemm->work.order.columns;
   status = gemm_check_range("the number of tiles", tiles * p.batches * cluster, 1, INT32_MAX);
   if (status.error != GEMM_OK) return status;
@@ -273,13 +307,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
 
   gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
   /* All that there is, for all plans that use this kernel: the last one's number would count. */
-  cudaError_t error = cudaFuncSetAttribute(c->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           GEMM_MOST_SHARED_BYTES);
+  cudaError_t error = cudaFuncSetAttribute(
+      gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_MOST_SHARED_BYTES);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
-  GemmSharing sharing = {0, 0, false};
+  GemmSharing sharing = gemm_share_in_groups(gemm);
   if (c->persistent) {
     int clusters = 0;
-    error = gemm_most_clusters(c, gemm->shared_bytes, &clusters);
+    error = gemm_most_clusters(gemm, &clusters);
     if (error == cudaSuccess && clusters == 0) error = cudaErrorLaunchOutOfResources;
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
     if (most_clusters > 0 && clusters > most_clusters) clusters = most_clusters;
@@ -296,11 +330,11 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     if (error == cudaSuccess) {
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
     }
-    GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
     gemm->work.output.by_tma =
         by_tma && c->store_n > 0 && (c->carries || !gemm->work.output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {
-      error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->store_n, 16);
+      error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->swapped ? 16 : c->store_n,
+                              c->swapped ? c->store_n : 16);
     }
     status = gemm_cuda_status(error, "encoding a tensor map");
   }
@@ -330,8 +364,7 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   /* Sizes that are out of range, gemm_plan_with refuses: here they must only do no harm. */
   const GemmConfiguration *c = gemm_choose(
       &gemm_model, all.list, all.count, gemm_in_range(problem->m), gemm_in_range(problem->n),
-      gemm_in_range(problem->k), gemm_in_range(problem->batches), sms,
-      gemm_is_plain(problem) && gemm_tma_can_write(problem));
+      gemm_in_range(problem->k), gemm_in_range(problem->batches), sms, gemm_can_carry(problem));
   return gemm_plan_with(gemm, problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, c,
                         0);
 }
@@ -381,7 +414,7 @@ static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaS
     if (error != cudaSuccess) return error;
   }
   void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
-  return gemm_launch_kernel(gemm->configuration->kernel, gemm->blocks, gemm->configuration->threads,
+  return gemm_launch_kernel(gemm->kernel, gemm->blocks, gemm->configuration->threads,
                             gemm->shared_bytes, arguments, stream);
 }
 

@@ -3,7 +3,7 @@
 // product's number, the configuration's, its terms and its features.
 #include <stdio.h>
 
-#include "../product/pipelined_gemm.cuh"
+#include "../product/gemm_configurations.cuh"
 
 int main(void) {
   GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();

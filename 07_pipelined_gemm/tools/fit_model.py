@@ -17,16 +17,17 @@ import numpy as np
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(CHAPTER)
-OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 28, 24, 4
+OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 30, 16, 4
 TERM_FACTORS = [1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
+HOPELESS = 1.8
 LAUNCH, SHARPNESS = 2.5, 4.3  # and microseconds for a launch
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 2500, 128, 6e-3, 0.03, 5e-4
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 1500, 128, 6e-3, 0.03, 5e-4
 
 
 def read():
     with open(os.path.join(CHAPTER, "measured", "configurations.csv")) as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    names = [name for name in rows[0] if "_" in name]
+    names = [name for name in rows[0] if "_" in name]  # the configurations'
     shapes = [tuple(int(row[x]) for x in "mnk") for row in rows]
     times = np.array([[float(row[name] or "nan") for name in names] for row in rows])
     return names, shapes, times
@@ -53,6 +54,14 @@ def facts(names, shapes):
     return terms, features
 
 
+def candidates(terms, features):
+    """What gemm_choose() asks the networks about."""
+    overlapping = terms[..., :OVERLAPPING]
+    reckoned = 3 + overlapping.max(-1) + .1 * overlapping.sum(-1) + .3 * terms[..., OVERLAPPING]
+    reckoned = np.where((features != 0).any(-1), reckoned, np.inf)
+    return reckoned <= HOPELESS * reckoned.min(1, keepdims=True)
+
+
 def begin(seed, configurations):
     keys = jax.random.split(jax.random.PRNGKey(seed), 4)
     normal = jax.random.normal
@@ -76,13 +85,14 @@ def predict(p, terms, features):
 
 def train(terms, features, times, chosen):
     """All networks at once: they differ in where they begin and in the order of the products."""
-    known = ~np.isnan(times)
+    known, fits = ~np.isnan(times), candidates(terms, features)
     best = np.nanmin(times, 1, keepdims=True)
     wanted = jnp.array(np.log(np.where(known, times, 1)), jnp.float32)
-    # What choosing a configuration loses; and what is far from the best need not be known well.
+    # What choosing a configuration loses (all, if it was so slow that it was not measured); and what is far
+    # from the best need not be known well.
     lost = jnp.array(np.where(known, np.minimum(times / best - 1, 1), 1), jnp.float32)
     weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** 2, 0), jnp.float32)
-    usable, terms, features = jnp.array(known), jnp.array(terms), jnp.array(features)
+    usable, terms, features = jnp.array(fits), jnp.array(terms), jnp.array(features)
     chosen = jnp.array(chosen)
 
     def loss(p, at):
@@ -121,15 +131,16 @@ def fit(terms, features, times, chosen):
     known = ~np.isnan(times[chosen])
     mean, deviation = features[chosen][known].mean(0), features[chosen][known].std(0)
     scale = 1 / np.maximum(deviation, 1e-3)
-    return mean, scale, train(terms, (features - mean) * scale, times, chosen)
+    fits = (features != 0).any(-1, keepdims=True)
+    return mean, scale, train(terms, np.where(fits, (features - mean) * scale, 0), times, chosen)
 
 
 def regret(model, terms, features, times, chosen):
     mean, scale, networks = model
     total = sum(np.array(predict(p, terms[chosen], (features[chosen] - mean) * scale)) for p in networks)
-    total[np.isnan(times[chosen])] = np.inf
+    total[~candidates(terms[chosen], features[chosen])] = np.inf
     taken = times[chosen][np.arange(len(chosen)), total.argmin(1)]
-    return taken / np.nanmin(times[chosen], 1) - 1
+    return np.nan_to_num(taken / np.nanmin(times[chosen], 1) - 1, nan=1)  # not measured: twice as slow
 
 
 def numbers(values):

@@ -9,7 +9,7 @@
 #include "../../07_pipelined_gemm/product/pipelined_gemm.cuh"
 #include "half_model.cuh"
 
-static const double MOST_LOST = 0.04;
+static const double MOST_LOST = 0.03;
 
 static bool covers_every_tile(TileOrder order) {
   static unsigned char seen[64 * 64];
@@ -70,8 +70,9 @@ static GemmConfigurations all_configurations(void) {
   return gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
 }
 
-// A line of the CSV: m, n, k, both libraries' microseconds, then those of each configuration.
-enum { COLUMNS_BEFORE = 5, MOST_COLUMNS = 128 };
+// A line of the CSV: m, n, k, both libraries' microseconds, whether ours are those of a graph, then
+// those of each configuration.
+enum { COLUMNS_BEFORE = 6, MOST_COLUMNS = 128 };
 
 static void read_times(char *line, int columns, float *times) {
   for (int column = 0; column < columns; column++) {
@@ -89,7 +90,7 @@ static void replay_measurements(const char *path) {
   FILE *file = fopen(path, "r");
   if (file == NULL) program_fail("cannot read %s", path);
   char line[4096];
-  int product = 0, judged = 0, far = 0;
+  int product = 0, judged = 0, far = 0, launched = 0;
   double lost = 0, worst = 0, from_libraries = 0;
   while (fgets(line, sizeof(line), file)) {
     if (line[0] < '0' || line[0] > '9' || product++ % 2 == 0) continue;
@@ -102,20 +103,23 @@ static void replay_measurements(const char *path) {
     const GemmConfiguration *c = gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
                                              (int)times[2], 1, SMS, n % 8 == 0);
     float chosen = mine[c - all.list];
-    check_that(chosen > 0, "%g x %d x %g: %s was measured", times[0], n, times[2], c->name);
-    double loss = chosen / best - 1;
+    // What was not measured was reckoned to take twice as long as others.
+    double loss = chosen > 0 ? chosen / best - 1 : 1;
     float library = times[4] > 0 && times[4] < times[3] ? times[4] : times[3];
     lost += loss;
     if (loss > worst) worst = loss;
     if (loss > 0.1) far++;
-    from_libraries += log(library / chosen);
     judged++;
+    if (times[5] != 0 || chosen == 0) continue;
+    from_libraries += log(library / chosen);
+    launched++;
   }
   fclose(file);
   printf(
-      "%d products: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d; %.3f times "
-      "as fast as the libraries\n",
-      judged, 100 * lost / judged, 100 * worst, far, exp(from_libraries / judged));
+      "%d products: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d; at the %d "
+      "that "
+      "were launched one by one %.3f times as fast as the libraries\n",
+      judged, 100 * lost / judged, 100 * worst, far, launched, exp(from_libraries / launched));
   check_that(judged > 250, "%d products judged", judged);
   check_that(lost / judged < MOST_LOST, "%.4f lost on average", lost / judged);
 }
@@ -186,8 +190,9 @@ int main(int argc, char **argv) {
         check_that(status.error == GEMM_OK, "%d x %d x %d: error %d", m, n, k, status.error);
         if (status.error != GEMM_OK) continue;
         const GemmConfiguration *c = gemm.configuration;
-        check_that(gemm.work.order.rows * c->tile_m * c->cluster_m >= m &&
-                       gemm.work.order.columns * c->tile_n * c->cluster_n >= n,
+        int rows = c->swapped ? n : m, columns = c->swapped ? m : n;  // of what it computes
+        check_that(gemm.work.order.rows * c->tile_m * c->cluster_m >= rows &&
+                       gemm.work.order.columns * c->tile_n * c->cluster_n >= columns,
                    "%d x %d x %d: %s covers C", m, n, k, c->name);
         check_that(gemm.work.order.band >= 1, "%d x %d x %d: a band of %d", m, n, k,
                    gemm.work.order.band);
