@@ -1,0 +1,64 @@
+// pitfall init_by_one_lane: lane 0 initialises the barrier, and its whole warp waits on it at once
+//   H200: not run yet
+//   report: mbarrier-init-other-lanes
+//
+// Each block is one warp. Lane 0 initialises the barrier and issues the load, and then all lanes
+// wait. There is no other warp, so __syncthreads() seems unnecessary. But the lanes of a warp are
+// ordered as little as warps are: by the memory model the other 31 may find eight bytes that are
+// not a barrier yet.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../tma_load.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum {
+  ROWS = 64,
+  COLUMNS = 64,
+  TILE = 32,
+  TILE_ELEMENTS = TILE * TILE,
+  TILE_BYTES = TILE_ELEMENTS * sizeof(int),
+};
+
+__global__ void load(const __grid_constant__ CUtensorMap map, int *copy) {
+  __shared__ alignas(128) int tile[TILE_ELEMENTS];
+  __shared__ uint64_t barrier;
+  int first_row = blockIdx.y * TILE, first_column = blockIdx.x * TILE;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
+    tma_load_2d(tile, &map, first_column, first_row, &barrier);
+  }
+  mbarrier_wait_parity(&barrier, 0);
+  for (int i = threadIdx.x; i < TILE_ELEMENTS; i += blockDim.x) {
+    copy[(first_row + i / TILE) * COLUMNS + first_column + i % TILE] = tile[i];
+  }
+}
+
+int main(int argc, char **argv) {
+  program_begin("init_by_one_lane", argc, argv, NULL, 0);
+  static int matrix[ROWS * COLUMNS], got[ROWS * COLUMNS];
+  for (int i = 0; i < ROWS * COLUMNS; i++) matrix[i] = (int)(i + 1);
+  int *device_matrix, *device_copy;
+  CUDA_CHECK(cudaMalloc(&device_matrix, sizeof matrix));
+  CUDA_CHECK(cudaMalloc(&device_copy, sizeof got));
+  CUDA_CHECK(cudaMemcpy(device_matrix, matrix, sizeof matrix, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(device_copy, 0xff, sizeof got));
+  TensorMap request = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                       .rank = 2,
+                       .address = device_matrix,
+                       .size = {COLUMNS, ROWS},
+                       .box = {TILE, TILE}};
+  CUtensorMap map = tensor_map_encode("matrix", &request);
+  load<<<dim3(COLUMNS / TILE, ROWS / TILE), 32>>>(map, device_copy);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+
+  CUDA_CHECK(cudaMemcpy(got, device_copy, sizeof got, cudaMemcpyDeviceToHost));
+  check_tile("copy", ELEMENT_S32, got, matrix, ROWS, COLUMNS, 0);
+  CUDA_CHECK(cudaFree(device_matrix));
+  CUDA_CHECK(cudaFree(device_copy));
+  return program_end("every element of 4 tiles");
+}
