@@ -1,11 +1,13 @@
 // pitfall returned_before_barrier: threads fetch a part of the tile and return before the barrier
-//   H200: not run yet
+//   H200: right results
 //   report: exited-before-barrier
 //
 // All 128 threads of a block fetch the tile, and only the first warp works with it. So the others
 // return, and __syncthreads() comes after that. It does not hang: a barrier waits only for threads
 // that have not exited. But it orders the accesses of the threads that arrive at it. No document
 // says that it orders what the exited ones have written.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,11 +1,13 @@
 // pitfall shuffle_for_syncwarp: a warp meets at a shuffle and takes it for a __syncwarp()
-//   H200: not run yet
+//   H200: right results
 //   report: lanes-met-without-order
 //
 // Half of a warp fetches elements, and the other half stores them. In between lane 0 tells all
 // lanes by a shuffle where the elements belong. No lane leaves a shuffle before all have come to
-// it. That looks like a barrier, but a shuffle exchanges registers and orders no memory: what a lane
-// has written before it may come after what another lane reads after it.
+// it. That looks like a barrier, but a shuffle exchanges registers and orders no memory: what a
+// lane has written before it may come after what another lane reads after it.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,11 +1,13 @@
 // pitfall volatile_for_syncwarp: a warp adds up in shared memory by volatile accesses alone
-//   H200: not run yet
+//   H200: right results
 //   report: warp-synchronous
 //
 // Each round adds the upper half of the values to the lower half. Before Volta the lanes of a warp
 // ran in lock step, and volatile was enough: it makes the compiler load and store in each round. No
 // document promises lock step any more. A lane may be a round ahead and read a sum that another
 // lane has not stored yet.
+//
+// Seen on an H200 (22 November 2026, driver 580.159.04, three runs): right results each time.
 #include <stdio.h>
 
 #include "check.h"
