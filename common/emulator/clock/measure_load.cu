@@ -121,6 +121,8 @@ static __device__ __forceinline__ void take_turn(const CUtensorMap *map, Turn *t
       (pass ? turn.again : turn.loaded) = clock64();
     }
   }
+  // Without this the other lanes of the first warp would spin below while thread 0 waits for its copy.
+  __syncthreads();
   int64_t start = turn.start;
   int pause = PAUSE + (spread ? (int)(cluster * 2654435761u >> 8) % spread : 0);
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -240,7 +242,6 @@ static void measure_turns(int sms) {
          clusters.gap - plain.gap);
   printf("mbarrier_init %.4g clocks of mbarrier.init at the start of a block\n",
          (double)plain.initialised / TURN_BARRIERS);
-  printf("init_fence %d clocks of fence.mbarrier_init\n", plain.fenced);
   printf("cluster_start %d clocks of the first barrier.cluster of a cluster\n", clusters.met);
   printf("first_copy %d clocks more of a block's first copy\n", plain.loaded - plain.again);
   CUDA_CHECK(cudaFree(turns));
