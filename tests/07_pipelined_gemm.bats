@@ -77,6 +77,12 @@ refused() {
   [[ $output == *"30 of 30 random products within bounds"* ]]
 }
 
+@test "the old C of rows that are not aligned, chunk after chunk, with swapped operands" {
+  run common/run-program build/$chapter/layouts --runs 1 --seed 501
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "what does not fit into memory is refused with the numbers" {
   refused --m 1048576 --n 1048576 --k 1048576
   [[ $output == *"6291456 MiB of device memory"* ]]

@@ -82,6 +82,7 @@ static __device__ __forceinline__ void gemm_add_transposed(uint8_t *staging,
                                                            int row, int column, float2 bias,
                                                            float *v) {
   bool staged = output.beta != 0 && output.type != GEMM_FP32;
+  __syncwarp(); /* what was in the staging memory has been read */
   if (staged) gemm_stage_old_lines<ROWS>(staging, output, batch, row, column);
   __syncwarp();
 #pragma unroll
