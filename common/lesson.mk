@@ -135,7 +135,7 @@ UNOPTIMISED_PROGRAM := $(if $(BENCH_PROGRAMS),$(BUILD)/tests/joined/unoptimised/
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
 # check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
-# of the time (tests/join.py says why). It also builds each pitfall that a test or a README runs by its own name.
+# of the time (tests/join.py says why). It also builds each pitfall whose whole path a test or a README writes out.
 JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
 NAMED_PITFALLS := $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \

@@ -12,7 +12,6 @@ setup() {
   schedule=$BATS_TEST_TMPDIR/failing.schedule
   # A slow machine, or a sanitizer, must not end it early.
   explore=("$emulate" --explore --seconds 3600 --schedule "$schedule")
-  pitfalls=build/02_tma_load/pitfalls
 }
 
 # PROGRAM PATTERN: without the checker, exploration finds the failure, and a replay shows it again.
@@ -63,75 +62,75 @@ finds() {
 }
 
 @test "explore: a stage that is refilled too early is a second result" {
-  finds "$pitfalls/stage_reused" "has another result than the first order"
+  finds build/02_tma_load/pitfalls/stage_reused "has another result than the first order"
   [[ $output == *"PASS stage_reused"* ]] # in the default order it is right
 }
 
 @test "explore: a barrier that is used before its initialisation is a fault in some order" {
-  finds "$pitfalls/init_not_synced" "order 2 ends with a fault"
+  finds build/02_tma_load/pitfalls/init_not_synced "order 2 ends with a fault"
 }
 
 @test "explore: a parity that is not flipped is a second result" {
-  finds "$pitfalls/parity_not_flipped" "has another result than the first order"
+  finds build/02_tma_load/pitfalls/parity_not_flipped "has another result than the first order"
 }
 
 @test "explore: a hang is reported with what each thread waits for" {
-  finds "$pitfalls/too_many_bytes" "order 1 hangs"
+  finds build/02_tma_load/pitfalls/too_many_bytes "order 1 hangs"
   [[ $output == *"hang-too-many-bytes-expected"* ]]
 }
 
 @test "explore: a finding is reported with its order" {
-  run "${explore[@]}" "$pitfalls/stage_reused"
+  run "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 3 ]
   [[ $output == *"order 1 has a finding"* ]]
 }
 
 @test "explore: a replay shows the failure of the schedule" {
-  EMULATOR_CHECK=off run "${explore[@]}" "$pitfalls/init_not_synced"
+  EMULATOR_CHECK=off run "${explore[@]}" build/02_tma_load/pitfalls/init_not_synced
   [ "$status" -eq 3 ]
-  EMULATOR_CHECK=off run "$emulate" "$pitfalls/init_not_synced"
+  EMULATOR_CHECK=off run "$emulate" build/02_tma_load/pitfalls/init_not_synced
   [ "$status" -eq 0 ]
-  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" "$pitfalls/init_not_synced"
+  EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" build/02_tma_load/pitfalls/init_not_synced
   [ "$status" -eq 1 ]
   [[ $output == *"mbarrier-unusable"* ]]
 }
 
 @test "explore: a replay can be recorded" {
-  EMULATOR_CHECK=off run "${explore[@]}" "$pitfalls/stage_reused"
+  EMULATOR_CHECK=off run "${explore[@]}" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -ne 0 ]
   [ -s "$schedule" ]
   EMULATOR_CHECK=off EMULATOR_SCHEDULE=replay:$schedule run "$emulate" \
-    --record "$BATS_TEST_TMPDIR/recording" "$pitfalls/stage_reused"
+    --record "$BATS_TEST_TMPDIR/recording" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 1 ]
   [[ $output == *"FAIL stage_reused"* ]]
   [[ $(head -n 1 "$BATS_TEST_TMPDIR/recording") == *'"schedule": "replay"'* ]]
 }
 
 @test "explore: --limit stops and says so" {
-  EMULATOR_CHECK=off run "${explore[@]}" --limit 3 "$pitfalls/every_thread_issues"
+  EMULATOR_CHECK=off run "${explore[@]}" --limit 3 build/02_tma_load/pitfalls/every_thread_issues
   [[ $output == *"stopped after 3 orders (the limit of orders): no hang, no finding, one result"* ]]
   [[ $output == *"3 orders of 1 launch, 1 stopped before the end"* ]]
 }
 
 @test "explore: --all counts every outcome" {
-  EMULATOR_CHECK=off run "${explore[@]}" --all --limit 20 "$pitfalls/stage_reused"
+  EMULATOR_CHECK=off run "${explore[@]}" --all --limit 20 build/02_tma_load/pitfalls/stage_reused
   [[ $output =~ "stopped after 20 orders (the limit of orders): no hang, no finding, "[0-9]+" results" ]]
 }
 
 @test "explore: bad options are named" {
-  run "$emulate" --explore --limit 0 "$pitfalls/stage_reused"
+  run "$emulate" --explore --limit 0 build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: --limit is '0', but must be a whole number from 1 on" ]
-  run "$emulate" --limit 5 "$pitfalls/stage_reused"
+  run "$emulate" --limit 5 build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: --limit is for --explore: add --explore, or leave it out" ]
-  run "$emulate" --explore --schedule a,b "$pitfalls/stage_reused"
+  run "$emulate" --explore --schedule a,b build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: --schedule is 'a,b', but must be the name of a file, without commas" ]
-  EMULATOR_SCHEDULE=early run "$emulate" --explore "$pitfalls/stage_reused"
+  EMULATOR_SCHEDULE=early run "$emulate" --explore build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: EMULATOR_SCHEDULE is 'early', but --explore runs all orders: unset it" ]
-  EMULATOR_EXPLORE=orders:x run "$emulate" "$pitfalls/stage_reused"
+  EMULATOR_EXPLORE=orders:x run "$emulate" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [[ $output == *"emulator: EMULATOR_EXPLORE is 'orders:x', but must be orders:N, "* ]]
 }
@@ -139,7 +138,7 @@ finds() {
 # TEXT MESSAGE: replaying a file with this text ends with exit code 2 and a message.
 replay_is_refused() {
   printf '%s' "$1" >"$schedule"
-  EMULATOR_SCHEDULE=replay:$schedule run "$emulate" "$pitfalls/stage_reused"
+  EMULATOR_SCHEDULE=replay:$schedule run "$emulate" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ] || return 1
   [[ $output == *"emulator: EMULATOR_SCHEDULE is 'replay:$schedule', but $2"* ]]
 }
@@ -152,7 +151,7 @@ replay_is_refused() {
   replay_is_refused "${launch}lanes 0 0 0"$'\n' "line 3 of the file is not a step of a schedule"
   replay_is_refused "${launch}lanes 0 99 0 1"$'\nend\n' "line 3 of the file names a step that cannot"
   replay_is_refused "${launch/grid 2/grid 3}"$'end\n' "line 2 of the file names another launch"
-  EMULATOR_SCHEDULE=replay:$BATS_TEST_TMPDIR/none run "$emulate" "$pitfalls/stage_reused"
+  EMULATOR_SCHEDULE=replay:$BATS_TEST_TMPDIR/none run "$emulate" build/02_tma_load/pitfalls/stage_reused
   [ "$status" -eq 2 ]
   [[ $output == *"this file cannot be read"* ]]
 }
