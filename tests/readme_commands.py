@@ -58,8 +58,8 @@ SLOW = [
     "build/07_pipelined_gemm/pipelined_gemm *",
     "build/07_pipelined_gemm/layouts *",
 ]
-# Words that stand for something.
-PLACEHOLDERS = [
+# Words of a command in which the reader puts a name of their own, and the name that the test puts there.
+WORDS_TO_FILL_IN = [
     (r"--page out\.html$", "--page out.html build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])PROGRAM(?: \[ARGS\.\.\.\]| \.\.\.)?(?![=A-Z])", "build/02_tma_load/first_load"),
     (r"(?<![A-Z_=])FILE\b", "out.file"),
@@ -282,7 +282,7 @@ class Scratch:
         self.results = {}
 
     def expand(self, path, command):
-        for pattern, replacement in PLACEHOLDERS:
+        for pattern, replacement in WORDS_TO_FILL_IN:
             command = re.sub(pattern, replacement, command)
         command = command.replace("TO=folder", f"TO={self.folder}/taken")
         first = command.split(" ")[0]
