@@ -53,6 +53,31 @@ setup() {
   [ "$output" = "emulate: 02_tma_load/tma_load.cu is source text: build it first" ]
 }
 
+@test "emulate: options of a recording that mean nothing are refused" {
+  local program=build/02_tma_load/tma_load file=$BATS_TEST_TMPDIR/file
+  for option in --page --trace --record; do
+    run "$emulate" $option "" $program
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: $option is '', but must be the name of a file to write" ]
+    run "$emulate" $option "$file" $option=x $program
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: $option is given twice, as '$file' and as 'x': leave one out" ]
+  done
+  run "$emulate" --page "$file" --record "$BATS_TEST_TMPDIR/../${BATS_TEST_TMPDIR##*/}/file" $program
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: --page, --trace and --record need a file each, but two of them write "* ]]
+  [ ! -e "$file" ]
+  run "$emulate" --blocks all $program
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: --blocks says what to record: add --page, --trace or --record, or leave it out" ]
+  run "$emulate" --blocks "" --page "$file" $program
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: --blocks is '', but must be first, all, or numbers and ranges"* ]]
+  EMULATOR_RECORD=$file run "$emulate" --blocks all $program
+  [ "$status" -eq 0 ]
+  [ -s "$file" ]
+}
+
 @test "emulate: a name without a slash is looked for here first" {
   cd build/02_tma_load
   run "$emulate" tma_load

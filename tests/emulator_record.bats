@@ -2,29 +2,13 @@
 # Recordings: what --record writes, and that it changes nothing else.
 
 load helpers
+load record_helpers
 
 setup() {
   bats_require_minimum_version 1.5.0
   begin_test
   recording=$BATS_TEST_TMPDIR/recording.jsonl
   export EMULATOR_THREADS=1 # which block reports first depends on host threads otherwise
-}
-
-# A recorded run prints what an unrecorded one prints, and its recording replays to the final memory.
-records_faithfully() {
-  EMULATOR_SCHEDULE=$schedule run --separate-stderr common/emulator/emulate "build/$1"
-  local plain_status=$status plain_output=$output plain_stderr=$stderr
-  EMULATOR_SCHEDULE=$schedule EMULATOR_RECORD=$recording EMULATOR_RECORD_BLOCKS=${blocks:-first} \
-    run --separate-stderr common/emulator/emulate "build/$1"
-  [ "$status" -eq "$plain_status" ]
-  [ "$output" = "$plain_output" ]
-  [ "$stderr" = "$plain_stderr" ]
-  run python3 tests/emulator/check_recording.py "$recording"
-  [ "$status" -eq 0 ] || {
-    echo "$1: $output"
-    return 1
-  }
-  [[ $output == *" clusters, "*" events, all consistent" ]]
 }
 
 @test "recording: every chapter's program, in every order of landing" {

@@ -60,9 +60,13 @@ recorded() { # CLUSTERS
 }
 
 @test "recording: blocks that no launch has" {
-  run common/emulator/emulate --record "$record" --blocks 4000 $program
-  [ "$status" -eq 0 ]
-  [[ $output == *"emulator: no launch has a block of --blocks 4000: nothing is recorded"* ]]
+  for kind in record page trace; do
+    run common/emulator/emulate --$kind "$record" --blocks 4000 $program
+    [ "$status" -eq 2 ]
+    [[ $output == *"emulator: no launch has a block of --blocks 4000: nothing is recorded"* ]]
+    [[ $output == *"emulate: nothing is written: no block was recorded" ]]
+    [ ! -e "$record" ]
+  done
 }
 
 @test "recording: a full disk and files that cannot be made, for each kind of output" {

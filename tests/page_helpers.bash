@@ -10,10 +10,10 @@ page_passes() { # PROGRAM TRIES
   page_of_passes "build/$1" "$2"
 }
 
-page_of_passes() { # PATH TRIES
+page_of_passes() { # PATH TRIES [ARGUMENTS...]
   need_browser
   local page=$BATS_TEST_TMPDIR/page.html tested=$BATS_TEST_TMPDIR/tested.html
-  EMULATOR_THREADS=1 run common/emulator/emulate --page "$page" "$1"
+  EMULATOR_THREADS=1 run common/emulator/emulate --page "$page" "$1" "${@:3}"
   [ -s "$page" ]
   sed '/^<\/body>/,$d' "$page" >"$tested"
   { printf '<script data-tries="%s">\n' "$2"; cat tests/emulator/page_test.js; printf '</script>\n</body>\n</html>\n'; } >>"$tested"

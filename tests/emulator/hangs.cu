@@ -181,6 +181,11 @@ __global__ void for_ever_beside_a_copy(int *source, int *) {
   }
   for (;;) asm volatile("");
 }
+/* One lane waits for the block, the others of its warp for that lane. */
+__global__ void split_warp(int *, int *) {
+  if (threadIdx.x == 40) __syncthreads();
+  __syncwarp();
+}
 __global__ void flag_and_mbarrier(int *flag, int *) {
   __shared__ uint64_t barrier;
   if (threadIdx.x == 0) mbarrier_init(&barrier, 1);
@@ -319,6 +324,7 @@ static const struct {
     CASE(sleeping_by_the_clock),
     CASE(for_ever),
     CASE(for_ever_beside_a_copy),
+    CASE(split_warp),
     CASE(flag_and_mbarrier),
     CASE(grid_barrier),
     CASE(ends_by_count),

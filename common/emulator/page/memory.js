@@ -26,6 +26,12 @@ function authorColor(author, model, colors) {
   return copy.tensor ? colors.authors[(model.tensors.get(copy.tensor.global) * 2) % AUTHOR_COLORS] : colors.other;
 }
 
+/* w1; in a cluster b2w1. */
+function warpLabel(model, number) {
+  const perBlock = model.cluster.warps_per_block;
+  return model.blocks > 1 ? `b${Math.floor(number / perBlock)}w${number % perBlock}` : `w${number}`;
+}
+
 /* What to write into a cell: who, or which part of the box. */
 function cellLabel(model, cell, author, mode) {
   if (mode === "bank") return String((offsetOf(cell) >> 2) % 32);
@@ -37,7 +43,7 @@ function cellLabel(model, cell, author, mode) {
     const copy = model.copies[Number(author.slice(1))];
     return copy.tensor ? tensorName(model, copy.tensor) : `c${copy.number}`;
   }
-  return author[0] === "w" ? author : author === "poison" ? "?" : "inval";
+  return author[0] === "w" ? warpLabel(model, Number(author.slice(1))) : author === "poison" ? "?" : "inval";
 }
 
 function drawMemory(canvas, model, rank, rows, n, pointer, mode, colors) {

@@ -1,0 +1,165 @@
+/* explain_wait.js: why a warp is waiting, in words and links. */
+
+function explainWait(model, number, n) {
+  const waits = warpWaits(model, number, n);
+  if (!waits.length) return explainRunning(model, number, n);
+  return waits.flatMap((wait, i) => {
+    const event = model.events[wait.begin];
+    const parts = [`${i ? "\n" : ""}${warpName(model, number)}, ${laneNames(wait.mask)}, waits at ${stepText(model, event)} since `,
+      moment(`event ${wait.begin}`, wait.begin), `. `];
+    if (event[5][0] === "mbarrier") parts.push(...explainBarrierWait(model, event, n));
+    else parts.push(...explainOtherWait(model, number, wait, n));
+    if (wait.end < Infinity) parts.push(" It goes on at ", moment(`event ${wait.end}`, wait.end), ".");
+    else parts.push(" It never goes on.");
+    return parts;
+  });
+}
+
+function explainRunning(model, number, n) {
+  const name = warpName(model, number);
+  if (model.warps[number].events[0] > n) return [`${name} has not begun.`];
+  const running = warpPlaces(model, number, n).filter((group) => group.mask & ~exitedLanes(model, number, n));
+  if (!running.length) return [`${name} has ended.`];
+  const group = running[0];
+  return [`${name} is not waiting: ${laneNames(group.mask)} at ${placeText(model, group.place)} since `,
+    moment(`event ${group.event}`, group.event), "."];
+}
+
+function explainBarrierWait(model, event, n) {
+  const [, address, parity] = event[5];
+  const barrier = model.barriers.get(address);
+  const state = barrierState(model, address, n);
+  const name = barrierName(model, address);
+  if (!state) return [`Nothing has initialised the barrier ${name}.`];
+  if (state.parity !== parity) return [`The phase of ${name} is complete, but the warp has not run since.`];
+  const parts = [`Phase ${state.phase} of ${name} still needs ${plural(state.pending, "arrival")} and ` +
+    `${plural(state.bytes, "byte")}. `];
+  const arrived = arrivalsInPhase(model, barrier, state.phase, n);
+  if (arrived.length && state.pending)
+    parts.push("Arrived in this phase: ", ...listOfMoments(arrived), ". ");
+  const coming = barrier.copies.map((number) => model.copies[number]).filter((copy) => copy.begin <= n && copy.end > n);
+  if (coming.length)
+    parts.push("In flight: ", ...listOfMoments(coming.map((copy) => moment(copyName(model, copy), copy.begin))), ". ");
+  else if (state.bytes > 0) parts.push("No copy that reports to it is in flight. ");
+  const ended = barrier.changes.find((k) => k > n && model.events[k][4] > state.phase);
+  const missing = arrivalsToCome(model, barrier, n, ended);
+  if (missing.length && state.pending) parts.push("To come: ", ...listOfMoments(missing), ". ");
+  if (ended !== undefined) parts.push("The phase completes at ", moment(`event ${ended}`, ended), ".");
+  else parts.push("The phase never completes.");
+  return parts;
+}
+
+/* Who has arrived at a barrier in its running phase, as links. */
+function arrivalsInPhase(model, barrier, phase, n) {
+  const found = [];
+  for (let i = countUpTo(barrier.changes, n) - 1; i >= 0 && model.events[barrier.changes[i]][4] === phase; i--)
+    found.unshift(barrier.changes[i]);
+  return arrivalsAmong(model, found);
+}
+
+/* Who arrives after n, until the phase ends at the event `ended`. */
+function arrivalsToCome(model, barrier, n, ended) {
+  return arrivalsAmong(model, barrier.changes.filter((k) => k > n && !(k > ended)));
+}
+
+const arrivalsAmong = (model, changes) => changes.filter((k) => model.events[k][8] >= 0 && ["arrive", "drop"].includes(model.events[k][3]))
+  .map((k) => moment(`${warpName(model, model.events[k][8])} lane ${model.events[k][9]}`, k));
+
+function explainOtherWait(model, number, wait, n) {
+  const opcode = opcodeOf(model, model.events[wait.begin]);
+  if (opcode.startsWith("wgmma")) return explainOpen(opcode, "Not done", openWgmmas(model, number, n));
+  if (opcode.includes("wait_group") || opcode.includes("wait_all"))
+    return explainOpen(opcode, "Not complete", openCopies(model, number, n));
+  if (!/^bar(rier)?\.(?!warp)/.test(opcode)) return explainLanes(model, number, wait, n);
+  const kind = opcode.startsWith("barrier.cluster") ? "cluster_barrier" : "bar";
+  return explainArrivals(model, number, kind, n) || [`${opcode} cannot go on yet.`];
+}
+
+/* An instruction of a warp, such as bar.warp.sync, needs other lanes of it. */
+function explainLanes(model, number, wait, n) {
+  const elsewhere = restOfWarp(model, number, wait.mask, n);
+  const opcode = opcodeOf(model, model.events[wait.begin]);
+  if (!elsewhere.length) return [`${opcode} cannot go on yet: its other lanes have ended.`];
+  return [`${opcode} waits for other lanes of the warp: ${elsewhere.join("; ")}.`];
+}
+
+/* Where the lanes of a warp stand that are not in `mask` and have not ended. */
+function restOfWarp(model, number, mask, n) {
+  const gone = mask | exitedLanes(model, number, n);
+  return warpPlaces(model, number, n).filter((group) => group.mask & ~gone)
+    .map((group) => `${laneNames(group.mask & ~gone)} at ${placeText(model, group.place)}`);
+}
+
+function explainOpen(opcode, word, open) {
+  if (!open.length) return [`Everything that ${opcode} waits for is done, but the warp has not run since.`];
+  return [`${opcode}. ${word}: `, ...listOfMoments(open), "."];
+}
+
+const openCopies = (model, number, n) =>
+  model.copies.filter((copy) => copy.warp === number && !copy.barrier && copy.begin <= n && copy.end > n)
+    .map((copy) => moment(copyName(model, copy), copy.begin));
+
+const openWgmmas = (model, number, n) =>
+  model.wgmmas.filter((wgmma) => wgmma.warp === number && wgmma.begin <= n && wgmma.end > n)
+    .map((wgmma) => moment(`wgmma ${wgmma.number}`, wgmma.begin));
+
+/* The arrivals at the barrier that this warp waits at, from the first to the one that completes it. null:
+ * it has not arrived. */
+function generationOf(model, number, kind, n) {
+  const isMine = (k) => model.events[k][0] === kind && model.events[k][2] === number;
+  let at = countUpTo(model.arrivals, n) - 1;
+  while (at >= 0 && !isMine(model.arrivals[at])) at--;
+  if (at < 0) return null;
+  const mine = model.events[model.arrivals[at]];
+  const isSame = (event) => event[0] === kind && (kind !== "bar" || (event[5] === mine[5] && event[6] === mine[6]));
+  const completes = (event) => event[event.length - 1] === 1;
+  const found = [];
+  for (let i = at; i >= 0; i--) {
+    const event = model.events[model.arrivals[i]];
+    if (isSame(event) && i < at && completes(event)) break;
+    if (isSame(event)) found.unshift(model.arrivals[i]);
+  }
+  for (let i = at + 1; i < model.arrivals.length && !completes(model.events[found[found.length - 1]]); i++)
+    if (isSame(model.events[model.arrivals[i]])) found.push(model.arrivals[i]);
+  return { arrivals: found, complete: completes(model.events[found[found.length - 1]]) };
+}
+
+/* Who has come to the barrier that this warp waits at, and who has not. */
+function explainArrivals(model, number, kind, n) {
+  const generation = generationOf(model, number, kind, n);
+  if (!generation) return null;
+  const { arrivals, complete } = generation;
+  const last = arrivals[arrivals.length - 1];
+  if (complete && last <= n)
+    return ["All have arrived, the last one at ", moment(`event ${last}`, last), ", but the warp has not run since."];
+  const lanes = (k) => (model.events[k][3] >>> 0 === ALL_LANES ? "" : ` ${laneNames(model.events[k][3])}`);
+  const links = arrivals.filter((k) => k <= n).map((k) => moment(warpName(model, model.events[k][2]) + lanes(k), k));
+  const parts = ["Arrived: ", ...listOfMoments(links), ". "];
+  const missing = complete ? arrivals.filter((k) => k > n).map((k) => warpAndPlace(model, model.events[k][2], n))
+    : notArrived(model, number, kind, n, arrivals);
+  if (missing.length) parts.push(`Not arrived: ${missing.slice(0, 6).join("; ")}` +
+    (missing.length > 6 ? ` and ${missing.length - 6} more.` : "."));
+  return parts;
+}
+
+/* Nobody ever completes the barrier: the warps and lanes that could. Those that have ended, where it is only
+ * they: a barrier of a block does not wait for them. */
+function notArrived(model, number, kind, n, arrivals) {
+  const perBlock = model.cluster.warps_per_block;
+  const first = kind === "bar" ? Math.floor(number / perBlock) * perBlock : 0;
+  const count = kind === "bar" ? perBlock : model.warpCount;
+  const arrived = new Array(first + count).fill(0);
+  for (const k of arrivals) arrived[model.events[k][2]] |= model.events[k][3];
+  const warps = Array.from({ length: count }, (_, i) => first + i);
+  const running = warps.flatMap((warp) => {
+    if (!arrived[warp] && model.warps[warp].events[0] > n) return [warpAndPlace(model, warp, n)];
+    return restOfWarp(model, warp, arrived[warp], n).map((lanes) => `${warpName(model, warp)} ${lanes}`);
+  });
+  return running.length ? running : warps.filter((warp) => !arrived[warp]).map((warp) => warpAndPlace(model, warp, n));
+}
+
+function warpAndPlace(model, number, n) {
+  const group = warpPlaces(model, number, n).find((each) => each.mask & ~exitedLanes(model, number, n));
+  const where = group ? ` at ${placeText(model, group.place)}` : model.warps[number].events[0] > n ? " has not begun" : " has ended";
+  return warpName(model, number) + where;
+}
