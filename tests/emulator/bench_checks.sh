@@ -1,20 +1,30 @@
 #!/usr/bin/env bash
-# bench_checks.sh PROGRAM: what the emulator's checks cost. Runs bench_checks with the checks off and
-# on in turn, three times on one host thread, and prints the best of each and their ratio.
+# bench_checks.sh PROGRAM: what the emulator's checks cost. Runs each loop of bench_checks with the checks off
+# and on in turn, three times on one host thread, and prints the best of each and their ratio. Half of the
+# machine's cores measure different loops at the same time.
 set -euo pipefail
 if [ $# -ne 1 ] || [ ! -x "$1" ]; then
   echo "usage: bench_checks.sh PROGRAM, the built tests/emulator/bench_checks" >&2
   exit 2
 fi
-emulate=$(dirname "$(readlink -f "$0")")/../../common/emulator/emulate
-for turn in 1 2 3; do
+here=$(dirname "$(readlink -f "$0")")
+export EMULATOR_THREADS=1 program=$1 emulate=$here/../../common/emulator/emulate
+loops=$(grep -c '^    WAY(' "$here/bench_checks.cu")
+at_once=$((($(nproc) + 1) / 2))
+
+measure() { # LOOP: lines of NAME MILLISECONDS CHECK
+  local check
   for check in off on; do
-    EMULATOR_CHECK=$check EMULATOR_THREADS=1 "$emulate" "$1" | sed -n "s/ ms\$/ $check/p"
+    EMULATOR_CHECK=$check "$emulate" "$program" --way "$1" | sed -n "s/ ms\$/ $check/p"
   done
+}
+export -f measure
+for turn in 1 2 3; do
+  seq 0 $((loops - 1)) | xargs -P "$at_once" -I LOOP bash -c 'measure LOOP'
 done | awk '
-  { if (!($1 in order)) { order[$1] = ++count; name[count] = $1 }
-    key = $1 " " $3
-    if (!(key in best) || $2 < best[key]) best[key] = $2 }
+  { key = $1 " " $3
+    if (!(key in best) || $2 < best[key]) best[key] = $2
+    if ($3 == "on" && !($1 in order)) { order[$1] = ++count; name[count] = $1 } }
   END {
     printf "%-20s %10s %10s %8s\n", "one host thread", "off, ms", "on, ms", "ratio"
     for (i = 1; i <= count; i++) {

@@ -131,42 +131,45 @@ static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, 
 
 /* ---- Acquire ---- */
 
-static bool join_all(uint32_t *into, const uint32_t *from, uint32_t width) {
-  Piece news = {0};
+/* Adds to *news what has changed. */
+static void join_all(uint32_t *into, const uint32_t *from, uint32_t width, Piece *news) {
   for (uint32_t at = 0; at < width; at += AT_ONCE) {
     Piece before = *piece_at(into, at), after = larger(before, *const_piece_at(from, at));
-    news |= before ^ after;
+    *news |= before ^ after;
     *piece_at(into, at) = after;
   }
+}
+
+static bool any_of(Piece news) {
   uint32_t any = 0;
   for (int i = 0; i < AT_ONCE; i++) any |= news[i];
   return any != 0;
 }
 
-static bool learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
-                  const Location *from) {
+static void learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
+                  const Location *from, Piece *news) {
   const Clock *clock = &check->clocks[agent];
   const Snapshot *one = &all->snapshots[from->snapshot];
-  bool news = join_all(clock->seen, one->seen, check->width);
-  news |= join_all(clock->fenced, one->fenced, check->width);
-  if (one->agent == MANY_AGENTS || clock->seen[one->agent] >= from->time) return news;
+  join_all(clock->seen, one->seen, check->width, news);
+  join_all(clock->fenced, one->fenced, check->width, news);
+  if (one->agent == MANY_AGENTS || clock->seen[one->agent] >= from->time) return;
   clock->seen[one->agent] = from->time;
-  return true;
+  (*news)[0] |= 1;
 }
 
 static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
                     const uint32_t *addresses) {
   Location last = {0};
-  bool news = false;
+  Piece news = {0};
   for (LaneMask left = mask; left; left &= left - 1) {
     const Location *here = location_at(check, all, addresses[first_lane(left)]);
     if (!here || here->generation != all->generation) continue;
-    if (all->snapshots[here->snapshot].agent == agent) continue;
     if (here->snapshot == last.snapshot && here->time <= last.time) continue;
+    if (all->snapshots[here->snapshot].agent == agent) continue;
     last = *here;
-    news |= learn(check, all, agent, here);
+    learn(check, all, agent, here, &news);
   }
-  if (news) order_begin_epoch(check, agent);
+  if (any_of(news)) order_begin_epoch(check, agent);
 }
 
 /* ---- Release ---- */
@@ -201,8 +204,9 @@ static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t
   memcpy(merged->seen, clock->seen, check->width * sizeof(uint32_t));
   memcpy(merged->fenced, clock->fenced, check->width * sizeof(uint32_t));
   merged->seen[agent] = time;
-  (void)join_all(merged->seen, before->seen, check->width);
-  (void)join_all(merged->fenced, before->fenced, check->width);
+  Piece news = {0};
+  join_all(merged->seen, before->seen, check->width, &news);
+  join_all(merged->fenced, before->fenced, check->width, &news);
   if (before->agent != MANY_AGENTS && merged->seen[before->agent] < here->time)
     merged->seen[before->agent] = here->time;
   return number;
@@ -214,8 +218,9 @@ static void set(struct Locations *all, Location *here, uint32_t snapshot, uint32
   *here = (Location){all->generation, snapshot, time};
 }
 
+/* acquired: the agent has just acquired all that has been released at these addresses. */
 static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
-                    const uint32_t *addresses) {
+                    const uint32_t *addresses, bool acquired) {
   const Clock *clock = &check->clocks[agent];
   uint32_t time = check->current_clock[agent];
   Location before = {0}; /* what was last merged, and what came of it */
@@ -225,7 +230,7 @@ static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, 
   for (LaneMask left = mask; left; left &= left - 1) {
     Location *here = location_at(check, all, addresses[first_lane(left)]);
     if (!here) continue;
-    if (here->generation != all->generation || is_covered(check, all, agent, here)) {
+    if (acquired || here->generation != all->generation || is_covered(check, all, agent, here)) {
       set(all, here, own, time);
       continue;
     }
@@ -249,5 +254,5 @@ void order_locations(ClusterCheck *check, uint32_t agent, LaneMask mask, const u
   if (!all && !releases) return;
   if (!all) all = make_locations(check);
   if (acquires) acquire(check, all, agent, mask, addresses);
-  if (releases) release(check, all, agent, mask, addresses);
+  if (releases) release(check, all, agent, mask, addresses, acquires);
 }
