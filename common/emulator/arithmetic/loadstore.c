@@ -368,6 +368,11 @@ static bool write_words_and_compare(Warp *warp, LaneMask mask, const Transfer *t
     write_places(warp, mask, transfer, places);
     return different != 0;
   }
+  int highest = 31 - __builtin_clz(mask); /* no other lane overwrites what this one stores */
+  if (word_at(places->at[highest]) != column[highest]) {
+    write_places(warp, mask, transfer, places);
+    return true;
+  }
   FOR_LANES(mask) {
     int lane = first_lane(left);
     before[lane] = word_at(places->at[lane]);

@@ -65,11 +65,28 @@ static Location *locations_of_cta(const ClusterCheck *check, struct Locations *a
   return all->of_cta[rank];
 }
 
+/* Where the location of an address is looked up: the CTA of the last one. */
+typedef struct {
+  const ClusterCheck *check;
+  struct Locations *all;
+  uint32_t rank, words;
+  Location *locations;
+} Lookup;
+
+static Lookup lookup_begin(const ClusterCheck *check, struct Locations *all) {
+  return (Lookup){.check = check, .all = all, .rank = UINT32_MAX};
+}
+
 /* The location of this address. NULL: it is outside what the checker watches. */
-static Location *location_at(const ClusterCheck *check, struct Locations *all, uint32_t address) {
+static inline Location *location_at(Lookup *at, uint32_t address) {
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / WORD_BYTES;
-  if (rank >= check->cta_count || word >= check->ctas[rank].words) return NULL;
-  return &locations_of_cta(check, all, rank)[word];
+  if (rank != at->rank) {
+    if (rank >= at->check->cta_count) return NULL;
+    at->locations = locations_of_cta(at->check, at->all, rank);
+    at->words = at->check->ctas[rank].words;
+    at->rank = rank;
+  }
+  return word < at->words ? &at->locations[word] : NULL;
 }
 
 /* ---- Snapshots ---- */
@@ -161,8 +178,9 @@ static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, 
                     const uint32_t *addresses) {
   Location last = {0};
   Piece news = {0};
+  Lookup at = lookup_begin(check, all);
   for (LaneMask left = mask; left; left &= left - 1) {
-    const Location *here = location_at(check, all, addresses[first_lane(left)]);
+    const Location *here = location_at(&at, addresses[first_lane(left)]);
     if (!here || here->generation != all->generation) continue;
     if (here->snapshot == last.snapshot && here->time <= last.time) continue;
     if (all->snapshots[here->snapshot].agent == agent) continue;
@@ -212,9 +230,12 @@ static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t
   return number;
 }
 
-static void set(struct Locations *all, Location *here, uint32_t snapshot, uint32_t time) {
-  all->snapshots[snapshot].uses++;
-  if (here->generation == all->generation) drop_use(all, here->snapshot);
+static inline void set(struct Locations *all, Location *here, uint32_t snapshot, uint32_t time) {
+  bool had_one = here->generation == all->generation;
+  if (!had_one || here->snapshot != snapshot) {
+    all->snapshots[snapshot].uses++;
+    if (had_one) drop_use(all, here->snapshot);
+  }
   *here = (Location){all->generation, snapshot, time};
 }
 
@@ -227,8 +248,9 @@ static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, 
   uint32_t merged = 0;
   clock->seen[agent] = 0;
   uint32_t own = take_snapshot(check, all, agent);
+  Lookup at = lookup_begin(check, all);
   for (LaneMask left = mask; left; left &= left - 1) {
-    Location *here = location_at(check, all, addresses[first_lane(left)]);
+    Location *here = location_at(&at, addresses[first_lane(left)]);
     if (!here) continue;
     if (acquired || here->generation != all->generation || is_covered(check, all, agent, here)) {
       set(all, here, own, time);

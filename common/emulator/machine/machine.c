@@ -39,14 +39,15 @@ static bool goes_before(const Group *a, const Group *b) {
 
 /* The group to run next, or -1. */
 static int pick_group(const struct WarpFlow *flow, const Cluster *cluster) {
-  const Group *best = NULL;
-  for (const Group *group = flow->groups, *end = group + flow->count; group < end; group++)
-    if (may_run(group, cluster) && (!best || goes_before(group, best))) best = group;
-  return best ? (int)(best - flow->groups) : -1;
+  int best = -1;
+  for (int i = 0; i < (int)flow->count; i++) {
+    const Group *group = &flow->groups[i];
+    if (may_run(group, cluster) && (best < 0 || goes_before(group, &flow->groups[best]))) best = i;
+  }
+  return best;
 }
 
-/* Lanes at the same instruction with the same call stack continue together. */
-static void merge_groups(struct WarpFlow *flow) {
+__attribute__((noinline)) static void merge_groups_here(struct WarpFlow *flow) {
   Group *own = &flow->groups[flow->current], *last = &flow->groups[flow->count - 1];
   if (own->arrived) return;
   for (Group *other = flow->groups; other <= last;) {
@@ -64,6 +65,19 @@ static void merge_groups(struct WarpFlow *flow) {
     }
     last--;
   }
+}
+
+/* Lanes at the same instruction with the same call stack continue together. Usually no other group is
+ * there: this is asked before every run of a group. */
+static inline void merge_groups(struct WarpFlow *flow) {
+  if (flow->count == 2) {
+    if (flow->groups[0].place == flow->groups[1].place) merge_groups_here(flow);
+    return;
+  }
+  uint32_t place = flow->groups[flow->current].place, here = 0;
+  for (const Group *group = flow->groups, *end = group + flow->count; group < end; group++)
+    here += group->place == place;
+  if (here > 1) merge_groups_here(flow);
 }
 
 /* ---- One warp ---- */
