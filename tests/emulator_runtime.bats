@@ -160,3 +160,10 @@ same_calls() { # PRINTED RECORDED
   [ "$status" -eq 0 ]
   [ "$output" = "PASS many_shapes: 1000 launches" ]
 }
+
+@test "what is kept about readers of memory does not grow with the number of their loads" {
+  run common/emulator/emulate build/tests/emulator/many_readers
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "PASS many_readers: 192 x 192" ]
+}

@@ -235,10 +235,65 @@ static bool is_checked_guess(const GlobalNow *now, const GlobalAccess *past) {
          past->cluster == now->access.cluster && past->issuer == now->access.issuer;
 }
 
+/* ---- Plain reads ----
+ *
+ * Most memory is only read, by many warps and often by each, so these are quick. A warp adds itself
+ * to a cell's readers once in an epoch, and replaced readers stay in the list until it is long. That
+ * reports nothing else: a write that races with a replaced reader also races with a newer one. */
+
+static bool reads_plainly(const GlobalNow *now) {
+  return now->own && now->kind == ACCESS_READ && now->access.reach == REACH_PLAIN &&
+         !now->access.lock && !(now->access.flags & (GLOBAL_ASYNC | GLOBAL_VOLATILE)) &&
+         !now->swaps;
+}
+
+/* Whoever is ordered after one plain read of this warp is also ordered after the next one, until the
+ * warp's epoch ends. So the first one stands for all. */
+static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  return past->operation == own->operation && past->cluster == own->cluster &&
+         past->agent == own->agent && past->issuer == own->issuer && past->reach == own->reach &&
+         past->flags == own->flags && past->lock == own->lock &&
+         time_of(past) > now->check->epoch[own->agent];
+}
+
+static SeenCell *seen_cell(const GlobalNow *now) {
+  uint64_t slot = (now->address >> 2) + (now->address & 3) * (SEEN_CELLS / 4);
+  return &now->own->seen[now->access.agent * SEEN_CELLS + slot % SEEN_CELLS];
+}
+
+/* Is the warp among these readers, and nothing has been written since? */
+static bool has_read(const GlobalNow *now, GlobalCell cell) {
+  const SeenCell *seen = seen_cell(now);
+  return cell.reads && seen->address == now->address && seen->writes == cell.writes &&
+         !global_settled(now, seen->number) && stands_for(now, global_access(seen->number));
+}
+
+static void note_read(const GlobalNow *now, GlobalCell cell) {
+  *seen_cell(now) = (SeenCell){now->address, cell.writes, now->number};
+}
+
+static uint32_t add_reader(GlobalNow *now, uint32_t readers) {
+  enum { NEWEST = 2 };
+  uint32_t looked_at = 0;
+  FOR_GLOBAL_NUMBERS(number, readers) {
+    if (stands_for(now, global_access(number))) return readers;
+    if (++looked_at == NEWEST) break;
+  }
+  return readers ? global_list_new(now->own, now->number, readers) : now->number;
+}
+
+static bool has_room(uint32_t readers) {
+  return !(readers & GLOBAL_LIST) || global_list(readers)->count < LIST_MOST;
+}
+
+/* ---- Lists ---- */
+
 /* These accesses (reads or writes) without the ones that the new one replaces, and, if it is of their
  * kind (add), with it. */
 static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add) {
   uint32_t kept[LIST_MOST], count = 0, total = 0;
+  uint32_t kept_before = 0, tail = value; /* tail: what follows the last one that goes */
   bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
   FOR_GLOBAL_NUMBERS(number, value) {
     if (global_settled(now, number)) continue;
@@ -246,15 +301,20 @@ static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add)
     total++;
     const GlobalAccess *past = global_access(number);
     bool goes = replaces(now, past, is_long) || (are_reads && is_checked_guess(now, past));
-    if (count < LIST_MOST && !goes) kept[count++] = number;
+    if (goes) {
+      kept_before = count;
+      tail = rest_;
+    } else if (count < LIST_MOST) {
+      kept[count++] = number;
+    }
   }
   if (count == total) {
     if (!add) return value;
     return value ? global_list_new(now->own, now->number, value) : now->number;
   }
-  if (count == LIST_MOST) count = LIST_LONG; /* the oldest are forgotten */
-  uint32_t result = 0;
-  for (uint32_t i = count; i-- > 0;)
+  bool forgets = count == LIST_MOST; /* the oldest */
+  uint32_t result = forgets ? 0 : tail;
+  for (uint32_t i = forgets ? LIST_LONG : kept_before; i-- > 0;)
     result = result ? global_list_new(now->own, kept[i], result) : kept[i];
   if (!add) return result;
   return result ? global_list_new(now->own, now->number, result) : now->number;
@@ -290,40 +350,51 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
     clean = false;
   }
   *lasting = clean && !any_spared && !(now->access.flags & GLOBAL_VOLATILE);
-  if (reads) return (GlobalCell){cell.writes, update(now, cell.reads, true, true)};
+  if (reads) {
+    bool plain = reads_plainly(now) && has_room(cell.reads);
+    return (GlobalCell){cell.writes,
+                        plain ? add_reader(now, cell.reads) : update(now, cell.reads, true, true)};
+  }
   if (!clean) return (GlobalCell){now->number, 0};
   if (now->access.reach == REACH_PLAIN && !any_spared) return (GlobalCell){now->number, 0};
   return (GlobalCell){update(now, cell.writes, false, true), update(now, cell.reads, true, false)};
+}
+
+/* next_cell, unless the same has been asked lately. */
+static GlobalCell next_or_known(GlobalNow *now, GlobalCell cell, bool *lasting) {
+  CellMemo *memo = NULL;
+  GlobalCell after;
+  if (now->own) {
+    uint32_t hash =
+        (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + now->number * 0xc2b2ae35u;
+    memo = &now->own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
+  }
+  if (memo && memo->writes == cell.writes && memo->reads == cell.reads &&
+      memo->number == now->number && memo->kind == (uint32_t)now->kind)
+    return (GlobalCell){memo->next_writes, memo->next_reads};
+  if (!join_wide(now, cell, &after)) after = next_cell(now, cell, lasting);
+  if (memo && *lasting)
+    *memo = (CellMemo){cell.writes,         cell.reads,   now->number,
+                       (uint32_t)now->kind, after.writes, after.reads};
+  return after;
 }
 
 GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   GlobalCell before = cell;
   if (cell.writes && global_settled(now, cell.writes)) cell.writes = 0;
   if (cell.reads && global_settled(now, cell.reads)) cell.reads = 0;
-  bool lasting = true;
+  bool lasting = true, plain_read = reads_plainly(now);
   GlobalCell after;
-  CellMemo *memo = NULL;
-  if (cell.writes == 0 && (cell.reads == 0 || cell.reads == now->number)) {
+  if (plain_read && has_read(now, cell)) {
+    after = cell;
+  } else if (cell.writes == 0 && (cell.reads == 0 || cell.reads == now->number)) {
     after = now->kind == ACCESS_READ ? (GlobalCell){0, now->number} : (GlobalCell){now->number, 0};
-    if (now->kind != ACCESS_READ && cell.reads) after.reads = 0;
     if (now->kind != ACCESS_READ && now->access.reach != REACH_PLAIN && cell.reads)
       after = next_cell(now, cell, &lasting);
   } else {
-    if (now->own) {
-      uint32_t hash =
-          (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + now->number * 0xc2b2ae35u;
-      memo = &now->own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
-    }
-    if (memo && memo->writes == cell.writes && memo->reads == cell.reads &&
-        memo->number == now->number && memo->kind == (uint32_t)now->kind) {
-      after = (GlobalCell){memo->next_writes, memo->next_reads};
-    } else {
-      if (!join_wide(now, cell, &after)) after = next_cell(now, cell, &lasting);
-      if (memo && lasting)
-        *memo = (CellMemo){cell.writes,         cell.reads,   now->number,
-                           (uint32_t)now->kind, after.writes, after.reads};
-    }
+    after = next_or_known(now, cell, &lasting);
   }
+  if (plain_read && lasting) note_read(now, after);
   bool one_for_all = lasting || now->conflict;
   now->before = one_for_all ? before : (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
   now->after = after;
@@ -415,10 +486,13 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
     global_shadow_touch(&now, now.first, (uint64_t)LANES * bytes);
   } else {
     uint8_t lanes[LANES];
+    GlobalHeldPage held = {NULL, 0};
     for (LaneMask left = mask; left;) {
       left = next_run(&now, left, addresses, lanes);
-      if (!(now.first & GENERIC_TAG_MASK)) global_shadow_touch(&now, now.first, now.bytes);
+      if (!(now.first & GENERIC_TAG_MASK))
+        global_shadow_touch_more(&now, &held, now.first, now.bytes);
     }
+    global_shadow_release(&held);
   }
   if (now.conflict) global_report(&now);
 }

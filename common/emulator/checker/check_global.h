@@ -87,7 +87,12 @@ typedef struct {
   uint32_t writes, reads, number, kind;
   uint32_t next_writes, next_reads;
 } CellMemo;
-enum { NUMBER_SLOTS = 16, CELL_MEMOS = 1024, NUMBERS_AT_ONCE = 64 };
+/* A cell that a warp has read, when it had these writes. */
+typedef struct {
+  uint64_t address;
+  uint32_t writes, number;
+} SeenCell;
+enum { NUMBER_SLOTS = 128, CELL_MEMOS = 1024, SEEN_CELLS = 256, NUMBERS_AT_ONCE = 64 };
 
 /* Of one warp. */
 typedef struct {
@@ -110,6 +115,7 @@ struct ClusterGlobal {
   uint32_t operation; /* of the memos and numbers */
   NumberSlot *slots;  /* NUMBER_SLOTS for each agent */
   CellMemo *memos;
+  SeenCell *seen;            /* SEEN_CELLS for each agent */
   GlobalWarp *warps;         /* for each agent */
   struct GlobalLanes *lanes; /* global_lanes.c, for each agent; NULL: not used so far */
 };
@@ -230,6 +236,14 @@ static inline uint32_t global_rest_of(uint32_t value) {
 void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes);
 void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
                               uint64_t step);
+/* The same for several ranges. The page of the last one stays locked until it is released, so that
+ * rows of a tile or lanes of a warp that are in one page lock it once. Begin with {NULL, 0}. */
+typedef struct {
+  struct GlobalPage *page; /* NULL: none */
+  uint64_t number;
+} GlobalHeldPage;
+void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t first, uint64_t bytes);
+void global_shadow_release(GlobalHeldPage *held);
 /* Calls `visit` for the cells of these bytes, of whole lines, if the operation was the last to touch
  * memory near them. */
 void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes,

@@ -22,7 +22,7 @@
 enum {
   /* mbarriers of a cluster that have a place in the vectors; further ones have none */
   BARRIER_PLACES = 128,
-  TIME_SLOTS = 32,  /* instructions of a warp whose time in this epoch is cached */
+  TIME_SLOTS = 128, /* instructions of a warp whose time in this epoch is cached */
   PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
   ORIGIN_CHAINS = 256,

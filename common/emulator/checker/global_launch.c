@@ -142,6 +142,7 @@ void global_cluster_begin(const Cluster *cluster) {
   if (!own) {
     own = check->global = zeroed(1, sizeof *own);
     own->slots = zeroed((size_t)check->agents * NUMBER_SLOTS, sizeof *own->slots);
+    own->seen = zeroed((size_t)check->agents * SEEN_CELLS, sizeof *own->seen);
     own->memos = zeroed(CELL_MEMOS, sizeof *own->memos);
     own->warps = zeroed(check->agents, sizeof *own->warps);
   }

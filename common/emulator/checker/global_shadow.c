@@ -26,7 +26,7 @@ typedef struct {
   GlobalCell *bytes; /* four for each word; NULL: no word is split */
 } SplitLine;
 
-typedef struct {
+typedef struct GlobalPage {
   uint32_t locked;
   uint32_t operation;           /* the last one that has touched it */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
@@ -137,24 +137,23 @@ static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t e
   page->lines[line] = words[0];
 }
 
-/* The page that is locked, so that rows of a tile that are in one page lock it once. */
-typedef struct {
-  Page *page; /* NULL: none */
-  uint64_t number;
-} HeldPage;
+static void release_page(GlobalHeldPage *held) {
+  if (held->page) unlock_page(held->page);
+  held->page = NULL;
+}
 
-static bool hold_page(HeldPage *held, const GlobalNow *now, uint64_t address) {
+static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t address) {
   uint64_t number = address >> PAGE_SHIFT;
   if (held->page && held->number == number) return true;
-  if (held->page) unlock_page(held->page);
-  *held = (HeldPage){page_of(address), number};
+  release_page(held);
+  *held = (GlobalHeldPage){page_of(address), number};
   if (!held->page) return false;
   lock_page(held->page);
   held->page->operation = now->launch->operation;
   return true;
 }
 
-static void touch_bytes(GlobalNow *now, HeldPage *held, uint64_t first, uint64_t bytes) {
+static void touch_bytes(GlobalNow *now, GlobalHeldPage *held, uint64_t first, uint64_t bytes) {
   for (uint64_t end = first + bytes; first < end && hold_page(held, now, first);) {
     uint64_t next = (first / LINE_BYTES + 1) * LINE_BYTES;
     if (next > end) next = end;
@@ -169,10 +168,17 @@ void global_shadow_touch(GlobalNow *now, uint64_t first, uint64_t bytes) {
 
 void global_shadow_touch_rows(GlobalNow *now, uint64_t first, uint64_t bytes, uint32_t rows,
                               uint64_t step) {
-  HeldPage held = {NULL, 0};
+  GlobalHeldPage held = {NULL, 0};
   for (uint32_t row = 0; row < rows; row++) touch_bytes(now, &held, first + row * step, bytes);
-  if (held.page) unlock_page(held.page);
+  release_page(&held);
 }
+
+void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t first,
+                              uint64_t bytes) {
+  touch_bytes(now, held, first, bytes);
+}
+
+void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
 
 /* ---- A look at what is known ---- */
 
