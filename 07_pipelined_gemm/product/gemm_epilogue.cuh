@@ -180,14 +180,11 @@ static __device__ __forceinline__ void gemm_add_bias(const GemmOutput &output, f
   }
 }
 
-/* d = alpha * d + (bias + beta * C). The staging memory is free. */
+/* d = d + beta * C, C of 16 bits. The staging memory is free. */
 template <int N>
 static __device__ __forceinline__ void gemm_add_old(uint8_t *staging, const GemmOutput &output,
-                                                    int batch, int row, int column,
-                                                    const GemmAddends<N> &addends, float *d) {
+                                                    float *d) {
   int lane = threadIdx.x % 32;
-  gemm_stage_old<N>(staging, output, batch, row, column, addends);
-  __syncwarp();
 #pragma unroll
   for (int at = 0; at < N; at += 16) {
     uint32_t old[4];
@@ -195,14 +192,54 @@ static __device__ __forceinline__ void gemm_add_old(uint8_t *staging, const Gemm
                      old);
 #pragma unroll
     for (int i = 0; i < 4; i++) { /* even: the upper row */
-      float *v = d + at / 2 + 2 * i;
-      float2 sum = gemm_bias_of(addends.bias, at / 8 + i / 2);
       float2 c = gemm_unpack(output.type, old[i]);
-      sum.x += output.beta * c.x, sum.y += output.beta * c.y;
-      v[0] = output.alpha * v[0] + sum.x, v[1] = output.alpha * v[1] + sum.y;
+      d[at / 2 + 2 * i] += output.beta * c.x, d[at / 2 + 2 * i + 1] += output.beta * c.y;
     }
   }
   __syncwarp(); /* the old C has been read */
+}
+
+/* A lane's part of a chunk of C in fp32: of each 8 columns the two from `c` on, in the upper row and in
+ * the one 8 below. `inside` says how many columns C has from there on, or none. */
+struct GemmFp32Place {
+  float *c;
+  int inside[2];
+
+  static __device__ __forceinline__ GemmFp32Place of(const GemmOutput &output, int batch, int row,
+                                                     int column) {
+    int lane = threadIdx.x % 32;
+    row += lane / 4, column += lane % 4 * 2;
+    GemmFp32Place place = {
+        (float *)output.c + batch * output.batch_stride + row * output.row_stride + column,
+        {row < output.m ? output.n - column : 0, row + 8 < output.m ? output.n - column : 0}};
+    return place;
+  }
+};
+
+/* d = d + beta * C, C in fp32. */
+template <int N>
+static __device__ __forceinline__ void gemm_add_old_fp32(const GemmOutput &output,
+                                                         const GemmFp32Place &place, float *d) {
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) { /* even: the upper row */
+    const float *from = place.c + i / 2 * 8 + (i % 2) * 8 * output.row_stride;
+    int left = place.inside[i % 2] - i / 2 * 8;
+    if (left > 0) d[2 * i] += output.beta * from[0];
+    if (left > 1) d[2 * i + 1] += output.beta * from[1];
+  }
+}
+
+template <int N>
+static __device__ __forceinline__ void gemm_write_fp32(const GemmOutput &output,
+                                                       const GemmFp32Place &place, const float *d) {
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) { /* even: the upper row */
+    float *to = place.c + i / 2 * 8 + (i % 2) * 8 * output.row_stride;
+    int left = place.inside[i % 2] - i / 2 * 8;
+    if (output.eights && left > 0) *(float2 *)to = make_float2(d[2 * i], d[2 * i + 1]);
+    if (!output.eights && left > 0) to[0] = d[2 * i];
+    if (!output.eights && left > 1) to[1] = d[2 * i + 1];
+  }
 }
 
 /* GELU and SiLU are both x * sigmoid(y), y = x for SiLU and 2 * sqrt(2 / pi) * (x + 0.044715 x^3)
@@ -242,36 +279,6 @@ static __device__ __forceinline__ void gemm_store_box(const GemmWork &work, cons
         : "memory");
   } else {
     tma_store_3d(&work.c, box, x, y, batch);
-  }
-}
-
-/* fp32: the same, and the way to global memory. */
-template <int N>
-static __device__ __forceinline__ void gemm_finish_fp32(const GemmOutput &output, int batch,
-                                                        int row, int column,
-                                                        const GemmAddends<N> &addends, float *d) {
-  int lane = threadIdx.x % 32;
-  row += lane / 4, column += lane % 4 * 2;
-  float *c = (float *)output.c + batch * output.batch_stride + row * output.row_stride + column;
-#pragma unroll
-  for (int i = 0; i < N / 4; i++) { /* even: the upper row */
-    float *to = c + i / 2 * 8 + (i % 2) * 8 * output.row_stride, *v = d + 2 * i;
-    int left = row + i % 2 * 8 < output.m ? output.n - column - i / 2 * 8 : 0;
-    float2 sum = gemm_bias_of(addends.bias, i / 2);
-    if (output.beta != 0) {
-      if (left > 0) sum.x += output.beta * to[0];
-      if (left > 1) sum.y += output.beta * to[1];
-    }
-    v[0] = output.alpha * v[0] + sum.x, v[1] = output.alpha * v[1] + sum.y;
-  }
-  gemm_activate<N / 2>(output, d);
-#pragma unroll
-  for (int i = 0; i < N / 4; i++) {
-    float *to = c + i / 2 * 8 + (i % 2) * 8 * output.row_stride, *v = d + 2 * i;
-    int left = row + i % 2 * 8 < output.m ? output.n - column - i / 2 * 8 : 0;
-    if (output.eights && left > 0) *(float2 *)to = make_float2(v[0], v[1]);
-    if (!output.eights && left > 0) to[0] = v[0];
-    if (!output.eights && left > 1) to[1] = v[1];
   }
 }
 
@@ -334,50 +341,83 @@ static __device__ __forceinline__ void gemm_write_chunk(const uint8_t *staging,
   }
 }
 
-/* A warp's 16 rows by N columns, from (row, column) of C on. With TMA (BOXES > 0), whose last
- * BOXES - 1 stores may still be reading other staging memory than this. */
+/* A warp's 16 rows by N columns, whose values are final, from (row, column) of C on. With TMA
+ * (BOXES > 0), whose last BOXES - 1 stores may still be reading other staging memory than this. */
 template <int N, int BOXES>
-static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
-                                                        int batch, int row, int column,
-                                                        const GemmAddends<N> &addends, float *d) {
-  const GemmOutput &output = work.output;
-  if (output.type == GEMM_FP32) {
-    gemm_finish_fp32<N>(output, batch, row, column, addends, d);
-    return;
-  }
-  bool by_tma = BOXES > 0 && output.by_tma, first_lane = threadIdx.x % 32 == 0;
+static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, const GemmWork &work,
+                                                          int batch, int row, int column,
+                                                          const float *d) {
+  bool by_tma = BOXES > 0 && work.output.by_tma, first_lane = threadIdx.x % 32 == 0;
   if (by_tma && first_lane) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
   __syncwarp(); /* what was in the staging memory has been read */
-  if (!output.plain) {
-    if (output.beta != 0) {
-      gemm_add_old<N>(staging, output, batch, row, column, addends, d);
-    } else {
-      gemm_add_bias<N>(output, addends.bias, d);
-    }
-    gemm_activate<N / 2>(output, d);
-  }
   uint32_t packed[N / 4];
-  gemm_pack_all<N>(packed, d, output.type);
+  gemm_pack_all<N>(packed, d, work.output.type);
   gemm_stage_packed<N>(staging, packed);
   if (by_tma) fence_proxy_async();
   __syncwarp();
-  if (!by_tma) gemm_write_chunk<N, 16>(staging, output, batch, row, column);
+  if (!by_tma) gemm_write_chunk<N, 16>(staging, work.output, batch, row, column);
   if (by_tma && first_lane) {
     gemm_store_box(work, staging, column, row, batch);
     bulk_commit_group();
   }
 }
 
-/* A warp's 16 rows by COLUMNS columns, N at a time. `addends`: of the first chunk, read ahead. */
+/* The same for sums that are not final yet, and for C of any type. `addends` are this chunk's; once they
+ * are used, those of the chunk to the right take their place, on the way while this one is stored. The
+ * columns from `end` on belong to others. */
+template <int N, int BOXES>
+static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
+                                                        int batch, int row, int column, int end,
+                                                        GemmAddends<N> *addends, float *d) {
+  const GemmOutput &output = work.output;
+  bool fp32 = output.type == GEMM_FP32;
+  GemmFp32Place place = GemmFp32Place::of(output, batch, row, column);
+  if (!output.plain) {
+    gemm_add_bias<N>(output, addends->bias, d);
+    if (output.beta != 0 && !fp32) {
+      if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
+      __syncwarp(); /* what was in the staging memory has been read */
+      gemm_stage_old<N>(staging, output, batch, row, column, *addends);
+      __syncwarp();
+    }
+    if (column + N < end) gemm_read_addends<N>(output, batch, row, column + N, addends);
+    if (output.beta != 0 && fp32) gemm_add_old_fp32<N>(output, place, d);
+    if (output.beta != 0 && !fp32) gemm_add_old<N>(staging, output, d);
+    gemm_activate<N / 2>(output, d);
+  }
+  if (fp32) {
+    gemm_write_fp32<N>(output, place, d);
+  } else {
+    gemm_store_rounded<N, BOXES>(staging, work, batch, row, column, d);
+  }
+}
+
+/* A warp's 16 rows by COLUMNS columns, N at a time. `addends`: of the first chunk, read ahead; then of
+ * the one after the last.
+ *
+ * The usual chunks follow each other without a loop. All others share the code of one: unrolled, it
+ * would be most of what there is to compile. Registers cannot be indexed, so each chunk is moved. */
 template <int COLUMNS, int N, int BOXES>
-static __device__ __forceinline__ void gemm_store(GemmStaging *staging, float *d,
+static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
                                                   const GemmWork &work, int batch, int row,
-                                                  int column, GemmAddends<N> addends) {
+                                                  int column, int end, GemmAddends<N> *addends) {
+  if (work.output.plain && work.output.eights) {
 #pragma unroll
+    for (int at = 0; at < COLUMNS; at += N) {
+      gemm_store_rounded<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at,
+                                   d + at / 2);
+    }
+    return;
+  }
+#pragma unroll 1
   for (int at = 0; at < COLUMNS; at += N) {
-    if (at > 0) gemm_read_addends<N>(work.output, batch, row, column + at, &addends);
-    gemm_store_chunk<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at,
-                               addends, d + at / 2);
+    float chunk[N / 2];
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 2; i++) {
+      if (at == i / (N / 2) * N) chunk[i % (N / 2)] = d[i];
+    }
+    gemm_store_chunk<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at, end,
+                               addends, chunk);
   }
 }
 

@@ -244,7 +244,7 @@ struct GemmConsumer {
 template <class Tile, int COLUMNS>
 static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const GemmPiece &piece,
                                                    int first_column, float *d, GemmStaging *staging,
-                                                   const GemmAddends<Tile::CHUNK_N> &addends) {
+                                                   GemmAddends<Tile::CHUNK_N> *addends) {
   enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32 };
   uint32_t thread = threadIdx.x - 128;
   if (piece.given) {
@@ -259,20 +259,18 @@ static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const G
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<COLUMNS, Tile::CHUNK_N, Tile::BOXES>(staging, d, work, piece.batch,
-                                                  piece.row + (int)(thread / 32) * 16,
-                                                  piece.column + first_column, addends);
+  gemm_store<COLUMNS, Tile::CHUNK_N, Tile::BOXES>(
+      staging, d, work, piece.batch, piece.row + (int)(thread / 32) * 16,
+      piece.column + first_column, piece.column + Tile::TILE_N, addends);
 }
 
-/* The bias and the old C for the first columns of a half, read before they are needed. */
+/* The bias and the old C for a tile's first columns, read a step before they are needed. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_read_ahead(const GemmWork &work, const GemmPiece &piece,
-                                                       int first_column,
                                                        GemmAddends<Tile::CHUNK_N> *addends) {
   if (piece.given) return;
   int warp = (int)(threadIdx.x - 128) / 32;
-  gemm_read_addends(work.output, piece.batch, piece.row + warp * 16, piece.column + first_column,
-                    addends);
+  gemm_read_addends(work.output, piece.batch, piece.row + warp * 16, piece.column, addends);
 }
 
 template <class Tile>
@@ -285,6 +283,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
 
   float left[Tile::LEFT_N / 2], right[Tile::RIGHT_N / 2];
+  GemmAddends<Tile::CHUNK_N> addends; /* of the chunk that is stored next */
   int actor = (int)warpgroup;
   c.wait_for_stage(work, actor);
   GemmPiece piece = c.read_piece();
@@ -304,25 +303,22 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
       c.advance();
     }
     /* The last step: while its right half is multiplied, the left half is stored. */
+    gemm_read_ahead<Tile>(work, piece, &addends);
     c.wait_for_stage(work, actor);
     c.multiply_left(left, true);
     wgmma_commit();
     c.multiply_right(right, true);
     wgmma_commit();
-    GemmAddends<Tile::CHUNK_N> for_left;
-    gemm_read_ahead<Tile>(work, piece, 0, &for_left);
     wgmma_wait_all_but_one(); /* all but the last step's right half */
     c.free_stage(work, actor, c.held, c.count - 1);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_BEGUN, c.count);
-    gemm_finish<Tile, Tile::LEFT_N>(work, piece, 0, left, &staging, for_left);
-    GemmAddends<Tile::CHUNK_N> for_right;
-    gemm_read_ahead<Tile>(work, piece, Tile::LEFT_N, &for_right);
+    gemm_finish<Tile, Tile::LEFT_N>(work, piece, 0, left, &staging, &addends);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_ISSUED, c.count);
     wgmma_wait_all();
     c.free_stage(work, actor, c.stage, c.count);
     c.advance();
     if (piece.last) {
-      gemm_finish<Tile, Tile::RIGHT_N>(work, piece, Tile::LEFT_N, right, &staging, for_right);
+      gemm_finish<Tile, Tile::RIGHT_N>(work, piece, Tile::LEFT_N, right, &staging, &addends);
       if (piece.given) gemm_raise_flag(flag);
       break;
     }
@@ -334,7 +330,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
     GemmPiece done = piece;
     piece = c.read_piece();
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_BEGUN, c.count);
-    gemm_finish<Tile, Tile::RIGHT_N>(work, done, Tile::LEFT_N, right, &staging, for_right);
+    gemm_finish<Tile, Tile::RIGHT_N>(work, done, Tile::LEFT_N, right, &staging, &addends);
     gemm_record<Tile>(work, actor, &c.events, GEMM_STORE_ISSUED, c.count);
     c.multiply_right(right, false);
     wgmma_commit();

@@ -235,7 +235,7 @@ struct GemmStoreSingle {
     GemmAddends<N> addends;
     gemm_read_addends(work.output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
-    gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, addends);
+    gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, column + COLUMNS, &addends);
   }
 };
 template <int COLUMNS>
