@@ -252,7 +252,7 @@ static int default_action(void) { /* the program dies of its own fault */
     _exit(0);
   }
   waitpid(child, &status, 0);
-  return !WIFSIGNALED(status) && !WIFEXITED(status);
+  return !WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV;
 }
 static volatile int ticks;
 static void on_alarm(int signal) {
@@ -273,6 +273,20 @@ static int alarms(void) {
   }
   ualarm(0, 0);
   return 0;
+}
+// A signal that all of the program's threads have blocked stays pending: no other thread takes it.
+static int blocked_signal(void) {
+  fill<<<COUNT / 256, 256, 0, one>>>(managed, COUNT, 7);
+  CHECK(cudaStreamSynchronize(one));
+  sigset_t mask, pending;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &mask, NULL);
+  kill(getpid(), SIGUSR1);
+  fill<<<COUNT / 256, 256, 0, one>>>(managed, COUNT, 8);
+  CHECK(cudaStreamSynchronize(one));
+  sigpending(&pending);
+  return !sigismember(&pending, SIGUSR1);
 }
 static void *thread_body(void *argument) {
   int *ends = (int *)argument;
@@ -364,6 +378,7 @@ static const struct {
     {"own-handler", own_handler},
     {"default-action", default_action},
     {"alarms", alarms},
+    {"blocked-signal", blocked_signal},
     {"threads", threads},
     {"processes", processes},
     {"memory-of-the-stack", memory_of_the_stack},

@@ -10,6 +10,7 @@
  * clusters do it, depends on the program alone. */
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,16 +381,29 @@ static void *help(void *argument) {
   return NULL;
 }
 
+/* The program's signals are for its own threads: it may have blocked them there to wait for them, and its
+ * handlers may count on not running beside themselves. Only what a thread does itself stays
+ * deliverable. */
+static bool start_helper(int number) {
+  static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++)
+    sigdelset(&blocked, own_faults[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_t thread;
+  bool started = pthread_create(&thread, NULL, help, (void *)(intptr_t)number) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (started) pthread_detach(thread);
+  return started;
+}
+
 /* Runs the launch with this thread and `count` helpers, or as many as are available. */
 static void work_together(struct LaunchFlow *flow, int wanted) {
   pthread_mutex_lock(&helpers.lock);
   bool mine = wanted > 0 && helpers.job == NULL; /* else another launch has them */
   if (mine) {
-    for (; helpers.count < wanted; helpers.count++) {
-      pthread_t thread;
-      if (pthread_create(&thread, NULL, help, (void *)(intptr_t)helpers.count) != 0) break;
-      pthread_detach(thread);
-    }
+    while (helpers.count < wanted && start_helper(helpers.count)) helpers.count++;
     helpers.job = flow;
     helpers.round++;
     helpers.wanted = helpers.working = wanted < helpers.count ? wanted : helpers.count;
