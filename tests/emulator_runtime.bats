@@ -167,3 +167,10 @@ same_calls() { # PRINTED RECORDED
   [ "$status" -eq 0 ]
   [ "$output" = "PASS many_readers: 192 x 192" ]
 }
+
+@test "an address space of 3 GB is enough for a small program" {
+  ulimit -v 3000000
+  run common/emulator/emulate build/02_tma_load/tma_load
+  echo "$output"
+  [ "$status" -eq 0 ]
+}

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/device_heap.h"
 #include "base/written.h"
@@ -22,7 +23,7 @@
 enum { ALIGNMENT = 256, GAP_BYTES = 1 << 20, FREED_KEPT = 256 };
 static const size_t PAGE_BYTES = 4096, POISON_BYTES = 64u << 20;
 static const size_t CAPACITY_BYTES = (size_t)141 << 30; /* as much as an H200 holds */
-static const size_t RESERVED_BYTES = (size_t)1 << 40, LEAST_RESERVED_BYTES = (size_t)1 << 34;
+static const size_t RESERVED_BYTES = (size_t)1 << 40, LEAST_RESERVED_BYTES = (size_t)1 << 28;
 
 typedef struct {
   Allocation place;
@@ -82,9 +83,18 @@ static bool delete (uint64_t first, bool ours, Allocation *place) {
   return true;
 }
 
+/* ulimit -v: the program and the emulator need addresses, too. */
+static size_t most_to_reserve(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return RESERVED_BYTES;
+  return limit.rlim_cur / 2;
+}
+
 static bool reserve(void) {
   if (reserve_first) return true;
+  size_t most = most_to_reserve();
   for (size_t bytes = RESERVED_BYTES; bytes >= LEAST_RESERVED_BYTES; bytes /= 2) {
+    if (bytes > most) continue;
     void *found = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (found == MAP_FAILED) continue;
     reserve_first = reserve_next = (uint64_t)(uintptr_t)found;
