@@ -4,7 +4,7 @@
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
 #   PROGRAM=name          run this program instead of the main ones
-#   TESTS=name            check runs this file of tests/ instead of all of them
+#   TESTS=name            check runs this file of tests/ instead of its own, also one of check-all
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
@@ -92,12 +92,13 @@ CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC
   -isystem $(CUDA)/include $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 # psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
-EMULATOR_FLAGS := $(CC_FLAGS) -O3 -Wno-psabi -fno-math-errno -ffp-contract=off \
+EMULATOR_FLAGS := $(CC_FLAGS) -Wno-psabi -fno-math-errno -ffp-contract=off \
   -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
 
 # The emulator is built twice: for every processor since 2009 (x86-64-v2), and for the best level of
 # instructions that this one has. The loader takes the better one where the processor has what it
-# needs, so that a build folder also works on another machine, and under Valgrind.
+# needs, so that a build folder also works on another machine, and under Valgrind. Only the better one
+# is optimised as far as the compiler can: the other is compiled in less than half the time.
 CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
 all_of = $(if $(filter-out $(CPU),$(1)),,$(2))
 FAST_LEVEL := $(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
@@ -107,10 +108,30 @@ FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
 FLAGS_x86-64-v3 := $(FLAGS_x86-64-v2) -mavx -mavx2 -mbmi -mbmi2 -mf16c -mfma -mlzcnt -mmovbe
 FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl
 
-# ---- What there is to build ----
-CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
+LEVEL_OF_BASELINE := $(if $(FAST_LEVEL),-O1,-O3)
+
+# ---- The files of tests ----
+# check runs what belongs to the chapters, and a short test of the emulator: instructions of each kind.
+# check-all also runs these, which take longer than all others: the rest of the emulator's tests, the
+# book and its drawings, and 07_pipelined_gemm/layouts with its kernels for every layout.
 # At the root all tests; in a chapter its own.
 TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
+ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
+SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats matrices.bats)
+ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
+  $(ROOT)/tests/emulator_%.bats $(addprefix $(ROOT)/tests/,book.bats drawings.bats layouts.bats),$(ALL_TEST_FILES)))
+CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
+# TESTS=name... runs other files: emulator_lanes, or pitfalls.
+UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
+ifneq ($(and $(filter check check-all,$(GOALS)),$(UNKNOWN_TESTS)),)
+$(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(ALL_TEST_FILES:.bats=)))
+endif
+NAMED_TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
+LONGEST_TESTS := %/07_pipelined_gemm.bats %/layouts.bats %/emulator_record.bats %/makefile.bats %/02_tma_load.bats
+longest_tests_first = $(filter $(LONGEST_TESTS),$(1)) $(filter-out $(LONGEST_TESTS),$(1))
+
+# ---- What there is to build ----
+CHAPTER_SOURCES := $(foreach c,$(CHAPTERS),$(wildcard $(ROOT)/$(c)/*.cu $(ROOT)/$(c)/pitfalls/*.cu))
 TEST_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.cu)
 TEST_C_SOURCES := $(wildcard $(ROOT)/tests/$(TESTED)/*.c)
 program = $(patsubst $(ROOT)/%,$(BUILD)/%,$(basename $(1)))
@@ -121,26 +142,32 @@ wanted_libraries = $(if $(filter $(1),$(LINKING_SOURCES)),$(shell sed -n 's|^// 
 lacks_libraries = $(if $(strip $(foreach l,$(filter-out -ldl,$(call wanted_libraries,$(1))),\
   $(if $(wildcard $(CUDA_LIBRARIES)/lib$(patsubst -l%,%,$(l)).so),,lacking))),$(1))
 LEFT_OUT := $(strip $(foreach s,$(LINKING_SOURCES),$(call lacks_libraries,$(s))))
-ifneq ($(and $(LEFT_OUT),$(filter all check bench,$(GOALS))),)
+ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
 # What measures is compiled by check, but only run for its usage: optimising it for the GPU would take five times
-# as long, so check has its own, built without, and as one program, because all of them use the same kernels.
+# as long, so check has its own, built without, and as one program, because all of them use the same kernels. A test
+# that launches none of them is another part of it.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
 LESSON_PROGRAMS := $(filter-out $(BENCH_PROGRAMS) $(PITFALL_PROGRAMS),$(PROGRAMS))
-BENCH_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS))
-UNOPTIMISED_PROGRAM := $(if $(BENCH_PROGRAMS),$(BUILD)/tests/joined/unoptimised/joined)
+UNLAUNCHED_SOURCES := $(filter %/07_pipelined_gemm/choices.cu,$(TEST_SOURCES))
+TEST_SOURCES := $(filter-out $(UNLAUNCHED_SOURCES),$(TEST_SOURCES))
+UNOPTIMISED_SOURCES := $(patsubst $(BUILD)/%,$(ROOT)/%.cu,$(BENCH_PROGRAMS)) $(UNLAUNCHED_SOURCES)
+UNOPTIMISED_PROGRAM := $(if $(strip $(UNOPTIMISED_SOURCES)),$(BUILD)/tests/joined/unoptimised/joined)
+# Its kernels for every layout take longest of all to compile, and only tests/layouts.bats runs them.
+SLOW_LESSON := $(filter %/07_pipelined_gemm/layouts,$(LESSON_PROGRAMS))
 FIXED_PROGRAMS := $(subst /pitfalls/,/fixed/,$(filter $(BUILD)/%,$(call program,\
   $(patsubst %.fix,%.cu,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /pitfalls/*.fix,$(CHAPTERS))))))))
 # check compiles the pitfalls of a chapter as one program, and their fixed twins as another: that takes a tenth
-# of the time (tests/join.py says why). It also builds each pitfall whose whole path a test or a README writes out.
+# of the time (tests/join.py says why). It also builds each pitfall whose whole path a test that is run, $(1), or
+# a README writes out.
 JOINED_PROGRAMS := $(foreach c,$(CHAPTERS),$(if $(wildcard $(ROOT)/$(c)/pitfalls/*.cu),\
   $(BUILD)/tests/joined/$(c)/pitfalls/joined $(BUILD)/tests/joined/$(c)/fixed/joined))
-NAMED_PITFALLS := $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
+named_pitfalls = $(filter $(addprefix $(BUILD)/,$(if $(COMPILING),$(shell cd $(ROOT) && { \
   ls tests/recorded/*/*.report.txt | sed -E 's|tests/recorded/(.*)/(.*)\.report\.txt|\1/pitfalls/\2|'; \
-  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' tests/*.bats *.md */README.md common/emulator/*.md | \
+  grep -ohE '[0-9]{2}_[a-z0-9_]+/pitfalls/[a-z0-9_]+($$|[^a-z0-9_.*])' $(1) *.md */README.md common/emulator/*.md | \
     sed 's/[^a-z0-9_]$$//'; } | sort -u))),$(PITFALL_PROGRAMS))
 # Exercises to write: skeletons, their solutions, and a judge for each chapter.
 EXERCISE_SOURCES := $(wildcard $(addprefix $(ROOT)/,$(addsuffix /exercises/*.cu,$(CHAPTERS))))
@@ -171,6 +198,11 @@ TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
+# Of the programs of tests those whose name stands in one of these files. The joined ones and those of
+# take have no name of their own.
+words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | grep -oE '[a-z0-9_]+' | sort -u))
+among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
+programs_of_tests = $(call among_words,$(call words_of,$(1)))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
 # PROGRAM=name runs other programs than the main ones: 02_tma_load/ranks, or ranks for those of all
@@ -188,18 +220,6 @@ endef
 $(error $(unknown_program))
 endif
 
-# TESTS=name... runs other files of tests than all: emulator_tma, or pitfalls.
-LONGEST_TESTS := %/07_pipelined_gemm.bats %/02_tma_load.bats %/makefile.bats %/readmes.bats
-TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
-TEST_FILES := $(filter $(LONGEST_TESTS),$(TEST_FILES)) $(filter-out $(LONGEST_TESTS),$(TEST_FILES))
-UNKNOWN_TESTS := $(filter-out $(notdir $(TEST_FILES:.bats=)),$(TESTS))
-ifneq ($(and $(filter check,$(GOALS)),$(UNKNOWN_TESTS)),)
-$(error TESTS is '$(UNKNOWN_TESTS)', but must be among: $(notdir $(TEST_FILES:.bats=)))
-endif
-ifneq ($(TESTS),)
-TEST_FILES := $(addprefix $(ROOT)/tests/,$(addsuffix .bats,$(TESTS)))
-endif
-
 COMMON_SOURCES := $(filter-out $(ROOT)/common/tensor_map_command.c $(ROOT)/common/find_device.c,\
   $(wildcard $(ROOT)/common/*.c))
 COMMON_OBJECTS := $(patsubst $(ROOT)/%.c,$(BUILD)/%.o,$(COMMON_SOURCES))
@@ -211,7 +231,7 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
 EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
-# What runs once a program or a launch is not faster for it, and compiled once.
+# What runs once a program or a launch is not faster for it, and compiled once, for both.
 ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
   $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
 FAST_OBJECTS := $(if $(FAST_LEVEL),$(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,\
@@ -224,10 +244,10 @@ FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 # What takes longest is begun first, so that no processor is idle at the end.
-LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/all %/choices %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/all %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
-.PHONY: all run check check-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
+.PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
 .PHONY: exercise exercises hint watch rooms take book check-page check-readmes lint-page
 .DEFAULT_GOAL := all
 
@@ -236,11 +256,21 @@ all: $(call long_first,$(PROGRAMS)) $(SUPPORT) ## build everything (of this chap
 run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
-check: check-programs ## build and test everything; the last line is "N passed, N failed, N skipped"
-	@$(ROOT)/common/check-chapters $(TEST_FILES)
+check: check-programs ## build and test the chapters; the last line is "N passed, N failed, N skipped"
+	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
 
-check-programs: $(call long_first,$(LESSON_PROGRAMS) $(NAMED_PITFALLS) $(UNOPTIMISED_PROGRAM) \
-  $(TEST_PROGRAMS) $(TAKEN_PROGRAMS)) $(SUPPORT) tests
+# Each pitfall in four times as many orders, too.
+check-all: export PITFALL_ORDERS := 20
+check-all: check-all-programs ## the same, and all tests of the emulator
+	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
+
+# $(1): all files of tests that are to be run
+programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(UNOPTIMISED_PROGRAM) \
+  $(call named_pitfalls,$(1)) $(call programs_of_tests,$(1)) $(TAKEN_PROGRAMS)) $(SUPPORT) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
+check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
+  $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON))
+check-all-programs: check-programs $(SLOW_LESSON) tests \
+  $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
@@ -340,14 +370,16 @@ LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
-$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
+$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
+$(call remember,tests,$(FAST_LEVEL))
+$(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
 endif
 CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 # Written when this file is read; make may have looked for them before.
-$(CC_MADE) $(EMULATOR_MADE) $(BUILD)/flags/nvcc: ;
+$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,nvcc tests unoptimised): ;
 
 # ---- How it is built ----
 # Each step is counted, and their number is found out first.
@@ -388,8 +420,8 @@ $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 $(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EMULATED)
 # Pitfalls are lessons.
 $(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(SASS) $(EMULATED)
-# The kernels of these are never launched.
-$(UNOPTIMISED_PROGRAM) $(BUILD)/tests/07_pipelined_gemm/choices: NVCC_FLAGS += -Xcicc -O0
+# Its kernels are never launched.
+$(UNOPTIMISED_PROGRAM): NVCC_FLAGS += -Xcicc -O0
 # The numbers of registers, and of loads under way, are in the machine code.
 $(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(SASS) $(EMULATED)
 # libcu++ asks for C++17.
@@ -426,10 +458,11 @@ $(FIXED_PROGRAMS:=.cu): %.cu: $$(call pitfall_file,%.cu) $$(call pitfall_file,%.
 	$(Q)sed -i 's|#include "\.\./|#include "$(patsubst $(BUILD)/%,$(ROOT)/%,$(abspath $(@D)/..))/|' $@
 
 joined_folder = $(patsubst $(BUILD)/tests/joined/%/joined,%,$(1))
-joined_sources = $(if $(findstring /unoptimised/,$(1)),$(BENCH_SOURCES))$(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
+joined_sources = $(if $(findstring /unoptimised/,$(1)),$(UNOPTIMISED_SOURCES))$(filter $(ROOT)/$(joined_folder)/% $(BUILD)/$(joined_folder)/%,$(CHAPTER_SOURCES) $(FIXED_PROGRAMS:=.cu))
 $(addsuffix .cu,$(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM)): %.cu: $$(call joined_sources,$$*) $(ROOT)/tests/join.py
 	@mkdir -p $(@D)
 	$(Q)python3 -B $(ROOT)/tests/join.py $(filter %.cu,$^) >$@
+$(addsuffix .cu,$(UNOPTIMISED_PROGRAM)): $(BUILD)/flags/unoptimised
 $(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): MADE_OF = $(call joined_sources,$@)
 $(JOINED_PROGRAMS) $(UNOPTIMISED_PROGRAM): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
@@ -477,12 +510,13 @@ $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
 $(sort $(EMULATOR_OBJECTS) $(FAST_OBJECTS)): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
+$(ONCE_OBJECTS): LEVEL_OF_BASELINE := -O2
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@
+	$(step) $(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@
 $(BUILD)/emulator/objects-$(FAST_LEVEL)/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(FAST_LEVEL)) -MMD -MP -MT $@ -c $< -o $@
+	$(step) $(CC) $(EMULATOR_FLAGS) -O3 $(FLAGS_$(FAST_LEVEL)) -MMD -MP -MT $@ -c $< -o $@
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names.
@@ -499,12 +533,12 @@ $(OLD_EMULATOR): $(FAST_EMULATOR)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(Q)ln -srf $(FAST_EMULATOR)/lib* $(@D)
 
-# The speed that is measured is the better one's.
-emulator_objects = $(if $(filter %/bench,$(1)),$(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)),\
-  $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS)))
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE)
+# Tests that call the emulator's functions are linked with the better one's.
+emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),\
+  $(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(FLAGS_$(if $(filter %/bench,$@),$(or $(FAST_LEVEL),x86-64-v2),x86-64-v2)) \
+	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(or $(FAST_LEVEL),x86-64-v2)) \
 	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \

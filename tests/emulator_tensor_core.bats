@@ -1,22 +1,13 @@
 #!/usr/bin/env bats
-# The emulator's tensor cores: every form of wgmma, mma.sync, wmma, ldmatrix, stmatrix and movmatrix
-# gives the bits that an H200 gave. TENSOR_CASES=all replays a million results of each form (half a
+# The emulator's tensor cores: every form of wgmma and wmma gives the bits that an H200 gave
+# (emulator_matrices.bats: mma.sync, ldmatrix, stmatrix, movmatrix). TENSOR_CASES=all replays a million results of each form (half a
 # minute) where an ordinary run replays some tens of thousands.
 
 load helpers
 
 setup() {
   begin_test
-  if [ "${TENSOR_CASES:-}" = all ]; then option=--all suffix=_all; else option='' suffix=''; fi
-}
-
-# Everything but the first line, which names the device; and nothing on stderr: no findings.
-gives_the_recorded_bits() { # NAME
-  common/emulator/emulate "build/tests/emulator/$1" $option \
-    >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || return 1
-  diff <(tail -n +2 "$BATS_TEST_TMPDIR/out") \
-    <(tail -n +2 "tests/emulator/recorded/$1$suffix.txt") || return 1
-  diff /dev/null "$BATS_TEST_TMPDIR/err"
+  choose_tensor_cases
 }
 
 @test "the arithmetic and the matrix descriptors, without a machine around them" {
@@ -31,8 +22,6 @@ gives_the_recorded_bits() { # NAME
   [ "$status" -eq 2 ]
   [[ $output == *"cannot read /nowhere/wgmma_layouts.txt"* ]]
 }
-
-@test "mma.sync, ldmatrix, stmatrix, movmatrix" { gives_the_recorded_bits mma_cases; }
 
 @test "wmma: which lane holds what in every fragment, and every product" {
   option='' suffix='' gives_the_recorded_bits wmma_fragments

@@ -39,10 +39,26 @@ skip_if_sanitized() { # PROGRAM
   if grep -q __asan_init "$1"; then skip "a profiler cannot run a program with AddressSanitizer"; fi
 }
 
+# ---- Results of tensor cores that an H200 gave ----
+
+# TENSOR_CASES=all: a million results of each form instead of some tens of thousands.
+choose_tensor_cases() {
+  if [ "${TENSOR_CASES:-}" = all ]; then option=--all suffix=_all; else option='' suffix=''; fi
+}
+
+# Everything but the first line, which names the device; and nothing on stderr: no findings.
+gives_the_recorded_bits() { # NAME
+  common/emulator/emulate "build/tests/emulator/$1" $option \
+    >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || return 1
+  diff <(tail -n +2 "$BATS_TEST_TMPDIR/out") \
+    <(tail -n +2 "tests/emulator/recorded/$1$suffix.txt") || return 1
+  diff /dev/null "$BATS_TEST_TMPDIR/err"
+}
+
 # ---- Pitfalls ----
 
 # Puts the rule that a run reports first, or "none", into `first`. One host thread: blocks that run at the
-# same time would report in any order. There are some 1,700 runs, so none starts a process too many.
+# same time would report in any order. There are some 1,700 runs in make check-all, so none starts a process too many.
 first_report() { # PROGRAM SCHEDULE
   local text
   text=$(EMULATOR_SCHEDULE=$2 EMULATOR_THREADS=1 timeout -s KILL 60 "$1" 2>&1 >/dev/null)
@@ -58,7 +74,7 @@ try_pitfall() { # SOURCE
   rule=$(pitfall_field "$1" report)
   export EMULATOR_CHECK
   EMULATOR_CHECK=$(check_for "$1")
-  for schedule in late random:{1..20}; do
+  for schedule in late $(seq -f random:%g "${PITFALL_ORDERS:-5}"); do
     first_report "$program" "$schedule"
     [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
   done

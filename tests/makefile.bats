@@ -136,30 +136,31 @@ only_tools() { # TOOL...
   [ "$status" -eq 0 ]
 }
 
+# What a check has built: making everything here would compile what no test runs, for minutes.
 @test "a second make does nothing" {
-  make all >/dev/null
-  run make -q all
+  make check-programs >/dev/null
+  run make -q check-programs
   [ "$status" -eq 0 ]
 }
 
 @test "other flags or another toolkit rebuild what they touch; asking with -n and -q writes nothing" {
-  make all >/dev/null
+  make check-programs >/dev/null
   before=$(cat build/flags/*)
-  run make -q SANITIZE=-fsanitize=address all
+  run make -q SANITIZE=-fsanitize=address check-programs
   [ "$status" -eq 1 ]
-  run make -n SANITIZE=-fsanitize=address all
+  run make -n SANITIZE=-fsanitize=address check-programs
   [[ $output == *"common/step common/check.o "* ]]
   [[ $output == *"common/step 02_tma_load/tma_load "* ]]
   # A toolkit in another folder, with the real compiler behind it.
   toolkit=$(make -n all V=1 CUDA_FOUND='' -p 2>/dev/null | sed -n 's/^CUDA := //p' | head -n 1)
   mkdir "$BATS_TEST_TMPDIR/cuda"
   ln -s "$(realpath "$toolkit")"/* "$BATS_TEST_TMPDIR/cuda/"
-  run make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" all
+  run make -n CUDA_HOME="$BATS_TEST_TMPDIR/cuda" check-programs
   [ "$status" -eq 0 ]
   [[ $output == *"common/step 02_tma_load/tma_load "* ]]
   [[ $output == *"common/step emulator/objects/emulator/base/settings.o "* ]]
   [ "$(cat build/flags/*)" = "$before" ]
-  run make -q all
+  run make -q check-programs
   [ "$status" -eq 0 ]
 }
 
@@ -211,7 +212,7 @@ only_tools() { # TOOL...
 }
 
 @test "changing one header rebuilds what includes it, and nothing else" {
-  run make -n -W "$PWD/05_multicast/tma_multicast.cuh" all
+  run make -n -W "$PWD/05_multicast/tma_multicast.cuh" check-programs
   [ "$status" -eq 0 ]
   [[ $output == *build/05_multicast/multicast* ]]
   [[ $output != *build/03_tma_store/* ]]
@@ -238,6 +239,34 @@ only_tools() { # TOOL...
   echo "$output"
   [ "$status" -eq 2 ]
   [[ $output == *"TESTS is 'nope', but must be among: "*" emulator_tma "* ]]
+}
+
+@test "every file of tests runs in check-all, which CI runs, and check leaves out those that are listed" {
+  test_files() { make -n "$1" | tail -n 1 | tr ' ' '\n' | sed -n 's|.*/tests/\(.*\)\.bats$|\1|p' | sort; }
+  test_files check >"$BATS_TEST_TMPDIR/check"
+  test_files check-all >"$BATS_TEST_TMPDIR/all"
+  diff "$BATS_TEST_TMPDIR/all" <(ls tests/*.bats | sed 's|tests/\(.*\)\.bats|\1|' | sort)
+  run comm -23 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
+  [ "$output" = "" ]
+  run comm -13 "$BATS_TEST_TMPDIR/check" "$BATS_TEST_TMPDIR/all"
+  echo "$output"
+  [ "$(grep -v '^emulator_' <<<"$output" | paste -sd' ')" = "book drawings layouts" ]
+  [ "$(grep '^emulator_' "$BATS_TEST_TMPDIR/check" | paste -sd' ')" = "emulator_alu emulator_machine emulator_matrices" ]
+  grep -q '^make check-all WERROR=1$' .ci/run
+}
+
+@test "check builds the programs that its tests name, and for TESTS=name those of that file, too" {
+  in_check_all=global"_"races # in two parts, because this file must not name it
+  run make -n -B check-programs STEPS_TOTAL=1
+  [[ $output == *"common/step tests/emulator/alu_cases "* ]]
+  [[ $output != *"common/step tests/emulator/$in_check_all "* ]]
+  [[ $output != *"common/step 07_pipelined_gemm/layouts "* ]]
+  run make -n -B check-programs TESTS="emulator_global layouts" STEPS_TOTAL=1
+  [[ $output == *"common/step tests/emulator/$in_check_all "* ]]
+  [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
+  run make -n -B check-all-programs STEPS_TOTAL=1
+  [[ $output == *"common/step tests/emulator/$in_check_all "* ]]
+  [[ $output == *"common/step 07_pipelined_gemm/layouts "* ]]
 }
 
 @test "a chapter may be named by one digit, but not by a part of its number" {
@@ -303,9 +332,12 @@ only_tools() { # TOOL...
 
 @test "bench without a GPU says so and exits 0" {
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
-  run make bench
+  # What make bench runs when it has built everything.
+  run common/bench-chapters 0*_*
   [ "$status" -eq 0 ]
   [[ $output == *"there is none to measure"* ]]
+  run make -n bench
+  [[ ${lines[-1]} == *"/common/bench-chapters 01_"* ]]
 }
 
 @test "DEVICE=gpu without a GPU is refused with the reason" {
@@ -445,11 +477,11 @@ END
 
 @test "every program: -h prints the usage, exit 0; where it cannot be written, exit 1" {
   for program in $(find build/0[0-9]_* -maxdepth 1 -type f -executable; find build/tests/joined/unoptimised -type l); do
-    run common/run-program "$program" -h
+    run "$program" -h
     echo "$program: $output"
     [ "$status" -eq 0 ]
     [[ $output == "usage: "* ]]
-    run bash -c "common/run-program $program -h >/dev/full"
+    run bash -c "$program -h >/dev/full"
     [ "$status" -eq 1 ]
   done
 }

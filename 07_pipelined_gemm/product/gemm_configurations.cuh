@@ -7,6 +7,14 @@
 #include "gemm_persistent.cuh"
 #include "gemm_single.cuh"
 
+/* Which tiles have a kernel. With PIPELINED_GEMM_FEW_KERNELS only those of 128 x 128, which every
+ * product fits: compiling takes a fraction of the time, and most products take longer to compute. */
+#ifdef PIPELINED_GEMM_FEW_KERNELS
+static inline constexpr bool gemm_has_kernel(int m, int n) { return m == 128 && n == 128; }
+#else
+static inline constexpr bool gemm_has_kernel(int, int) { return true; }
+#endif
+
 /* An MN-major operand comes in blocks of 64: whatever is loaded or multiplied by itself must be
  * whole blocks. Where it is not, there is no kernel. */
 template <class Tile, bool POSSIBLE>
@@ -34,7 +42,8 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
                              Tile::BOXES, Tile::TRACED, true>
       Finishing;
   enum {
-    POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
+    POSSIBLE = gemm_has_kernel(Tile::TILE_M, Tile::TILE_N) &&
+               ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR ||
                 (Tile::SLICE_N % 64 == 0 && Tile::LEFT_N % 64 == 0))
   };
@@ -66,7 +75,8 @@ template <class Tile>
 static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas,
                                                           int groups = 1) {
   enum {
-    POSSIBLE = ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
+    POSSIBLE = gemm_has_kernel(Tile::TILE_M, Tile::TILE_N) &&
+               ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
   };
   GemmConfiguration c = {name,

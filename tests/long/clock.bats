@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The clock at full size: the ladder at 8192 x 8192 x 8192 (ten minutes of processor time), and all of
-# chapter 03's and 05's ratios. make check has small ones.
+# chapter 03's and 05's ratios. make check-all has small ones.
 
 load ../helpers
 

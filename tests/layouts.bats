@@ -1,0 +1,25 @@
+#!/usr/bin/env bats
+# 07_pipelined_gemm/layouts, whole: kernels for both types and all layouts of A and B. They take minutes to
+# compile and to run, so these tests belong to make check-all.
+
+load helpers
+
+setup() {
+  begin_test
+  chapter=07_pipelined_gemm
+}
+
+@test "layouts prints what was recorded" { prints_what_was_recorded layouts; }
+
+@test "random types, layouts, strides and epilogues, in random order" {
+  EMULATOR_SCHEDULE=random:7 run common/run-program build/$chapter/layouts --runs 30 --seed 287
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"30 of 30 random products within bounds"* ]]
+}
+
+@test "the old C of rows that are not aligned, chunk after chunk, with swapped operands" {
+  run common/run-program build/$chapter/layouts --runs 1 --seed 42168
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
