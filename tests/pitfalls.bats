@@ -74,3 +74,19 @@ setup() {
   [ $failed -eq 0 ]
   [ $shown -ge 7 ] # one of each chapter
 }
+
+@test "a pitfall that leaves an #include to the others is refused: alone it would not compile" {
+  local pitfalls=02_tma_load/pitfalls folder=$BATS_TEST_TMPDIR/02_tma_load header
+  mkdir -p "$folder/pitfalls"
+  cp 02_tma_load/*.cuh "$folder/"
+  cp $pitfalls/too_many_bytes.cu $pitfalls/read_without_wait.cu "$folder/pitfalls/"
+  run python3 -B tests/join.py "$folder"/pitfalls/*.cu
+  [ "$status" -eq 0 ]
+  for header in tma_load.cuh check.h tensor_map.h; do
+    sed "/^#include .*$header/d" $pitfalls/too_many_bytes.cu >"$folder/pitfalls/too_many_bytes.cu"
+    run python3 -B tests/join.py "$folder"/pitfalls/*.cu
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ $output == *"too_many_bytes.cu uses "*" and does not include $header"* ]]
+  done
+}
