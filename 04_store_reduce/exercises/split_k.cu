@@ -2,7 +2,7 @@
 //
 // C = A * transpose(B) for A of 8 x k and B of 16 x k, both row-major: C has 8 rows and 16 columns, and the
 // judge has filled it with zeros. Split the k values among the blocks (64 threads each). Every block
-// computes an 8x16 tile of partial sums, and one TMA reduction a block adds the tile to C. k need
+// computes an 8x16 tile of partial sums, and one TMA reduction per block adds the tile to C. k need
 // not be a multiple of the number of blocks.
 #include "../tma_reduce.cuh"
 

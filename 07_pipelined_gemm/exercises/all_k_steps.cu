@@ -1,7 +1,7 @@
-// exercise all_k_steps: multiply all 64 k
+// exercise all_k_steps: multiply all 64 values of k
 //
 // 128 threads multiply a 64x64 tile of A by a 64x64 tile of B, both bf16 and K-major. As in
-// first_wgmma.cu, only 16 of the 64 k are multiplied so far. Multiply all of them.
+// first_wgmma.cu, only 16 of the 64 values of k are multiplied so far. Multiply all of them.
 #include "../../02_tma_load/tma_load.cuh"
 #include "../accumulator.cuh"
 #include "../wgmma.cuh"
