@@ -4,7 +4,7 @@
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
 #   PROGRAM=name          run this program instead of the main ones
-#   TESTS=name            check runs this file of tests/ instead of its own, also one of check-all
+#   TESTS=name            check runs only this file of tests/, whichever it is
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
@@ -256,12 +256,12 @@ all: $(call long_first,$(PROGRAMS)) $(SUPPORT) ## build everything (of this chap
 run: $(call long_first,$(RUN_PROGRAMS)) $(SUPPORT) ## build and run the main program of every chapter, in order
 	@$(ROOT)/common/run-chapters $(RUN_PROGRAMS)
 
-check: check-programs ## build and test the chapters; the last line is "N passed, N failed, N skipped"
+check: check-programs ## build and test the lessons; the last line is "N passed, N failed, N skipped"
 	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(CHECK_FILES)))
 
 # Each pitfall in four times as many orders, too.
 check-all: export PITFALL_ORDERS := 20
-check-all: check-all-programs ## the same, and all tests of the emulator
+check-all: check-all-programs ## run every test: also all of the emulator's, and the slowest lesson
 	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 
 # $(1): all files of tests that are to be run

@@ -12,7 +12,7 @@ setup() {
 @test "help names every goal in one line" {
   run make help
   [ "$status" -eq 0 ]
-  for goal in run check bench figures format clean help emulator pitfalls exercise exercises hint take; do
+  for goal in run check check-all bench figures format clean help emulator pitfalls exercise exercises hint take; do
     [ "$(grep -c "make $goal " <<<"$output")" -eq 1 ]
   done
   [[ $output == *"DEVICE=gpu|emulator"* ]]
