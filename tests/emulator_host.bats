@@ -41,6 +41,7 @@ reports() {
   reports one-element host-race "reads byte 1200 of" "in one_element"
   reports library-reads host-race "in library_reads"
   reports system-call-reads host-race "reads byte 0 of" "in system_call_reads"
+  reports system-call-at-page-end host-race "reads byte 0 of" "in system_call_at_page_end"
 }
 
 @test "host: an asynchronous copy's memory is touched too early" {
@@ -73,6 +74,10 @@ silent() { # CASE...
   silent alarms
   # A sanitizer would report the fault that the program makes on purpose.
   ASAN_OPTIONS+=:handle_segv=0 TSAN_OPTIONS+=:handle_segv=0 silent default-action
+}
+
+@test "host: a program may block every signal, and its handlers may, too" {
+  silent handler-blocks-all program-blocks-all
 }
 
 @test "host: a signal that the program has blocked reaches none of the emulator's threads" {

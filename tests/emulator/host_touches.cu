@@ -2,9 +2,11 @@
  * may be using it, with and without having waited (emulator_host.bats).
  *
  *   host_touches CASE */
+#include <alloca.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,8 @@ __global__ void set_variable(int value) { variable = value; }
 
 static cudaStream_t one, two;
 static cudaEvent_t event;
-static int *managed, *pinned, *registered, *device, sum;
+static int *managed, *pinned, *registered, *device;
+static unsigned sum;
 
 __attribute__((noinline)) static int first_element(const int *data) {
   return ((const volatile int *)data)[0];
@@ -123,6 +126,19 @@ static int system_call_reads(void) {
   if (pipe(ends) != 0) return 1;
   run(managed);
   return write(ends[1], managed, 64) != 64;
+}
+// The same, and of the frame of write(), 48 bytes, the lower part lies in another page than the rest.
+static int system_call_at_page_end(void) {
+  enum { PAGE = 4096, LEAST = 16, MOST = 32 };
+  volatile char *shift;
+  do {
+    shift = (volatile char *)alloca(1);
+  } while ((uintptr_t)shift % PAGE < LEAST || (uintptr_t)shift % PAGE > MOST);
+  int ends[2];
+  if (pipe(ends) != 0) return 1;
+  fill<<<COUNT / 256, 256, 0, one>>>(managed, COUNT, 7);
+  shift[0] = write(ends[1], managed, 64) == 64;
+  return !shift[0];
 }
 static int in_a_graph(void) {
   cudaGraph_t graph;
@@ -226,7 +242,7 @@ static void on_fault(int signal) {
   faults++;
   siglongjmp(back, 1);
 }
-static volatile int *nothing;
+static volatile int *nothing = (volatile int *)4096;  // in no page
 static void touch_nothing(void) { *nothing = 1; }
 static int own_handler(void) {
   signal(SIGSEGV, on_fault);
@@ -272,6 +288,41 @@ static int alarms(void) {
     CHECK(cudaStreamSynchronize(one));
   }
   ualarm(0, 0);
+  return 0;
+}
+static int handler_blocks_all(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_alarm;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+  for (int round = 0; round < 50; round++) {
+    fill<<<2, 256, 0, one>>>(managed, HALF, 7);
+    for (int i = HALF; i < COUNT; i++) managed[i] = i;
+    raise(SIGUSR1);
+    CHECK(cudaStreamSynchronize(one));
+  }
+  ualarm(1000, 1000);
+  sigaction(SIGALRM, &action, NULL);
+  while (ticks < 70) {
+    fill<<<2, 256, 0, one>>>(managed, HALF, 7);
+    for (int i = HALF; i < COUNT; i++) managed[i] = i;
+    CHECK(cudaStreamSynchronize(one));
+  }
+  ualarm(0, 0);
+  return 0;
+}
+static int program_blocks_all(void) {
+  sigset_t all, old;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &old);
+  for (int round = 0; round < 20; round++) {
+    fill<<<2, 256, 0, one>>>(managed, HALF, 7);
+    for (int i = HALF; i < COUNT; i++) managed[i] = i;
+    usleep(100);
+    CHECK(cudaStreamSynchronize(one));
+  }
+  sigprocmask(SIG_SETMASK, &old, NULL);
   return 0;
 }
 // A signal that all of the program's threads have blocked stays pending: no other thread takes it.
@@ -367,6 +418,7 @@ static const struct {
     {"other-stream-awaited", other_stream_awaited},
     {"second-kernel-not-awaited", second_kernel_not_awaited},
     {"system-call-reads", system_call_reads},
+    {"system-call-at-page-end", system_call_at_page_end},
     {"in-a-graph", in_a_graph},
     {"after-waiting", after_waiting},
     {"other-parts", other_parts},
@@ -378,6 +430,8 @@ static const struct {
     {"own-handler", own_handler},
     {"default-action", default_action},
     {"alarms", alarms},
+    {"handler-blocks-all", handler_blocks_all},
+    {"program-blocks-all", program_blocks_all},
     {"blocked-signal", blocked_signal},
     {"threads", threads},
     {"processes", processes},

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -74,15 +75,23 @@ static void give_up(void) {
 
 /* ---- Faults ---- */
 
+/* How far words may be read from here: a page further on the main stack, which begins below AT_RANDOM's
+ * bytes and has nothing else near; to the end of the page on another one. */
+static uint64_t end_of_stack(uint64_t stack) {
+  enum { STACK_PAGE = 4096, NEAR = 64 << 20 };
+  uint64_t top = getauxval(AT_RANDOM) & ~7ull;
+  if (stack >= top || top - stack > NEAR) return (stack | (STACK_PAGE - 1)) - 7;
+  return top - stack < STACK_PAGE ? top : stack + STACK_PAGE;
+}
+
 /* The place in the program's code: of the access, or of the call of a library function that made
  * it. The stack is read as plain words, whatever AddressSanitizer says of the variables there. */
 __attribute__((no_sanitize("address", "undefined"))) static uint64_t place_of(
     const ucontext_t *context) {
-  enum { STACK_PAGE = 4096 };
   uint64_t place = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
   uint64_t stack = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
   if (place >= text_first && place < text_end) return place;
-  for (uint64_t at = stack & ~7ull; at < (stack | (STACK_PAGE - 1)); at += 8) {
+  for (uint64_t at = stack & ~7ull, end = end_of_stack(stack); at < end; at += 8) {
     uint64_t value = *(const uint64_t *)(uintptr_t)at;
     if (value > text_first && value < text_end) return value - 1; /* in the call, not behind it */
   }
@@ -229,6 +238,23 @@ static bool is_traced(void) {
   return tracer != 0;
 }
 
+/* Could one of the three come while it is blocked, in this thread or in a handler of the program? The
+ * kernel would end the program. Without a system call, which would end all this, neither changes. */
+static bool are_blocked(void) {
+  enum { LAST_SIGNAL = 64 };
+  unsigned long ours = 0, blocked = 0;
+  for (int i = 0; i < SIGNAL_COUNT; i++) ours |= 1ul << (SIGNALS[i] - 1);
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, MASK_BYTES);
+  for (int signal = 1; signal <= LAST_SIGNAL && !(blocked & ours); signal++) {
+    KernelAction action = {.handler = NULL};
+    if (ours >> (signal - 1) & 1) continue;
+    if (syscall(SYS_rt_sigaction, signal, NULL, &action, MASK_BYTES) != 0) continue;
+    if (action.handler != (void *)SIG_DFL && action.handler != (void *)SIG_IGN)
+      blocked |= action.mask;
+  }
+  return blocked & ours;
+}
+
 bool host_traps_begin(void) {
   static bool impossible;
   if (impossible) return false;
@@ -237,6 +263,7 @@ bool host_traps_begin(void) {
     impossible = is_traced();
     if (impossible) return false;
   }
+  if (are_blocked()) return false;
   const KernelAction action = {(void *)on_signal, SA_SIGINFO | SA_NODEFER | WITH_RESTORER,
                                return_from_signal, 0};
   for (int i = 0; i < SIGNAL_COUNT; i++)
