@@ -12,31 +12,36 @@
 //   layouts --runs 100 --seed 2        random products of all kinds
 #include "check_product.cuh"
 
-// The kernel with two halves takes longest to compile: two of four layouts have it, for the other type
-// the other two.
-template <int TYPE, int MAJOR_A, int MAJOR_B, bool WANTED>
-struct InHalves {
+// Two kernels that take long to compile, each for two of the four layouts, and for the other type for the
+// other two: tiles in two halves, and a cluster that shares what it loads.
+template <int TYPE, int MAJOR_A, int MAJOR_B, bool HALVES>
+struct HalvesOrShared {
   static GemmConfiguration get(void) {
     return gemm_persistent_configuration<
         GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 64, 1, 2, 4, 2> >("128x192_1x2", 9);
   }
 };
 template <int TYPE, int MAJOR_A, int MAJOR_B>
-struct InHalves<TYPE, MAJOR_A, MAJOR_B, false> {
-  static GemmConfiguration get(void) { return GemmConfiguration(); }  // without a kernel
+struct HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, false> {
+  static GemmConfiguration get(void) {
+    return gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 128, 2, 1, 1> >(
+        "64x128_2x1", 2);
+  }
 };
 
 // Kernels of each kind, with small tiles, for each type and layout: a program that used all that there
 // are would take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4, and the last
 // with the one before it for other layouts, since its operands are swapped.
-enum { CARRYING = 6, CONFIGURATIONS = 8 };  // from CARRYING on: only where gemm_can_carry()
+enum { CARRYING = 5, CONFIGURATIONS = 7 };  // from CARRYING on: only where gemm_can_carry()
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
+  enum {
+    HALVES = (TYPE == GEMM_BF16) == (MAJOR_A == MAJOR_B),
+    CARRY_N = TYPE == GEMM_BF16 ? 128 : 64
+  };
   static const GemmConfiguration list[] = {
-      InHalves<TYPE, MAJOR_A, MAJOR_B, (TYPE == GEMM_BF16) == (MAJOR_A == MAJOR_B)>::get(),
-      gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 128, 2, 1, 1> >(
-          "64x128_2x1", 2),
+      HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, HALVES>::get(),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 48, 1, 1, 2, true> >(
           "64x48_split_2x2_swapped", 2, 2),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 4> >(
@@ -46,11 +51,11 @@ static GemmConfigurations few_configurations(void) {
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 4, true> >(
           "64x64_split_4_swapped", 2),
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 0, 1, 2, 4, 2> >("carry_128x128_1x2",
-                                                                                9),
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1, 2, 4, 2> >(
+          TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", 9),
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, 128, 0, 1, 2, 4, 2> >(
-          "carry_128x128_1x2_swapped", 9, 1)};
+          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2> >(
+          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", 9, 1)};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
   return few;

@@ -75,13 +75,14 @@ static void show_refusals(void) {
   uint16_t *memory;
   CUDA_CHECK(cudaMalloc(&memory, 4096));
   GemmProblem right = gemm_problem(RIGHT_SIZE, RIGHT_SIZE, RIGHT_SIZE, memory, memory, memory);
-  GemmProblem wrong[] = {right, right, right, right, right, right};
+  GemmProblem wrong[] = {right, right, right, right, right, right, right};
   wrong[0].a = NULL;
   wrong[1].b = (const char *)memory + 1;
   wrong[2].m = 0;
   wrong[3].n = 1 << 25;
   wrong[4].ldc = RIGHT_SIZE - 1;
   wrong[5].batches = 2;
+  wrong[6].c_type = GEMM_FP16;
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
     PipelinedGemm gemm;
     char text[256];

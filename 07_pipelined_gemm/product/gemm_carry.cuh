@@ -88,7 +88,7 @@ static __device__ __forceinline__ void gemm_read_tile_bias(const GemmOutput &out
 }
 
 /* d = activation(alpha * d + bias). */
-template <int COLUMNS>
+template <int TYPE, int COLUMNS>
 static __device__ __forceinline__ void gemm_finish_tile(const GemmOutput &output,
                                                         const GemmTileBias<COLUMNS> &bias,
                                                         float *d) {
@@ -97,7 +97,7 @@ static __device__ __forceinline__ void gemm_finish_tile(const GemmOutput &output
     int from = 4 * (i / 2) + threadIdx.x % 4;
     uint32_t word =
         output.transposed ? bias.words[0] : __shfl_sync(0xFFFFFFFF, bias.words[i / 16], from % 32);
-    float2 sum = gemm_unpack(output.type, word);
+    float2 sum = gemm_unpack<TYPE>(word);
     if (output.transposed) sum.x = sum.y = i % 2 ? sum.y : sum.x;
     d[2 * i] = output.alpha * d[2 * i] + sum.x;
     d[2 * i + 1] = output.alpha * d[2 * i + 1] + sum.y;
@@ -167,10 +167,10 @@ struct GemmConsumeTiles<Tile, true> {
         gemm_raise_flag(flag);
       } else {
         gemm_take_all<Tile>(work, piece, d);
-        if (Tile::FINISHES) gemm_finish_tile(work.output, bias, d);
+        if (Tile::FINISHES) gemm_finish_tile<Tile::TYPE>(work.output, bias, d);
       }
       /* Always: else these registers would be kept through what is above. */
-      gemm_pack_all<Tile::TILE_N>(carried, d, work.output.type);
+      gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d);
     } while (!done.last);
     if (carrying) {
 #pragma unroll

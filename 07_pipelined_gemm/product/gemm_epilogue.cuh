@@ -27,8 +27,9 @@ constexpr int GEMM_STAGING_BYTES = 16 * 64 * 2; /* of shared memory, for a warp'
 /* ---- Values of C's type ---- */
 
 /* Two values to 16 bits each, rounded to nearest even, `low` in the low half. */
-static __device__ __forceinline__ uint32_t gemm_pack(int type, float low, float high) {
-  if (type == GEMM_BF16) return pack_bf16(low, high);
+template <int TYPE>
+static __device__ __forceinline__ uint32_t gemm_pack(float low, float high) {
+  if (TYPE == GEMM_BF16) return pack_bf16(low, high);
   uint32_t packed;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
@@ -42,8 +43,9 @@ static __device__ __forceinline__ void gemm_ldmatrix_x4(uint32_t address, uint32
                : "memory");
 }
 
-static __device__ __forceinline__ float2 gemm_unpack(int type, uint32_t packed) {
-  if (type == GEMM_BF16) {
+template <int TYPE>
+static __device__ __forceinline__ float2 gemm_unpack(uint32_t packed) {
+  if (TYPE == GEMM_BF16) {
     return make_float2(__uint_as_float(packed << 16), __uint_as_float(packed & 0xFFFF0000));
   }
   float2 values;
@@ -63,10 +65,10 @@ static __device__ __forceinline__ uint32_t gemm_staged(int row, int byte) {
 }
 
 /* Rounds COLUMNS columns of an accumulator to 16 bits. */
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_pack_all(uint32_t *packed, const float *d, int type) {
+template <int TYPE, int COLUMNS>
+static __device__ __forceinline__ void gemm_pack_all(uint32_t *packed, const float *d) {
 #pragma unroll
-  for (int i = 0; i < COLUMNS / 4; i++) packed[i] = gemm_pack(type, d[2 * i], d[2 * i + 1]);
+  for (int i = 0; i < COLUMNS / 4; i++) packed[i] = gemm_pack<TYPE>(d[2 * i], d[2 * i + 1]);
 }
 
 /* Puts a chunk of N columns there that is rounded. */
@@ -105,13 +107,14 @@ struct GemmAddends {
   uint4 old[N / 16];
 };
 
+template <int TYPE>
 static __device__ __forceinline__ float gemm_read_bias(const GemmOutput &output, int column) {
   if (column >= output.n) return 0;
   if (output.type == GEMM_FP32) return ((const float *)output.bias)[column];
-  return gemm_unpack(output.type, ((const uint16_t *)output.bias)[column]).x;
+  return gemm_unpack<TYPE>(((const uint16_t *)output.bias)[column]).x;
 }
 
-template <int N>
+template <int TYPE, int N>
 static __device__ __forceinline__ void gemm_read_addends(const GemmOutput &output, int batch,
                                                          int row, int column,
                                                          GemmAddends<N> *addends) {
@@ -120,8 +123,8 @@ static __device__ __forceinline__ void gemm_read_addends(const GemmOutput &outpu
   int lane = threadIdx.x % 32;
   addends->bias = make_float2(0, 0);
   if (output.bias != NULL && 2 * lane < N) {
-    addends->bias.x = gemm_read_bias(output, column + 2 * lane);
-    addends->bias.y = gemm_read_bias(output, column + 2 * lane + 1);
+    addends->bias.x = gemm_read_bias<TYPE>(output, column + 2 * lane);
+    addends->bias.y = gemm_read_bias<TYPE>(output, column + 2 * lane + 1);
   }
   if (output.beta == 0 || output.type == GEMM_FP32 || !output.eights) return;
   const uint16_t *c = (const uint16_t *)output.c + batch * output.batch_stride;
@@ -181,7 +184,7 @@ static __device__ __forceinline__ void gemm_add_bias(const GemmOutput &output, f
 }
 
 /* d = d + beta * C, C of 16 bits. The staging memory is free. */
-template <int N>
+template <int TYPE, int N>
 static __device__ __forceinline__ void gemm_add_old(uint8_t *staging, const GemmOutput &output,
                                                     float *d) {
   int lane = threadIdx.x % 32;
@@ -192,7 +195,7 @@ static __device__ __forceinline__ void gemm_add_old(uint8_t *staging, const Gemm
                      old);
 #pragma unroll
     for (int i = 0; i < 4; i++) { /* even: the upper row */
-      float2 c = gemm_unpack(output.type, old[i]);
+      float2 c = gemm_unpack<TYPE>(old[i]);
       d[at / 2 + 2 * i] += output.beta * c.x, d[at / 2 + 2 * i + 1] += output.beta * c.y;
     }
   }
@@ -343,7 +346,7 @@ static __device__ __forceinline__ void gemm_write_chunk(const uint8_t *staging,
 
 /* A warp's 16 rows by N columns, whose values are final, from (row, column) of C on. With TMA
  * (BOXES > 0), whose last BOXES - 1 stores may still be reading other staging memory than this. */
-template <int N, int BOXES>
+template <int TYPE, int N, int BOXES>
 static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, const GemmWork &work,
                                                           int batch, int row, int column,
                                                           const float *d) {
@@ -351,7 +354,7 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
   if (by_tma && first_lane) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
   __syncwarp(); /* what was in the staging memory has been read */
   uint32_t packed[N / 4];
-  gemm_pack_all<N>(packed, d, work.output.type);
+  gemm_pack_all<TYPE, N>(packed, d);
   gemm_stage_packed<N>(staging, packed);
   if (by_tma) fence_proxy_async();
   __syncwarp();
@@ -365,7 +368,7 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
 /* The same for sums that are not final yet, and for C of any type. `addends` are this chunk's; once they
  * are used, those of the chunk to the right take their place, on the way while this one is stored. The
  * columns from `end` on belong to others. */
-template <int N, int BOXES>
+template <int TYPE, int N, int BOXES>
 static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
                                                         int batch, int row, int column, int end,
                                                         GemmAddends<N> *addends, float *d) {
@@ -373,22 +376,22 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   bool fp32 = output.type == GEMM_FP32;
   GemmFp32Place place = GemmFp32Place::of(output, batch, row, column);
   if (!output.plain) {
-    gemm_add_bias<N>(output, addends->bias, d);
+    if (output.bias != NULL || output.alpha != 1) gemm_add_bias<N>(output, addends->bias, d);
     if (output.beta != 0 && !fp32) {
       if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
       __syncwarp(); /* what was in the staging memory has been read */
       gemm_stage_old<N>(staging, output, batch, row, column, *addends);
       __syncwarp();
     }
-    if (column + N < end) gemm_read_addends<N>(output, batch, row, column + N, addends);
+    if (column + N < end) gemm_read_addends<TYPE>(output, batch, row, column + N, addends);
     if (output.beta != 0 && fp32) gemm_add_old_fp32<N>(output, place, d);
-    if (output.beta != 0 && !fp32) gemm_add_old<N>(staging, output, d);
+    if (output.beta != 0 && !fp32) gemm_add_old<TYPE, N>(staging, output, d);
     gemm_activate<N / 2>(output, d);
   }
   if (fp32) {
     gemm_write_fp32<N>(output, place, d);
   } else {
-    gemm_store_rounded<N, BOXES>(staging, work, batch, row, column, d);
+    gemm_store_rounded<TYPE, N, BOXES>(staging, work, batch, row, column, d);
   }
 }
 
@@ -397,15 +400,15 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
  *
  * The usual chunks follow each other without a loop. All others share the code of one: unrolled, it
  * would be most of what there is to compile. Registers cannot be indexed, so each chunk is moved. */
-template <int COLUMNS, int N, int BOXES>
+template <int TYPE, int COLUMNS, int N, int BOXES>
 static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
                                                   const GemmWork &work, int batch, int row,
                                                   int column, int end, GemmAddends<N> *addends) {
   if (work.output.plain && work.output.eights) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
-      gemm_store_rounded<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at,
-                                   d + at / 2);
+      gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
+                                         column + at, d + at / 2);
     }
     return;
   }
@@ -416,8 +419,8 @@ static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const fl
     for (int i = 0; i < COLUMNS / 2; i++) {
       if (at == i / (N / 2) * N) chunk[i % (N / 2)] = d[i];
     }
-    gemm_store_chunk<N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row, column + at, end,
-                               addends, chunk);
+    gemm_store_chunk<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
+                                     column + at, end, addends, chunk);
   }
 }
 

@@ -259,7 +259,7 @@ static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const G
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<COLUMNS, Tile::CHUNK_N, Tile::BOXES>(
+  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES>(
       staging, d, work, piece.batch, piece.row + (int)(thread / 32) * 16,
       piece.column + first_column, piece.column + Tile::TILE_N, addends);
 }
@@ -270,7 +270,8 @@ static __device__ __forceinline__ void gemm_read_ahead(const GemmWork &work, con
                                                        GemmAddends<Tile::CHUNK_N> *addends) {
   if (piece.given) return;
   int warp = (int)(threadIdx.x - 128) / 32;
-  gemm_read_addends(work.output, piece.batch, piece.row + warp * 16, piece.column, addends);
+  gemm_read_addends<Tile::TYPE>(work.output, piece.batch, piece.row + warp * 16, piece.column,
+                                addends);
 }
 
 template <class Tile>

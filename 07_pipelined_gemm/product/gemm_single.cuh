@@ -227,22 +227,23 @@ static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work
 }
 
 /* By ordinary stores: nothing is left to overlap a TMA store with. */
-template <int COLUMNS, bool SWAPPED>
+template <int TYPE, int COLUMNS, bool SWAPPED>
 struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
                                              int batch, int row, int column) {
     enum { N = gemm_chunk_n(COLUMNS) };
     GemmAddends<N> addends;
-    gemm_read_addends(work.output, batch, row, column, &addends);
+    gemm_read_addends<TYPE>(work.output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
-    gemm_store<COLUMNS, N, 0>(&memory, d, work, batch, row, column, column + COLUMNS, &addends);
+    gemm_store<TYPE, COLUMNS, N, 0>(&memory, d, work, batch, row, column, column + COLUMNS,
+                                    &addends);
   }
 };
-template <int COLUMNS>
-struct GemmStoreSingle<COLUMNS, true> {
+template <int TYPE, int COLUMNS>
+struct GemmStoreSingle<TYPE, COLUMNS, true> {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
                                              int batch, int row, int column) {
-    gemm_store_transposed<COLUMNS>(staging, d, work.output, batch, column, row);
+    gemm_store_transposed<TYPE, COLUMNS>(staging, d, work.output, batch, column, row);
   }
 };
 
@@ -294,12 +295,12 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
       if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
-      GemmStoreSingle<Tile::PART_N, Tile::SWAPPED>::run(
+      GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
           staging, sum, work, place.batch, row, place.column + (int)place.split * Tile::PART_N);
     } else {
       if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
-      GemmStoreSingle<Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch, row,
-                                                        place.column);
+      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch,
+                                                                    row, place.column);
     }
   }
 }

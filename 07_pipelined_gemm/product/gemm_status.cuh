@@ -77,8 +77,10 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
       gemm_say_number(&to, status.value);
       gemm_say(&to, ", but must be ");
       gemm_say_number(&to, status.least);
-      gemm_say(&to, " to ");
-      gemm_say_number(&to, status.most);
+      if (status.least != status.most) {
+        gemm_say(&to, " to ");
+        gemm_say_number(&to, status.most);
+      }
       break;
     case GEMM_NOT_FOR_SHAPE:
       gemm_say(&to, " cannot compute this product: its k is too short, or the layouts do not fit");

@@ -76,7 +76,7 @@ static __device__ __forceinline__ void gemm_stage_old_lines(uint8_t *staging,
 
 /* v = alpha * v + bias + beta * C for ROWS columns of the accumulator. The bias is that of a lane's
  * two rows of it. */
-template <int ROWS>
+template <int TYPE, int ROWS>
 static __device__ __forceinline__ void gemm_add_transposed(uint8_t *staging,
                                                            const GemmOutput &output, int batch,
                                                            int row, int column, float2 bias,
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void gemm_add_transposed(uint8_t *staging,
       float *two = v + at / 2 + 2 * i, sum = i % 2 ? bias.y : bias.x;
       two[0] = output.alpha * two[0] + sum, two[1] = output.alpha * two[1] + sum;
       if (!staged) continue;
-      float2 c = gemm_unpack(output.type, old[i]);
+      float2 c = gemm_unpack<TYPE>(old[i]);
       two[0] += output.beta * c.x, two[1] += output.beta * c.y;
     }
   }
@@ -122,7 +122,7 @@ static __device__ __forceinline__ void gemm_finish_fp32_transposed(const GemmOut
 
 /* A warp's accumulator of COLUMNS columns, to COLUMNS rows of C from `row` on and 16 columns from
  * `column` on. */
-template <int COLUMNS>
+template <int TYPE, int COLUMNS>
 static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, float *d,
                                                              const GemmOutput &output, int batch,
                                                              int row, int column) {
@@ -130,14 +130,14 @@ static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, f
   float2 bias = make_float2(0, 0);
   if (output.bias != NULL) {
     int at = column + (int)(threadIdx.x % 32) / 4;
-    bias = make_float2(gemm_read_bias(output, at), gemm_read_bias(output, at + 8));
+    bias = make_float2(gemm_read_bias<TYPE>(output, at), gemm_read_bias<TYPE>(output, at + 8));
   }
 #pragma unroll
   for (int at = 0; at < COLUMNS; at += ROWS) {
     float *v = d + at / 2;
     if (row + at >= output.m) return;
     if (!output.plain) {
-      gemm_add_transposed<ROWS>(staging, output, batch, row + at, column, bias, v);
+      gemm_add_transposed<TYPE, ROWS>(staging, output, batch, row + at, column, bias, v);
     }
     if (output.type == GEMM_FP32) {
       gemm_finish_fp32_transposed<ROWS>(output, batch, row + at, column, v);
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, f
     }
     if (!output.plain) gemm_activate<ROWS / 2>(output, v);
     uint32_t packed[ROWS / 4];
-    gemm_pack_all<ROWS>(packed, v, output.type);
+    gemm_pack_all<TYPE, ROWS>(packed, v);
     __syncwarp(); /* what was in the staging memory has been read */
     gemm_stage_transposed<ROWS>(staging, packed);
     __syncwarp();

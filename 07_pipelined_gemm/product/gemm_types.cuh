@@ -20,7 +20,7 @@ constexpr int GEMM_CARRY_STEPS = 4;
 
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
-/* Of A and B: GEMM_BF16 or GEMM_FP16. C has the same type, or GEMM_FP32. */
+/* Of A and B: GEMM_BF16 or GEMM_FP16. C has the same type, or GEMM_FP32: any other is refused. */
 typedef enum { GEMM_BF16, GEMM_FP16, GEMM_FP32 } GemmType;
 
 /* Which dimension of an operand is contiguous in memory: k, or the other one (m of A, n of B). */

@@ -281,6 +281,9 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   memset(gemm, 0, sizeof(*gemm));
   GemmProblem p = *problem;
   GemmStatus status = gemm_check_problem(&p, major_a, major_b);
+  if (status.error == GEMM_OK && p.c_type != GEMM_FP32) {
+    status = gemm_check_range("the type of C, if not GEMM_FP32,", p.c_type, type, type);
+  }
   if (status.error != GEMM_OK) return status;
   bool by_tma = gemm_tma_can_write(&p);
   GemmOutput output = gemm_output(&p);
