@@ -169,7 +169,7 @@ static void check_layouts(void) {
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
       for (int activation = 0; activation < 4; activation++) {
-        p.problem = gemm_problem(136, 264, 392, NULL, NULL, NULL);
+        p.problem = gemm_problem(72, 136, 520, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
         p.problem.activation = (GemmActivation)activation;
         p.problem.alpha = activation ? 0.125f : 1;
