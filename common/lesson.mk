@@ -198,9 +198,10 @@ TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
-# Of the programs of tests those whose name stands in one of these files. The joined ones and those of
-# take have no name of their own.
-words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | grep -oE '[a-z0-9_]+' | sort -u))
+# Of the programs of tests those whose name stands in one of these files, outside of comments and titles.
+# The joined ones and those of take have no name of their own.
+words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
+  grep -oE '[a-z0-9_]+' | sort -u))
 among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
 programs_of_tests = $(call among_words,$(call words_of,$(1)))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
