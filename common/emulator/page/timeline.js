@@ -250,15 +250,18 @@ const DRAW_LANE = {
     const phases = barrierPhases(model, model.barriers.get(lane.key), view);
     for (const odd of [0, 1])
       drawBars(context, phases.filter((bar) => (bar.phase & 1) === odd)
-        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 4 * odd, height - 4 * odd);
+        .map((bar) => ({ ...bar, color: odd ? colors.parity1 : colors.parity0 })), x, y + 3 * odd, height - 3 * odd);
     let labelled = -Infinity;
+    context.save();
+    context.font = "9px system-ui, sans-serif"; // fits into the lower bar
     for (const bar of phases) {
       const left = Math.max(x(bar.begin), x(view.first));
       if (left < labelled + 24 || x(bar.end) - left < 10) continue;
       labelled = left;
       context.fillStyle = bar.phase & 1 ? colors.onOdd : colors.onColor;
-      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2.5 : 0.5));
+      context.fillText(String(bar.phase), left + 3, y + height / 2 + (bar.phase & 1 ? 2 : 0.5));
     }
+    context.restore();
   },
 };
 
