@@ -280,7 +280,7 @@ bench: all ## measure on the GPU: tables and CSV files under build/ (without a G
 
 measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)
 	@mkdir -p $(BUILD)/emulator_clock
-	$(Q)for program in measure measure_load; do \
+	$(Q)for program in measure measure_load measure_share; do \
 	  $(NVCC) $(NVCC_FLAGS) $(ARCHITECTURES) -I$(ROOT)/common -o $(BUILD)/emulator_clock/$$program \
 	    $(ROOT)/common/emulator/clock/$$program.cu $(BUILD)/common/libcommon.a || exit 2; done
 	@$(ROOT)/common/emulator/clock/measure.sh

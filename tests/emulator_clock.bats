@@ -42,7 +42,19 @@ ratios_agree() { # KIND WHICH PROGRAM ARGUMENTS...
 }
 
 @test "clock: chapter 05's ways to stream are as fast to each other as measured, within 20 %" {
-  ratios_agree stream 2 build/tests/emulator/clock_stream --cluster 2 --tiles 32
+  ratios_agree stream 2 build/tests/emulator/clock_stream --cluster 2 --tiles 64
+}
+
+@test "clock: an integer division by a number known at run time takes what was measured, one by a constant does not" {
+  clocked build/tests/emulator/clock_division
+  [ "$status" -eq 0 ]
+  local each
+  each=$(sed -n 's/^CLOCK(division, \([0-9]*\).*/\1/p' common/emulator/clock/h200.def)
+  [[ $stderr =~ "kernel divisions: "([0-9]+)" clocks" ]]
+  [ "${BASH_REMATCH[1]}" -ge $((64 * each)) ]
+  [ "${BASH_REMATCH[1]}" -le $((64 * each + 1000)) ]
+  [[ $stderr =~ "kernel by_constants: "([0-9]+)" clocks" ]]
+  [ "${BASH_REMATCH[1]}" -le 2000 ]
 }
 
 @test "clock: results and reports are those of a run without it" {

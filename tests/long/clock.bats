@@ -39,7 +39,7 @@ setup() {
 
 @test "clock: every size of cluster of chapter 05" {
   for cluster in 2 4 8; do
-    run --separate-stderr common/emulator/emulate build/tests/emulator/clock_stream --cluster "$cluster" --tiles 128
+    run --separate-stderr common/emulator/emulate build/tests/emulator/clock_stream --cluster "$cluster" --tiles 512
     [ "$status" -eq 0 ]
     echo "$stderr" >"$clock"
     run python3 tests/emulator/check_ratios.py stream "$cluster" "$clock"

@@ -58,7 +58,10 @@ enum Trait {
 
   /* The numbers in its registers decide what it does: a count, a size, a place in a tensor, a
    * descriptor. So undefined bits there matter. */
-  OPERANDS_DECIDE = 1 << 28
+  OPERANDS_DECIDE = 1 << 28,
+
+  /* For the clock: of integers, the chip divides in many instructions */
+  DIVIDES = 1 << 29
 };
 
 /* The categories in which instructions are counted. */

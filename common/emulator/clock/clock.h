@@ -23,6 +23,8 @@ static inline uint32_t clock_warp(const Warp *warp) {
 }
 /* labelled: a basic block begins. */
 void clock_instruction(ClockTrace *trace, uint32_t warp, bool labelled);
+/* The instruction was a division of integers of this many bytes. */
+void clock_division(ClockTrace *trace, uint32_t warp, uint32_t bytes);
 void clock_not_done(ClockTrace *trace, uint32_t warp); /* it was blocked: it comes again */
 void clock_shared(ClockTrace *trace, uint32_t warp, uint32_t passes, Access access);
 void clock_global(ClockTrace *trace, uint32_t warp, LaneMask mask, const uint64_t *addresses,

@@ -107,11 +107,36 @@ static __global__ void independent_kernel(int64_t *out, uint32_t a) {
   if (threadIdx.x == 0) out[0] = end - begin + (x + y + z + w == 12345);
 }
 
+// A division whose divisor is known only at run time: one instruction of PTX, but many of the machine.
+template <typename Number>
+static __global__ void division_kernel(int64_t *out, Number dividend) {
+  Number x = (Number)(threadIdx.x % 32 + 17);
+  int64_t begin = clock64();
+#pragma unroll 4
+  for (int i = 0; i < CHAIN; i++) x = dividend / x;
+  int64_t end = clock64();
+  if (threadIdx.x == 0) out[0] = end - begin + (x == 12345);
+}
+
+// One warp, in which each division needs the one before; and 32 warps, which fill the schedulers.
+template <typename Number>
+static void measure_division(const char *latency, const char *issue, const char *of) {
+  char what[80];
+  double one = median([] { division_kernel<<<1, 32>>>(results, (Number)1000000007); });
+  snprintf(what, sizeof what, "clocks from %s to an instruction that needs it", of);
+  parameter(latency, one / CHAIN, what);
+  double many = median([] { division_kernel<<<1, 1024>>>(results, (Number)1000000007); });
+  snprintf(what, sizeof what, "clocks of a scheduler for %s", of);
+  parameter(issue, many / CHAIN / 8, what);
+}
+
 static void measure_instructions(void) {
   double dependent = median([] { dependent_kernel<<<1, 32>>>(results, 3); }) / CHAIN;
   parameter("dependent_instruction", dependent, "clocks from an instruction to one that needs it");
   double slots = median([] { independent_kernel<<<1, 512>>>(results, 3); });
   parameter("issue_slot", slots / (CHAIN * 2 * 4), "clocks of a scheduler for a warp instruction");
+  measure_division<int32_t>("division", "division_issue", "a division of integers of 32 bits");
+  measure_division<int64_t>("long_division", "long_division_issue", "one of 64 bits");
 }
 
 // ---- Shared and global memory, by threads ----
@@ -655,6 +680,34 @@ static __global__ void mbarrier_ready_kernel(int64_t *out) {
   out[0] = clock64() - begin;
 }
 
+// The same with .acquire.cluster.
+static __global__ void scoped_ready_kernel(int64_t *out) {
+  __shared__ uint64_t barrier;
+  mbarrier_init(&barrier, 1);
+  mbarrier_arrive(&barrier);
+  mbarrier_wait_parity(&barrier, 0);
+  int64_t begin = clock64();
+#pragma unroll 1
+  for (int i = 0; i < 256; i++) mbarrier_wait_parity_cluster(&barrier, 0);
+  out[0] = clock64() - begin;
+}
+
+// Every warp arrives with .release.cluster, one lane of each.
+static __global__ void release_kernel(int64_t *out) {
+  __shared__ uint64_t barrier;
+  if (threadIdx.x == 0) mbarrier_init(&barrier, 256 * blockDim.x / 32);
+  fence_mbarrier_init();
+  __syncthreads();
+  uint32_t own = mapa_shared(&barrier, 0);
+  int64_t begin = clock64();
+  if (threadIdx.x % 32 == 0) {
+#pragma unroll 1
+    for (int i = 0; i < 256; i++) mbarrier_arrive_release_cluster(own);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = clock64() - begin;
+}
+
 static __global__ void __cluster_dims__(2, 1, 1) cluster_kernel(int64_t *out) {
   cluster_sync();
   int64_t begin = clock64();
@@ -708,6 +761,8 @@ static void measure_barriers(void) {
          median([] { arrive_and_wait_kernel<<<1, 1>>>(results); }) / 256);
   parameter("mbarrier_ready", median([] { mbarrier_ready_kernel<<<1, 1>>>(results); }) / 256,
             "clocks of a wait for a phase that is complete");
+  parameter("scoped_ready", median([] { scoped_ready_kernel<<<1, 1>>>(results); }) / 256,
+            "the same with .acquire.cluster");
   parameter("mbarrier_latency", median([] { mbarrier_kernel<<<1, 64>>>(results); }) / 512,
             "clocks from an arrival to a warp that waited for it");
   parameter("cluster_barrier_latency", median([] { cluster_kernel<<<2, 128>>>(results); }) / 256,
@@ -716,6 +771,14 @@ static void measure_barriers(void) {
             "clocks from an arrival in the peer's mbarrier to its waiting warp");
   parameter("scoped_arrive_latency", median([] { scoped_kernel<<<2, 1>>>(results); }) / 512,
             "the same with .release.cluster, which fences first");
+  for (int warps : {1, 2, 4, 8}) {
+    double release = median([=] { release_kernel<<<1, warps * 32>>>(results); }) / 256;
+    printf("# %d warps, arrivals with .release.cluster: %g clocks each\n", warps, release);
+    if (warps == 1)
+      parameter("release", release, "clocks of a warp's arrival with .release.cluster");
+    if (warps == 8)
+      parameter("release_of_8", release, "clocks of such an arrival while 8 warps do the same");
+  }
 }
 
 // ---- Launches ----

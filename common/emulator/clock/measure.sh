@@ -4,6 +4,7 @@
 #   measure.sh model                  the clock's parameters and the ladder:
 #     common/emulator/clock/h200.def                the parameters
 #     common/emulator/clock/measured/measure.txt    all that measure and measure_load printed
+#     common/emulator/clock/measured/share.csv      what two SMs read from L2 by turns (measure_share), by ncu
 #     common/emulator/clock/measured/ladder*.csv    the rungs' times, clocks and traffic, by ncu
 #   measure.sh counters [LESSON...]   ncu's counters of every lesson, or of those: 02_ranks ...
 #     build/counters/, common/emulator/record/counters.csv
@@ -26,9 +27,12 @@ counted() {  # FILE METRICS COMMAND...
 }
 
 measure_model() {
-  for program in measure measure_load; do
-    build/emulator_clock/$program
+  local run program
+  for run in 1 2 3; do
+    echo "# ==== run $run ===="
+    for program in measure measure_load; do build/emulator_clock/$program; done
   done | sed '/^PASS/d' | tee $here/measured/measure.txt
+  counted build/clock/share.csv lts__t_sectors_op_read.sum build/emulator_clock/measure_share
   local ladder=build/tests/emulator/clock_ladder size m n k
   local metrics=sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,sm__cycles_elapsed.max
   metrics+=,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,dram__bytes_read.sum

@@ -80,11 +80,12 @@ enum {
   TURN_BOX_COLUMNS = 64,
   TURN_BOX_ROWS = 192,
   TURN_BOX_BYTES = TURN_BOX_ROWS * TURN_BOX_COLUMNS * 2,
-  MOST_SPREAD = 60000
+  MOST_SPREAD = 60000,
+  PARTS = 7 /* of a turn */
 };
 
 typedef struct {
-  int64_t start, initialised, fenced, met, loaded, again, end;
+  int64_t start, initialised, fenced, met, met_again, loaded, again, end;
   uint32_t sm;
 } Turn;
 
@@ -110,6 +111,11 @@ static __device__ __forceinline__ void take_turn(const CUtensorMap *map, Turn *t
   else
     __syncthreads();
   turn.met = clock64();
+  if (clusters)
+    cluster_sync();
+  else
+    __syncthreads();
+  turn.met_again = clock64();
   if (threadIdx.x == 0) {
     uint8_t *tile = dynamic_shared + (1024 - shared_address(dynamic_shared) % 1024) % 1024;
     for (int pass = 0; pass < 2; pass++) {
@@ -167,7 +173,8 @@ static int compare_turns(const void *a, const void *b) {
 }
 
 typedef struct {
-  int32_t gap, initialised, fenced, met, loaded, again; /* medians, each from the one before */
+  int32_t gap, initialised, fenced, met, met_again, loaded,
+      again; /* medians, each from the one before */
 } Turns;
 
 // The median, and prints the least and the most.
@@ -182,10 +189,10 @@ static int32_t median_of(const char *what, int32_t *values, int count) {
 static Turns turns_of(int sms, bool clusters, bool stores, int spread, Turn *turns,
                       uint32_t *matrix) {
   static Turn found[MOST_SMS * TURNS];
-  static int32_t parts[6][MOST_SMS * TURNS];
+  static int32_t parts[PARTS][MOST_SMS * TURNS];
   static const char *const names[] = {
-      "from the block before", "barriers initialised", "fenced",
-      "all threads met",       "48 KiB loaded",        "loaded again"};
+      "from the block before", "barriers initialised", "fenced",      "all threads met",
+      "they met again",        "48 KiB loaded",        "loaded again"};
   int blocks = sms * TURNS, count = 0, pitch = PITCH;
   const void *kernel = clusters ? (const void *)turn_cluster_kernel : (const void *)turn_kernel;
   CUDA_CHECK(
@@ -209,17 +216,17 @@ static Turns turns_of(int sms, bool clusters, bool stores, int spread, Turn *tur
   for (int i = 1; i < blocks; i++) {
     const Turn *turn = &found[i];
     if (turn->sm != turn[-1].sm) continue;
-    const int64_t moments[] = {turn[-1].end, turn->start,  turn->initialised, turn->fenced,
-                               turn->met,    turn->loaded, turn->again};
-    for (int j = 0; j < 6; j++) parts[j][count] = (int32_t)(moments[j + 1] - moments[j]);
+    const int64_t moments[] = {turn[-1].end, turn->start,     turn->initialised, turn->fenced,
+                               turn->met,    turn->met_again, turn->loaded,      turn->again};
+    for (int j = 0; j < PARTS; j++) parts[j][count] = (int32_t)(moments[j + 1] - moments[j]);
     count++;
   }
   printf("# blocks%s%s, %s\n", clusters ? " of clusters of two" : "",
          stores ? " that end by storing an accumulator" : "",
          spread ? "at many times" : "all at once");
-  int32_t medians[6];
-  for (int j = 0; j < 6; j++) medians[j] = median_of(names[j], parts[j], count);
-  return {medians[0], medians[1], medians[2], medians[3], medians[4], medians[5]};
+  int32_t medians[PARTS];
+  for (int j = 0; j < PARTS; j++) medians[j] = median_of(names[j], parts[j], count);
+  return {medians[0], medians[1], medians[2], medians[3], medians[4], medians[5], medians[6]};
 }
 
 static void measure_turns(int sms) {
@@ -242,8 +249,14 @@ static void measure_turns(int sms) {
          clusters.gap - plain.gap);
   printf("mbarrier_init %.4g clocks of mbarrier.init at the start of a block\n",
          (double)plain.initialised / TURN_BARRIERS);
-  printf("cluster_start %d clocks of the first barrier.cluster of a cluster\n", clusters.met);
-  printf("first_copy %d clocks more of a block's first copy\n", plain.loaded - plain.again);
+  // A thread does not wait for its fence, but the barrier after it does.
+  int init_fence = plain.fenced + plain.met - plain.met_again;
+  printf("init_fence %d clocks of the fence after the inits and of what waits for it\n",
+         init_fence);
+  printf("cluster_start %d clocks of the first barrier.cluster of a cluster\n",
+         clusters.fenced + clusters.met - init_fence);
+  printf("# a block's first copy takes %d clocks more than its second\n",
+         plain.loaded - plain.again);
   CUDA_CHECK(cudaFree(turns));
   CUDA_CHECK(cudaFree(matrix));
   CUDA_CHECK(cudaFree(tiles));

@@ -2,10 +2,11 @@
 """parameters.py FOLDER: makes h200.def and measured/*.csv of what measure.sh measured.
 parameters.py           makes h200.def again of the files in measured/.
 
-Beside what measure and measure_load print, three numbers say how far the chip's clock drops at its power
-limit. They are fitted to what an H200 did in the rungs of the ladder at 8192 x 8192 x 8192: the
-clocks and the time of each, how busy its tensor cores were and what it read from L2."""
-import csv, os, re, sys
+A parameter is the median of what measure and measure_load printed in several runs. Beside them, three
+numbers say how far the chip's clock drops at its power limit. They are fitted to what an H200 did in the
+rungs of the ladder at 8192 x 8192 x 8192: the clocks and the time of each, how busy its tensor cores were
+and what it read from L2."""
+import csv, os, re, statistics, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEASURED = os.path.join(HERE, "measured")
@@ -19,12 +20,11 @@ DERIVED = {
     "l2_overlap": lambda p: 2 / p["l2_both_rate"] / (1 / p["l2_rate"] + 1 / p["l2_store_rate"]),
 }
 # Where each comes from is said in CLOCK.md. record/counters.py computes the first, from what ncu counted, and checks it.
-GIVEN = {"sass_per_ptx": 1.19, "l2_share_window": 60, "init_fence": 400}
-# What measure_load prints when it runs next, until then from other figures of an H200. The first two are
-# differences of medians in measured/measure.txt ("from a block ... at many times"), the others are rounded from
-# rungs that noted clock64() (CLOCK.md).
-UNTIL_MEASURED = {"store_drain": 320, "cluster_turn": 104,
-                  "mbarrier_init": 20, "cluster_start": 800, "first_copy": 400}
+GIVEN = {"sass_per_ptx": 1.19}
+# Printed by measure to show that they need no parameter: an .acquire.cluster costs nothing, and fences of
+# several warps do not disturb each other.
+NOT_NEEDED = ("copy_dram_latency", "l2_both_rate", "scoped_ready", "release", "release_of_8")
+MOST_DELAY = 800  # clocks, in measure_share
 AT_POWER_LIMIT = 70  # per cent: rungs whose tensor cores are busier are
 
 
@@ -57,16 +57,27 @@ def fit_frequency():
     return dict(zip(("clock_top", "clock_tensor", "clock_l2"), solve(rows)))
 
 
+def share_window():
+    """How long after one SM another can ask and still share the answer: between the longest delay at which
+    L2 served only one of the two, and the next one, on either side."""
+    sectors = {int(r["delay"]): int(r["sectors read from L2"]) for r in table("share.csv")}
+    limit = (min(sectors.values()) + max(sectors.values())) / 2
+    shared = [delay for delay in sectors if sectors[delay] < limit]
+    step = min(abs(delay - shared[0]) for delay in sectors if delay != shared[0])
+    return {"l2_share_window": (max(shared) - min(shared) + step) / 2}
+
+
 def write_parameters():
-    parameters = dict(UNTIL_MEASURED)
+    runs = {}
     with open(os.path.join(MEASURED, "measure.txt")) as file:
         for line in file:
             match = re.match(r"([a-z]\w+) ([\d.e+-]+) ", line)
             if match:
-                parameters[match.group(1)] = float(match.group(2))
+                runs.setdefault(match.group(1), []).append(float(match.group(2)))
+    parameters = {name: statistics.median(values) for name, values in runs.items()}
     derived = {name: rule(parameters) for name, rule in DERIVED.items()}
-    parameters = {**parameters, **derived, **GIVEN, **fit_frequency()}
-    for name in ("copy_dram_latency", "l2_both_rate", "map_latency"):
+    parameters = {**parameters, **derived, **GIVEN, **fit_frequency(), **share_window()}
+    for name in NOT_NEEDED:
         parameters.pop(name, None)
     with open(os.path.join(MEASURED, "ladder.csv")) as file:
         stamp = file.readline().lstrip("# ").strip()
@@ -86,12 +97,31 @@ def counted(folder, name):
     return metrics
 
 
-def write_ladder(folder):
+def stamp_of(folder):
     with open(os.path.join(folder, "gpu.txt")) as file:
-        stamp = "# " + file.read().strip()
-    times = [[stamp], "rung,m,n,k,us,clocks,tensor cores busy %".split(",")]
-    traffic = [[stamp], ("rung,m,n,k,clocks,read from L2 MiB,written to L2 MiB,"
-                         "read from device memory MiB").split(",")]
+        return "# " + file.read().strip()
+
+
+def write_table(name, stamp, rows):
+    with open(os.path.join(MEASURED, name), "w", newline="") as out:
+        out.write(stamp + "\n")
+        csv.writer(out, lineterminator="\n").writerows(rows)
+
+
+def write_share(folder):
+    """The launches of measure_share in turn: the first one brings the lines into L2."""
+    with open(os.path.join(folder, "share.csv"), newline="") as file:
+        rows = list(csv.DictReader(line for line in file if line.startswith('"')))[1:]
+    first, step = -MOST_DELAY, 2 * MOST_DELAY // (len(rows) - 1)
+    write_table("share.csv", stamp_of(folder), [["delay", "sectors read from L2"]] + [
+        [first + i * step, row["Metric Value"].replace(",", "")] for i, row in enumerate(rows)])
+
+
+def write_ladder(folder):
+    stamp = stamp_of(folder)
+    times = ["rung,m,n,k,us,clocks,tensor cores busy %".split(",")]
+    traffic = [("rung,m,n,k,clocks,read from L2 MiB,written to L2 MiB,"
+                "read from device memory MiB").split(",")]
     for name in sorted(os.listdir(folder)):
         if not name.startswith("times_"):
             continue
@@ -106,9 +136,7 @@ def write_ladder(folder):
                              of["dram__bytes_read.sum"] / 2**20)
                 traffic.append([rung, m, n, k, clocks] + [f"{value:.1f}" for value in mebibytes])
     for name, rows in (("ladder.csv", times), ("ladder_l2.csv", traffic)):
-        with open(os.path.join(MEASURED, name), "w", newline="") as out:
-            out.write(rows[0][0] + "\n")
-            csv.writer(out, lineterminator="\n").writerows(rows[1:])
+        write_table(name, stamp, rows)
 
 
 if __name__ == "__main__":
@@ -116,4 +144,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     if len(sys.argv) == 2:
         write_ladder(sys.argv[1])
+        write_share(sys.argv[1])
     write_parameters()

@@ -177,6 +177,13 @@ static void end_warp(Replay *replay, ClockTrace *trace, uint32_t number) {
 }
 
 /* ---- Copies ---- */
+/* An SM fetches the tensor map for its first copy in a launch. */
+static double map_latency(const ClockCopy *copy, Sm *sm) {
+  if (!copy->by_map || sm->has_map) return 0;
+  sm->has_map = true;
+  return P.map_latency;
+}
+
 /* A load starts in its engine: the lines come from L2 or device memory, through the SM's port. */
 static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
   ClockCopy *copy = &trace->copies[number];
@@ -199,7 +206,7 @@ static void copy_starts(Replay *replay, ClockTrace *trace, uint32_t number) {
         take(&replay->chip->sm[trace->sm[receiver]].port, now, copy->bytes / P.copy_rate);
     ready = later(ready, end);
   }
-  copy->landed_time = later(ready, now + clocks) + (copy->first ? P.first_copy : 0) +
+  copy->landed_time = later(ready, now + clocks) + map_latency(copy, &replay->chip->sm[sm]) +
                       (copy->by_threads ? P.l2_load_latency : P.copy_latency);
   if (copy->by_threads)
     trace->warp[copy->warp].copies_ready =
@@ -234,9 +241,6 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
   if (copy->loads) {
     const RowCount rows = chip_count(trace->runs + copy->first_run, copy->runs);
     double start = later(sm->copy_engine, now);
-    bool *has_copied = &trace->has_copied[copy->warp / trace->warps_per_cta];
-    copy->first = !*has_copied;
-    *has_copied = true;
     const double moves = later(P.copy_row * rows.lines, copy->bytes / P.copy_rate);
     const double clocks = later(P.copy_issue, moves);
     replay->chip->use.copy_busy += clocks;
@@ -261,6 +265,15 @@ static void issue_copy(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint3
 }
 
 /* ---- Warps ---- */
+static void step_division(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t number,
+                          const ClockStep *step) {
+  Sm *sm = sm_of(replay, trace, number);
+  const bool is_long = step->a > 4;
+  const double issued = take(&sm->issue[partition_of(trace, number)], warp->time,
+                             is_long ? P.long_division_issue : P.division_issue);
+  warp->time = later(issued, warp->time + (is_long ? P.long_division : P.division));
+}
+
 static void step_global(Replay *replay, ClockTrace *trace, WarpTrace *warp, uint32_t number,
                         const ClockStep *step) {
   const ClockRun *runs = trace->runs + step->b;
@@ -349,6 +362,7 @@ static bool needs_loads(const Replay *replay, const WarpTrace *warp, const Clock
     case STEP_WORK:
       return step->detail == WORK_NEEDS_LOADS;
     case STEP_WAIT:
+    case STEP_DIVISION:
       return false;
     default:
       return true;
@@ -375,6 +389,9 @@ static bool take_step(Replay *replay, ClockTrace *trace, uint32_t number) {
   WarpTrace *warp = &trace->warp[number];
   const ClockStep *step = &warp->steps[warp->next];
   switch ((StepKind)step->kind) {
+    case STEP_DIVISION:
+      step_division(replay, trace, warp, number, step);
+      break;
     case STEP_SHARED:
       step_shared(replay, trace, warp, number, step);
       break;

@@ -138,6 +138,11 @@ void clock_instruction(ClockTrace *trace, uint32_t warp, bool labelled) {
   at->work++;
 }
 
+void clock_division(ClockTrace *trace, uint32_t warp, uint32_t bytes) {
+  trace->warp[warp].work--;
+  add_step(trace, warp, STEP_DIVISION, 0, bytes, 0);
+}
+
 void clock_not_done(ClockTrace *trace, uint32_t warp) {
   WarpTrace *at = &trace->warp[warp];
   if (at->accessed) {
@@ -217,6 +222,7 @@ uint32_t clock_copy(ClockTrace *trace, uint32_t number, const ClockCopyNote *not
                       .warp = number,
                       .ranks = (uint16_t)note->ranks,
                       .loads = note->loads,
+                      .by_map = note->map != NULL,
                       .by_threads = note->by_threads,
                       .follows = note->arrives};
   copy->read_meeting = copy->landed_meeting = NO_MEETING;

@@ -10,15 +10,16 @@
 #include "base/warp.h"
 
 typedef enum {
-  STEP_WORK,   /* only the instructions before it; detail = WorkKind */
-  STEP_SHARED, /* threads access shared memory: a = passes over the banks */
-  STEP_GLOBAL, /* threads access global memory: b = first run, a = runs; detail = Access */
-  STEP_COPY,   /* a = number of the copy */
-  STEP_INIT,   /* mbarrier.init; a = 1: the warp's first one, for which it fences */
-  STEP_ARRIVE, /* a = meeting, detail = ArriveKind */
-  STEP_WAIT,   /* a = meeting, detail = WaitCause, b = WaitKind */
-  STEP_WGMMA,  /* a = meeting, b = multiply-adds << 32 | number */
-  STEP_MMA,    /* b = multiply-adds << 32 */
+  STEP_WORK,     /* only the instructions before it; detail = WorkKind */
+  STEP_DIVISION, /* a = bytes of the integers */
+  STEP_SHARED,   /* threads access shared memory: a = passes over the banks */
+  STEP_GLOBAL,   /* threads access global memory: b = first run, a = runs; detail = Access */
+  STEP_COPY,     /* a = number of the copy */
+  STEP_INIT,     /* mbarrier.init; a = 1: the warp's first one, for which it fences */
+  STEP_ARRIVE,   /* a = meeting, detail = ArriveKind */
+  STEP_WAIT,     /* a = meeting, detail = WaitCause, b = WaitKind */
+  STEP_WGMMA,    /* a = meeting, b = multiply-adds << 32 | number */
+  STEP_MMA,      /* b = multiply-adds << 32 */
   STEP_EXIT
 } StepKind;
 
@@ -63,7 +64,7 @@ typedef struct {
   uint32_t warp;                         /* of the cluster */
   uint16_t ranks;                        /* the CTAs that receive it */
   bool loads, by_threads, follows;       /* follows: arrives after the warp's earlier cp.async */
-  bool first;                            /* load of its block */
+  bool by_map;                           /* a tensor copy */
   uint32_t read_meeting, landed_meeting; /* of its group; NO_MEETING: it reports to an mbarrier */
   uint32_t barrier_meeting[MAX_CLUSTER_CTAS];
   double source_time, landed_time;
@@ -126,7 +127,6 @@ struct ClockTrace {
   uint16_t sm[MAX_CLUSTER_CTAS];
   uint32_t running[MAX_CLUSTER_CTAS], running_ctas;
   uint32_t first_partition[MAX_CLUSTER_CTAS];
-  bool has_copied[MAX_CLUSTER_CTAS];
 };
 
 #endif

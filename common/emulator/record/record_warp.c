@@ -28,12 +28,19 @@ static void count_instruction(Counters *counters, WarpRecord *record, const Inst
   for (int lane = 0; lane < LANES; lane++) record->instructions[lane] += mask >> lane & 1u;
 }
 
+static void time_instruction(ClockTrace *clock, const Warp *warp, const Instruction *in) {
+  clock_instruction(clock, clock_warp(warp), in->leader);
+  /* A compiler turns a division by a constant into a multiplication. */
+  if (in->traits & DIVIDES && !in->mixes_bits && !in->operand[2].constant)
+    clock_division(clock, clock_warp(warp), in->operand[0].bytes);
+}
+
 void record_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Recorder *recorder = warp->cta->cluster->recorder;
   WarpRecord *record = warp_record(warp);
   record->counted = NULL;
   if (recorder->counters) count_instruction(recorder->counters, record, in, mask);
-  if (recorder->clock) clock_instruction(recorder->clock, clock_warp(warp), in->leader);
+  if (recorder->clock) time_instruction(recorder->clock, warp, in);
   if (!recorder->writes_events) return;
   record_settle(warp->cta->cluster);
   recorder->time++;
