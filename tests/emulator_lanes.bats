@@ -98,3 +98,16 @@ reports() {
     [ -z "$(grep '^emulator:' <<<"$output")" ]
   done
 }
+
+@test "lanes: a value that comes from what was read, by shuffles, cannot be stored before the read" {
+  run common/emulator/emulate build/tests/emulator/lane_values sum
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "56" ]
+  for case in half other; do
+    run common/emulator/emulate build/tests/emulator/lane_values "$case"
+    echo "$output"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"lanes-met-without-order"* ]]
+  done
+}

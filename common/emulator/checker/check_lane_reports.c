@@ -116,6 +116,9 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool oth
                                         : lane_last_read(now, now->agent, word, &time);
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];
   bool met = time && time <= met_lane && time <= met_other;
+  if (met && !other_wrote && now->kind && now->writes &&
+      lane_value_depends(now->warp, past, now->in, lane, other))
+    return;
   if (lane_race_is_kept(now, past, met ? LANE_RULE_MET : LANE_RULE_RACE)) return;
   if (past) past_describe_place(past, where, sizeof where);
   lane_place_text(now, at, place, sizeof place);
