@@ -60,3 +60,10 @@ setup() {
     [ "$output" = "PASS wmma_cases: 14 products, st.async and red.async" ]
   done
 }
+
+@test "tensor core: mma takes .satfinite behind the types, too, as CUTLASS writes it" {
+  run common/emulator/emulate build/tests/emulator/mma_saturation
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "PASS mma_saturation" ]
+}

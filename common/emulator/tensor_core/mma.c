@@ -117,6 +117,14 @@ static const char *finish_form(MmaForm *form) {
   return NULL;
 }
 
+/* .satfinite before the types, as in the PTX ISA, or behind them: ptxas takes that, too, and CUTLASS
+ * writes it. Returns the number of words. */
+static int read_saturation(const char *const *modifiers, int count, int at, MmaForm *form) {
+  if (form->saturate || at >= count || strcmp(modifiers[at], "satfinite") != 0) return 0;
+  form->saturate = true;
+  return 1;
+}
+
 const char *mma_read_form(const char *const *modifiers, int count, bool sparse, MmaForm *form) {
   memset(form, 0, sizeof *form);
   form->sparse = sparse;
@@ -138,16 +146,14 @@ const char *mma_read_form(const char *const *modifiers, int count, bool sparse, 
   form->a_column_major = a_col;
   form->b_row_major = b_row;
   at += 2;
-  if (at < count && strcmp(modifiers[at], "satfinite") == 0) {
-    form->saturate = true;
-    at++;
-  }
+  at += read_saturation(modifiers, count, at, form);
   if (at + 4 > count) return "the four types (of D, A, B, C) are missing";
   if (!read_result_format(modifiers[at], &form->d)) return "the type of D is not known";
   if (!read_number_format(modifiers[at + 1], &form->a)) return "the type of A is not known";
   if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
   if (!read_result_format(modifiers[at + 3], &form->c)) return "the type of C is not known";
   at += 4;
+  at += read_saturation(modifiers, count, at, form);
   if (form->a == NUMBER_B1) {
     if (at + 2 > count || strcmp(modifiers[at + 1], "popc") != 0)
       return ".b1 needs .and.popc or .xor.popc";
