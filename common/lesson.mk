@@ -113,13 +113,13 @@ LEVEL_OF_BASELINE := $(if $(FAST_LEVEL),-O1,-O3)
 # ---- The files of tests ----
 # check runs what belongs to the chapters, and a short test of the emulator: instructions of each kind.
 # check-all also runs these, which take longer than all others: the rest of the emulator's tests, the
-# book and its drawings, and 07_pipelined_gemm/layouts with its kernels for every layout.
+# book and its drawings, 07_pipelined_gemm/layouts with its kernels for every layout, and the benchmarks' usage.
 # At the root all tests; in a chapter its own.
 TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
 SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats matrices.bats)
 ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
-  $(ROOT)/tests/emulator_%.bats $(addprefix $(ROOT)/tests/,book.bats drawings.bats layouts.bats),$(ALL_TEST_FILES)))
+  $(ROOT)/tests/emulator_%.bats $(addprefix $(ROOT)/tests/,benchmarks.bats book.bats drawings.bats layouts.bats),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: emulator_lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
@@ -146,8 +146,8 @@ ifneq ($(and $(LEFT_OUT),$(filter all check check-all bench,$(GOALS))),)
 $(info left out: $(notdir $(LEFT_OUT)): libraries it links are not in $(CUDA))
 endif
 PROGRAMS := $(call program,$(filter-out $(LEFT_OUT),$(CHAPTER_SOURCES)))
-# What measures is compiled by check, but only run for its usage: optimising it for the GPU would take five times
-# as long, so check has its own, built without, and as one program, because all of them use the same kernels. A test
+# What measures is compiled by check-all, but only run for its usage: optimising it for the GPU would take five times
+# as long, so check-all has its own, built without, and as one program, because all of them use the same kernels. A test
 # that launches none of them is another part of it.
 BENCH_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(filter bench_%,$(notdir $(p))),$(p)))
 PITFALL_PROGRAMS := $(foreach p,$(PROGRAMS),$(if $(findstring /pitfalls/,$(p)),$(p)))
@@ -266,11 +266,12 @@ check-all: check-all-programs ## run every test: also all of the emulator's, and
 	@$(ROOT)/common/check-chapters $(call longest_tests_first,$(or $(NAMED_TEST_FILES),$(ALL_TEST_FILES)))
 
 # $(1): all files of tests that are to be run
-programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(UNOPTIMISED_PROGRAM) \
-  $(call named_pitfalls,$(1)) $(call programs_of_tests,$(1)) $(TAKEN_PROGRAMS)) $(SUPPORT) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
+programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
+  $(call programs_of_tests,$(1)) $(TAKEN_PROGRAMS)) $(SUPPORT) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
-  $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON))
-check-all-programs: check-programs $(SLOW_LESSON) tests \
+  $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
+  $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
+check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
   $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)

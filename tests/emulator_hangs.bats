@@ -8,7 +8,7 @@ load helpers
 
 setup() {
   begin_test
-  program=build/tests/emulator/hangs
+  program=build/tests/emulator/endless_polls
 }
 
 hangs() { # RULE CASE [BLOCKS]

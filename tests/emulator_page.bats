@@ -49,7 +49,7 @@ setup() {
 }
 
 @test "page: a warp whose lanes wait for different things" {
-  page_of_passes build/tests/emulator/hangs 20 split_warp
+  page_of_passes build/tests/emulator/endless_polls 20 split_warp
   local text='textOf(explainWait(app.model, 1, app.model.events.length - 1))'
   local script="document.body.append(Object.assign(document.createElement('pre'), { id: 'answer', textContent: $text }))"
   sed -i "s|^  report();\$|&\n  ${script//&/\\&};|" "$BATS_TEST_TMPDIR/tested.html"
@@ -57,8 +57,8 @@ setup() {
     --dump-dom "file://$BATS_TEST_TMPDIR/tested.html" >"$BATS_TEST_TMPDIR/dom" 2>/dev/null
   run sed -n '/<pre id="answer"/,/<\/pre>/p' "$BATS_TEST_TMPDIR/dom"
   echo "$output"
-  [[ ${lines[0]} == *"Arrived: warp 1 lane 8. Not arrived: "*"warp 1 lanes 0-7, 9-31 at hangs.cu:"*" It never goes on." ]]
-  [[ ${lines[1]} == "warp 1, lanes 0-7, 9-31, waits at "*" waits for other lanes of the warp: lane 8 at hangs.cu:"*" It never goes on.</pre>" ]]
+  [[ ${lines[0]} == *"Arrived: warp 1 lane 8. Not arrived: "*"warp 1 lanes 0-7, 9-31 at endless_polls.cu:"*" It never goes on." ]]
+  [[ ${lines[1]} == "warp 1, lanes 0-7, 9-31, waits at "*" waits for other lanes of the warp: lane 8 at endless_polls.cu:"*" It never goes on.</pre>" ]]
 }
 
 @test "page: somebody else's GEMM" {

@@ -99,7 +99,7 @@ report_first() {
   report_first late arrives_at_rank_1
   [[ $text != *"EMULATOR_SCHEDULE"* ]]
   # Without copies there is nothing that could land in another order.
-  run --separate-stderr common/emulator/emulate build/tests/emulator/hangs library_barrier
+  run --separate-stderr common/emulator/emulate build/tests/emulator/endless_polls library_barrier
   [[ $stderr == *hang-arrivals-missing* ]]
   [[ $stderr != *"EMULATOR_SCHEDULE"* ]]
 }

@@ -1,4 +1,4 @@
-// hangs.cu: polls that never end, whatever they look like, and polls that do end, one case a run.
+// endless_polls.cu: polls that never end, whatever they look like, and polls that do end, one case a run.
 //
 //   hangs CASE [BLOCKS]    prints "CASE: cudaError..., result N"
 //
