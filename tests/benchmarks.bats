@@ -4,7 +4,9 @@
 
 load helpers
 
-setup() { begin_test; }
+setup() {
+  begin_test
+}
 
 @test "every tile once, the choice fits the shape, and loses little on what an H200 measured" {
   run common/run-program build/tests/joined/unoptimised/choices
