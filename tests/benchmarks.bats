@@ -15,14 +15,5 @@ setup() {
 }
 
 @test "every benchmark: -h prints the usage, exit 0; where it cannot be written, exit 1" {
-  programs=$(find build/tests/joined/unoptimised -type l)
-  [ -n "$programs" ]
-  for program in $programs; do
-    run "$program" -h
-    echo "$program: $output"
-    [ "$status" -eq 0 ]
-    [[ $output == "usage: "* ]]
-    run bash -c "$program -h >/dev/full"
-    [ "$status" -eq 1 ]
-  done
+  print_their_usage $(find build/tests/joined/unoptimised -type l)
 }

@@ -102,3 +102,16 @@ try_pitfalls() {
   [ -z "$output" ]
 }
 
+# Each program prints its usage for -h, exit code 0; where it cannot be written, exit code 1.
+print_their_usage() { # PROGRAM...
+  local program
+  [ $# -gt 0 ]
+  for program; do
+    run "$program" -h
+    echo "$program: $output"
+    [ "$status" -eq 0 ]
+    [[ $output == "usage: "* ]]
+    run bash -c "$program -h >/dev/full"
+    [ "$status" -eq 1 ]
+  done
+}

@@ -476,14 +476,7 @@ END
 }
 
 @test "every program: -h prints the usage, exit 0; where it cannot be written, exit 1" {
-  for program in $(find build/0[0-9]_* -maxdepth 1 -type f -executable); do
-    run "$program" -h
-    echo "$program: $output"
-    [ "$status" -eq 0 ]
-    [[ $output == "usage: "* ]]
-    run bash -c "$program -h >/dev/full"
-    [ "$status" -eq 1 ]
-  done
+  print_their_usage $(find build/0[0-9]_* -maxdepth 1 -type f -executable)
 }
 
 @test "a check whose lines cannot be written is no success" {
