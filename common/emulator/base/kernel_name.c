@@ -10,7 +10,7 @@
 
 #include "base/report.h"
 
-enum { NAME_MOST = 80 /* characters; longer template arguments would fill the screen */ };
+enum { NAME_MOST = 100 /* characters; longer template arguments would fill the screen */ };
 
 typedef char *Demangle(const char *symbol, char *buffer, size_t *bytes, int *status);
 static Demangle *demangle;
