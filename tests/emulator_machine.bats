@@ -54,6 +54,46 @@ EOF
   [[ $output == *"kernel: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
 }
 
+@test "errors in PTX give functions and variables their C++ names" {
+  cat >"$BATS_TEST_TMPDIR/unknown.ptx" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry _ZN5space6kernelIiEEvPT_() {
+  .reg .b32 %r<3>;
+  frobnicate.u32 %r1, %r2;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/unknown.ptx" _ZN5space6kernelIiEEvPT_ 1 1
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"space::kernel<int>: PTX line 6: frobnicate.u32 %r1, %r2"* ]]
+
+  refused "two::kernel: PTX line 5: mov.u32 %r1, 0;"$'\n'"  nothing here is named %r1" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry _ZN3two6kernelEPi() {
+  mov.u32 %r1, 0;
+}
+EOF
+  refused "kernel::tile is declared twice" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.global .b32 _ZZ6kernelPiE4tile;
+.global .b64 _ZZ6kernelPiE4tile;
+EOF
+  refused "the function work::helper has two bodies" <<'EOF'
+.version 8.0
+.target sm_90a
+.address_size 64
+.func _ZN4work6helperEv() { ret; }
+.func _ZN4work6helperEv() { ret; }
+EOF
+}
+
 @test "an undeclared register, a missing label, a text cut short" {
   refused "nothing here is named %r9" <<'EOF'
 .version 8.0

@@ -65,10 +65,15 @@ static bool write_demangled(const char *symbol, char *name, size_t bytes) {
   size_t length;
   cut_to_name(full, &first, &length);
   const char *arguments = memchr(first, '<', length);
+  const char *local =
+      ""; /* "::tile" of "void kernel(int*)::tile", a static variable in a function */
+  if (!strncmp(symbol, "_ZZ", 3))
+    for (const char *at = first + length; *at; at++)
+      if (at[0] == ':' && at[1] == ':') local = at;
   if (length > NAME_MOST && arguments)
-    snprintf(name, bytes, "%.*s<...>", (int)(arguments - first), first);
+    snprintf(name, bytes, "%.*s<...>%s", (int)(arguments - first), first, local);
   else
-    snprintf(name, bytes, "%.*s", (int)length, first);
+    snprintf(name, bytes, "%.*s%s", (int)length, first, local);
   free(full);
   return length > 0;
 }
@@ -104,4 +109,21 @@ void report_kernel_name(const char *symbol, char *name, size_t bytes) {
     snprintf(name, bytes, "%s", symbol);
   else if (!write_demangled(symbol, name, bytes))
     write_plainly(symbol, name, bytes);
+}
+
+void report_readable(const char *text, char *readable, size_t bytes) {
+  static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+  size_t used = 0;
+  while (*text && used + 1 < bytes) {
+    size_t length = strspn(text, in_names);
+    char *symbol = length > 0 ? strndup(text, length) : NULL;
+    if (symbol)
+      report_kernel_name(symbol, readable + used, bytes - used);
+    else
+      snprintf(readable + used, bytes - used, "%.*s", length > 0 ? (int)length : 1, text);
+    free(symbol);
+    used += strlen(readable + used);
+    text += length > 0 ? length : 1;
+  }
+  readable[used] = '\0';
 }

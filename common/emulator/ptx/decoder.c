@@ -1,8 +1,12 @@
 /* decoder.c: memory, constants and errors for the instructions' decoders (ptx.h). */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/report.h"
 #include "ptx/program.h"
+
+enum { PTX_TEXT_SHOWN = 200 };
 
 void *decoder_allocate(Decoder *decoder, size_t bytes) {
   return need(decoder, arena_allocate(&decoder->module->arena, bytes));
@@ -13,14 +17,24 @@ uint16_t decoder_constant(Decoder *decoder, uint64_t value, uint32_t bytes) {
   return decoder->module->columns[number].slot;
 }
 
+void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const char *reason) {
+  char name[256] = "", readable[1024];
+  if (decoder->function) report_kernel_name(decoder->function->name, name, sizeof name);
+  report_readable(reason, readable, sizeof readable);
+  size_t length = strcspn(text, "\r\n");
+  bool cut = length > PTX_TEXT_SHOWN;
+  snprintf(decoder->error, decoder->error_bytes, "%s%s%s: PTX line %u: %.*s%s\n  %s",
+           decoder->module->name, name[0] ? ": " : "", name, line,
+           cut ? PTX_TEXT_SHOWN : (int)length, text, cut ? " ..." : "", readable);
+}
+
 bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *format, ...) {
   char reason[1024];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(reason, sizeof reason, format, arguments);
   va_end(arguments);
-  snprintf(decoder->error, decoder->error_bytes, "%s: %s: PTX line %u: %s\n  %s",
-           decoder->module->name, decoder->function ? decoder->function->name : "?",
-           statement->line, statement->text ? statement->text : statement->opcode, reason);
+  decoder_describe(decoder, statement->line, statement->text ? statement->text : statement->opcode,
+                   reason);
   return false;
 }

@@ -312,6 +312,8 @@ struct Decoder {
   uint64_t frame_cursor; /* .local bytes in use by the open scopes */
 };
 
+/* decoder.c: writes the decoder's error: where (`text` is the line of PTX) and why. */
+void decoder_describe(Decoder *decoder, uint32_t line, const char *text, const char *reason);
 /* ptx.c: lexer */
 _Noreturn void parse_fail(Decoder *decoder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

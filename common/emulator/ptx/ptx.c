@@ -103,11 +103,7 @@ void parse_fail(Decoder *decoder, const char *format, ...) {
   } else {
     first = "";
   }
-  size_t length = strcspn(first, "\r\n");
-  if (length > 200) length = 200;
-  snprintf(decoder->error, decoder->error_bytes, "%s%s%s: PTX line %u: %.*s\n  %s",
-           decoder->module->name, decoder->function ? ": " : "",
-           decoder->function ? decoder->function->name : "", line, (int)length, first, reason);
+  decoder_describe(decoder, line, first, reason);
   longjmp(decoder->failed, 1);
 }
 
