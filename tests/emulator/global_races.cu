@@ -679,6 +679,19 @@ KERNEL(last_block_sums_without_fence) {
   for (unsigned i = 0; i < gridDim.x; i++) sum += data[i];
   data[COUNT] = sum;
 }
+/* All blocks add to the sums, and the last one reads them. Nothing tells it that the others' sums are
+ * there, even if its own additions came after theirs in this run: their results are not read. */
+static __device__ void last_block_reads_sums(int *data, int *flags, bool fences) {
+  __shared__ bool last;
+  atomicAdd(&data[threadIdx.x], 1);
+  if (fences) __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) last = atomicAdd(&flags[0], 1) == (int)gridDim.x - 1;
+  __syncthreads();
+  if (last) data[COUNT + threadIdx.x] = data[threadIdx.x];
+}
+KERNEL(last_block_reads_atomic_sums) { last_block_reads_sums(data, flags, true); }
+KERNEL(last_block_reads_atomic_sums_without_fence) { last_block_reads_sums(data, flags, false); }
 KERNEL(last_block_resets_counter) { /* its atomic has seen those of all others */
   __shared__ bool last;
   __threadfence();
@@ -1034,6 +1047,8 @@ static const Case CASES[] = {
     CASE(passed_on_with_mixed_scopes, "-"),
     CASE(last_block_sums, "-"),
     CASE(last_block_sums_without_fence, "global-race"),
+    CASE(last_block_reads_atomic_sums, "-"),
+    CASE(last_block_reads_atomic_sums_without_fence, "global-race"),
     CASE(last_block_resets_counter, "-"),
     CASE(counter_reset_too_early, "global-race"),
     GRID_CASE(grid_barrier, "-"),

@@ -290,6 +290,14 @@ static bool operation_has_type(AtomicOperation operation, Type type, bool vector
   }
 }
 
+/* Is the old value, in a register or a vector of them, never read? */
+static bool unread(const Operand *result) {
+  if (result->kind != OPERAND_VECTOR) return result->kind == OPERAND_SINK || result->unread;
+  for (uint32_t i = 0; i < result->count; i++)
+    if (!unread(&result->elements[i])) return false;
+  return true;
+}
+
 /* Sums, minima and bits of integers are the same in any order. */
 static bool integer_type(Type type) {
   return type == TYPE_U32 || type == TYPE_S32 || type == TYPE_U64 || type == TYPE_S64 ||
@@ -331,6 +339,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   form_cache_hints(&form, 2 + returns + swap);
   if (form.failed) return false;
   atomic->value = *transfer;
+  transfer->kind.unread = !returns || unread(&out->operand[0]);
   if (returns) {
     if (out->operand[0].kind == OPERAND_SINK)
       returns = false; /* "_": the old value is discarded */

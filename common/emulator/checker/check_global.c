@@ -171,15 +171,18 @@ static GlobalMistake mistake_of(const GlobalNow *now, const GlobalAccess *past, 
 }
 
 /* An atomic of this warp has seen what older ones of others have written here. So they come before
- * all that the warp does later (observation order). */
+ * all that the warp does later (observation order). This does not count if the program throws away
+ * what the atomic returns: it cannot know then that the others were first, and in another order of
+ * the blocks they are not. */
 static bool is_observed(const GlobalNow *now, const GlobalAccess *own, const GlobalAccess *past) {
   return own && past->reach != REACH_PLAIN && reaches(now, past->reach, past) &&
          reaches(now, own->reach, past);
 }
 
 static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
-  return past->flags & GLOBAL_UPDATES && past->operation == now->access.operation &&
-         past->cluster == now->access.cluster && past->issuer == now->access.issuer;
+  return (past->flags & (GLOBAL_UPDATES | GLOBAL_UNREAD)) == GLOBAL_UPDATES &&
+         past->operation == now->access.operation && past->cluster == now->access.cluster &&
+         past->issuer == now->access.issuer;
 }
 
 /* A store over what another block has read, which may depend on a flag that this block has stored
@@ -446,6 +449,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
                                .in = in};
   /* one number stands for an instruction's swaps that succeed and those that fail */
   if (kind->access == ACCESS_ATOMIC || kind->swaps) now->access.flags |= GLOBAL_UPDATES;
+  if (kind->unread) now->access.flags |= GLOBAL_UNREAD;
   const GlobalWarp *state = &now->own->warps[now->access.issuer];
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);

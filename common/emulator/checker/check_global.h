@@ -42,6 +42,7 @@ enum {
   GLOBAL_UNFENCED = 16,  /* in a critical section whose lock was taken without a fence */
   GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
   GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
+  GLOBAL_UNREAD = 256,   /* an atomic whose result nobody reads */
   GLOBAL_OPERATION = 8   /* by the host or a stream's copy, not by a kernel: `in` is NULL */
 };
 enum { NOT_FINISHED = UINT32_MAX };
@@ -52,8 +53,9 @@ typedef struct GlobalAccess {
   uint32_t time;      /* the warp's clock in that cluster's check */
   uint16_t agent;     /* warp of the cluster, or the place of the mbarrier that reports its end */
   uint16_t issuer;    /* warp of the cluster */
-  uint8_t reach, flags;
-  uint8_t size;  /* bytes of each element of a strong access; 0: plain, or it does not matter */
+  uint8_t reach;
+  uint8_t size; /* bytes of each element of a strong access; 0: plain, or it does not matter */
+  uint16_t flags;
   uint32_t lock; /* the lock that the warp held (lock_tag); 0: none */
   const Instruction *in;
 } GlobalAccess;

@@ -47,6 +47,7 @@ typedef struct {
   bool swaps;   /* a compare-and-swap */
   bool updates; /* an atomic whose result depends on what was there */
   bool blind;   /* an atomic without a result: it cannot acquire */
+  bool unread;  /* an atomic whose result nobody reads, or that has none */
 } GlobalKind;
 /* The values of a plain store: are these bytes of the lane's value the same as those in memory? Do
  * two lanes store the same value? */

@@ -250,6 +250,8 @@ static const Symbol *settle_operand(const Function *function, Operand *operand) 
     return missing;
   }
   if (operand->slot == REFER_REGISTER) {
+    const Register *one = &function->registers[operand->target];
+    operand->unread = one->first == one->last;
     operand->slot = (uint16_t)register_slot(function, operand->target);
   } else if (operand->slot == REFER_COLUMN) {
     const Column *column = &function->module->columns[operand->target];
