@@ -140,7 +140,7 @@ static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
   problem.activation = f->activation;
   GemmStatus status =
       gemm_plan_with(gemm, &problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                     &large[gemm_can_carry(&problem) ? 0 : 1], 0);
+                     &large[gemm_can_carry(&problem) == GEMM_BY_NONE ? 1 : 0], 0);
   char text[256];
   pipelined_gemm_explain(status, text, sizeof(text));
   if (status.error != GEMM_OK) program_fail("%s: %s", f->name, text);

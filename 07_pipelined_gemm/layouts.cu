@@ -82,8 +82,8 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
 }
 
 // The addresses are filled in later: what is not aligned then cannot be carried.
-static bool can_carry(const CheckedProduct *p) {
-  return p->offset == 0 && gemm_can_carry(&p->problem);
+static GemmCarried can_carry(const CheckedProduct *p) {
+  return p->offset == 0 ? gemm_can_carry(&p->problem) : GEMM_BY_NONE;
 }
 
 // The first configuration from number `wish` on that has a kernel for this layout and fits k.

@@ -103,8 +103,8 @@ static void show_choices(GemmConfigurations all) {
   printf("%18s   %-32s %s\n", "m x n x k", "configuration", "tiles");
   for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
     const int *s = shapes[i];
-    const GemmConfiguration *c =
-        gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2], 1, SMS, true);
+    const GemmConfiguration *c = gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2], 1,
+                                             SMS, GEMM_BY_ALL_THAT_CARRY);
     printf("%6d %5d %5d   %-32s %d\n", s[0], s[1], s[2], c->name,
            gemm_divide_up(s[c->swapped ? 1 : 0], c->tile_m) *
                gemm_divide_up(s[c->swapped ? 0 : 1], c->tile_n));

@@ -55,12 +55,14 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
   return each < most ? each : most;
 }
 
-/* Can this configuration compute a product of this k? `carried`: gemm_carry.cuh can compute it. */
-static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, bool carried) {
+/* Can this configuration compute a product of this k? `carried`: which of those that carry can. */
+static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried carried) {
   int steps = gemm_steps(c, k);
   /* A stage is freed while the next is multiplied: with one alone nothing would ever move on. */
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
-  return c->kernel != NULL && steps >= parts && (carried || !c->carries) &&
+  return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
+         (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
+          (carried == GEMM_BY_FINISHING && c->finishing != NULL)) &&
          gemm_ring_stages(c, steps) >= least_stages;
 }
 
@@ -239,7 +241,7 @@ static inline float gemm_predict_all(const GemmModel *model, int configuration,
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
-                                                   int sms, bool carried) {
+                                                   int sms, GemmCarried carried) {
   const float hopeless = 1.8f;
   const GemmConfiguration *best = NULL;
   float reckoned[GEMM_MODELLED], fastest = 0, least = 0;

@@ -34,7 +34,8 @@ struct GemmSingleKernel<Tile, false> {
   static const void *get(void) { return NULL; }
 };
 
-template <class Tile>
+/* FINISHES: with a second kernel for products with an epilogue, if the tile is carried. */
+template <class Tile, bool FINISHES = true>
 static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps,
                                                               int swapped = 0) {
   typedef GemmPersistentTile<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B, Tile::TILE_M, Tile::LEFT_N,
@@ -51,7 +52,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       name,
       GemmPersistentKernel<Tile, POSSIBLE>::get(),
       GemmPersistentKernel < Finishing,
-      POSSIBLE && Tile::RIGHT_N == 0 > ::get(),
+      POSSIBLE && FINISHES && Tile::RIGHT_N == 0 > ::get(),
       Tile::TILE_M,
       Tile::TILE_N,
       Tile::CLUSTER_M,
@@ -67,6 +68,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       Tile::LEAST_STEPS,
       sum_steps,
       Tile::RIGHT_N == 0,
+      0,
       1};
   return c;
 }
@@ -97,6 +99,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          0,
                          0,
+                         Tile::DIRECT,
                          0};
   return c;
 }
@@ -112,14 +115,14 @@ typedef struct {
  * whether the operands are swapped: then the tile is one of transpose(C). */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_configurations(void) {
-#define GEMM_CARRY(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME)                    \
-  gemm_persistent_configuration<                                                                  \
-      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
-      "carry_" NAME, SUM_STEPS)
-#define GEMM_CARRY_SWAPPED(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME)            \
-  gemm_persistent_configuration<                                                                  \
-      GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES> >( \
-      "carry_" NAME "_swapped", SUM_STEPS, 1)
+#define GEMM_CARRY(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, FINISHES, NAME)        \
+  gemm_persistent_configuration<                                                                \
+      GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES>, \
+      FINISHES>("carry_" NAME, SUM_STEPS)
+#define GEMM_CARRY_SWAPPED(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, FINISHES, NAME) \
+  gemm_persistent_configuration<                                                                 \
+      GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES>,  \
+      FINISHES>("carry_" NAME "_swapped", SUM_STEPS, 1)
 #define GEMM_PERSISTENT(M, LEFT, RIGHT, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, NAME) \
   gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, LEFT, RIGHT,    \
                                                    CLUSTER_M, CLUSTER_N, STAGES, BOXES> >(    \
@@ -132,17 +135,20 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
       "single_" NAME "_swapped", CTAS, GROUPS)
+#define GEMM_DIRECT(M, N, CTAS, GROUPS, NAME)                                                     \
+  gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, 1, 1, 1, false, true> >( \
+      "direct_" NAME, CTAS, GROUPS)
   static const GemmConfiguration list[] = {
-      GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, "128x256_1x2"),
-      GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, "128x256_2x1"),
-      GEMM_CARRY(192, 160, 2, 1, 4, 2, 9, "192x160_2x1"),
-      GEMM_CARRY_SWAPPED(192, 144, 2, 1, 4, 4, 9, "192x144_2x1"),
-      GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
-      GEMM_CARRY_SWAPPED(128, 192, 2, 1, 5, 1, 9, "128x192_2x1"),
-      GEMM_CARRY(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
-      GEMM_CARRY_SWAPPED(128, 160, 2, 1, 5, 4, 9, "128x160_2x1"),
-      GEMM_CARRY(128, 144, 2, 1, 6, 4, 9, "128x144_2x1"),
-      GEMM_CARRY(128, 128, 2, 1, 6, 2, 9, "128x128_2x1"),
+      GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, false, "128x256_1x2"),
+      GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, true, "128x256_2x1"),
+      GEMM_CARRY(192, 160, 2, 1, 4, 2, 9, false, "192x160_2x1"),
+      GEMM_CARRY_SWAPPED(192, 144, 2, 1, 4, 4, 9, false, "192x144_2x1"),
+      GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, true, "128x192_2x1"),
+      GEMM_CARRY_SWAPPED(128, 192, 2, 1, 5, 1, 9, false, "128x192_2x1"),
+      GEMM_CARRY(128, 160, 2, 1, 5, 4, 9, false, "128x160_2x1"),
+      GEMM_CARRY_SWAPPED(128, 160, 2, 1, 5, 4, 9, false, "128x160_2x1"),
+      GEMM_CARRY(128, 144, 2, 1, 6, 4, 9, false, "128x144_2x1"),
+      GEMM_CARRY(128, 128, 2, 1, 6, 2, 9, true, "128x128_2x1"),
       GEMM_PERSISTENT(192, 128, 64, 1, 1, 4, 1, 9, "192x192"),
       GEMM_PERSISTENT(192, 128, 64, 2, 1, 4, 1, 9, "192x192_2x1"),
       GEMM_PERSISTENT(128, 128, 128, 2, 1, 4, 2, 9, "128x256_2x1"),
@@ -181,6 +187,7 @@ static inline GemmConfigurations gemm_configurations(void) {
 #undef GEMM_PERSISTENT
 #undef GEMM_SINGLE
 #undef GEMM_SINGLE_SWAPPED
+#undef GEMM_DIRECT
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;

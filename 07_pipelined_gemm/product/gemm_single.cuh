@@ -11,13 +11,14 @@
 #ifndef PIPELINED_GEMM_GEMM_SINGLE_CUH
 #define PIPELINED_GEMM_GEMM_SINGLE_CUH
 
+#include "gemm_direct.cuh"
 #include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
 #include "gemm_parts.cuh"
 #include "gemm_transposed.cuh"
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
-          int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false>
+          int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false, bool DIRECT_ = false>
 struct GemmSingleTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -27,13 +28,15 @@ struct GemmSingleTile {
   static constexpr int CLUSTER_M = CLUSTER_M_;
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int SPLIT_K = SPLIT_K_;
+  static constexpr bool DIRECT = DIRECT_;   /* gemm_direct.cuh loads, not TMA */
   static constexpr bool SWAPPED = SWAPPED_; /* computes transpose(C), and stores C */
   static constexpr int SHARING = CLUSTER_M * CLUSTER_N;
   static constexpr int CLUSTER_SIZE =
       SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each; they come first */
   static constexpr int CONSUMER_THREADS = 128 * CONSUMERS;
-  static constexpr int THREADS = CONSUMER_THREADS + 32;
+  static constexpr int PRODUCER_THREADS = DIRECT ? 128 : 32;
+  static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
@@ -43,7 +46,7 @@ struct GemmSingleTile {
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
   /* CTAs on an SM at least, as far as registers go */
-  static constexpr int CTAS = TILE_M * TILE_N <= 64 * 64                     ? (SPLIT_K > 1 ? 3 : 4)
+  static constexpr int CTAS = TILE_M * TILE_N <= 64 * 64 ? (SPLIT_K > 1 || DIRECT ? 3 : 4)
                               : TILE_M * TILE_N <= 128 * 128 || TILE_M == 64 ? 2
                                                                              : 1;
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
@@ -122,6 +125,54 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
     gemm_advance_single(work.stages, &stage, &parity);
   }
 }
+
+/* The same by four warps without TMA: the next lines are on their way while a stage is waited for. */
+template <class Tile, bool WORDS>
+static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &work,
+                                                             const GemmSinglePlace<Tile> &place) {
+  static_assert(Tile::SHARING == 1, "nothing is loaded for others");
+  int batch_a = work.shared_operands & 1 ? 0 : place.batch;
+  int batch_b = work.shared_operands & 2 ? 0 : place.batch;
+  uint32_t stage = 0, parity = 0;
+#pragma unroll 1
+  for (int step = 0; step < place.steps; step++) {
+    int k = (place.first_step + step) * GEMM_STEP_K;
+    GemmDirectLoad<Tile::MAJOR_A, Tile::TILE_M, WORDS> a;
+    GemmDirectLoad<Tile::MAJOR_B, Tile::TILE_N, WORDS> b;
+    a.begin(work.a, place.row, k, batch_a);
+    b.begin(work.b, place.column, k, batch_b);
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
+    a.end(work.a, place.row, k, batch_a, place.ring_a + stage * Tile::A_BYTES);
+    b.end(work.b, place.column, k, batch_b, place.ring_b + stage * Tile::B_BYTES);
+    fence_proxy_async(); /* wgmma reads through another proxy */
+    mbarrier_arrive(&place.fixed->full[stage]);
+    gemm_advance_single(work.stages, &stage, &parity);
+  }
+}
+
+template <class Tile, bool DIRECT>
+struct GemmProducer {
+  static __device__ __forceinline__ void run(const CUtensorMap *map_a, const CUtensorMap *map_b,
+                                             const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place) {
+    if (threadIdx.x != Tile::CONSUMER_THREADS) return;
+    gemm_wait_for_earlier_kernels();
+    gemm_produce_single<Tile>(map_a, map_b, work, place);
+  }
+};
+template <class Tile>
+struct GemmProducer<Tile, true> {
+  static __device__ __forceinline__ void run(const CUtensorMap *, const CUtensorMap *,
+                                             const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place) {
+    gemm_wait_for_earlier_kernels();
+    if (work.a.words && work.b.words) {
+      gemm_produce_directly<Tile, true>(work, place);
+    } else {
+      gemm_produce_directly<Tile, false>(work, place);
+    }
+  }
+};
 
 /* All steps of this CTA's k range. */
 template <class Tile>
@@ -232,7 +283,7 @@ struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
                                              int batch, int row, int column) {
     enum { N = gemm_chunk_n(COLUMNS) };
-    GemmAddends<N> addends;
+    typename GemmChunks<N, 0>::Addends addends;
     gemm_read_addends<TYPE>(work.output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
     gemm_store<TYPE, COLUMNS, N, 0>(&memory, d, work, batch, row, column, column + COLUMNS,
@@ -252,14 +303,14 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
                                                                                     Tile::CTAS)
     gemm_single(const __grid_constant__ CUtensorMap map_a,
                 const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
-  gemm_prefetch_maps(&map_a, &map_b);
+  if (!Tile::DIRECT) gemm_prefetch_maps(&map_a, &map_b);
   extern __shared__ uint8_t gemm_dynamic_shared[];
   GemmSinglePlace<Tile> place = GemmSinglePlace<Tile>::of(work, gemm_dynamic_shared);
   uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
 
   if (threadIdx.x == Tile::CONSUMER_THREADS) {
     for (int stage = 0; stage < work.stages; stage++) {
-      mbarrier_init(&place.fixed->full[stage], 1);
+      mbarrier_init(&place.fixed->full[stage], Tile::DIRECT ? Tile::PRODUCER_THREADS : 1);
       mbarrier_init(&place.fixed->empty[stage], Tile::CONSUMERS * 4 * Tile::Cluster::PEERS);
     }
     fence_mbarrier_init();
@@ -275,10 +326,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
   }
 
   if (warpgroup == Tile::CONSUMERS) {
-    if (threadIdx.x == Tile::CONSUMER_THREADS) {
-      gemm_wait_for_earlier_kernels();
-      gemm_produce_single<Tile>(&map_a, &map_b, work, place);
-    }
+    GemmProducer<Tile, Tile::DIRECT>::run(&map_a, &map_b, work, place);
     if (Tile::SPLIT_K > 1) {
       __syncwarp();
       if (Tile::SHARING == 1) cluster_wait_acquire();

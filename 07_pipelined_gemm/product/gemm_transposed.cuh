@@ -120,36 +120,50 @@ static __device__ __forceinline__ void gemm_finish_fp32_transposed(const GemmOut
   }
 }
 
+/* ROWS columns of the accumulator that are rounded, to as many rows of C. */
+template <int TYPE, int ROWS>
+static __device__ __forceinline__ void gemm_write_transposed(uint8_t *staging,
+                                                             const GemmOutput &output, int batch,
+                                                             int row, int column, const float *v) {
+  uint32_t packed[ROWS / 4];
+  gemm_pack_all<TYPE, ROWS>(packed, v);
+  __syncwarp(); /* what was in the staging memory has been read */
+  gemm_stage_transposed<ROWS>(staging, packed);
+  __syncwarp();
+  gemm_write_chunk<16, ROWS>(staging, output, batch, row, column);
+}
+
 /* A warp's accumulator of COLUMNS columns, to COLUMNS rows of C from `row` on and 16 columns from
- * `column` on. */
+ * `column` on; unrolled only where the values are only rounded (gemm_store()). */
 template <int TYPE, int COLUMNS>
-static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, float *d,
+static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, const float *d,
                                                              const GemmOutput &output, int batch,
                                                              int row, int column) {
-  enum { ROWS = gemm_chunk_n(COLUMNS) };
+  enum { ROWS = gemm_chunk_n(COLUMNS), LOOP_ROWS = GemmChunks<ROWS, 0>::LOOP_N };
+  if (output.plain) {
+#pragma unroll
+    for (int at = 0; at < COLUMNS; at += ROWS) {
+      if (row + at >= output.m) return;
+      gemm_write_transposed<TYPE, ROWS>(staging, output, batch, row + at, column, d + at / 2);
+    }
+    return;
+  }
   float2 bias = make_float2(0, 0);
   if (output.bias != NULL) {
     int at = column + (int)(threadIdx.x % 32) / 4;
     bias = make_float2(gemm_read_bias<TYPE>(output, at), gemm_read_bias<TYPE>(output, at + 8));
   }
-#pragma unroll
-  for (int at = 0; at < COLUMNS; at += ROWS) {
-    float *v = d + at / 2;
-    if (row + at >= output.m) return;
-    if (!output.plain) {
-      gemm_add_transposed<TYPE, ROWS>(staging, output, batch, row + at, column, bias, v);
-    }
+#pragma unroll 1
+  for (int at = 0; at < COLUMNS && row + at < output.m; at += LOOP_ROWS) {
+    float v[LOOP_ROWS / 2];
+    gemm_move_chunk<COLUMNS, LOOP_ROWS>(d, at, v);
+    gemm_add_transposed<TYPE, LOOP_ROWS>(staging, output, batch, row + at, column, bias, v);
     if (output.type == GEMM_FP32) {
-      gemm_finish_fp32_transposed<ROWS>(output, batch, row + at, column, v);
-      continue;
+      gemm_finish_fp32_transposed<LOOP_ROWS>(output, batch, row + at, column, v);
+    } else {
+      gemm_activate<LOOP_ROWS / 2>(output, v);
+      gemm_write_transposed<TYPE, LOOP_ROWS>(staging, output, batch, row + at, column, v);
     }
-    if (!output.plain) gemm_activate<ROWS / 2>(output, v);
-    uint32_t packed[ROWS / 4];
-    gemm_pack_all<TYPE, ROWS>(packed, v);
-    __syncwarp(); /* what was in the staging memory has been read */
-    gemm_stage_transposed<ROWS>(staging, packed);
-    __syncwarp();
-    gemm_write_chunk<16, ROWS>(staging, output, batch, row + at, column);
   }
 }
 

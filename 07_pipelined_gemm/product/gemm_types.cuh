@@ -80,6 +80,14 @@ typedef struct {
 
 constexpr int GEMM_ACTORS = 3, GEMM_EVENTS = 4096; /* the producer and two consumers */
 
+/* An operand as gemm_direct.cuh reads it: lines of contiguous elements. */
+typedef struct {
+  const uint16_t *memory;
+  int64_t line_stride, batch_stride; /* in elements */
+  int line, lines;                   /* elements in a line, lines in a matrix */
+  int words; /* as bool: all lines begin at multiples of 4 bytes and have an even length */
+} GemmOperand;
+
 /* The argument of both kernels, beside the tensor maps of A and B. */
 typedef struct {
   CUtensorMap c;       /* if output.by_tma: boxes of 16 rows, as wide as the kernel's chunks */
@@ -92,6 +100,7 @@ typedef struct {
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* room for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
+  GemmOperand a, b;    /* for gemm_single without TMA */
   uint32_t *pace;      /* NULL, or how far all clusters have come together */
   GemmOutput output;
   GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel alone */
@@ -101,7 +110,7 @@ typedef struct {
 typedef struct {
   const char *name;
   const void *kernel;
-  const void *finishing;    /* the kernel for products with an epilogue; NULL: the same */
+  const void *finishing;    /* the kernel for products with an epilogue; NULL: the same, or none */
   int tile_m, tile_n;       /* of a CTA */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
@@ -115,8 +124,13 @@ typedef struct {
   int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
   int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
   int carries;     /* a persistent kernel that stores C by TMA alone (gemm_carry.cuh) */
+  int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
 } GemmConfiguration;
+
+/* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue, which
+ * not every configuration has; all. */
+typedef enum { GEMM_BY_NONE, GEMM_BY_FINISHING, GEMM_BY_ALL_THAT_CARRY } GemmCarried;
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
 

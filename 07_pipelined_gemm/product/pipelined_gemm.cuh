@@ -145,9 +145,10 @@ static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMa
   *major_a = *major_b, *major_b = major;
 }
 
-/* gemm_carry.cuh can compute it: TMA writes C, and the old C is not read. */
-static inline bool gemm_can_carry(const GemmProblem *p) {
-  return p->beta == 0 && gemm_tma_can_write(p);
+/* Only where TMA writes C, and the old C is not read. */
+static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
+  if (p->beta != 0 || !gemm_tma_can_write(p)) return GEMM_BY_NONE;
+  return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
 static inline GemmOutput gemm_output(const GemmProblem *p) {
@@ -254,6 +255,18 @@ static inline GemmLines gemm_lines(const void *memory, GemmMajor major, int64_t 
   return lines;
 }
 
+static inline GemmOperand gemm_operand(const GemmLines *lines) {
+  bool words = (uintptr_t)lines->memory % 4 == 0 && lines->line % 2 == 0 &&
+               lines->line_stride % 2 == 0 && lines->batch_stride % 2 == 0;
+  GemmOperand operand = {(const uint16_t *)lines->memory,
+                         lines->line_stride,
+                         lines->batch_stride,
+                         (int)lines->line,
+                         (int)lines->lines,
+                         words};
+  return operand;
+}
+
 /* If TMA cannot read an operand: where its copy will lie. Returns the copy's size in bytes. */
 static inline size_t gemm_plan_copy(const GemmLines *lines, GemmCopy *copy) {
   if (gemm_tma_can_reach(lines)) return 0;
@@ -325,12 +338,15 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
 
   GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
   GemmLines b = gemm_lines(p.b, major_b, p.n, p.k, p.ldb, p.batches, p.stride_b);
-  const size_t copy_bytes[2] = {gemm_plan_copy(&a, &gemm->copies[0]),
-                                gemm_plan_copy(&b, &gemm->copies[1])};
+  gemm->work.a = gemm_operand(&a), gemm->work.b = gemm_operand(&b);
+  const size_t copy_bytes[2] = {c->direct ? 0 : gemm_plan_copy(&a, &gemm->copies[0]),
+                                c->direct ? 0 : gemm_plan_copy(&b, &gemm->copies[1])};
   status = gemm_get_workspace(gemm, sharing, copy_bytes);
   if (status.error == GEMM_OK) {
-    error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
-    if (error == cudaSuccess) {
+    if (!c->direct) {
+      error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
+    }
+    if (error == cudaSuccess && !c->direct) {
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
     }
     gemm->work.output.by_tma =

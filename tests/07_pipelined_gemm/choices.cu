@@ -100,8 +100,9 @@ static void replay_measurements(const char *path) {
       if (mine[i] > 0 && (best == 0 || mine[i] < best)) best = mine[i];
     }
     int n = (int)times[1];
-    const GemmConfiguration *c = gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
-                                             (int)times[2], 1, SMS, n % 8 == 0);
+    const GemmConfiguration *c =
+        gemm_choose(&half_model, all.list, all.count, (int)times[0], n, (int)times[2], 1, SMS,
+                    n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE);
     float chosen = mine[c - all.list];
     // What was not measured was reckoned to take twice as long as others.
     double loss = chosen > 0 ? chosen / best - 1 : 1;
@@ -131,7 +132,7 @@ static void time_the_choice(void) {
   int found = 0;
   for (int i = 0; i < TIMES; i++) {
     found += gemm_choose(&gemm_model, all.list, all.count, 100 + 17 * i, 3000 - i, 64 + i, 1, 132,
-                         true) != NULL;
+                         GEMM_BY_ALL_THAT_CARRY) != NULL;
   }
   double each = (double)(clock() - begin) / CLOCKS_PER_SEC / TIMES;
   printf("a choice takes %.0f microseconds\n", each * 1e6);
