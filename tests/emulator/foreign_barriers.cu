@@ -133,6 +133,19 @@ __global__ void two_roles(int *out, const int *in, int tiles) {
   if (!produces) out[lane] = sum;
 }
 
+/* Tiles of several warps meet at barriers in the block's reserved shared memory. */
+__global__ void tiles_of_64(int *out, const int *in) {
+  __shared__ cooperative_groups::block_tile_memory<256> memory;
+  auto block = cooperative_groups::this_thread_block(memory);
+  auto tile = cooperative_groups::tiled_partition<64>(block);
+  __shared__ int values[256];
+  values[threadIdx.x] = in[threadIdx.x];
+  tile.sync();
+  int sum = 0;
+  for (int i = 0; i < 64; i++) sum += values[threadIdx.x / 64 * 64 + i];
+  out[threadIdx.x] = sum;
+}
+
 static int wrong;
 static void compare(const char *part, int i, int got, int expected) {
   if (got == expected) return;
@@ -190,7 +203,16 @@ int main() {
     for (int tile = 0; tile < COUNT / 128; tile++) sum += host[tile * 128 + 127 - i];
     compare("two_roles", i, back[i], sum);
   }
-  printf(wrong ? "FAIL foreign_barriers\n"
-               : "PASS foreign_barriers: add_one, edit_tile, reduce_chunks, two_roles\n");
+
+  tiles_of_64<<<1, 256>>>(out, data);
+  CHECK(cudaMemcpy(back.data(), out, bytes, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 256; i++) {
+    int sum = 0;
+    for (int k = 0; k < 64; k++) sum += host[i / 64 * 64 + k];
+    compare("tiles_of_64", i, back[i], sum);
+  }
+  printf(
+      wrong ? "FAIL foreign_barriers\n"
+            : "PASS foreign_barriers: add_one, edit_tile, reduce_chunks, two_roles, tiles_of_64\n");
   return wrong != 0;
 }

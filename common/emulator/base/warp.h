@@ -101,6 +101,7 @@ typedef struct {
   uint32_t loads_at_once;  /* of global memory, by a warp, in its machine code; 0: unknown */
   uint32_t max_threads;    /* from .maxntid, else 1024 */
   bool debug;              /* compiled with -G */
+  bool asks_for_reserved;  /* its module reads %reserved_smem_offset_... */
   Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
 } FunctionTraits;
 

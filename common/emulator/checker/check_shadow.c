@@ -247,9 +247,13 @@ static void note_last(const AccessNow *now) {
 }
 
 /* The first bytes of a block's shared memory are reserved for the system. An access to them usually
- * means that an address or a descriptor was never filled in. */
+ * means that an address or a descriptor was never filled in. Cooperative groups keep the barriers
+ * for tiles of several warps there, and ask special registers where. */
 static void check_reserved(Warp *warp, const Instruction *in, LaneMask lanes, uint32_t address) {
   if (SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES) return;
+  if (SHARED_OFFSET(address) < SHARED_RESERVED_USED &&
+      warp->cta->cluster->launch->traits->asks_for_reserved)
+    return;
   finding(warp, in, lanes, "reserved-shared-memory",
           "uses shared memory at offset 0x%x: the first %u bytes of a block's shared memory belong "
           "to the system.\nWas the address, or the matrix descriptor, ever filled in? A shared "

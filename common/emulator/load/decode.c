@@ -435,6 +435,8 @@ void decode_module(Decoder *decoder) {
   }
   pass_refusals_on(module);
   for (uint32_t i = 0; i < count; i++)
+    module->functions[i]->traits.asks_for_reserved = module->asks_for_reserved;
+  for (uint32_t i = 0; i < count; i++)
     if (module->functions[i]->entry && module->functions[i]->defined)
       finish_entry(&graph, module->functions[i], local_bytes);
 }

@@ -137,7 +137,7 @@ static uint64_t launch_special(const Cta *cta, unsigned special, uint64_t number
     case SPECIAL_AGGR_SMEM_SIZE:
       return shared_size(launch);
     case SPECIAL_RESERVED_SMEM_END:
-      return 288; /* the value on an H200 */
+      return SHARED_RESERVED_USED;
     case SPECIAL_RESERVED_SMEM_CAP:
       return SHARED_RESERVED_BYTES;
     case SPECIAL_ENVREG: /* where cooperative groups find the grid's barrier */

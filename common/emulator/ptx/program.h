@@ -263,8 +263,9 @@ struct Module {
   uint32_t frame_column;              /* the COLUMN_FRAME column */
   uint32_t region_first[CLASS_COUNT]; /* where each class's slots begin */
   uint32_t region_size[CLASS_COUNT];
-  bool debug;         /* compiled with -G */
-  bool columns_final; /* columns have slots; new ones get theirs at once */
+  bool debug;             /* compiled with -G */
+  bool asks_for_reserved; /* reads %reserved_smem_offset_... */
+  bool columns_final;     /* columns have slots; new ones get theirs at once */
 };
 
 /* ---- Where inlined functions were called ---- */

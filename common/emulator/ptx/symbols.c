@@ -313,6 +313,8 @@ bool special_operand(Decoder *decoder, const char *name, Operand *out) {
     if (i == count) return false;
     special = special_registers[i].special;
     bytes = special_registers[i].bytes;
+    if (special >= SPECIAL_RESERVED_SMEM_BEGIN && special <= SPECIAL_RESERVED_SMEM_CAP)
+      decoder->module->asks_for_reserved = true;
   }
   if (special == SPECIAL_IS_EXPLICIT_CLUSTER) bytes = 4;
   out->kind = OPERAND_REGISTER;
