@@ -163,6 +163,7 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "what is kept about readers of memory does not grow with the number of their loads" {
+  [ -z "${SANITIZE:-}" ] || skip "a sanitizer keeps memory of its own"
   run common/emulator/emulate build/tests/emulator/many_readers
   echo "$output"
   [ "$status" -eq 0 ]
@@ -170,6 +171,7 @@ same_calls() { # PRINTED RECORDED
 }
 
 @test "an address space of 3 GB is enough for a small program" {
+  [ -z "${SANITIZE:-}" ] || skip "a sanitizer needs more address space"
   ulimit -v 3000000
   run common/emulator/emulate build/02_tma_load/tma_load
   echo "$output"

@@ -80,6 +80,18 @@ void undefined_set(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes, i
   if (before && !notes->lanes[slot]) notes->marked--;
 }
 
+void undefined_set_column(struct WarpUndefined *notes, uint32_t slot, uint32_t bytes,
+                          bool undefined, OriginNumber origin) {
+  LaneMask before = notes->lanes[slot];
+  if (!before && !undefined) return;
+  memset(notes->bits + (size_t)slot * SLOT_BYTES, undefined ? 0xff : 0, (size_t)LANES * bytes);
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    notes->origins[slot * LANES + lane] = undefined ? origin : 0;
+  notes->lanes[slot] = undefined ? UINT32_MAX : 0;
+  if (!before) notes->marked++;
+  if (!undefined) notes->marked--;
+}
+
 void undefined_set_predicate(struct WarpUndefined *notes, uint32_t number, int lane, bool undefined,
                              OriginNumber origin) {
   LaneMask before = notes->predicate_lanes[number];
@@ -531,6 +543,10 @@ void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lan
                   origins[lane]);
   }
   if (notes->marked) warp->watched |= WATCH_UNDEFINED;
+}
+
+void check_undefined_clear(Warp *warp, uint16_t slot, uint32_t bytes) {
+  if (warp->undefined) undefined_set_column(warp->undefined, slot, bytes, false, 0);
 }
 
 void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin) {

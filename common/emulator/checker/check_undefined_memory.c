@@ -99,19 +99,36 @@ static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes)
          SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
 }
 
+/* Nearly always a copy reads what one copy has written: the lines between are in one state. */
+static bool in_one_state(const struct CtaCheck *notes, uint32_t word, uint32_t end_word) {
+  uint32_t state = notes->lines[word / LINE_WORDS], differing = 0;
+  for (uint32_t line = word / LINE_WORDS; line * LINE_WORDS < end_word; line++)
+    differing |= notes->lines[line] ^ state;
+  return differing == 0 && state != STATE_SPLIT;
+}
+
+static bool any_unwritten(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t offset,
+                          uint32_t end) {
+  uint32_t first = offset / WORD_BYTES, end_word = (end + WORD_BYTES - 1) / WORD_BYTES;
+  if (first < end_word && in_one_state(notes, first, end_word)) end_word = first + 1;
+  for (uint32_t word = first; word < end_word; word = states_next(notes, word)) {
+    uint32_t number = states_of(notes, word);
+    if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
+  }
+  return false;
+}
+
 bool check_undefined_pieces(const Warp *warp, const SharedPiece *pieces, int count) {
   const ClusterCheck *check = check_of(warp);
   for (int i = 0; i < count; i++) {
     if (!watches(check, pieces[i].address, pieces[i].bytes)) continue;
     const struct CtaCheck *notes = &check->ctas[SHARED_RANK(pieces[i].address)];
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
-    for (uint32_t word = offset / WORD_BYTES; word * WORD_BYTES < end;
-         word = states_next(notes, word)) {
-      uint32_t number = states_of(notes, word);
-      if (number < PLAIN && states_written(check, number) != FULL_WORD) return true;
-    }
+    if (any_unwritten(check, notes, offset, end)) return true;
+    uint8_t undefined = 0;
     for (uint32_t at = offset; notes->undefined && at < end; at++)
-      if (notes->undefined[at]) return true;
+      undefined |= notes->undefined[at];
+    if (undefined) return true;
   }
   return false;
 }

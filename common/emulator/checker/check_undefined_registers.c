@@ -17,6 +17,10 @@ static void mark(Warp *warp, const Function *function, const UnwrittenRegister *
   OriginPlace place = {.part = PART_REGISTER, .index = one->slot + (one->bytes ? 0u : 1u << 16)};
   OriginNumber origin =
       undefined_origin(check_of(warp), warp, function->code, first_lane(lanes), place);
+  if (one->bytes && lanes == UINT32_MAX) {
+    undefined_set_column(notes, one->slot, one->bytes, true, origin);
+    return;
+  }
   for (LaneMask left = lanes; left; left &= left - 1) {
     if (one->bytes)
       undefined_set(notes, one->slot, one->bytes, first_lane(left), ALL, origin);

@@ -304,6 +304,8 @@ uint16_t check_matrix_origin(Warp *warp, const Instruction *in, bool of_a, uint3
 /* Sets the undefined bits of a register of `bytes` bytes in these lanes. */
 void check_undefined_set(Warp *warp, uint16_t slot, uint32_t bytes, LaneMask lanes,
                          const void *bits, const uint16_t *origins);
+/* All lanes have written the register. */
+void check_undefined_clear(Warp *warp, uint16_t slot, uint32_t bytes);
 /* A value with this origin goes to global memory. */
 void check_undefined_stored(Warp *warp, const Instruction *in, int lane, uint16_t origin);
 enum { ORIGIN_COMPUTED = 0x8000 }; /* added to an origin: the value is a result of arithmetic */

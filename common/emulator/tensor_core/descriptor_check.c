@@ -91,14 +91,17 @@ void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, 
   enum { START_BITS = 0x3fff };
   static _Thread_local struct {
     uint64_t bits;
-    const WgmmaForm *form;
+    ChunkCount count;
+    bool mn_major;
   } known[2]; /* the last one of each side without a mistake */
   const bool all = settings()->check_layout;
   const uint64_t shape = bits & ~(uint64_t)START_BITS;
-  if (!all && known[side].bits == shape && known[side].form == form) return;
   const bool mn_major = side == SIDE_A ? form->a_mn_major : form->b_mn_major;
-  const MatrixDescriptor matrix = matrix_descriptor(bits);
   const ChunkCount count = wgmma_chunks(form, side);
+  if (!all && known[side].bits == shape && known[side].mn_major == mn_major &&
+      known[side].count.outer == count.outer && known[side].count.chunks == count.chunks)
+    return;
+  const MatrixDescriptor matrix = matrix_descriptor(bits);
   const char name = side == SIDE_A ? 'A' : 'B';
   TileNote tile;
   const bool has_tile = check_tile_at(warp, warp->cta->rank << 24 | matrix.start, &tile) &&
@@ -111,7 +114,8 @@ void check_descriptor(Warp *warp, const Instruction *in, const WgmmaForm *form, 
     return;
   }
   known[side].bits = has_tile ? shape : 0;
-  known[side].form = form;
+  known[side].count = count;
+  known[side].mn_major = mn_major;
   const uint32_t needed = (uint32_t)count.outer * matrix.span;
   if (all && has_tile && !mn_major && matrix.span > CHUNK && count.outer > GROUP &&
       tile.end - tile.first >= needed && matrix.stride != GROUP * matrix.span)

@@ -52,6 +52,7 @@ typedef struct {
   uint64_t descriptor_a, descriptor_b;
   const uint16_t *a_slot, *d_slot; /* a_slot: NULL if A is in shared memory */
   bool scale_d;
+  bool undefined_tiles; /* some bytes of A or B in shared memory may be undefined */
 } WgmmaIssue;
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue);
 

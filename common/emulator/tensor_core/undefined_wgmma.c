@@ -116,7 +116,19 @@ static void set_results(Warp *warp, const WgmmaIssue *issue, const Lines *a, con
   }
 }
 
+static bool any_marked(const Warp *warp, const uint16_t *slots, int count) {
+  for (int r = 0; r < count; r++)
+    if (check_undefined_column(warp, slots[r])) return true;
+  return false;
+}
+
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue) {
+  if (!issue->undefined_tiles && !(issue->a_slot && any_marked(warp, issue->a_slot, 4))) {
+    /* What the product is added to decides. */
+    for (int r = 0; r < issue->form->d_registers && !issue->scale_d; r++)
+      check_undefined_clear(warp, issue->d_slot[r], 4);
+    return;
+  }
   Lines a, b;
   memset(&a, 0, sizeof a);
   memset(&b, 0, sizeof b);
@@ -125,7 +137,7 @@ void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue)
   else
     take_shared(warp, in, issue, SIDE_A, &a);
   take_shared(warp, in, issue, SIDE_B, &b);
-  bool any = false, marked = (warp->watched & WATCH_UNDEFINED) != 0;
+  bool any = (warp->watched & WATCH_UNDEFINED) != 0;
   for (int i = 0; i < MAX_COLUMNS && !any; i++) any = a.undefined[i] || b.undefined[i];
-  if (any || marked) set_results(warp, issue, &a, &b);
+  if (any) set_results(warp, issue, &a, &b);
 }

@@ -300,9 +300,9 @@ static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma
   AsyncCheck *operation = check_wgmma_issue(warp, in, wgmma->registers, wgmma->register_count);
   ListKey names[2];
   const int count = operands_read(warp, flight, names);
-  bool undefined = warp->watched & WATCH_UNDEFINED;
-  for (int i = 0; i < count; i++) undefined |= notify_reads(warp, in, operation, names[i]);
-  if (!undefined) return;
+  bool undefined_tiles = false;
+  for (int i = 0; i < count; i++) undefined_tiles |= notify_reads(warp, in, operation, names[i]);
+  if (!undefined_tiles && !(warp->watched & WATCH_UNDEFINED)) return;
   const WgmmaForm *form = &wgmma->form;
   const WgmmaIssue issue = {
       .form = form,
@@ -310,7 +310,8 @@ static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma
       .descriptor_b = flight->descriptor_b,
       .a_slot = form->a_in_registers ? wgmma->registers + form->d_registers : NULL,
       .d_slot = wgmma->registers,
-      .scale_d = flight->scale_d};
+      .scale_d = flight->scale_d,
+      .undefined_tiles = undefined_tiles};
   undefined_wgmma(warp, in, &issue);
 }
 
