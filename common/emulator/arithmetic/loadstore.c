@@ -191,6 +191,14 @@ static void load_values(Warp *warp, LaneMask mask, const Transfer *transfer, Pla
       return;
     }
   }
+  if (places->one && transfer->words) {
+    for (int i = 0; i < transfer->element_count; i++) {
+      uint32_t value, *column = column_u32(warp, transfer->element[i].slot);
+      memcpy(&value, places->at[0] + 4 * i, sizeof value);
+      for (int lane = 0; lane < LANES; lane++) column[lane] = value;
+    }
+    return;
+  }
   spread_run(places, transfer);
   if (transfer->words && mask == ~0u)
     load_words(warp, transfer, places->at);
@@ -227,7 +235,7 @@ typedef struct {
 static void load_strong(LaneMask mask, const Transfer *transfer, Places *places,
                         LoadedBytes *loaded) {
   spread_run(places, transfer);
-  places->run = false;
+  places->run = places->one = false;
   FOR_LANES(mask) {
     uint8_t *to = loaded->bytes[first_lane(left)];
     for (uint32_t i = 0; i < transfer->element_count; i++)

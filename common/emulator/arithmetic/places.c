@@ -142,6 +142,29 @@ static inline bool find_shared_run(Warp *warp, const Instruction *in, LaneMask m
   return true;
 }
 
+/* The next most usual one: all 32 lanes read one place. False: any other access. */
+static inline bool find_shared_one(Warp *warp, const Instruction *in, LaneMask mask,
+                                   const Transfer *transfer, Access access, Places *places) {
+  if (mask != ~0u || access != ACCESS_READ || (warp->watched & WATCH_STEPS)) return false;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  const uint32_t *base = column_u32(warp, transfer->address->slot);
+  uint32_t address = base[0] + (uint32_t)transfer->address->offset, different = 0;
+  if (base[LANES - 1] != base[0]) return false; /* most of the others already differ here */
+  for (uint32_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ base[0];
+  const Cta *cta = shared_address_cta(warp, address);
+  if ((different | (address & (bytes - 1))) || !cta ||
+      SHARED_OFFSET(address) >= cta->shared_bytes ||
+      cta->shared_bytes - SHARED_OFFSET(address) < bytes)
+    return false;
+  uint8_t *at = cta->shared + SHARED_OFFSET(address);
+  for (int lane = 0; lane < LANES; lane++) places->at[lane] = at;
+  places->run = false;
+  places->one = true;
+  places->in_order = false;
+  if (cta->cluster->check) check_shared_one(warp, in, address, bytes, &transfer->shared_kind);
+  return true;
+}
+
 /* Shared memory by addresses in 32-bit registers. False: some lane is misaligned or outside one CTA's
  * memory. */
 __attribute__((noinline)) static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask,
@@ -319,7 +342,9 @@ __attribute__((noinline, cold)) static void note_places(LaneMask mask, const Tra
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places) {
   bool shared = transfer->space == SPACE_SHARED && transfer->address->bytes == 4;
+  places->one = false;
   if (!(shared && (find_shared_run(warp, in, mask, transfer, access, places) ||
+                   find_shared_one(warp, in, mask, transfer, access, places) ||
                    find_shared(warp, in, mask, transfer, access, places))) &&
       !find_any_places(warp, in, mask, transfer, access, places))
     return false;

@@ -476,6 +476,27 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
   if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind->access != ACCESS_WRITE);
 }
 
+bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
+  LaneAccess now;
+  if (!check_of(warp)->lanes_checked) return true;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return false;
+  const LaneShadow *shadow = now.shadow;
+  uint32_t at = SHARED_OFFSET(address) >> shadow->shift, end = at + (bytes >> shadow->shift);
+  uint32_t least = now.order->first << LANE_BITS, current = now.order->stamp << LANE_BITS;
+  if (end > shadow->count) return false;
+  for (uint32_t i = at; i < end; i++) {
+    uint32_t record = shadow->reads[i];
+    bool fresh = (record & RECORD_STAMP) < least;
+    bool same_time = (record & (RECORD_STAMP | RECORD_VECTOR)) == current;
+    if ((shadow->writes[i] & RECORD_STAMP) >= least || !(fresh || same_time)) return false;
+  }
+  for (; at < end; at++) {
+    shadow->readers[at] = UINT32_MAX;
+    shadow->reads[at] = current | RECORD_MANY;
+  }
+  return true;
+}
+
 /* Consecutive words of all lanes: are all records old or the lanes' own? */
 static bool run_is_clean(const uint32_t *records, uint32_t count, uint32_t shift, uint32_t least) {
   uint32_t bad = 0;

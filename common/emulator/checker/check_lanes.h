@@ -66,6 +66,8 @@ static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, ui
 /* check_lane_shadow.c: an access through the generic proxy, before its effect. */
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                  uint32_t bytes, const AccessKind *kind);
+/* All lanes read one address. False, and nothing is noted: look at each lane. */
+bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                      const AccessKind *kind);
 /* A lane issues a copy of these pieces, or into them. */

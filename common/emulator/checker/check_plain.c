@@ -285,6 +285,26 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   return touch_run(now, notes, first, bytes, NULL);
 }
 
+/* All lanes read the same words. False, and nothing is noted: look at them more closely. */
+bool plain_read_one(AccessNow *now, uint32_t address, uint32_t bytes) {
+  uint32_t word = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
+  uint32_t end = word + bytes / WORD_BYTES;
+  if (rank >= now->check->cta_count) return false;
+  struct CtaCheck *notes = &now->check->ctas[rank];
+  if (end > notes->words || notes->exited) return false;
+  now->rank = rank;
+  CheckedWords checked = begin_checked_words(now);
+  for (uint32_t i = word; i < end; i++) {
+    uint32_t state = states_of(notes, i);
+    if (state < PLAIN) return false;
+    if (time_of_plain(state) > checked.known_until && !plain_allows(now, notes, i, state))
+      return false;
+  }
+  ReadClocks *reads = reads_begin(now, notes, word, end);
+  for (uint32_t i = word; i < end; i++) reads->words[i] = now->time << 1;
+  return true;
+}
+
 /* ---- Words anywhere ---- */
 
 /* The words of a whole warp, `words` for each lane. No lane's words cross a line boundary. */

@@ -317,6 +317,25 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
   }
 }
 
+void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      const AccessKind *kind) {
+  ClusterCheck *check = check_of(warp);
+  bool usual =
+      !kind->strong && !kind->is_volatile && !check->any_undefined && !check->layouts_asked;
+  if (usual && bytes >= WORD_BYTES && SHARED_OFFSET(address) >= SHARED_RESERVED_BYTES &&
+      lanes_read_one(warp, in, address, bytes)) {
+    AccessNow now;
+    access_begin(&now, warp, in, kind);
+    if (plain_read_one(&now, address, bytes)) {
+      note_last(&now);
+      return;
+    }
+  }
+  uint32_t addresses[LANES];
+  for (uint32_t lane = 0; lane < LANES; lane++) addresses[lane] = address;
+  check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
+}
+
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;

@@ -31,6 +31,9 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
 /* The same for all 32 lanes of a warp, consecutive from `address` on. */
 void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       const AccessKind *kind);
+/* The same for 32 lanes that all read at one address. */
+void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
+                      const AccessKind *kind);
 
 /* Accesses to global memory (check_global.c). */
 void check_launch_begin(Launch *launch);
