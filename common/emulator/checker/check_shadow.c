@@ -377,9 +377,23 @@ static void touch_whole(AccessNow *now, struct CtaCheck *notes, uint32_t word, u
   }
 }
 
+/* Nearly always for a matrix of a wgmma: two chunks in the state of the last ones. */
+static inline bool touch_as_before(const AccessNow *now, const SharedPiece *piece) {
+  const LastTransition *last = &now->last;
+  uint32_t offset = SHARED_OFFSET(piece->address), word = offset / WORD_BYTES;
+  if (now->kind != ENTRY_ASYNC_READ || piece->bytes != TWO_CHUNKS * WORD_BYTES ||
+      last->mask != FULL_WORD || last->rank != SHARED_RANK(piece->address) ||
+      offset % WORD_BYTES != 0 || offset < SHARED_RESERVED_BYTES)
+    return false;
+  struct CtaCheck *notes = &now->check->ctas[last->rank];
+  return word + TWO_CHUNKS <= notes->words &&
+         states_move_two_chunks(notes, word, last->state, last->next);
+}
+
 static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
   ClusterCheck *check = now->check;
   for (int i = 0; i < count; i++) {
+    if (touch_as_before(now, &pieces[i])) continue;
     uint32_t rank = SHARED_RANK(pieces[i].address);
     uint32_t offset = SHARED_OFFSET(pieces[i].address), end = offset + pieces[i].bytes;
     if (rank >= check->cta_count) continue;
@@ -395,11 +409,7 @@ static void touch_pieces(AccessNow *now, const SharedPiece *pieces, int count) {
                   (uint8_t)(end < word * 4 + 4 ? (1u << (end & 3)) - 1 : FULL_WORD);
       touch_word(now, notes, word++);
     }
-    const LastTransition *last = &now->last;
-    bool as_before = now->kind == ENTRY_ASYNC_READ && whole_end - word == TWO_CHUNKS &&
-                     last->rank == rank && last->mask == FULL_WORD &&
-                     states_move_two_chunks(notes, word, last->state, last->next);
-    if (word < whole_end && !as_before) touch_whole(now, notes, word, whole_end);
+    if (word < whole_end) touch_whole(now, notes, word, whole_end);
     if (word < whole_end) word = whole_end;
     if (word * 4 < end && word < notes->words) {
       now->mask = (uint8_t)((1u << (end & 3)) - 1);

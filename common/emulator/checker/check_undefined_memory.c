@@ -99,12 +99,12 @@ static bool watches(const ClusterCheck *check, uint32_t address, uint32_t bytes)
          SHARED_OFFSET(address) + bytes <= check->ctas[rank].words * WORD_BYTES;
 }
 
-/* Nearly always a copy reads what one copy has written: the lines between are in one state. */
+/* Nearly always a copy reads what one copy has written: all its lines are in one state. */
 static bool in_one_state(const struct CtaCheck *notes, uint32_t word, uint32_t end_word) {
-  uint32_t state = notes->lines[word / LINE_WORDS], differing = 0;
-  for (uint32_t line = word / LINE_WORDS; line * LINE_WORDS < end_word; line++)
-    differing |= notes->lines[line] ^ state;
-  return differing == 0 && state != STATE_SPLIT;
+  const uint32_t *lines = notes->lines + word / LINE_WORDS;
+  uint32_t count = (end_word - 1) / LINE_WORDS - word / LINE_WORDS + 1, differing = 0;
+  for (uint32_t i = 0; i < count; i++) differing |= lines[i] ^ lines[0];
+  return differing == 0 && lines[0] != STATE_SPLIT;
 }
 
 static bool any_unwritten(const ClusterCheck *check, const struct CtaCheck *notes, uint32_t offset,
