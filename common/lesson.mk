@@ -7,6 +7,7 @@
 #   TESTS=name            check runs only this file of tests/, whichever it is
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
+#   PROCESSOR=any         build the emulator for every x86-64 processor, not for this one
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
 #   V=1                   show the commands
@@ -52,6 +53,9 @@ endif
 ifneq ($(filter-out 0 1,$(WERROR)),)
 $(error WERROR is '$(WERROR)', but must be 0 or 1 (1 makes warnings errors))
 endif
+ifneq ($(filter-out any,$(PROCESSOR)),)
+$(error PROCESSOR is '$(PROCESSOR)', but must be any (or not set: the one that this machine has))
+endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
 endif
@@ -79,6 +83,11 @@ comma := ,
 EMULATED := -gencode arch=compute_90a,code=compute_90a
 SASS := -gencode arch=compute_90a,code=sm_90a
 ARCHITECTURES := $(SASS) $(EMULATED)
+# pipelined_gemm holds more than 50 kernels: a minute of compiling, and half of it makes machine code. Goals that
+# need none leave it out where no GPU would run it. (From its PTX the driver makes it, too.) Once asked for, it stays.
+WITH_ALL_SASS := all bench figures book check-page check-readmes check-all check-all-programs tests %/pipelined_gemm
+KNOWN_SASS := $(if $(COMPILING),$(file <$(BUILD)/flags/machine_code))
+SASS_OF_MANY_KERNELS := $(if $(or $(filter $(WITH_ALL_SASS),$(GOALS)),$(wildcard /dev/nvidia[0-9]* /dev/dxg),$(KNOWN_SASS)),$(SASS))
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
 # A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
@@ -92,35 +101,35 @@ CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC
   -isystem $(CUDA)/include $(SANITIZE)
 # fp-contract: a contracted multiply-add would round once where the emulated instruction rounds twice.
 # psabi: gcc notes that inline functions with vectors are passed otherwise than in gcc 4.5.
-EMULATOR_FLAGS := $(CC_FLAGS) -Wno-psabi -fno-math-errno -ffp-contract=off \
+# -g1: lines without variables, in three quarters of the time.
+EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
   -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
 
-# The emulator is built twice: for every processor since 2009 (x86-64-v2), and for the best level of
-# instructions that this one has. The loader takes the better one where the processor has what it
-# needs, so that a build folder also works on another machine, and under Valgrind. Only the better one
-# is optimised as far as the compiler can: the other is compiled in less than half the time.
+# The emulator is built for the best level of instructions that this processor has. On one that lacks them, and under
+# Valgrind, it says what to type (base/processor.c): with PROCESSOR=any it is for every processor since 2009 (x86-64-v2).
 CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
 all_of = $(if $(filter-out $(CPU),$(1)),,$(2))
-FAST_LEVEL := $(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
-  $(call all_of,avx2 bmi1 bmi2 f16c fma abm movbe,x86-64-v3))
+FAST_LEVEL := $(if $(PROCESSOR),,$(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
+  $(call all_of,avx2 bmi1 bmi2 f16c fma abm movbe,x86-64-v3)))
 # By their parts: the names of the levels are newer than the compilers of some machines.
 FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
 # Tuned for no processor in particular, gcc copies a warp's 128 bytes by "rep movs", whose start alone takes longer.
 FLAGS_x86-64-v3 := $(FLAGS_x86-64-v2) -mavx -mavx2 -mbmi -mbmi2 -mf16c -mfma -mlzcnt -mmovbe -mtune=skylake
 FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mtune=skylake-avx512
-
-LEVEL_OF_BASELINE := $(if $(FAST_LEVEL),-O1,-O3)
+FLAGS_OF_LEVEL := $(FLAGS_$(or $(FAST_LEVEL),x86-64-v2))
 
 # ---- The files of tests ----
-# check runs what belongs to the chapters, and a short test of the emulator: instructions of each kind.
-# check-all also runs these, which take longer than all others: the rest of the emulator's tests, the
-# book and its drawings, 07_pipelined_gemm/layouts with its kernels for every layout, and the benchmarks' usage.
+# check runs what belongs to the chapters, and a short test of the emulator.
+# check-all also runs what takes longer, or is about the project and not about a lesson: the rest of the emulator's
+# tests, the book, drawings and figures, 07_pipelined_gemm/layouts with its kernels for every layout, the benchmarks'
+# usage, this file, and the headers of make take and the solutions of the exercises one by one.
 # At the root all tests; in a chapter its own.
 TESTED := $(if $(filter $(ROOT),$(CURDIR)),*,$(CHAPTERS))
 ALL_TEST_FILES := $(wildcard $(ROOT)/tests/$(TESTED).bats)
-SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats matrices.bats)
+SHORT_TESTS_OF_EMULATOR := $(addprefix $(ROOT)/tests/emulator_,alu.bats machine.bats)
 ONLY_IN_CHECK_ALL := $(filter-out $(SHORT_TESTS_OF_EMULATOR),$(filter \
-  $(ROOT)/tests/emulator_%.bats $(addprefix $(ROOT)/tests/,benchmarks.bats book.bats drawings.bats layouts.bats),$(ALL_TEST_FILES)))
+  $(ROOT)/tests/emulator_%.bats $(patsubst %,$(ROOT)/tests/%.bats,benchmarks book drawings fetching figures layouts makefile \
+  solutions take tests translations),$(ALL_TEST_FILES)))
 CHECK_FILES := $(filter-out $(ONLY_IN_CHECK_ALL),$(ALL_TEST_FILES))
 # TESTS=name... runs other files: emulator_lanes, or pitfalls.
 UNKNOWN_TESTS := $(filter-out $(notdir $(ALL_TEST_FILES:.bats=)),$(TESTS))
@@ -191,11 +200,12 @@ TRANSLATED := $(if $(and $(LINKED_SOURCES),$(COMPILING),$(wildcard $(addprefix $
   $(BUILD)/tests/translations/pairs.ptx)
 # A kernel for each line of a list.
 LISTED_PROGRAMS := $(if $(LINKED_SOURCES),$(addprefix $(BUILD)/tests/emulator/,alu_cases video_cases))
-# What make take writes, each header in a folder of its own, with a program that uses it.
+# What make take writes. check compiles the examples in all headers as one program; check-all each header in a folder
+# of its own, with its example, and all of them together.
 TAKEN_CHAPTERS := $(sort $(foreach f,$(wildcard $(addprefix $(ROOT)/,$(addsuffix /take/*.*,$(CHAPTERS)))),\
   $(firstword $(subst _, ,$(patsubst $(ROOT)/%,%,$(f))))))
-TAKEN_PROGRAMS := $(foreach c,$(TAKEN_CHAPTERS),$(BUILD)/tests/take/$(c)/example) \
-  $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/all/all)
+TAKEN_EXAMPLES := $(if $(filter $(ROOT),$(CURDIR)),$(BUILD)/tests/take/examples/joined)
+TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUILD)/tests/take/$(c)/example))
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
@@ -205,6 +215,7 @@ words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | sed 's/^ *\#.
   grep -oE '[a-z0-9_]+' | sort -u))
 among_words = $(foreach p,$(TEST_PROGRAMS) $(TEST_C_PROGRAMS),$(if $(filter joined $(1),$(basename $(notdir $(p)))),$(p)))
 programs_of_tests = $(call among_words,$(call words_of,$(1)))
+solutions_of_tests = $(filter $(addprefix %/,$(addsuffix .solved.ptx,$(call words_of,$(1)))),$(SOLUTIONS))
 MAIN_PROGRAMS := $(foreach c,$(CHAPTERS),\
   $(filter $(BUILD)/$(c)/$(shell sed 's/^[0-9]*_//' <<<$(c)),$(PROGRAMS)))
 # PROGRAM=name runs other programs than the main ones: 02_tma_load/ranks, or ranks for those of all
@@ -233,20 +244,18 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
 EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
-# What runs once a program or a launch is not faster for it, and compiled once, for both.
-ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
+# What runs once a program or a launch is not optimised further than that helps.
+ONCE_OBJECTS := $(filter $(BUILD)/emulator/objects/emulator/record/% $(BUILD)/emulator/objects/emulator/runtime/% \
   $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
-FAST_OBJECTS := $(if $(FAST_LEVEL),$(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,\
-  $(BUILD)/emulator/objects-$(FAST_LEVEL)/%,$(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS))))
-FAST_EMULATOR := $(BUILD)/emulator/glibc-hwcaps/$(FAST_LEVEL)
-OLD_EMULATOR := $(BUILD)/emulator/haswell$(if $(filter %-v4,$(FAST_LEVEL)),/avx512_1)/libcuda.so.1
-EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
-  $(if $(FAST_LEVEL),$(FAST_EMULATOR)/libcudart.so.13 $(FAST_EMULATOR)/libcuda.so.1 $(OLD_EMULATOR))
+EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
+# check-all builds it for any processor, too.
+PORTABLE_OBJECTS := $(patsubst $(BUILD)/emulator/%,$(BUILD)/tests/portable/%,$(EMULATOR_OBJECTS))
+PORTABLE_EMULATOR := $(BUILD)/tests/portable/libcudart.so.13 $(BUILD)/tests/portable/libcuda.so.1
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
 # What takes longest is begun first, so that no processor is idle at the end.
-LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/all %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
+LONGEST := %/layouts %/pipelined_gemm %/take/07/example %/take/all/example %/take/examples/joined %/unoptimised/joined %/bench_ladder %/bench_shapes %/wgmma_cases %/alu_cases
 long_first = $(foreach longest,$(LONGEST),$(filter $(longest),$(1))) $(1)
 
 .PHONY: all run check check-programs check-all check-all-programs bench bench-emulator measure-clock figures format clean help emulator tests pitfalls
@@ -268,14 +277,16 @@ check-all: check-all-programs ## run every test: also all of the emulator's, and
 
 # $(1): all files of tests that are to be run
 programs_to_check = $(call long_first,$(filter-out $(SLOW_LESSON),$(LESSON_PROGRAMS)) $(call named_pitfalls,$(1)) \
-  $(call programs_of_tests,$(1)) $(TAKEN_PROGRAMS)) $(SUPPORT) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
+  $(call programs_of_tests,$(1)) $(TAKEN_EXAMPLES)) $(SUPPORT) $(JUDGES) $(call solutions_of_tests,$(1))
 check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAMED_TEST_FILES))) \
+  $(if $(filter %/take.bats,$(NAMED_TEST_FILES)),$(TAKEN_PROGRAMS)) \
+  $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
   $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
   $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
-check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
+check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) $(PORTABLE_EMULATOR) tests \
   $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
 
-tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
+tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
 bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
@@ -362,7 +373,7 @@ take-%:
 endif
 
 # ---- What a file depends on besides its sources: how it is compiled ----
-# build/flags/NAME holds TEXT, and what depends on that file is built anew when TEXT has changed.
+# build/flags/NAME holds TEXT, and what depends on that file is rebuilt when TEXT has changed.
 remember = $(if $(call differ,$(strip $(file <$(BUILD)/flags/$(1))),$(strip $(2))),$(if $(ONLY_ASKED),\
   $(eval .PHONY: $(BUILD)/flags/$(1)),$(shell mkdir -p $(BUILD)/flags)$(file >$(BUILD)/flags/$(1),$(2))))
 differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
@@ -373,16 +384,16 @@ LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
-$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
-$(call remember,tests,$(FAST_LEVEL))
+$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_OF_LEVEL) $(LINK_EMULATOR) $(realpath $(CUDA)))
 $(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))
+$(call remember,machine_code,$(SASS_OF_MANY_KERNELS))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
 endif
 CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 # Written when this file is read; make may have looked for them before.
-$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,nvcc tests unoptimised): ;
+$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,machine_code nvcc unoptimised): ;
 
 # ---- How it is built ----
 # Each step is counted, and their number is found out first.
@@ -419,6 +430,8 @@ define build_cuda
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
+$(filter %/07_pipelined_gemm/pipelined_gemm,$(PROGRAMS)): $(BUILD)/flags/machine_code
+$(filter %/07_pipelined_gemm/pipelined_gemm,$(PROGRAMS)): ARCHITECTURES := $(SASS_OF_MANY_KERNELS) $(EMULATED)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EMULATED)
 # Pitfalls are lessons.
@@ -442,7 +455,7 @@ $(TRANSLATED): $(ROOT)/tests/translations/libcudacxx.cu $(wildcard $(ROOT)/[0-9]
 
 TAKE_SOURCES := $(ROOT)/common/take $(ROOT)/common/take.awk $(ROOT)/common/tma_encode.h $(ROOT)/tests/join.py \
   $(wildcard $(ROOT)/tests/take/* $(addprefix $(ROOT)/[0-9][0-9]_*/,*.h *.cuh */*.h */*.cuh take/*))
-$(TAKEN_PROGRAMS): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
+$(TAKEN_PROGRAMS) $(TAKEN_EXAMPLES): $(TAKE_SOURCES) $(BUILD)/flags/nvcc
 	$(step) $(ROOT)/tests/take/build $(patsubst $(BUILD)/tests/take/%/,%,$(dir $@)) '$(EMULATED)'
 
 # "make build/02_tma_load/tma_load" builds that one program.
@@ -512,39 +525,41 @@ $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
-$(sort $(EMULATOR_OBJECTS) $(FAST_OBJECTS)): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
-$(ONCE_OBJECTS): LEVEL_OF_BASELINE := -O2
+$(EMULATOR_OBJECTS): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
+$(EMULATOR_OBJECTS): EMULATOR_LEVEL := -O3
+$(ONCE_OBJECTS) $(PORTABLE_OBJECTS): EMULATOR_LEVEL := -O1
+# What looks whether the processor has these instructions does not use them itself.
+$(BUILD)/emulator/objects/emulator/base/processor.o: FLAGS_OF_LEVEL := -DBUILT_LEVEL=$(patsubst x86-64-v%,%,$(or $(FAST_LEVEL),x86-64-v2))
+$(PORTABLE_OBJECTS): FLAGS_OF_LEVEL := $(FLAGS_x86-64-v2)
+$(BUILD)/tests/portable/objects/emulator/base/processor.o: FLAGS_OF_LEVEL := -DBUILT_LEVEL=2
+define build_emulator_object
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(EMULATOR_LEVEL) $(FLAGS_OF_LEVEL) -MMD -MP -MT $@ -c $< -o $@
+endef
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
-	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@
-$(BUILD)/emulator/objects-$(FAST_LEVEL)/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
-	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) -O3 $(FLAGS_$(FAST_LEVEL)) -MMD -MP -MT $@ -c $< -o $@
+	$(build_emulator_object)
+$(BUILD)/tests/portable/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+	$(build_emulator_object)
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
-$(FAST_EMULATOR)/libcudart.so.13: $(FAST_OBJECTS)
-$(filter %/libcudart.so.13,$(EMULATOR)): $(ROOT)/common/emulator/exports.map
+$(BUILD)/tests/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
+$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/common/emulator/exports.map
 	@mkdir -p $(@D)
 	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  mv $$new $@
-$(filter-out $(OLD_EMULATOR),$(filter %/libcuda.so.1,$(EMULATOR))): %/libcuda.so.1: %/libcudart.so.13
+$(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@
-# Where glibc before 2.33 looks for the better one.
-$(OLD_EMULATOR): $(FAST_EMULATOR)/libcuda.so.1
-	@mkdir -p $(@D)
-	$(Q)ln -srf $(FAST_EMULATOR)/lib* $(@D)
 
-# Tests that call the emulator's functions are linked with the better one's.
-emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),\
-  $(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)))
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
+# Tests that call the emulator's functions are linked with them.
+emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE)
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(or $(FAST_LEVEL),x86-64-v2)) \
+	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_OF_LEVEL) \
 	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
-  $(FAST_OBJECTS:.o=.d)
+  $(PORTABLE_OBJECTS:.o=.d)
 -include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAM) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) \
   $(SKELETONS) $(SOLUTIONS) $(JUDGES))

@@ -1,7 +1,6 @@
 #!/usr/bin/env bats
 # What a warp multiplies on the emulator: mma.sync, ldmatrix, stmatrix and movmatrix give the bits that an
-# H200 gave, and one wmma the product. make check runs this file; emulator_tensor_core.bats has all forms of wmma
-# and wgmma, and chapter 07 runs the latter. TENSOR_CASES=all: see there.
+# H200 gave, and one wmma the product. emulator_tensor_core.bats has all forms of wmma and wgmma. TENSOR_CASES=all: see there.
 
 load helpers
 

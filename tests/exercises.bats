@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# The exercises: what is given out, what counts as right, and what does not.
+# The exercises: what is given out, what counts as right, and what does not. solutions.bats, in make check-all, judges
+# every skeleton and every solution.
 
 load helpers
 
@@ -35,25 +36,6 @@ exercise() { # COMMAND CHAPTER...
   done
 }
 
-# Prints what is wrong with one exercise to write; nothing when all is as it should be.
-try_written() { # SOURCE
-  local chapter=${1%%/*} name text
-  name=$(basename "$1" .cu)
-  export EXERCISE=$name
-  text=$(PTX=build/$chapter/exercises/$name.ptx common/exercise judge-ptx "$chapter")
-  [ -n "$text" ] || echo "$name: the skeleton counts as right"
-  text=$(PTX=build/$chapter/exercises/$name.solved.ptx common/exercise judge-ptx "$chapter")
-  [ -z "$text" ] || echo "$name: the solution counts as wrong: $text"
-}
-
-@test "every skeleton is not right yet, and every solution is right, in all orders" {
-  export -f try_written
-  run xargs -P 2 -I SOURCE bash -c 'try_written SOURCE' < <(ls 0*/exercises/*.cu)
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [ -z "$output" ]
-}
-
 judged_ptx() { # NAME, with the PTX on standard input
   cat - >"$BATS_TEST_TMPDIR/$1.ptx"
   EXERCISE=$1 PTX=$BATS_TEST_TMPDIR/$1.ptx exercise judge-ptx 0*_*
@@ -85,14 +67,6 @@ $begin
 END
   [[ $output == *"PASS write_load"* ]]
   [[ $output == *"wrong results"* ]]
-}
-
-@test "to write: right results by luck are not right: a barrier's init that nothing orders" {
-  local solved=build/06_swizzle_3d/exercises/column_without_conflicts.solved.ptx
-  grep -q 'bar\(rier\)\?\.sync' $solved
-  judged_ptx column_without_conflicts < <(sed '/bar\(rier\)\?\.sync/d' $solved)
-  [[ $output == *"in kernel column_without_conflicts, block (0,0,0), threads 1-31"* ]]
-  [[ $output == *"the exit code is 3"* ]]
 }
 
 @test "an exercise to write: given out, hinted at, refused, written, followed by the next" {
@@ -144,39 +118,6 @@ END
   : >"$BATS_TEST_TMPDIR/mine"
   run compare_work "$BATS_TEST_TMPDIR/right" "$BATS_TEST_TMPDIR/mine" ""
   [[ ${lines[0]} == "it launches: and the right program: k launches 1"* ]]
-}
-
-@test "to repair: neither a main that prints, nor one that no longer checks, but the fix is right" {
-  local right=build/tests/joined/03_tma_store/fixed/exit_before_read fix=03_tma_store/pitfalls/exit_before_read.fix
-  export EXERCISE=03_2
-  exercise start 03_tma_store
-  [[ $output == *"your exercise: $EXERCISES/03_2.cu (to repair, easy): something is wrong"* ]]
-  ! grep -q "^// pitfall\|^//   report\|exit_before_read" "$EXERCISES/03_2.cu" || false
-  cp "$EXERCISES/03_2.cu" "$BATS_TEST_TMPDIR/given.cu"
-
-  {
-    echo '#include <stdio.h>'
-    echo 'int main(void) {'
-    echo '  puts("device: mine");'
-    LD_LIBRARY_PATH=build/emulator $right | tail -n +2 | sed 's/exit_before_read/exercise_03_2/; s/.*/  puts("&");/'
-    echo '}'
-  } >"$EXERCISES/03_2.cu"
-  exercise start 03_tma_store
-  [[ $output == *"it launches: and the right program: "* ]]
-  [[ $output == *"not right yet"* ]]
-
-  # Silent, the right output, the right copies, and the wrong numbers.
-  cp "$BATS_TEST_TMPDIR/given.cu" "$EXERCISES/03_2.cu"
-  patch --silent "$EXERCISES/03_2.cu" $fix
-  cp "$EXERCISES/03_2.cu" "$BATS_TEST_TMPDIR/fixed.cu"
-  sed -i -e 's/^  check_tile(.*/  got[0] += 0 * expected[0];/' -e 's/first_column + i % TILE;/first_column;/' "$EXERCISES/03_2.cu"
-  exercise start 03_tma_store
-  [[ $output == *"its kernel is not with that of the exercise"* ]]
-  [[ $output == *"not right yet"* ]]
-
-  cp "$BATS_TEST_TMPDIR/fixed.cu" "$EXERCISES/03_2.cu"
-  exercise start 03_tma_store
-  [[ $output == *"right! 1 of "* ]]
 }
 
 @test "what the kernel did not write is named as that" {

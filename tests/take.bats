@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # make take-NN: what the headers are when a reader takes them along, and what make take refuses.
 # build/tests/take/ holds each header in a folder of its own with its example, compiled with C++17 and all
-# warnings as errors, from two files; and all of them in one, with C++14 and C++20 (tests/take/build).
+# warnings as errors, from two files; and all of them in one, with C++14 and C++20 (tests/take/build). taken.bats runs
+# the examples.
 
 load helpers
 
@@ -34,22 +35,8 @@ refuses() { # MESSAGE LINE...
   [ ! -e "$tree/build/take/tma_load.cuh" ]
 }
 
-runs() { # CHAPTER LAST_LINE
-  run common/run-program "$built/$1/example"
-  echo "$output"
-  [ "$status" -eq 0 ]
-  [ "${lines[-1]}" = "$2" ]
-}
-
-@test "the example in tma_load.cuh runs" { runs 02 "12 tiles summed, 0 wrong"; }
-@test "the example in tma_store.cuh runs" { runs 03 "8800 elements stored, 0 wrong"; }
-@test "the example in tma_reduce.cuh runs" { runs 04 "6144 sums of 4 parts, 0 wrong"; }
-@test "the example in tma_multicast.cuh runs" { runs 05 "2048 elements in each of 2 blocks, 0 wrong"; }
-@test "the example in swizzle.h runs" { runs 06 "512 elements, 0 wrong"; }
-@test "the example in pipelined_gemm.cuh runs" { runs 07 "100 x 72 sums of 136 products, 0 wrong"; }
-
 @test "all headers in one program, in any order, in two files; a refused map is an error's value" {
-  run common/run-program "$built/all/all"
+  run common/run-program "$built/all/example"
   echo "$output"
   [ "$status" -eq 0 ]
   [[ ${lines[-1]} == "512 sums, 0 wrong; the other file returns 7; a stride of 260: cudaErrorInvalidValue" ]]
@@ -66,13 +53,7 @@ runs() { # CHAPTER LAST_LINE
   done
 }
 
-@test "each header and its example were compiled with C++20, too, and swizzle.h as C++14, 17 and 20" {
-  for header in "$built"/all/*.cuh; do
-    name=$(basename "$header" .cuh)
-    grep -qxF "#include \"$name.cuh\"" "$built/all/examples.cu"
-    grep -qF "run($name::main, argc, argv)" "$built/all/examples.cu"
-  done
-  [ -s "$built/all/c++20.o" ]
+@test "swizzle.h was compiled as C++14, 17 and 20" {
   for standard in c++14 c++17 c++20; do
     [ -s "$built/06/$standard.o" ] # swizzle.h is C
   done
