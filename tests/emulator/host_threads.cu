@@ -1,5 +1,5 @@
 // host_threads.cu: eight host threads use the runtime at once: launches, copies, streams, events,
-// symbols. Each thread has its own last error, as on a GPU.
+// symbols, memory. Each thread has its own last error, as on a GPU.
 //
 //   build/tests/emulator/host_threads    the last line is PASS or FAIL
 #include <pthread.h>
@@ -53,6 +53,27 @@ static void *provoke_errors(int number) {
   return NULL;
 }
 
+// Every way to get memory that kernels may use: the kernels of the other threads look their memory up meanwhile.
+static void *use_memory(void) {
+  unsigned values[COUNT], *pinned, *managed;
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaMemAllocNodeParams allocation = {};
+  allocation.poolProps.allocType = cudaMemAllocationTypePinned;
+  allocation.poolProps.location.type = cudaMemLocationTypeDevice;
+  allocation.bytesize = sizeof values;
+  CHECK(cudaHostAlloc((void **)&pinned, sizeof values, 0) == cudaSuccess);
+  CHECK(cudaMallocManaged((void **)&managed, sizeof values) == cudaSuccess);
+  CHECK(cudaHostRegister(values, sizeof values, 0) == cudaSuccess);
+  CHECK(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  CHECK(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &allocation) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaHostUnregister(values) == cudaSuccess);
+  CHECK(cudaFree(managed) == cudaSuccess);
+  CHECK(cudaFreeHost(pinned) == cudaSuccess);
+  return NULL;
+}
+
 static void *use_the_runtime(void *argument) {
   int number = (int)(long)argument;
   unsigned values[BLOCKS * COUNT], *device = NULL;
@@ -68,6 +89,7 @@ static void *use_the_runtime(void *argument) {
           cudaSuccess);
     CHECK(launch(BLOCKS, COUNT, stream, device, (unsigned)number) == cudaSuccess);
     CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(use_memory() == NULL);
     CHECK(cudaEventRecord(event, stream) == cudaSuccess);
     CHECK(cudaEventSynchronize(event) == cudaSuccess);
     CHECK(cudaMemcpyAsync(values, device, sizeof values, cudaMemcpyDeviceToHost, stream) ==

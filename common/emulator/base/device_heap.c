@@ -161,7 +161,7 @@ static HeapFree release(uint64_t address) {
   if (block->state == NO_BLOCK || block->place.first != address) return HEAP_NO_BLOCK;
   if (block->state == BLOCK_FREE) return HEAP_FREED_BEFORE;
   __atomic_store_n(&block->state, BLOCK_FREE, __ATOMIC_RELEASE);
-  __atomic_add_fetch(&memory_generation, 1, __ATOMIC_RELEASE);
+  memory_generation++;
   int class = __builtin_ctzll(block->chunk_bytes);
   block->next = 0;
   if (oldest[class])

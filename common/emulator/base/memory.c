@@ -38,7 +38,7 @@ static Allocation freed[FREED_KEPT]; /* a ring of recently freed allocations, fo
 static size_t freed_count;
 static size_t in_use;
 static uint64_t reserve_first, reserve_end, reserve_next;
-uint32_t memory_generation; /* see memory.h */
+_Atomic uint32_t memory_generation; /* see memory.h */
 
 /* The first entry that starts past the address. */
 static size_t upper_bound(uint64_t address) {

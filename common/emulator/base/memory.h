@@ -49,7 +49,7 @@ size_t memory_in_use(void);
 const Allocation *memory_find(uint64_t address);
 /* Incremented whenever the list changes. Code that caches the result of a lookup must discard it
  * then. */
-extern uint32_t memory_generation;
+extern _Atomic uint32_t memory_generation;
 /* For explanations: the allocation that ends before or starts after the address, "freed" ones too.
  * Returns the name of the rule that an access to it breaks. */
 const char *memory_describe(uint64_t address, char *text, size_t text_bytes);

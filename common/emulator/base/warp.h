@@ -117,7 +117,7 @@ struct Launch {
   /* scheduler.c: for a cooperative grid, the memory that %envreg1 and %envreg2 point to */
   uint64_t workspace;
   int recording;           /* its number in the recording; -1: not recorded */
-  int error;               /* the cudaError_t that ended it, 0: none */
+  _Atomic int error;       /* the cudaError_t that ended it, 0: none; every host thread reads it */
   struct LaunchFlow *flow; /* scheduler.c */
   bool overlaps; /* it may begin before the launch before it ends: programmatic dependent launch */
   bool overlaps_begun;         /* the same, as soon as all blocks of that launch have begun */

@@ -199,6 +199,8 @@ cudaError_t copy_check(const struct cudaMemcpy3DParms *copy);
 cudaError_t copy_run(const struct cudaMemcpy3DParms *copy);
 cudaError_t fill_check(const struct cudaMemsetParams *fill);
 void fill_run(const struct cudaMemsetParams *fill);
+/* The allocation belongs to a graph from now on. */
+void give_to_graph(void *address);
 /* To be called before a kernel runs: registered memory may have been unmapped since. */
 void forget_unmapped_host_memory(void);
 

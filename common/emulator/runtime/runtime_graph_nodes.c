@@ -37,7 +37,7 @@ cudaError_t work_of_child(cudaGraph_t child, Work *work) {
 /* The address is the same at every launch. The memory exists from this node on. */
 static cudaError_t allocate_for_graph(struct cudaMemAllocNodeParams *params) {
   cudaError_t error = cudaMalloc(&params->dptr, params->bytesize);
-  if (error == cudaSuccess) memory_give_to_graph((uint64_t)(uintptr_t)params->dptr);
+  if (error == cudaSuccess) give_to_graph(params->dptr);
   return error;
 }
 

@@ -77,13 +77,17 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent exten
 
 /* ---- Memory pools: every allocation is one of its own, so a pool is a name ---- */
 
+void give_to_graph(void *address) {
+  HOLD_RUNTIME_LOCK;
+  memory_give_to_graph((uint64_t)(uintptr_t)address);
+}
 /* While a stream is captured the allocation belongs to the graph, and lives as long as the program:
  * each launch of the graph finds it at the same address. */
 cudaError_t cudaMallocAsync(void **address, size_t bytes, cudaStream_t stream) {
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   cudaError_t error = allocate(address, bytes);
   if (error != cudaSuccess || !stream_captures(stream)) return error;
-  memory_give_to_graph((uint64_t)(uintptr_t)*address);
+  give_to_graph(*address);
   Work work = {.type = cudaGraphNodeTypeMemAlloc,
                .allocation = {.bytesize = bytes, .dptr = *address}};
   return runtime_answer(stream_submit(stream, &work));
@@ -205,6 +209,7 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
     return cudaSuccess;
   }
   if (bytes > host_bytes()) return runtime_answer(cudaErrorMemoryAllocation);
+  HOLD_RUNTIME_LOCK;
   void *host = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
   if (!host || !memory_register(host, bytes, false)) {
     free(host);
@@ -220,6 +225,7 @@ cudaError_t cudaMallocHost(void **address, size_t bytes) {
 cudaError_t cudaFreeHost(void *address) {
   cudaError_t error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
+  HOLD_RUNTIME_LOCK;
   const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
   if (place) host_watch_forget(place->first, place->end);
   if (!memory_unregister(address)) return runtime_answer(cudaErrorInvalidValue);
@@ -230,6 +236,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
   const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped |
                          cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
   if (!address || !bytes || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
+  HOLD_RUNTIME_LOCK;
   const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
   host_watch_open(); /* it may share pages with memory that is registered already */
   if (there)
@@ -245,6 +252,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
 }
 void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
+  HOLD_RUNTIME_LOCK;
   const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
   if (place) host_watch_forget(place->first, place->end);
   if (memory_unregister(address)) return cudaSuccess;
@@ -265,6 +273,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
 cudaError_t cudaMallocManaged(void **address, size_t bytes, unsigned flags) {
   if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
     return runtime_answer(cudaErrorInvalidValue);
+  HOLD_RUNTIME_LOCK;
   cudaError_t error = cudaMalloc(address, bytes);
   if (error == cudaSuccess && *address)
     memory_set_kind((uint64_t)(uintptr_t)*address, MEMORY_MANAGED, true);
