@@ -7,7 +7,7 @@
 // --bench matrices of 16 MiB (which stay in the L2 cache) to 4 GiB, timed against cudaMemcpy.
 //
 // "straight" is the rival without tiles: 16-byte loads and stores in order of address, no shared
-// memory. It cannot be used where a tile is wanted, and shows what the detour costs.
+// memory. It cannot be used where a tile is needed, and shows what the detour costs.
 #include "copy_bench.cuh"
 #include "copy_ways.cuh"
 

@@ -59,7 +59,7 @@ static __device__ __forceinline__ void copy_tile_vectors(uint16_t *tile, const u
 }
 
 /* PTX ISA: cp.async. Sixteen bytes from global to shared memory past the registers. It returns at
- * once; .cg keeps the data out of L1, where nobody would look for it again. */
+ * once; .cg keeps the data out of L1, where it would not be used again. */
 static __device__ __forceinline__ void cp_async_16(void *destination, const void *source) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                    (uint32_t)__cvta_generic_to_shared(destination)),

@@ -30,7 +30,7 @@
 //   ...
 //
 // "over? 1" is yes from the start: a fresh barrier behaves as if a phase of parity 1 had just
-// ended. Chapter 07 uses that: a stage that nobody has filled yet counts as free.
+// ended. Chapter 07 uses that: a stage that was never filled counts as free.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS)
     tma_load_2d(tile, &map, blockIdx.x * TILE_COLUMNS, blockIdx.y * TILE_ROWS, &barrier);
   }
 
-  // 3. Everybody waits until the first phase, of parity 0, is over. After the wait a thread sees
+  // 3. All threads wait until the first phase, of parity 0, is over. After the wait a thread sees
   //    the tile; reading it earlier gives whatever has landed so far.
   mbarrier_wait_parity(&barrier, 0);
 
@@ -114,7 +114,7 @@ __global__ void watch_barrier(const __grid_constant__ CUtensorMap map, int steps
 }
 
 // Every element of a matrix of up to 65535 elements has a bit pattern of its own, and none is the
-// zero that stands outside. A copy moves bits: that some of them are NaN as halves is no matter.
+// zero that stands outside. A copy moves bits, so some of them may well be NaN as halves.
 static uint16_t element_at(long row, long column, long columns) {
   return (uint16_t)((row * columns + column) % 65535 + 1);
 }

@@ -54,7 +54,7 @@ static const char *const way_names[WAYS] = {
 
 static __device__ void write_out(const int32_t *tile, int32_t *landed) {
   for (int i = threadIdx.x; i < TILE_ELEMENTS; i += THREADS) landed[i] = tile[i];
-  __syncthreads();  // nobody may still read the tile when the next copy overwrites it
+  __syncthreads();  // no thread may still read the tile when the next copy overwrites it
 }
 
 __global__ void load_with_tokens(const __grid_constant__ CUtensorMap map, int32_t *landed) {
@@ -148,14 +148,14 @@ __global__ void live_twice(const __grid_constant__ CUtensorMap map, int32_t *lan
       mbarrier_init(&barrier, 1);
       fence_mbarrier_init();
     }
-    __syncthreads();  // nobody waits before there is a barrier
+    __syncthreads();  // no thread waits before the barrier exists
     if (threadIdx.x == 0) {
       mbarrier_arrive_expect_tx(&barrier, TILE_BYTES);
       tma_load_2d(tile, &map, 0, number * TILE_ROWS, &barrier);
     }
     mbarrier_wait_parity(&barrier, 0);
     write_out(tile, landed + number * TILE_ELEMENTS);  // ends in __syncthreads():
-    if (threadIdx.x == 0) mbarrier_inval(&barrier);    // nobody waits any more
+    if (threadIdx.x == 0) mbarrier_inval(&barrier);    // no thread waits on it any longer
   }
 }
 

@@ -14,7 +14,7 @@
 //  11  :    -1           -1
 //
 // Part 2: the edge of a row is not cut to the element. The engine writes global memory in pieces of
-// 16 bytes, and a piece of which the first byte lies inside is written whole. With 10 floats a row
+// 16 bytes, and a piece whose first byte lies inside is written whole. With 10 floats a row
 // (40 bytes) a store that reaches over the edge writes 48: the two padding floats are overwritten.
 // (A load fills element by element.) So keep nothing in the padding, or end rows at 16 bytes.
 //

@@ -1,6 +1,6 @@
 // 05 multicast, aside: the mask, for clusters of 2, 4, 8 and 16.
 //
-// Bit r of the mask stands for the CTA of rank r. Here every CTA s of a cluster sends one line of
+// Bit r of the mask selects the CTA of rank r. Here every CTA s of a cluster sends one line of
 // 16 bytes to slot s of each CTA in its mask, and the picture shows who received what: one row for
 // each receiver, one column for each sender, with its rank where its line arrived and '.' elsewhere.
 // A receiver expects 16 bytes for every sender whose mask names it. If it expects one line too few

@@ -90,7 +90,7 @@ __global__ void __cluster_dims__(CLUSTER_SIZE, 1, 1)
     cluster_sync();
   }
   if (threadIdx.x == 0) {
-    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r stands for the CTA of rank r
+    uint16_t mask = cluster_mask_all(CLUSTER_SIZE);  // 0b11: bit r selects the CTA of rank r
     tma_load_2d_multicast(&tile[slice * SLICE_ROWS][0], &tensor, x, y + slice * SLICE_ROWS,
                           &full[rank], mask);
   }

@@ -1,6 +1,6 @@
 /* tma_multicast.cuh: one TMA load that writes to the shared memory of several CTAs of a cluster.
  *
- * Bit r of the mask stands for the CTA of rank r. In each CTA of the mask the tile is written at
+ * Bit r of the mask selects the CTA of rank r. In each CTA of the mask the tile is written at
  * the *same offset* as `destination` has in the issuing CTA, and the bytes are counted on the
  * barrier at the same offset as `barrier`. So every receiver must expect the bytes on its own
  * barrier, and all CTAs must have the same layout of shared memory. The issuing CTA need not be in

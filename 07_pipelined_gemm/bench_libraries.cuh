@@ -49,7 +49,7 @@ static float *reference; /* by cuBLAS, in fp32 */
 static unsigned long long *different;
 static cudaEvent_t begin, end;
 
-/* Room for matrices of so many elements each, and the libraries. */
+/* Room for matrices of this many elements each, and the libraries. */
 static void begin_competition(size_t elements) {
   CUDA_CHECK(cudaMalloc(&a, elements * sizeof(*a)));
   CUDA_CHECK(cudaMalloc(&b, elements * sizeof(*b)));
@@ -96,7 +96,7 @@ static void launch(const Competitor *competitor, Shape s) {
   }
 }
 
-/* Microseconds of a launch, over so many one after the other. */
+/* Microseconds of a launch, over this many, one after the other. */
 static float timed(const Competitor *competitor, Shape s, int launches) {
   float milliseconds;
   CUDA_CHECK(cudaEventRecord(begin));
@@ -113,7 +113,7 @@ static void estimate(Competitor *competitor, Shape s) {
   competitor->estimate = timed(competitor, s, once > 1000 ? 1 : once > 100 ? 4 : 20);
 }
 
-/* Rests, then measures for so many milliseconds. */
+/* Rests, then measures for this many milliseconds. */
 static float measure(const Competitor *competitor, Shape s, long rest, long milliseconds) {
   int launches = (int)((float)milliseconds * 1e3f / competitor->estimate) + 1;
   if (rest > 0) {

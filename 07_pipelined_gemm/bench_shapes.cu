@@ -3,7 +3,7 @@
 // link: -lcublas -lcublasLt
 //
 // For each shape every competitor is measured in a few rounds, each in a new random order: first a
-// rest, then launches one after the other for so many milliseconds. cuBLASLt: all algorithms that
+// rest, then launches one after the other for a set number of milliseconds. cuBLASLt: all algorithms that
 // its heuristics name are tried, and the fastest are measured again like everybody. Every
 // C of ours is compared with cuBLAS's fp32 result. Data: normal numbers.
 //

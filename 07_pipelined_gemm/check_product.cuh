@@ -12,8 +12,8 @@ typedef struct {
   GemmMajor major_a, major_b;
   GemmProblem problem;
   bool has_bias, integers;
-  int rows;   /* so many rows of C are compared; 0: all */
-  int offset; /* the matrices begin so many elements after an aligned address */
+  int rows;   /* this many rows of C are compared; 0: all */
+  int offset; /* the matrices begin this many elements after an aligned address */
   int most_clusters;
   uint64_t seed;
   const GemmConfiguration *configuration; /* NULL: let the model choose */

@@ -85,7 +85,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                               cluster_mask_all(CLUSTER));
       }
       // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
-      // The last step's stage is freed by nobody.
+      // No consumer frees the last step's stage.
       for (int step = steps; step < steps + STAGES - 1; step++) {
         mbarrier_wait_parity(&shared->empty[step % STAGES], step / STAGES % 2 ^ 1);
       }

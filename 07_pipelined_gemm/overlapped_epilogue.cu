@@ -6,7 +6,7 @@
 // The persistent kernel's consumers still stop multiplying to write their tile out, and do it in
 // pieces of 16 bytes. Two changes:
 //   - Each warp rounds its 16 rows to bf16, puts them into shared memory by stmatrix, in the layout
-//     of a 128-byte swizzle, and has TMA store them: whole lines, and nobody waits for them. TMA
+//     of a 128-byte swizzle, and has TMA store them: whole lines, and no thread waits for them. TMA
 //     also clips what reaches past the edges.
 //   - The accumulator is two halves, left and right, with a wgmma each. They part ways at a tile's
 //     end: while the right half's last step is still running, the left half is written out, and the

@@ -241,7 +241,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--trace") != 0) continue;
     if (i + 1 == argc) {
-      fprintf(stderr, "pipelined_gemm: --trace wants a file to write to\n");
+      fprintf(stderr, "pipelined_gemm: --trace needs a file to write to\n");
       return EXIT_USAGE;
     }
     trace = argv[i + 1];

@@ -14,7 +14,7 @@
 // next one in hand: wgmma_wait_all_but_one. It follows that the stage freed is the previous one.
 // A warp's wait speaks for its own quarter of the wgmma, so each warp says for itself that it is
 // done with a stage.
-// The producer's first waits must pass on barriers that nobody has arrived on: it waits for the
+// The producer's first waits must pass on barriers that have had no arrivals: it waits for the
 // parity of "the phase before the first", which counts as complete.
 #include <cuda.h>
 #include <stdint.h>

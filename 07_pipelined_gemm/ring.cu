@@ -4,7 +4,7 @@
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
 //
 // Shared memory holds a ring of STAGES pairs of tiles, each with its own full-barrier. Before the
-// first step all stages are being loaded; once a stage is consumed, it is loaded anew for the step
+// first step all stages are being loaded; once a stage is consumed, it is loaded again for the step
 // STAGES later. While the tensor cores work on one stage, the others are on their way:
 //
 //     stage 0   ==load==  ==mma==  ==load of step 4==            ==mma==

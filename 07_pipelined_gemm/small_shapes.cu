@@ -75,7 +75,7 @@ static void bench(int m, int n, int k) {
   CUDA_CHECK(cudaFree(plan.problem.c));
 }
 
-// Both operands K-major, no cluster that shares loads, k split over so many CTAs.
+// Both operands K-major, no cluster that shares loads, k split over this many CTAs.
 template <int SPLIT_K>
 struct Tile64x64 : GemmSingleTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 64, 64, 1, 1, SPLIT_K> {};
 

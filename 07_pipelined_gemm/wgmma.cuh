@@ -9,7 +9,7 @@
  *   wgmma_fence();                          registers are ready to be accumulated into
  *   wgmma_m64n256k16(d, a, b, accumulate);  as often as needed: they run in order
  *   wgmma_commit();                         the ones so far are one group
- *   wgmma_wait_all();                       or _all_but_one: until so many groups are pending
+ *   wgmma_wait_all();                       or _all_but_one: until 0, or 1, groups are pending
  *
  * Until the wait the accumulator may not be touched, nor the tiles in shared memory overwritten.
  *

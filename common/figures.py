@@ -14,14 +14,14 @@ NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `m
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those
            lines alone, and "..." where lines are left out.
 NAME.cu    a part of a program of the chapter: from=WORD to=WORD, from the first line that contains WORD to
-           the next that contains the other one; "^}" is a line that begins with "}". NAME.cuh likewise.
+           the next that contains the other one; "^}" is a line that begins with "}". The same for NAME.cuh.
 pitfalls   a table of the chapter's pitfalls, from their headers (common/pitfall-fields).
 
 tma_over_threads   in chapter 02: copies by TMA over the best by threads, one block for each tile, from chapter 03's table.
 
 In the README of the root NAME is CHAPTER/NAME, or `measured`: one line from each chapter's tables.
 A table that was never measured stays as it is, and is named. The timeline of chapter 07 is drawn
-anew where build/ holds a trace. python3 alone is needed.
+again where build/ holds a trace. It needs only python3.
 """
 import csv
 import os

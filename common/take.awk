@@ -205,7 +205,7 @@ function write_top(path, example,    line, name, last) {
     print line
   }
   close(path)
-  printf " *\n * Written by make take-%s, which can write it anew. The licence stands at the end.\n",
+  printf " *\n * Written by make take-%s, which can write it again. The licence is at the end.\n",
          substr(relative(path), 1, 2)
   last = example
   sub(/.*\//, "", last)

@@ -35,14 +35,14 @@ ends() { # CASE [BLOCKS]
   for schedule in late random:3; do
     for case in library_barrier test_wait test_wait_backoff try_wait_hint; do
       hangs hang-arrivals-missing "$case"
-      [[ $stderr != *"nobody has ever arrived here"* ]]
+      [[ $stderr != *"no thread has arrived here yet"* ]]
     done
   done
 }
 
 @test "a ring whose producer first waits for parity 0: the report names parity 1" {
   hangs hang-arrivals-missing ring_never_begins
-  [[ $stderr == *"nobody has ever arrived here: if this barrier reports"* ]]
+  [[ $stderr == *"no thread has arrived here yet: if this barrier reports"* ]]
   [[ $stderr == *"parity 1 in the first round"* ]]
 }
 

@@ -1,4 +1,4 @@
-// pitfall uninitialised_tile: a part of the tile is read that nobody has written
+// pitfall uninitialised_tile: part of the tile is read before anything has written it
 //   H200: right results
 //   report: uninitialised-read
 //

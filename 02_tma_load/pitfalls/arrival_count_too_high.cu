@@ -1,4 +1,4 @@
-// pitfall arrival_count_too_high: the barrier waits for arrivals that nobody makes
+// pitfall arrival_count_too_high: the barrier waits for arrivals that never come
 //   H200: hangs
 //   report: hang-arrivals-missing
 //

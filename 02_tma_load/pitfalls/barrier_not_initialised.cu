@@ -1,4 +1,4 @@
-// pitfall barrier_not_initialised: nobody has called mbarrier_init
+// pitfall barrier_not_initialised: mbarrier_init was never called
 //   H200: cudaErrorLaunchFailure
 //   report: mbarrier-not-initialised
 //

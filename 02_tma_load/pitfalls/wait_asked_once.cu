@@ -3,7 +3,7 @@
 //   report: wait-not-repeated
 //
 // mbarrier_try_wait_parity may sleep for a while, and answers false if the phase is not complete by
-// then. Here nobody looks at the answer, so the threads read whatever is there. The sleep is long
+// then. Here no thread looks at the answer, so the threads read whatever is there. The sleep is long
 // enough for a tile that comes soon, so the mistake shows only on a busy machine.
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 // A reduce reads its tile as a store does: through the async proxy. __syncthreads() orders the
 // threads that wrote the tile, not the engine that reads it, so the engine may add the old
 // contents. A store would write a stale tile, which the next store repairs. A reduce adds the stale
-// tile to the sum, where nobody ever finds it.
+// tile to the sum, where no thread ever finds it.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. As in
 // chapter 03's missing_proxy_fence, the threads' writes had reached shared memory before the engine

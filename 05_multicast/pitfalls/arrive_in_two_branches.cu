@@ -26,7 +26,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
   }
   cluster_wait_acquire();
   result[blockIdx.x * THREADS + threadIdx.x] = ld_shared_cluster(mapa_shared(&value, rank ^ 1));
-  cluster_sync();  // nobody leaves while its peer may still read
+  cluster_sync();  // no CTA exits while its peer may still read
 }
 
 int main(int argc, char **argv) {

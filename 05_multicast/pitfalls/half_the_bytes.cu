@@ -54,7 +54,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
     result[blockIdx.x * TILE_WORDS + i] = tile[i];
   }
-  cluster_sync();  // nobody leaves while its peer may still send to it
+  cluster_sync();  // no CTA exits while its peer may still send to it
 }
 
 int main(int argc, char **argv) {

@@ -27,7 +27,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1) exchange(uint32_t *result) {
   for (int i = threadIdx.x; i < WORDS; i += blockDim.x) {
     result[blockIdx.x * WORDS + i] = ld_shared_cluster(peer + i * 4);
   }
-  cluster_sync();  // nobody leaves while its peer reads
+  cluster_sync();  // no CTA exits while its peer reads
 }
 
 int main(int argc, char **argv) {

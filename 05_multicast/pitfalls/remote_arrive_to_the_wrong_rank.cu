@@ -4,7 +4,7 @@
 //
 // The sender waits until both CTAs have released the buffer, at the barrier `empty` of rank 0. mapa
 // turns the address of a CTA's own `empty` into that of another rank: it must be the rank of the
-// CTA that waits. Here each CTA reports to the other: rank 0 arrives at rank 1, where nobody waits,
+// CTA that waits. Here each CTA reports to the other: rank 0 arrives at rank 1, where no thread waits,
 // and its own barrier never gets that arrival.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): each run hung.

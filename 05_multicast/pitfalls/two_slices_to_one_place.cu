@@ -4,7 +4,7 @@
 //
 // A multicast writes to the same offset in every CTA of the mask. Each CTA must therefore give its
 // slice a place of its own; here both start at the tile's first word. Two copies then race for the
-// upper half of both tiles, and nobody writes the lower half. The byte counts are right, so nothing
+// upper half of both tiles, and nothing writes the lower half. The byte counts are right, so nothing
 // hangs.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
@@ -48,7 +48,7 @@ __global__ void __cluster_dims__(CTAS, 1, 1)
   for (int i = threadIdx.x; i < TILE_WORDS; i += blockDim.x) {
     result[blockIdx.x * TILE_WORDS + i] = tile[i];
   }
-  cluster_sync();  // nobody leaves while its peer may still send to it
+  cluster_sync();  // no CTA exits while its peer may still send to it
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,7 @@
 // A persistent kernel computes one tile of D after the other, writes each to shared memory, and
 // lets TMA store it while the next one is multiplied. Before the tile in shared memory is written
 // again, the store must have read it: the thread that issued it waits (wait_group.read), and then
-// all threads meet. Here nobody waits. The multiplication in between usually takes long enough.
+// all threads meet. Here no thread waits. The multiplication in between usually takes long enough.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): right results each time. Two
 // loads and four multiplications come between the store and the next write to the tile.

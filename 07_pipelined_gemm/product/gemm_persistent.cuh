@@ -16,7 +16,7 @@
 typedef struct {
   int row, column, batch; /* of this CTA's tile of C */
   int steps;
-  int takes;       /* so many clusters before this one contribute to it */
+  int takes;       /* this many clusters before this one contribute to it */
   int given, last; /* as bool; but a struct with padding could not be copied unread */
 } GemmPiece;
 

@@ -41,7 +41,7 @@ struct GemmSingleTile {
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
   static constexpr int SUMMERS =
-      TILE_N / PART_N; /* so many CTAs of the cluster add up; all store */
+      TILE_N / PART_N; /* this many CTAs of the cluster add up; all store */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
     gemm_advance_single(work.stages, &stage, &parity);
   }
   /* A CTA must not end while a peer may still arrive in it: until all stages are free again but the
-   * last, which nobody frees. */
+   * last, which no consumer frees. */
   for (int i = 1; i < work.stages && Tile::SHARING > 1; i++) {
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
     gemm_advance_single(work.stages, &stage, &parity);
@@ -255,7 +255,7 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
 }
 
 /* Of the clusters that share a tile all but the last hand over their sums; the last adds them, always
- * in the same order. Clusters before this one were launched before it: nobody waits for ever. Returns
+ * in the same order. Clusters before this one were launched before it, so every wait ends. Returns
  * whether the sums are to be stored. */
 template <class Tile>
 static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work,

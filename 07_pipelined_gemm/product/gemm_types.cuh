@@ -15,7 +15,7 @@
 
 constexpr int GEMM_STEP_K = 64; /* a row of 64 16-bit elements is 128 bytes: one swizzle span */
 
-/* gemm_carry.cuh stores a finished tile within so many steps of the next. */
+/* gemm_carry.cuh stores a finished tile within this many steps of the next. */
 constexpr int GEMM_CARRY_STEPS = 4;
 
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
@@ -116,7 +116,7 @@ typedef struct {
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
   int groups;               /* clusters that share it: each has a part, cut again by split_k */
   int swapped;              /* computes transpose(C) = B * transpose(A): its m is the product's n */
-  int stages;               /* of the ring: at most so many */
+  int stages;               /* of the ring: at most this many */
   int ctas;                 /* the ring is so short that this many CTAs fit on an SM */
   int threads;
   int fixed_bytes; /* of shared memory, beside the ring */
@@ -134,7 +134,7 @@ typedef enum { GEMM_BY_NONE, GEMM_BY_FINISHING, GEMM_BY_ALL_THAT_CARRY } GemmCar
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
 
-/* Of so many columns, the part that each of `split` CTAs adds up: a multiple of 16 that divides them. */
+/* Of this many columns, the part that each of `split` CTAs adds up: a multiple of 16 that divides them. */
 static inline __host__ __device__ constexpr int gemm_part_n(int columns, int split) {
   int part = 16;
   while (columns % part != 0 || part * split < columns) part += 16;

@@ -122,8 +122,8 @@ static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n
   return order;
 }
 
-/* TMA can write C: 16 bits, aligned; and it cuts a line off at a multiple of 16 bytes, so that it
- * would write past an n that is none. */
+/* TMA can write C: 16 bits, aligned. It also cuts a line off only at a multiple of 16 bytes, so it
+ * would write past the end of any other n. */
 static inline bool gemm_tma_can_write(const GemmProblem *p) {
   int64_t stride = p->ldc == 0 ? p->n : p->ldc;
   GemmLines c = {p->c, p->n, p->m, stride, p->batches, p->stride_c};
@@ -172,7 +172,7 @@ static inline GemmOutput gemm_output(const GemmProblem *p) {
   return output;
 }
 
-/* So many clusters of this kernel run at once. */
+/* The number of clusters of this kernel that run at once. */
 static inline cudaError_t gemm_most_clusters(const PipelinedGemm *gemm, int *clusters) {
   const GemmConfiguration *c = gemm->configuration;
   cudaLaunchConfig_t launch = {};
@@ -232,7 +232,7 @@ static inline GemmStatus gemm_get_workspace(PipelinedGemm *gemm, GemmSharing sha
   if (second + copy_bytes[1] == 0) return gemm_status(GEMM_OK, NULL, 0, 0, 0);
   cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
   if (error != cudaSuccess) {
-    (void)cudaGetLastError(); /* not left for somebody else to find */
+    (void)cudaGetLastError(); /* so that a later call does not find it */
     return gemm_cuda_status(error, "allocating the plan's workspace");
   }
   uint8_t *room = (uint8_t *)gemm->workspace;

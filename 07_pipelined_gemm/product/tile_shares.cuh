@@ -12,7 +12,7 @@
  * A tile's parts are summed by whoever has its end, its owner: worker 1 above sums tile 990, and
  * before that computes the beginning of tile 991, for worker 3. So that no one waits long, a worker
  * computes its contribution first and what it owns last; and as owners wait for lower-numbered
- * workers alone, which were launched before them, nobody waits for ever. */
+ * workers alone, which were launched before them, every wait ends. */
 #ifndef PIPELINED_GEMM_TILE_SHARES_CUH
 #define PIPELINED_GEMM_TILE_SHARES_CUH
 
@@ -22,7 +22,7 @@ typedef struct {
   int steps; /* of each tile */
   int workers;
   int whole, left; /* each worker's tiles, and what is left over */
-  int sharers;     /* so many share what is left over; as many as that: each takes a whole tile */
+  int sharers;     /* this many share what is left over; as many as that: each takes a whole tile */
 } TileShares;
 
 /* Steps [first, end) of a tile. Its contribution to a tile ends before the tile does; a worker has

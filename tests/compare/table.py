@@ -17,7 +17,7 @@ silent everywhere. You can use the programs to try other tools: `NN_chapter/pitf
 makes the twin.
 
 `tests/compare/record.sh` records the four tools on a machine with a GPU, and `tests/compare/table.py` writes this page.
-The column "H200 alone" is from the header of each program; the emulator's rule is tested by `make check` in 21 orders.
+The column "H200 alone" is from the header of each program; the emulator's rule is tested by `make check-all` in 21 orders.
 
 - **yes** the tool reports an error other than the fault that the GPU reports anyway.
 - **fault** the tool repeats the fault: an illegal instruction, a misaligned address and the like.

@@ -268,7 +268,7 @@ static void make_steps(int life, Step *steps) {
         bool with_token = kind == TEST_TOKEN || kind == TRY_TOKEN || kind == PENDING_COUNT;
         value = range(random, 0, 1);
         if (with_token && (token < 0 || model.phase > token_phase + 1)) continue;
-        /* A try that waits in vain costs time: seldom. */
+        /* A try that waits for nothing costs time, so few do. */
         bool vain = with_token ? model.phase == token_phase : (model.phase & 1) == value;
         if ((kind == TRY_PARITY || kind == TRY_TOKEN) && vain && range(random, 0, 7)) continue;
       } else {

@@ -56,7 +56,7 @@ INPUTS uint32_t input_hash(uint32_t test, uint32_t iteration, uint32_t position)
   return mixed(mixed(test * 0x9e3779b9u + iteration) + position * 0x85ebca6bu + 0x1234567u);
 }
 
-/* One number of a format with so many exponent and mantissa bits. */
+/* One number of a format with this many exponent and mantissa bits. */
 INPUTS uint32_t input_float(uint32_t hash, int exponent_bits, int mantissa_bits, int mode,
                             int centre) {
   const uint32_t top = (1u << exponent_bits) - 1u;

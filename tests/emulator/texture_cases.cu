@@ -6,7 +6,7 @@
 //   texture_cases --cube-edges 1   also linear filters over the edges of cubes, of which no
 //                            document says what they give; the emulator refuses them
 //   texture_cases --fault N  a fault of its own: 0 a surface read outside, 1 a surface write
-//                            outside, 2 a texture that was destroyed, 3 a handle that is none,
+//                            outside, 2 a texture that was destroyed, 3 an invalid handle,
 //                            4 a surface object read as a texture, 5 a surface read at an odd
 //                            byte
 //

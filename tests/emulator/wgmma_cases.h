@@ -84,7 +84,7 @@ enum {
   POSITION_META = 4 << 20,
   POSITION_C = 5 << 20
 };
-/* Bytes that may be read of A, and of B with so many columns. */
+/* Bytes that may be read of A, and of B with this many columns. */
 #define BYTES_A (20 * 1024)
 #define BYTES_B(n) ((n) > 80 ? (n) / 8 * 2048 + 4096 : 24 * 1024)
 

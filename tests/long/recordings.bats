@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # The recording of every lesson, rung and pitfall: it changes no output, and its last state of shared
-# memory is the emulator's, byte for byte. make check has a part of them.
+# memory is the emulator's, byte for byte. make check-all has a part of them.
 
 load ../helpers
 load ../record_helpers

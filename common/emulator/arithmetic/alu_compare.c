@@ -121,7 +121,7 @@ bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *ou
     return form_fail(&form, "mov has no such type");
   for (int i = 0; i < 2 && elements > 1; i++)
     if (out->operand[i].kind != OPERAND_VECTOR || out->operand[i].count != elements)
-      return form_fail(&form, "mov.v2 and mov.v4 take vectors of so many elements");
+      return form_fail(&form, "mov.v2 and mov.v4 take vectors of 2 and 4 elements");
   bytes *= elements;
   if (out->operand[0].kind == OPERAND_REGISTER && out->operand[1].kind == OPERAND_REGISTER &&
       bytes < 16) {

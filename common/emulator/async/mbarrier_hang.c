@@ -137,7 +137,7 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(
         out,
         "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
-        "CTA %d has had some, and nobody waits for it. Arrive at the barrier of the CTA that "
+        "CTA %d has had some, and no thread waits there. Arrive at the barrier of the CTA that "
         "waits: mapa with its rank, here %u\n",
         rank, SHARED_RANK(wait.address));
   else if (cause)
@@ -145,7 +145,8 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   /* The most common hang of a first pipeline: the producer waits for buffers that were never full. */
   if (strcmp(rule, "hang-arrivals-missing") == 0 && wait.phases == 0 &&
       wait.barrier.pending == wait.barrier.expected)
-    fprintf(out,
-            "        nobody has ever arrived here: if this barrier reports that a buffer is free, "
-            "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
+    fprintf(
+        out,
+        "        no thread has arrived here yet: if this barrier reports that a buffer is free, "
+        "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
 }

@@ -182,7 +182,7 @@ static int letters_apart(const char *a, const char *b) {
   return row[length];
 }
 
-/* A misspelled variable would have no effect, and nobody would notice. */
+/* A misspelled variable would have no effect, and no one would notice. */
 static void refuse_unknown_names(void) {
   for (char **variable = environ; *variable; variable++) {
     int length = (int)strcspn(*variable, "=");

@@ -251,7 +251,7 @@ static bool reads_plainly(const GlobalNow *now) {
 }
 
 /* Whoever is ordered after one plain read of this warp is also ordered after the next one, until the
- * warp's epoch ends. So the first one stands for all. */
+ * warp's epoch ends. So the first one is enough for all. */
 static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
   const GlobalAccess *own = &now->access;
   return past->operation == own->operation && past->cluster == own->cluster &&

@@ -53,7 +53,7 @@ static void copy_vectors(ClusterCheck *check, LaneShadow *shadow, uint32_t times
   }
 }
 
-/* Makes the records fit accesses of so many bytes. */
+/* Makes the records fit accesses of this many bytes. */
 static void prepare(ClusterCheck *check, LaneShadow *shadow, uint32_t words, uint32_t bytes) {
   uint32_t shift = bytes >= WORD_BYTES ? WORD_SHIFT : bytes - 1;
   if (!shadow->writes) {

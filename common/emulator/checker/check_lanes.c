@@ -35,7 +35,7 @@ static uint32_t new_stamp(ClusterCheck *check, uint32_t agent) {
   if (orders->last_stamp < STAMPS_MOST)
     orders->last_stamp++;
   else
-    check->lanes_checked = false; /* later races are missed, but nobody is accused */
+    check->lanes_checked = false; /* later races are missed, but no thread is accused wrongly */
   orders->owners[orders->last_stamp % STAMP_OWNERS] = (uint16_t)agent;
   return orders->last_stamp;
 }
@@ -138,7 +138,7 @@ void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, Lan
     for (int lane = 0; lane < LANES; lane++)
       if (live >> lane & 1 && order->released.stamp[lane] < all) all = order->released.stamp[lane];
     /* The warp's next stamp, rather than the next one of all: what other warps wrote before their
-     * releases has lower stamps then, and nobody has to look whose they are. */
+     * releases has lower stamps then, and their owners need not be looked up. */
     if (all >= order->first)
       order->first = all == order->release_before ? order->release_after : all + 1;
     return;
@@ -156,7 +156,7 @@ static void acquire_strong(Warp *warp, int lane, uint32_t address) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   const StrongWrite *last = strong_place(check, address);
-  if (last->stamp == 0) return; /* nobody has written there */
+  if (last->stamp == 0) return; /* nothing has written there */
   if (last->address != address || last->agent != agent) {
     lanes_acquire(check, agent, 1u << lane, live_lanes(warp));
     return;

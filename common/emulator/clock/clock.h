@@ -58,7 +58,7 @@ void clock_mbarrier_passed(ClockTrace *trace, uint32_t warp, uint32_t address);
 enum { CLOCK_CLUSTER_BARRIER = 16 };
 void clock_barrier_arrived(ClockTrace *trace, uint32_t warp, uint32_t number, bool complete);
 void clock_barrier_passed(ClockTrace *trace, uint32_t warp, uint32_t number);
-/* A warp's share of a wgmma: so many multiply-adds of operands of this many bits. */
+/* A warp's share of a wgmma: this many multiply-adds of operands of this many bits. */
 void clock_wgmma(ClockTrace *trace, uint32_t warp, uint64_t multiply_adds, uint32_t bits);
 void clock_mma(ClockTrace *trace, uint32_t warp, uint64_t multiply_adds, uint32_t bits);
 

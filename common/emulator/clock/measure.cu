@@ -323,7 +323,7 @@ static __global__ void copy_both_kernel(const __grid_constant__ CUtensorMap map,
   bulk_wait_group(0);
 }
 
-// How long a thread is busy with issuing copies that nobody waits for meanwhile.
+// How long a thread is busy with issuing copies while no thread waits for them.
 static __global__ void copy_issue_kernel(int64_t *out, const __grid_constant__ CUtensorMap map) {
   CopyShared *shared = copy_shared();
   copy_begin(shared);

@@ -107,7 +107,7 @@ static double end_of_wait(const ClockStep *step, const Meeting *meeting) {
   return meeting->time + wait_latency((WaitKind)step->b, (WaitCause)step->detail, meeting->by_copy);
 }
 
-/* Somebody for whom the meeting waited comes at `time`. */
+/* A warp or copy that the meeting waited for comes at `time`. */
 static void come(Replay *replay, ClockTrace *trace, uint32_t number, double time, bool copy) {
   if (number == NO_MEETING) return;
   Meeting *meeting = &trace->meetings[number];

@@ -20,7 +20,7 @@ void module_unload(Module *module);
 const Function *module_entry(const Module *module, const char *name); /* NULL: no such entry */
 /* Returns the number of entries, and the names of the first `most`. */
 uint32_t module_entries(const Module *module, const char **names, uint32_t most);
-/* What machine code tells of the entry: its registers, in place of the estimate, and how many loads
+/* What machine code says of the entry: its registers, in place of the estimate, and how many loads
  * it has under way at once. */
 void module_set_machine_code(Module *module, const char *name, uint32_t registers,
                              uint32_t loads_at_once);

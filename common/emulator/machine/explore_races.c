@@ -16,7 +16,7 @@ struct Clock {
 };
 
 typedef struct {
-  uint32_t process, own; /* own: the process's how-manieth step, from 1 */
+  uint32_t process, own; /* own: the number of the process's step, from 1 */
   const Clock *clock;    /* what it comes after, without the process's own steps */
 } Event;
 

@@ -58,7 +58,7 @@ __attribute__((noinline)) static void merge_groups_here(struct WarpFlow *flow) {
     }
     own->mask |= other->mask;
     uint32_t dropped = (uint32_t)(other - flow->groups);
-    drop_group(flow, dropped); /* the last one stands there now */
+    drop_group(flow, dropped); /* the last one is there now */
     if (own == last) {
       own = other;
       flow->current = dropped;

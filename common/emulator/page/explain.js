@@ -30,7 +30,7 @@ function copyName(model, copy) {
 
 function authorName(model, author) {
   if (author === "mbarrier") return "mbarrier.inval";
-  if (author === "poison") return "nobody: a copy in flight left it undefined";
+  if (author === "poison") return "no thread: a copy in flight left it undefined";
   const number = Number(author.slice(1));
   return author[0] === "w" ? warpName(model, number) : copyName(model, model.copies[number]);
 }

@@ -23,7 +23,7 @@ function explainByte(model, address, n) {
   return parts;
 }
 
-/* No thread may read a live barrier's bytes, so only its state is told. */
+/* No thread may read a live barrier's bytes, so only its state is shown. */
 function explainBarrierByte(model, barrier, n) {
   const birth = barrierBirth(model, barrier, n);
   const state = barrierState(model, barrier.address, n);

@@ -1,5 +1,5 @@
 /* memory.js: the map of shared memory: a row for every 128 bytes, so that a column is a bank; colours
- * say who wrote last, hatching what is in flight, dots what nobody has written. An mbarrier shows its phase. */
+ * say who wrote last, hatching what is in flight, dots what was never written. An mbarrier shows its phase. */
 
 const ROW_BYTES = 128;
 const CELLS_IN_ROW = ROW_BYTES / CELL_BYTES;

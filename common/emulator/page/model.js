@@ -125,7 +125,7 @@ function indexCopy(model, event, n) {
       if ((ranks >>> rank) & 1) barrierOf(model, ((rank << 24) | offsetOf(barrier)) >>> 0).copies.push(number);
 }
 
-/* Where the lanes of a warp stand is noted down every so many steps: a lane may have stood at its line
+/* The positions of a warp's lanes are noted every STEPS_BETWEEN steps: a lane may have been at its line
  * for 100,000 steps of the others. */
 const STEPS_BETWEEN = 64;
 

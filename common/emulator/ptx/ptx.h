@@ -44,7 +44,7 @@ bool decoder_error(Decoder *decoder, const PtxStatement *statement, const char *
  *   {a, b}               one VECTOR
  *   [a] [a+8] [sym] [64] one ADDRESS; for [sym+8] and [64] with `constant` set, constant_value is
  *                        the whole sum
- *   [a, {b, c}]          two: ADDRESS, then VECTOR; [a, b] likewise ADDRESS, then REGISTER
+ *   [a, {b, c}]          two: ADDRESS, then VECTOR; [a, b] is ADDRESS, then REGISTER
  *   _                    one SINK
  *
  * d, a, b, c of the Instruction are the slots of the first four operands (the first element's for a

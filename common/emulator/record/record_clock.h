@@ -18,7 +18,7 @@ typedef struct {
 } ClockPlaces;
 void clock_places_add(ClockPlaces *places, ClockPlace place);
 
-/* Sorts the events by the clock, gives them its times, and computes the states of barriers anew: they
+/* Sorts the events by the clock, gives them its times, and computes the states of barriers again: they
  * are counted in the order of the clock. */
 void record_in_clock_order(const ClockTrace *trace, const ClockPlaces *places, RecordText *text);
 

@@ -1,4 +1,4 @@
-/* cubin.h: what the machine code of a kernel tells that its PTX does not. */
+/* cubin.h: what the machine code of a kernel says and its PTX does not. */
 #ifndef EMULATOR_CUBIN_H
 #define EMULATOR_CUBIN_H
 

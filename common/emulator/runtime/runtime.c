@@ -148,7 +148,7 @@ static Module *load_linked(const Image *image) {
 }
 
 /* The compiler has decided how many registers each kernel has, and how many loads it has under way.
- * The cubin next to the PTX tells. */
+ * The cubin next to the PTX says so. */
 static void read_machine_code(const Image *image) {
   char *cubin;
   size_t bytes;
