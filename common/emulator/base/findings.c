@@ -77,7 +77,8 @@ Grade finding_grade(const char *rule) {
 
 static bool follows(const char *text, const char *at, const char *word) {
   size_t length = strlen(word);
-  return (size_t)(at - text) >= length && !strncmp(at - length, word, length);
+  if ((size_t)(at - text) < length || at[-1] != word[length - 1]) return false;
+  return !strncmp(at - length, word, length);
 }
 
 /* The message without the numbers that differ from one repetition to the next: addresses, threads,

@@ -322,13 +322,85 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
   }
 }
 
+/* ---- Lanes that move nothing undefined, as most do ---- */
+
+static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *memory,
+                     size_t bytes) {
+  return memory && first < memory + bytes && end > memory;
+}
+
+/* The lanes with undefined bytes in the CTA's shared memory, which starts at `start`. */
+static LaneMask undefined_in_shared(const struct CtaCheck *shared, const uint8_t *start,
+                                    LaneMask mask, uint8_t *const *at, uint32_t bytes) {
+  LaneMask undefined = 0;
+  for (LaneMask left = mask; left && shared->undefined; left &= left - 1) {
+    const uint8_t *bits = shared->undefined + (at[first_lane(left)] - start);
+    uint8_t any = 0;
+    for (uint32_t i = 0; i < bytes; i++) any |= bits[i];
+    if (any) undefined |= left & -left;
+  }
+  return undefined;
+}
+
+typedef struct {
+  const uint8_t *first, *end; /* of all bytes that the lanes access */
+  uint32_t bytes;             /* of each lane */
+  LaneMask marked;            /* lanes whose registers have marks */
+} MovedRange;
+
+static MovedRange moved_range(const Warp *warp, LaneMask mask, uint8_t *const *at,
+                              const MovedRegister *registers, int count) {
+  MovedRange range = {.first = at[first_lane(mask)], .end = at[first_lane(mask)]};
+  for (int i = 0; i < count; i++) {
+    uint32_t end = registers[i].offset + registers[i].memory_bytes;
+    if (end > range.bytes) range.bytes = end;
+    range.marked |= warp->undefined->lanes[registers[i].slot] & mask;
+  }
+  for (LaneMask left = mask; left; left &= left - 1) {
+    const uint8_t *place = at[first_lane(left)];
+    if (place < range.first) range.first = place;
+    if (place > range.end) range.end = place;
+  }
+  range.end += range.bytes;
+  return range;
+}
+
+/* The lanes for which marks must be looked at one by one, in a load or store. A store of other
+ * lanes has cleared the marks in shared memory: undefined_access. */
+static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const *at,
+                                 const MovedRegister *registers, int count, Access access) {
+  enum { NEAR = 8192 };
+  const Cluster *cluster = warp->cta->cluster;
+  MovedRange range = moved_range(warp, mask, at, registers, count);
+  size_t bytes = (size_t)(range.end - range.first);
+  if (access == ACCESS_ATOMIC ||
+      overlaps(range.first, range.end, warp->local, (size_t)warp->local_bytes * LANES))
+    return mask;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    const Cta *cta = &cluster->ctas[rank];
+    const struct CtaCheck *shared = &cluster->check->ctas[rank];
+    if (!overlaps(range.first, range.end, cta->shared, cta->shared_bytes)) continue;
+    size_t watched = (size_t)shared->words * WORD_BYTES;
+    if (range.first < cta->shared || range.end > cta->shared + watched) return mask;
+    if (access == ACCESS_WRITE) return range.marked;
+    return range.marked | undefined_in_shared(shared, cta->shared, mask, at, range.bytes);
+  }
+  if (access == ACCESS_WRITE) return range.marked;
+  const Launch *launch = cluster->launch;
+  bool written = bytes <= NEAR &&
+                 !overlaps(range.first, range.end, launch->parameters, launch->parameter_bytes) &&
+                 written_all((uint64_t)(uintptr_t)range.first, bytes);
+  return written ? range.marked : mask;
+}
+
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access) {
   if (!warp->undefined &&
       (access != ACCESS_READ || !any_marks(warp, in, mask, at, registers, count)))
     return;
   undefined_notes(warp);
-  for (LaneMask left = mask; left; left &= left - 1) {
+  LaneMask marked = lanes_with_marks(warp, mask, at, registers, count, access);
+  for (LaneMask left = marked; left; left &= left - 1) {
     int lane = first_lane(left);
     if (access != ACCESS_READ) {
       store_marks(warp, in, mask, at, registers, count, lane, access);
