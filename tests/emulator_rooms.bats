@@ -227,7 +227,7 @@ parts_of_sources() { # COMMENTS FILE...
 @test "no function is longer than 60 lines" {
   run awk '
     FNR == 1 || /^$/ && FNR == start + 1 { start = 0 }
-    !start && /^[a-z][A-Za-z_0-9 *]*\(/ && !/^(typedef|struct|enum|union|extern)|[;=]/ { start = FNR; name = $0 }
+    !start && /^[A-Za-z_][A-Za-z_0-9 *]*\(/ && !/^[A-Z_0-9]+\(/ && !/^(typedef|struct|enum|union|extern)|[;=]/ { start = FNR; name = $0 }
     start && /^}/ {
       if (FNR - start + 1 > 60) print FILENAME ":" start ": " FNR - start + 1 " lines: " name
       start = 0
@@ -235,6 +235,66 @@ parts_of_sources() { # COMMENTS FILE...
   ' common/*.c common/emulator/*/*.c
   echo "$output"
   [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
+# The names of all types, "NAME FILE:LINE": "typedef ... NAME;" in one line or several, and tags that are defined.
+types_of_sources() { # FILE...
+  awk '
+    FNR == 1 { inside = 0 }
+    /^typedef / { inside = 1 }
+    inside && /^(typedef|}).*;/ {
+      line = $0
+      sub(/;.*$/, "", line)
+      inside = 0
+      if (match(line, /\(\*[A-Za-z_0-9]+\)\(/)) name = substr(line, RSTART + 2, RLENGTH - 4)
+      else {
+        sub(/ *__attribute__.*$/, "", line)
+        sub(/(\[[^]]*\])+$/, "", line)
+        sub(/^.*[ *}]/, "", line)
+        name = line
+      }
+      if (line !~ /^typedef struct [A-Za-z_0-9]+ [A-Za-z_0-9]+$/ && $0 !~ "^typedef struct " name " " name ";") print name, FILENAME ":" FNR
+    }
+    /^(struct|enum|union) [A-Za-z_0-9]+ \{/ { print $1 "." $2, FILENAME ":" FNR }
+  ' "$@" | sort
+}
+types_of_one_name() { # FILE...
+  types_of_sources "$@" | awk '{ if ($1 == name) print before "\n" $0; name = $1; before = $0 }'
+}
+
+@test "no two types have one name" {
+  count=$(types_of_sources common/*.[ch] common/emulator/*/*.[ch] | wc -l)
+  echo "$count types"
+  [ "$count" -gt 400 ]
+  run types_of_one_name common/*.[ch] common/emulator/*/*.[ch]
+  echo "$output"
+  [ -z "$output" ]
+}
+
+@test "two types of one name are found: an enumeration, a structure, a pointer to a function, a tag" {
+  cat >"$BATS_TEST_TMPDIR/one.c" <<'EOF'
+typedef enum { GO_ON, STOP } Next;
+typedef struct {
+  int kind;
+} Event;
+typedef void (*Visit)(Event *event, int place);
+struct Node {
+  int next;
+};
+typedef struct Tree Tree;
+EOF
+  cp "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
+  run types_of_one_name "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
+  echo "$output"
+  [ "$(awk '{ print $1 }' <<<"$output" | sort -u | paste -sd' ')" = "Event Next Visit struct.Node" ]
+}
+
+# What decodes an instruction reads its text; all others ask for its traits. The device's own functions have names.
+@test "no instruction is known by its text but where it is decoded" {
+  run bash -c "grep -nE '(has_modifier|strn?cmp|strstr)\(.*(->|\.)(text|modifiers)\b|has_modifier\(' \
+    common/emulator/{state,checker,record,clock,machine}/*.c"
+  echo "$output"
   [ -z "$output" ]
 }
 

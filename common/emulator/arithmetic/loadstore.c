@@ -550,6 +550,8 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->kind.access = is_load ? ACCESS_READ : ACCESS_WRITE;
   if (!transfer->strong) transfer->kind.reach = REACH_PLAIN;
   transfer->space = form_space(&form);
+  out->own_memory = transfer->space == SPACE_LOCAL || transfer->space == SPACE_PARAM ||
+                    transfer->space == SPACE_CONST;
   bool constant_path = is_load && form_take(&form, "nc");
   if (strcmp(statement->modifiers[0], "ldu") == 0) constant_path = true;
   if (constant_path && transfer->space != SPACE_GLOBAL && transfer->space != SPACE_GENERIC)

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "ptx/form.h"
+#include "state/notes.h"
 
 enum {
   ERROR_ILLEGAL_ADDRESS = 700,
@@ -16,7 +17,7 @@ enum {
 };
 
 typedef enum { CLAMP_NEAREST, CLAMP_ZERO, CLAMP_TRAP } Clamp;
-typedef enum { ASK_WIDTH, ASK_HEIGHT, ASK_DEPTH, ASK_LAYERS } Question;
+typedef enum { ASK_WIDTH, ASK_HEIGHT, ASK_DEPTH, ASK_LAYERS } SizeQuestion;
 
 typedef struct {
   TextureShape shape;
@@ -86,8 +87,15 @@ static TexturePoint point_of(const Warp *warp, const TextureAccess *access, int 
   return point;
 }
 
+/* For exploration all textures and surfaces are one place, whatever part of it is used. */
+static void note_texels(NoteKind kind) {
+  static char texels;
+  note(kind, &texels, 1);
+}
+
 static StepResult read_texture(Warp *warp, const Instruction *in, LaneMask mask) {
   const TextureAccess *access = in->decoded;
+  note_texels(NOTE_READ);
   uint32_t result[LANES][TEXEL_CHANNELS];
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -108,6 +116,7 @@ static StepResult read_texture(Warp *warp, const Instruction *in, LaneMask mask)
 
 static StepResult gather_texels(Warp *warp, const Instruction *in, LaneMask mask) {
   const TextureAccess *access = in->decoded;
+  note_texels(NOTE_READ);
   uint32_t result[LANES][TEXEL_CHANNELS];
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -177,6 +186,7 @@ static uint8_t *surface_bytes(Warp *warp, const Instruction *in, int lane, const
 
 static StepResult load_surface(Warp *warp, const Instruction *in, LaneMask mask) {
   const TextureAccess *access = in->decoded;
+  note_texels(NOTE_READ);
   uint64_t result[LANES][TEXEL_CHANNELS] = {{0}};
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
@@ -199,6 +209,7 @@ static StepResult load_surface(Warp *warp, const Instruction *in, LaneMask mask)
 
 static StepResult store_surface(Warp *warp, const Instruction *in, LaneMask mask) {
   const TextureAccess *access = in->decoded;
+  note_texels(NOTE_WRITE);
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     bool outside;

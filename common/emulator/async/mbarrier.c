@@ -121,12 +121,17 @@ static void record_change(MbarrierThread thread, uint32_t address, const char *w
   Cluster *cluster = thread.warp->cta->cluster;
   if (!cluster->recorder) return;
   const Barrier barrier = mbarrier_read(cluster, address);
-  const RecordBarrier state = {.why = why,
-                               .address = address,
-                               .phase = mbarrier_record(cluster, address)->phases,
-                               .pending = barrier.pending,
-                               .expected = barrier.expected,
-                               .bytes = barrier.tx};
+  const uint32_t traits = thread.in->traits;
+  const MbarrierForm *arrival =
+      (traits & MBARRIER) && (traits & ARRIVES) ? thread.in->decoded : NULL;
+  const RecordBarrier state = {
+      .why = why,
+      .cluster_release = arrival && arrival->release && arrival->cluster_scope,
+      .address = address,
+      .phase = mbarrier_record(cluster, address)->phases,
+      .pending = barrier.pending,
+      .expected = barrier.expected,
+      .bytes = barrier.tx};
   record_mbarrier(thread.warp, thread.in, thread.lane, &state, copy ? (int64_t)copy->recorded : -1);
 }
 

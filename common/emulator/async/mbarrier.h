@@ -58,6 +58,7 @@ Barrier mbarrier_read(Cluster *cluster, uint32_t address);
 typedef struct {
   uint8_t window;
   bool drop, no_complete, expect, release, acquire, parity, complete;
+  bool cluster_scope;
   bool potentially_blocking, bounded; /* bounded: with a time limit */
   bool repeated;                      /* a wait in a loop that does nothing else */
   int8_t token, address, count;       /* operand numbers; -1: none */

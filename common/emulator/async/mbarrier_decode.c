@@ -12,8 +12,9 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
   *made = (MbarrierForm){.token = -1, .count = -1};
   int semantic = form_choose(form, semantics);
   made->acquire = made->release = semantic <= 0;
-  /* The scope is not checked: CUTLASS waits with .cta for arrivals of other CTAs. */
-  if (!form_take(form, "cluster")) form_take(form, "cta");
+  /* The checker asks for no scope: CUTLASS waits with .cta for arrivals of other CTAs. */
+  made->cluster_scope = form_take(form, "cluster");
+  if (!made->cluster_scope) form_take(form, "cta");
   if (form_take(form, "shared::cta") || form_take(form, "shared"))
     made->window = WINDOW_CTA;
   else if (cluster_window && form_take(form, "shared::cluster"))

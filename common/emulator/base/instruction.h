@@ -67,6 +67,8 @@ typedef enum {
   STEP_FAULT    /* the launch has ended; fault() returned this */
 } StepResult;
 
+typedef enum { NO_SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX } ShuffleForm;
+
 typedef StepResult (*Execute)(Warp *warp, const Instruction *in, LaneMask mask);
 
 struct Instruction {
@@ -83,6 +85,8 @@ struct Instruction {
   uint8_t kind;           /* InstructionKind */
   bool mixes_bits;        /* a bit of the result may depend on any bit of the sources: .f32, .hi */
   bool packs_halves;      /* its last type is a pair, such as .f16x2 */
+  bool own_memory;        /* its address is in .local, .param or .const */
+  uint8_t shuffle;        /* ShuffleForm */
   uint32_t line;          /* its line in the PTX */
   uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;

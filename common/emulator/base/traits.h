@@ -61,7 +61,10 @@ enum Trait {
   OPERANDS_DECIDE = 1 << 28,
 
   /* For the clock: of integers, the chip divides in many instructions */
-  DIVIDES = 1 << 29
+  DIVIDES = 1 << 29,
+
+  /* For exploration: other warps notice it, though it names no address */
+  SEEN_BY_OTHERS = 1 << 30
 };
 
 /* The categories in which instructions are counted. */

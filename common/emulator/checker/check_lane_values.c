@@ -13,7 +13,7 @@
 #include "checker/check_lane_access.h"
 #include "ptx/program.h"
 
-enum { SHUFFLE_FORMS = 4, FOLLOWED_MOST = 4096, SLOTS_MOST = (1 << 16) + 1 };
+enum { FOLLOWED_MOST = 4096, SLOTS_MOST = (1 << 16) + 1 };
 
 static LaneMask lanes_of(const LaneMask *depends, const Operand *operand) {
   LaneMask all = 0;
@@ -35,8 +35,11 @@ static void set_lanes(LaneMask *depends, const Operand *operand, LaneMask lanes,
 
 /* Which lane's value does this lane get? As if the segments were whole warps: others only get more
  * values of their own. */
-static int source_lane(int form, int lane, int by) {
-  int source = form == 0 ? lane - by : form == 1 ? lane + by : form == 2 ? lane ^ by : by;
+static int source_lane(ShuffleForm form, int lane, int by) {
+  int source = form == SHUFFLE_UP          ? lane - by
+               : form == SHUFFLE_DOWN      ? lane + by
+               : form == SHUFFLE_BUTTERFLY ? lane ^ by
+                                           : by;
   return source < 0 || source >= LANES ? lane : source;
 }
 
@@ -52,22 +55,19 @@ static int known_value(const Instruction *start, const Instruction *in, const Op
   do in--;
   while (in > start && !writes_slot(in, operand->slot));
   bool moves = in > start && in->guard < 0 && in->operand_count == 2 && in->operand[1].constant &&
-               !strncmp(in->text, "mov.", 4);
+               (in->traits & MOVES);
   return moves ? (int)(in->operand[1].constant_value % LANES) : -1;
 }
 
 /* The lanes whose result of a shuffle depends on the load; other instructions of whole warps: none. */
 static LaneMask shuffled(const LaneMask *depends, const Instruction *start, const Instruction *in) {
-  static const char *const FORMS[SHUFFLE_FORMS] = {"shfl.sync.up", "shfl.sync.down",
-                                                   "shfl.sync.bfly", "shfl.sync.idx"};
-  int form = 0, pair = in->operand_count == 6;
-  while (form < SHUFFLE_FORMS && !strstr(in->text, FORMS[form])) form++;
-  if (form == SHUFFLE_FORMS) return 0;
+  if (in->shuffle == NO_SHUFFLE) return 0;
+  int pair = in->operand_count == 6;
   LaneMask from = lanes_of(depends, &in->operand[1 + pair]);
   int by = known_value(start, in, &in->operand[2 + pair]);
   LaneMask lanes = 0;
   for (int lane = 0; lane < LANES && by >= 0; lane++)
-    if (from >> source_lane(form, lane, by) & 1) lanes |= 1u << lane;
+    if (from >> source_lane((ShuffleForm)in->shuffle, lane, by) & 1) lanes |= 1u << lane;
   return lanes;
 }
 

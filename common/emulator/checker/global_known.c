@@ -14,7 +14,7 @@ static const size_t BLOCK_BYTES = 1u << 20, MOST_BYTES = (size_t)1 << 30;
 
 typedef struct {
   const void *child[BRANCHES];
-} Node;
+} KnownNode;
 
 typedef struct KnownBlock {
   struct KnownBlock *older;
@@ -84,8 +84,8 @@ static const void *join_at(GlobalLaunch *launch, const void *one, const void *ot
   if (one == other || !other) return one;
   if (!one) return other;
   if (depth == 0) return join_leaves(launch, one, other);
-  const Node *a = one, *b = other;
-  Node both;
+  const KnownNode *a = one, *b = other;
+  KnownNode both;
   bool is_a = true, is_b = true;
   for (int i = 0; i < BRANCHES; i++) {
     both.child[i] = join_at(launch, a->child[i], b->child[i], depth - 1);
@@ -94,7 +94,7 @@ static const void *join_at(GlobalLaunch *launch, const void *one, const void *ot
   }
   if (is_a) return one;
   if (is_b) return other;
-  Node *made = allocate(launch, sizeof *made);
+  KnownNode *made = allocate(launch, sizeof *made);
   *made = both;
   return made;
 }
@@ -105,7 +105,7 @@ const void *global_known_join(GlobalLaunch *launch, const void *one, const void 
 
 const KnownLeaf *global_known_leaf(const GlobalLaunch *launch, const void *tree, uint32_t cluster) {
   for (uint32_t depth = launch->depth; tree && depth-- > 0;)
-    tree = ((const Node *)tree)->child[cluster >> (4 * depth) & (BRANCHES - 1)];
+    tree = ((const KnownNode *)tree)->child[cluster >> (4 * depth) & (BRANCHES - 1)];
   return tree;
 }
 
@@ -115,7 +115,7 @@ const void *global_known_single(GlobalLaunch *launch, uint32_t cluster, const ui
   memcpy(leaf->clocks, clocks, count * sizeof *clocks);
   const void *tree = leaf;
   for (uint32_t depth = 0; depth < launch->depth; depth++) {
-    Node *node = allocate(launch, sizeof *node);
+    KnownNode *node = allocate(launch, sizeof *node);
     memset(node, 0, sizeof *node);
     node->child[cluster >> (4 * depth) & (BRANCHES - 1)] = tree;
     tree = node;

@@ -38,9 +38,9 @@ typedef struct GlobalLocation {
 /* The side that a scope must include. */
 typedef struct {
   uint32_t cluster, rank;
-} Place;
+} BlockPlace;
 
-static bool includes(uint8_t reach, const Place *own, uint32_t cluster, uint32_t rank) {
+static bool includes(uint8_t reach, const BlockPlace *own, uint32_t cluster, uint32_t rank) {
   if (reach >= REACH_GPU) return true;
   if (reach == REACH_PLAIN || own->cluster != cluster) return false;
   return reach == REACH_CLUSTER || own->rank == rank;
@@ -164,7 +164,7 @@ static GlobalLocation *make_location(GlobalLaunch *launch, uint64_t address) {
   return made;
 }
 
-static void add_head(GlobalLaunch *launch, GlobalLocation *location, const Place *own,
+static void add_head(GlobalLaunch *launch, GlobalLocation *location, const BlockPlace *own,
                      uint8_t reach, const GlobalKnowledge *known) {
   if (reach >= REACH_GPU) add(launch, &location->wide, known);
   add_tree(launch, &location->any, known->tree[KNOWN_ANY_SCOPE]);
@@ -188,12 +188,12 @@ static void add_head(GlobalLaunch *launch, GlobalLocation *location, const Place
 }
 
 /* The heads with which an acquire of this scope by a thread there synchronises. */
-static void heads_for(GlobalLaunch *launch, const GlobalLocation *location, const Place *own,
+static void heads_for(GlobalLaunch *launch, const GlobalLocation *location, const BlockPlace *own,
                       uint8_t reach, GlobalKnowledge *into) {
   if (reach >= REACH_GPU || location->forgot) add(launch, into, &location->wide);
   for (uint32_t i = 0; i < location->head_count; i++) {
     const Head *head = &location->heads[i];
-    Place there = {head->cluster, head->rank};
+    BlockPlace there = {head->cluster, head->rank};
     if (reach >= REACH_GPU && head->reach >= REACH_GPU) continue; /* in `wide` */
     if (includes(reach, own, head->cluster, head->rank) &&
         includes(head->reach, &there, own->cluster, own->rank))
@@ -204,12 +204,12 @@ static void heads_for(GlobalLaunch *launch, const GlobalLocation *location, cons
 /* ---- Strong accesses ---- */
 
 static void read_location(ClusterCheck *check, uint32_t agent, GlobalLocation *location,
-                          const Place *own, const GlobalKind *kind) {
+                          const BlockPlace *own, const GlobalKind *kind) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
   GlobalLaunch *launch = check->global->launch;
   GlobalWarp *warp = &check->global->warps[agent];
   learn(check, agent, KNOWN_ANY_SCOPE, location->any);
-  Place writer = {location->cluster, location->rank};
+  BlockPlace writer = {location->cluster, location->rank};
   if (!includes(location->reach, &writer, own->cluster, own->rank) ||
       !includes(kind->reach, own, writer.cluster, writer.rank))
     return;
@@ -239,12 +239,12 @@ static void add_fences_before_barrier(GlobalLaunch *launch, GlobalLocation *loca
 }
 
 static void write_location(ClusterCheck *check, uint32_t agent, GlobalLocation *location,
-                           const Place *own, const GlobalKind *kind,
+                           const BlockPlace *own, const GlobalKind *kind,
                            const GlobalKnowledge *released) {
   static const uint8_t reach_of[SCOPES] = {REACH_CTA, REACH_CLUSTER, REACH_GPU};
   GlobalLaunch *launch = check->global->launch;
   const GlobalWarp *warp = &check->global->warps[agent];
-  Place writer = {location->cluster, location->rank};
+  BlockPlace writer = {location->cluster, location->rank};
   bool continues = kind->access == ACCESS_ATOMIC &&
                    includes(location->reach, &writer, own->cluster, own->rank) &&
                    includes(kind->reach, own, writer.cluster, writer.rank);
@@ -310,7 +310,7 @@ void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,
   uint32_t count = distinct(mask, addresses, found);
   if (count == 0) return;
   bool flag = stores && count == 1; /* otherwise it is data */
-  Place place = {own->cluster, warp->cta->rank};
+  BlockPlace place = {own->cluster, warp->cta->rank};
   pthread_mutex_lock(&launch->lock);
   uint64_t held = state->lock;
   if (locks) note_lock(check, agent, kind, found[0], count == 1);
@@ -340,7 +340,7 @@ void check_global_acquire(Warp *warp, LaneMask mask, const uint64_t *addresses,
   if (!__atomic_load_n(&launch->releases, __ATOMIC_RELAXED)) return;
   uint64_t found[LANES];
   uint32_t count = distinct(mask, addresses, found);
-  Place place = {own->cluster, warp->cta->rank};
+  BlockPlace place = {own->cluster, warp->cta->rank};
   pthread_mutex_lock(&launch->lock);
   for (uint32_t i = 0; i < count; i++) {
     GlobalLocation *location = find_location(launch, found[i]);

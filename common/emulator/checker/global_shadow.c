@@ -182,9 +182,10 @@ void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
 
 /* ---- A look at what is known ---- */
 
-typedef void (*Visit)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
+typedef void (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
 
-static void look_at_words(const SplitLine *split, uint64_t address, Visit visit, void *context) {
+static void look_at_words(const SplitLine *split, uint64_t address, VisitCell visit,
+                          void *context) {
   for (uint32_t word = 0; word < LINE_CELLS; word++) {
     if (split->words[word].writes != GLOBAL_SPLIT) {
       visit(context, address + word * 4, 4, split->words[word]);
@@ -195,7 +196,7 @@ static void look_at_words(const SplitLine *split, uint64_t address, Visit visit,
   }
 }
 
-void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes, Visit visit,
+void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes, VisitCell visit,
                         void *context) {
   for (uint64_t at = first; at < first + bytes; at += LINE_BYTES) {
     const Book *book = at >> 47 ? NULL : books[at >> BOOK_SHIFT];

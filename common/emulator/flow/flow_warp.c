@@ -322,8 +322,6 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
 }
 
 /* ---- shfl.sync ---- */
-enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BUTTERFLY, SHUFFLE_INDEX };
-
 /* Whose value each lane takes; returns the lanes whose source is inside their segment. */
 static inline LaneMask shuffle_sources(const Exchange *exchange, uint8_t kind, int *source) {
   LaneMask valid = 0;
@@ -372,6 +370,7 @@ bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction
   int kind = -1;
   for (int i = 0; i < 4; i++)
     if (has_modifier(statement, kinds[i])) kind = i;
+  out->shuffle = (uint8_t)(kind + SHUFFLE_UP);
   int pair = out->operand_count == 6;
   bool fine = statement->modifier_count == 4 && has_modifier(statement, "sync") && kind >= 0 &&
               has_modifier(statement, "b32") && (out->operand_count == 5 || pair);
@@ -382,7 +381,7 @@ bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction
            is_value(&operand[3 + pair]);
     fine = fine && (operand[0].bytes == 4 || operand[0].kind == OPERAND_SINK) &&
            (operand[1 + pair].bytes == 4 || operand[1 + pair].constant);
-    shuffle->kind = (uint8_t)kind;
+    shuffle->kind = out->shuffle;
     shuffle->d = &operand[0];
     shuffle->p = pair ? &operand[1] : NULL;
     shuffle->a = &operand[1 + pair];

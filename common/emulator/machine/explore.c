@@ -249,7 +249,7 @@ static void print_place(const Instruction *in) {
 static void print_schedule(const Exploration *exploration, const Tree *tree, uint32_t runs) {
   uint32_t step = 0;
   for (uint32_t run = 0; run < runs && step < tree->node_count; run++) {
-    const Node *first = &tree->nodes[step], *last = first;
+    const TreeNode *first = &tree->nodes[step], *last = first;
     uint32_t count = 0;
     while (step < tree->node_count && tree->nodes[step].chosen == first->chosen) {
       last = &tree->nodes[step++];

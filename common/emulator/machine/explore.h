@@ -64,7 +64,7 @@ typedef struct {
   const Instruction *in; /* that the step began with; the same in all orders */
   uint32_t alternatives; /* number of the first; 0: none */
   uint32_t note_first, note_count;
-} Node;
+} TreeNode;
 typedef enum {
   ALTERNATIVE_TO_DO,
   ALTERNATIVE_RUNNING,
@@ -102,7 +102,7 @@ typedef struct {
 } ChangedWord;
 
 typedef struct {
-  Node *nodes;
+  TreeNode *nodes;
   Alternative *alternatives;
   Note *notes;        /* of the nodes */
   Note *kept_notes;   /* of alternatives that are done */
@@ -122,7 +122,8 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
                const NoteList *list);
 
 /* ---- One order (explore_order.c) ---- */
-typedef struct Clock Clock; /* explore_races.c: the steps of each process that come before */
+typedef struct PriorSteps
+    PriorSteps; /* explore_races.c: the steps of each process that come before */
 typedef struct {
   ProcessName name;
   Context *context;
@@ -133,8 +134,8 @@ typedef struct {
   bool blocked; /* at its instruction, since the cluster's changes were: */
   uint64_t seen_changes;
   uint32_t steps;
-  const Clock *clock;            /* without its own steps */
-  const Clock *read_clock;       /* of a copy: when its source had been read */
+  const PriorSteps *clock;       /* without its own steps */
+  const PriorSteps *read_clock;  /* of a copy: when its source had been read */
   uint32_t read_steps, woken_by; /* woken_by: number of the step + 1; 0: none */
   struct PollWatch *poll;        /* explore_polling.c; NULL: it has not read yet */
   bool polls;                    /* set aside until something that it reads changes */
@@ -176,8 +177,8 @@ ProcessName name_of_lanes(const Context *context, const Warp *warp, uint32_t lan
 int order_group(const Warp *warp, uint32_t lane); /* the number of the lane's group; -1: none */
 /* After a step of the warp. Groups have split, merged and ended: new ones come after the step, and
  * merged ones after the steps of both. */
-void order_update(Order *order, Context *context, Warp *warp, const Clock *clock);
-void order_add_copy(Order *order, AsyncOperation *operation, const Clock *clock);
+void order_update(Order *order, Context *context, Warp *warp, const PriorSteps *clock);
+void order_add_copy(Order *order, AsyncOperation *operation, const PriorSteps *clock);
 static inline uint32_t order_index(const Order *order, const Process *process) {
   return (uint32_t)(process - order->processes);
 }
@@ -186,8 +187,8 @@ static inline uint32_t order_index(const Order *order, const Process *process) {
 Races *races_new(void);
 /* The process has made the step number order->depth, and `notes` says what it touched. */
 void races_step(Order *order, uint32_t process);
-const Clock *races_clock_after(Order *order, uint32_t process); /* with its own steps */
-const Clock *races_join(Order *order, const Clock *one, const Clock *other);
+const PriorSteps *races_clock_after(Order *order, uint32_t process); /* with its own steps */
+const PriorSteps *races_join(Order *order, const PriorSteps *one, const PriorSteps *other);
 /* The reads of the process since this step have had no effect. */
 void races_forget_reads(Order *order, uint32_t process, uint32_t since);
 /* explore_sleep.c */
@@ -205,7 +206,7 @@ typedef enum { POLL_NONE, POLL_SAME, POLL_LONG } PollAnswer;
 void poll_before_step(Process *process, const Instruction *in, uint32_t depth);
 void poll_instruction(Process *process, const Instruction *in, LaneMask lanes);
 /* *first_step and *clock: where the round began. */
-PollAnswer poll_after_step(Process *process, uint32_t *first_step, const Clock **clock);
+PollAnswer poll_after_step(Process *process, uint32_t *first_step, const PriorSteps **clock);
 void poll_free(Process *process);
 bool poll_sees(const Process *process, const Note *items, uint32_t count);
 

@@ -23,42 +23,26 @@ enum {
 typedef enum { STEP_MADE, STEP_WAITS, STEP_FAILED } StepEnd;
 
 /* ---- Which instructions are visible to others? ---- */
-static bool is_private(const PtxStatement *statement) {
-  static const char *const spaces[] = {"local", "param", "const", "param::entry", "param::func"};
-  for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
-    if (has_modifier(statement, spaces[i])) return true;
-  return false;
-}
-
 static bool is_visible(const Function *function, uint32_t place) {
   const Instruction *in = &function->code[place];
   const Draft *draft = &function->drafts[place];
-  if (draft->inserted || has_trait(&draft->statement, HINTS)) return false;
-  if (in->traits & (CTA_BARRIER | CLUSTER_BARRIER | MBARRIER | COPY_ENGINE | TENSOR_MAP))
+  if (draft->inserted || (in->traits & HINTS)) return false;
+  if (in->traits &
+      (CTA_BARRIER | CLUSTER_BARRIER | MBARRIER | COPY_ENGINE | TENSOR_MAP | SEEN_BY_OTHERS))
     return true;
   if (in->traits & CALLS)
     return draft->call && draft->call->callee && !draft->call->callee->defined &&
            strcmp(draft->call->callee->name, "vprintf") != 0;
-  const char *name = draft->statement.modifiers[0];
   if (in->traits & RETURNS) return function->entry;
-  if (strcmp(name, "exit") == 0 || strcmp(name, "setmaxnreg") == 0 || strcmp(name, "wgmma") == 0 ||
-      strcmp(name, "cp") == 0)
-    return true;
   for (uint32_t i = 0; i < in->operand_count; i++)
-    if (in->operand[i].kind == OPERAND_ADDRESS) return !is_private(&draft->statement);
+    if (in->operand[i].kind == OPERAND_ADDRESS) return !in->own_memory;
   return false;
 }
 
-/* Textures and the device's heap: each is one place, whatever part of it is used. */
-static void note_others(const Function *function, uint32_t place) {
-  static char surfaces, heap;
-  const char *name = function->drafts[place].statement.modifiers[0];
-  if (strcmp(name, "sust") == 0 || strcmp(name, "sured") == 0)
-    note(NOTE_WRITE, &surfaces, 1);
-  else if (strcmp(name, "suld") == 0 || strcmp(name, "tex") == 0 || strcmp(name, "tld4") == 0)
-    note(NOTE_READ, &surfaces, 1);
-  else if (function->code[place].traits & CALLS)
-    note(NOTE_WRITE, &heap, 1);
+/* The device's heap is one place, whatever part of it is used. */
+static void note_call(const Instruction *in) {
+  static char heap;
+  if (in->traits & CALLS) note(NOTE_WRITE, &heap, 1);
 }
 
 static bool guard_passes(const Warp *warp, const Group *group, const Instruction *in) {
@@ -142,7 +126,7 @@ static StepEnd step_of_lanes(Order *order, uint32_t number, bool expired, const 
   poll_instruction(process, *in, active);
   cluster->waits_expire = expired;
   if (expired) context->flow.extra_time += hurry_of(order);
-  note_others(group->function, group->place);
+  note_call(*in);
   StepResult result = warp_one_instruction(warp);
   cluster->waits_expire = false;
   if (result == STEP_FAULT || order->launch->error) return STEP_FAILED;
@@ -196,7 +180,7 @@ static bool is_idle_alternative(const Order *order, uint32_t first, ProcessName 
 static bool look_at_polls(Order *order, uint32_t number) {
   Process *process = &order->processes[number];
   uint32_t first = 0;
-  const Clock *clock = NULL;
+  const PriorSteps *clock = NULL;
   const PollAnswer answer = poll_after_step(process, &first, &clock);
   if (answer == POLL_NONE) return false;
   process->polls = true;
@@ -210,7 +194,7 @@ static bool look_at_polls(Order *order, uint32_t number) {
 static bool account(Order *order, uint32_t number, ProcessName chosen, const Instruction *in) {
   const bool copy = order->processes[number].operation != NULL;
   if (order->races) races_step(order, number);
-  const Clock *after = order->races ? races_clock_after(order, number) : NULL;
+  const PriorSteps *after = order->races ? races_clock_after(order, number) : NULL;
   for (uint32_t i = 0; i < notes.count; i++)
     if (notes.items[i].kind == NOTE_ISSUE)
       order_add_copy(order, (AsyncOperation *)(uintptr_t)notes.items[i].at, after);
@@ -302,7 +286,7 @@ static bool somebody_sleeps(const Order *order) {
   return false;
 }
 
-typedef enum { GO_ON, STOP } Next;
+typedef enum { GO_ON, STOP } OrderNext;
 
 /* Without reduction, for tests: whatever could run instead is tried as well. */
 static void add_everything(Order *order, uint32_t number) {
@@ -326,7 +310,8 @@ static void end_with_fault(Order *order, uint32_t number, ProcessName name, cons
       tree_add(order->tree, order->depth, order->processes[i].name);
 }
 
-static Next make_step(Order *order, uint32_t number, bool expired, OrderEnd *end, bool *moved) {
+static OrderNext make_step(Order *order, uint32_t number, bool expired, OrderEnd *end,
+                           bool *moved) {
   const ProcessName name = order->processes[number].name | (expired ? NAME_EXPIRED : 0);
   const Instruction *in = NULL;
   notes.count = 0;
@@ -361,7 +346,7 @@ static Next make_step(Order *order, uint32_t number, bool expired, OrderEnd *end
 }
 
 /* Nothing can run: waits give up, one of each process, and the clock advances. */
-static Next stall(Order *order, OrderEnd *end, uint32_t *quiet) {
+static OrderNext stall(Order *order, OrderEnd *end, uint32_t *quiet) {
   bool progress = false;
   const uint32_t count = order->count;
   order->stalls++;
@@ -418,7 +403,7 @@ static void begin(Order *order) {
   }
 }
 
-static Next make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
+static OrderNext make_forced_step(Order *order, ProcessName forced, OrderEnd *end) {
   const uint32_t node = order->depth;
   Process *process = order_process(order, forced);
   if (order->races && !explore_without_reduction) sleep_at_node(order, node);

@@ -17,7 +17,7 @@ typedef struct {
 struct PollWatch {
   const Instruction *anchor; /* NULL: the process has written since */
   uint32_t first_step, step; /* numbers in the order: at the anchor, of the step being made */
-  const Clock *clock;        /* at the anchor */
+  const PriorSteps *clock;   /* at the anchor */
   LaneMask lanes;
   uint32_t rounds, away;
   uint8_t *registers;
@@ -177,7 +177,7 @@ static void remember_notes(NoteList *list) {
 }
 
 /* The process stands before its next visible instruction. */
-PollAnswer poll_after_step(Process *process, uint32_t *first_step, const Clock **clock) {
+PollAnswer poll_after_step(Process *process, uint32_t *first_step, const PriorSteps **clock) {
   struct PollWatch *watch = process->poll;
   const Group *group = NULL;
   const struct WarpFlow *flow = process->warp->flow;

@@ -65,7 +65,7 @@ int order_group(const Warp *warp, uint32_t lane) {
 
 /* After a step of the warp: groups have split, merged and ended. New ones come after the step, and
  * merged ones after the steps of both. */
-void order_update(Order *order, Context *context, Warp *warp, const Clock *clock) {
+void order_update(Order *order, Context *context, Warp *warp, const PriorSteps *clock) {
   const struct WarpFlow *flow = warp->flow;
   for (uint32_t i = 0; i < flow->count; i++) {
     const uint32_t lane = (uint32_t)first_lane(flow->groups[i].mask);
@@ -87,13 +87,13 @@ void order_update(Order *order, Context *context, Warp *warp, const Clock *clock
     if (first == lane) continue;
     process->gone = true;
     if (group < 0 || !order->races) continue;
-    const Clock *own = races_clock_after(order, order_index(order, process));
+    const PriorSteps *own = races_clock_after(order, order_index(order, process));
     Process *merged = order_process(order, name_of_lanes(context, warp, first));
     merged->clock = races_join(order, merged->clock, own);
   }
 }
 
-void order_add_copy(Order *order, AsyncOperation *operation, const Clock *clock) {
+void order_add_copy(Order *order, AsyncOperation *operation, const PriorSteps *clock) {
   Context *context = (Context *)(void *)operation->warp->cta->cluster; /* its first member */
   const uint32_t warp = warp_number(context, operation->warp);
   uint32_t all = 0;

@@ -10,15 +10,15 @@
 
 #include "machine/explore.h"
 
-struct Clock {
+struct PriorSteps {
   uint32_t count;
   uint32_t steps[];
 };
 
 typedef struct {
-  uint32_t process, own; /* own: the number of the process's step, from 1 */
-  const Clock *clock;    /* what it comes after, without the process's own steps */
-} Event;
+  uint32_t process, own;   /* own: the number of the process's step, from 1 */
+  const PriorSteps *clock; /* what it comes after, without the process's own steps */
+} StepEvent;
 
 typedef struct {
   uint32_t *items;
@@ -38,22 +38,22 @@ typedef struct {
 typedef struct {
   const void *at;
   uint32_t phase;
-  const Clock *before, *current; /* arrivals of completed phases, and of this one */
-  const Clock *released;
+  const PriorSteps *before, *current; /* arrivals of completed phases, and of this one */
+  const PriorSteps *released;
   EventList earlier, arrivals, raised, asked; /* of the last phase; of this one */
   bool full;                                  /* this phase has all its arrivals */
   uint32_t completed[2];                      /* the last two completions + 1; 0: none */
   uint32_t reset;                             /* the last initialisation + 1 */
-} Place;
+} MeetingPlace;
 
 struct Races {
-  Event *events;
+  StepEvent *events;
   uint32_t event_capacity;
   Granule *granules;
   uint32_t granule_count, granule_size;
   Touch *touches;
   uint32_t touch_count, touch_capacity;
-  Place *places;
+  MeetingPlace *places;
   uint32_t place_count, place_size;
   EventList conflicts;
 };
@@ -82,52 +82,52 @@ Races *races_new(void) {
 }
 
 /* ---- Clocks: never changed once made ---- */
-static bool clock_has(const Clock *clock, uint32_t process, uint32_t own) {
+static bool clock_has(const PriorSteps *clock, uint32_t process, uint32_t own) {
   return clock && process < clock->count && clock->steps[process] >= own;
 }
 
-static bool clock_covers(const Clock *clock, const Clock *other) {
+static bool clock_covers(const PriorSteps *clock, const PriorSteps *other) {
   if (!other || clock == other) return true;
   for (uint32_t i = 0; i < other->count; i++)
     if (other->steps[i] && !clock_has(clock, i, other->steps[i])) return false;
   return true;
 }
 
-static Clock *clock_copy(const Clock *clock, uint32_t count) {
+static PriorSteps *clock_copy(const PriorSteps *clock, uint32_t count) {
   if (clock && clock->count > count) count = clock->count;
-  Clock *made = need_memory(calloc(1, sizeof *made + count * sizeof made->steps[0]));
+  PriorSteps *made = need_memory(calloc(1, sizeof *made + count * sizeof made->steps[0]));
   made->count = count;
   if (clock) memcpy(made->steps, clock->steps, clock->count * sizeof clock->steps[0]);
   return made;
 }
 
-const Clock *races_join(Order *order, const Clock *one, const Clock *other) {
+const PriorSteps *races_join(Order *order, const PriorSteps *one, const PriorSteps *other) {
   if (clock_covers(one, other)) return one;
   if (clock_covers(other, one)) return other;
-  Clock *made = clock_copy(one, order->count);
+  PriorSteps *made = clock_copy(one, order->count);
   for (uint32_t i = 0; i < other->count; i++)
     if (other->steps[i] > made->steps[i]) made->steps[i] = other->steps[i];
   return made;
 }
 
-static const Clock *clock_with(const Clock *clock, uint32_t process, uint32_t own) {
+static const PriorSteps *clock_with(const PriorSteps *clock, uint32_t process, uint32_t own) {
   if (own == 0 || clock_has(clock, process, own)) return clock;
-  Clock *made = clock_copy(clock, process + 1);
+  PriorSteps *made = clock_copy(clock, process + 1);
   made->steps[process] = own;
   return made;
 }
 
-const Clock *races_clock_after(Order *order, uint32_t process) {
+const PriorSteps *races_clock_after(Order *order, uint32_t process) {
   const Process *self = &order->processes[process];
   return clock_with(self->clock, process, self->steps);
 }
 
-static bool event_before(const Races *races, uint32_t event, const Clock *clock) {
+static bool event_before(const Races *races, uint32_t event, const PriorSteps *clock) {
   return clock_has(clock, races->events[event].process, races->events[event].own);
 }
 
-static const Clock *join_event(Order *order, const Clock *clock, uint32_t number) {
-  const Event *event = &order->races->events[number];
+static const PriorSteps *join_event(Order *order, const PriorSteps *clock, uint32_t number) {
+  const StepEvent *event = &order->races->events[number];
   if (clock_has(clock, event->process, event->own)) return clock;
   return clock_with(races_join(order, clock, event->clock), event->process, event->own);
 }
@@ -139,11 +139,11 @@ static bool is_initial(const Order *order, uint32_t event, ProcessName name) {
   const Process *process = order_process((Order *)(uintptr_t)order, name);
   if (!process) return false;
   const uint32_t number = order_index(order, process);
-  const Event *first = &races->events[event];
+  const StepEvent *first = &races->events[event];
   uint32_t step = event + 1;
   while (step < order->depth && races->events[step].process != number) step++;
   if (step == order->depth) return false;
-  const Clock *clock = races->events[step].clock;
+  const PriorSteps *clock = races->events[step].clock;
   if (clock_has(clock, first->process, first->own)) return false;
   for (uint32_t k = event + 1; k < step; k++)
     if (event_before(races, k, clock)) return false;
@@ -161,7 +161,7 @@ static bool already_covered(const Order *order, uint32_t event) {
 
 /* The step that the process is about to make, and which comes after `clock`, could also come before
  * this event: the first step on the way to it is tried there. */
-static void add_reversal(Order *order, uint32_t event, uint32_t process, const Clock *clock) {
+static void add_reversal(Order *order, uint32_t event, uint32_t process, const PriorSteps *clock) {
   const Races *races = order->races;
   if (already_covered(order, event)) return;
   uint32_t first = process;
@@ -179,7 +179,7 @@ static int later_first(const void *a, const void *b) {
 }
 
 /* The clock after all conflicting steps. Those that are not yet ordered race. */
-static const Clock *settle_conflicts(Order *order, uint32_t process, const Clock *clock) {
+static const PriorSteps *settle_conflicts(Order *order, uint32_t process, const PriorSteps *clock) {
   Races *races = order->races;
   EventList *list = &races->conflicts;
   if (list->count > 1) qsort(list->items, list->count, sizeof *list->items, later_first);
@@ -230,9 +230,9 @@ static uint32_t new_touch(Races *races, Touch touch) {
   return races->touch_count++;
 }
 
-typedef void (*Visit)(Order *order, Granule *granule, uint8_t mask, const Note *item);
+typedef void (*VisitGranule)(Order *order, Granule *granule, uint8_t mask, const Note *item);
 
-static void visit_granules(Order *order, const Note *item, Visit visit) {
+static void visit_granules(Order *order, const Note *item, VisitGranule visit) {
   uint64_t at = (uint64_t)(uintptr_t)item->at, end = at + item->bytes;
   while (at < end) {
     const uint64_t next = (at | 7) + 1, stop = next < end ? next : end;
@@ -299,9 +299,9 @@ static void forget_read(Order *order, Granule *granule, uint8_t mask, const Note
 }
 
 /* ---- Barriers ---- */
-static Place *place_at(Races *races, const void *at) {
+static MeetingPlace *place_at(Races *races, const void *at) {
   if (races->place_count * 2 >= races->place_size) {
-    Place *old = races->places;
+    MeetingPlace *old = races->places;
     const uint32_t size = races->place_size;
     races->place_size = size * 2;
     races->place_count = 0;
@@ -312,7 +312,7 @@ static Place *place_at(Races *races, const void *at) {
   }
   uint32_t slot = (uint32_t)((uint64_t)(uintptr_t)at * 0x9e3779b97f4a7c15ull >> 32);
   for (;; slot++) {
-    Place *place = &races->places[slot & (races->place_size - 1)];
+    MeetingPlace *place = &races->places[slot & (races->place_size - 1)];
     if (place->at == at) return place;
     if (place->at) continue;
     place->at = at;
@@ -330,7 +330,8 @@ static bool completes(const void *at, uint32_t before) {
 
 /* What a wait comes after without racing: the arrivals of completed phases, and whatever it was
  * woken by. */
-static const Clock *clock_of_waits(Order *order, const Process *process, const Clock *clock) {
+static const PriorSteps *clock_of_waits(Order *order, const Process *process,
+                                        const PriorSteps *clock) {
   Races *races = order->races;
   if (process->woken_by) clock = join_event(order, clock, process->woken_by - 1);
   for (uint32_t i = 0; i < notes.count; i++) {
@@ -341,7 +342,7 @@ static const Clock *clock_of_waits(Order *order, const Process *process, const C
       clock = races_join(order, clock, read ? awaited->read_clock : awaited->clock);
       clock = clock_with(clock, item->bytes, read ? awaited->read_steps : awaited->steps);
     } else if (item->kind == NOTE_PASS) {
-      const Place *place = place_at(races, item->at);
+      const MeetingPlace *place = place_at(races, item->at);
       clock = races_join(order, clock, place->before);
       if (completes(item->at, i)) clock = races_join(order, clock, place->current);
     } else if (item->kind == NOTE_ACQUIRE) {
@@ -351,17 +352,17 @@ static const Clock *clock_of_waits(Order *order, const Process *process, const C
   return clock;
 }
 
-static void reverse_pass(Order *order, uint32_t process, uint32_t event, const Clock *clock) {
+static void reverse_pass(Order *order, uint32_t process, uint32_t event, const PriorSteps *clock) {
   if (event && !event_before(order->races, event - 1, clock))
     add_reversal(order, event - 1, process, clock);
 }
 
 /* A wait could also have come before the initialisation. And if an earlier phase of the same parity
  * would have let it pass, it could have come before the phase after that one. */
-static void reverse_passes(Order *order, uint32_t process, const Clock *clock) {
+static void reverse_passes(Order *order, uint32_t process, const PriorSteps *clock) {
   for (uint32_t i = 0; i < notes.count; i++) {
     if (notes.items[i].kind != NOTE_PASS) continue;
-    const Place *place = place_at(order->races, notes.items[i].at);
+    const MeetingPlace *place = place_at(order->races, notes.items[i].at);
     reverse_pass(order, process, place->completed[1], clock);
     reverse_pass(order, process, place->reset, clock);
   }
@@ -369,7 +370,7 @@ static void reverse_passes(Order *order, uint32_t process, const Clock *clock) {
 
 static void conflicts_of_place(Races *races, const Note *item) {
   EventList *list = &races->conflicts;
-  Place *place = place_at(races, item->at);
+  MeetingPlace *place = place_at(races, item->at);
   if (place->reset) list_add(list, place->reset - 1);
   switch ((NoteKind)item->kind) {
     case NOTE_EXPECT:
@@ -401,10 +402,10 @@ static void conflicts_of_place(Races *races, const Note *item) {
   }
 }
 
-static void remember_place(Order *order, const Note *item, const Clock *after) {
+static void remember_place(Order *order, const Note *item, const PriorSteps *after) {
   Races *races = order->races;
   const uint32_t event = order->depth;
-  Place *place = place_at(races, item->at);
+  MeetingPlace *place = place_at(races, item->at);
   switch ((NoteKind)item->kind) {
     case NOTE_EXPECT:
     case NOTE_ARRIVE:
@@ -451,7 +452,7 @@ static void remember_place(Order *order, const Note *item, const Clock *after) {
 static void remember_step(Order *order, uint32_t process) {
   Races *races = order->races;
   Process *self = &order->processes[process];
-  const Clock *after = races_clock_after(order, process);
+  const PriorSteps *after = races_clock_after(order, process);
   for (uint32_t i = 0; i < notes.count; i++) {
     Note *item = &notes.items[i];
     if (note_is_memory(item)) {
@@ -472,8 +473,8 @@ void races_step(Order *order, uint32_t process) {
     races->events =
         need_memory(realloc(races->events, races->event_capacity * sizeof *races->events));
   }
-  const Clock *before = clock_with(self->clock, process, self->steps);
-  const Clock *clock = clock_of_waits(order, self, before);
+  const PriorSteps *before = clock_with(self->clock, process, self->steps);
+  const PriorSteps *clock = clock_of_waits(order, self, before);
   reverse_passes(order, process, before);
   races->conflicts.count = 0;
   for (uint32_t i = 0; i < notes.count; i++) {
@@ -486,7 +487,7 @@ void races_step(Order *order, uint32_t process) {
   clock = settle_conflicts(order, process, clock);
   self->clock = clock;
   self->steps++;
-  races->events[order->depth] = (Event){process, self->steps, clock};
+  races->events[order->depth] = (StepEvent){process, self->steps, clock};
   remember_step(order, process);
 }
 
@@ -496,7 +497,7 @@ void races_forget_reads(Order *order, uint32_t process, uint32_t since) {
   const Tree *tree = order->tree;
   for (uint32_t step = since; step < order->depth; step++) {
     if (order->races->events[step].process != process) continue;
-    const Node *node = &tree->nodes[step];
+    const TreeNode *node = &tree->nodes[step];
     for (uint32_t i = 0; i < node->note_count; i++) {
       const Note *item = &tree->notes[node->note_first + i];
       if (note_is_memory(item)) visit_granules(order, item, forget_read);

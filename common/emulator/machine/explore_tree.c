@@ -52,7 +52,7 @@ Alternative *tree_alternative(Tree *tree, uint32_t node, ProcessName process) {
   return NULL;
 }
 
-static Alternative *new_alternative(Tree *tree, Node *node, ProcessName process) {
+static Alternative *new_alternative(Tree *tree, TreeNode *node, ProcessName process) {
   if (tree->alternative_count == MOST_ALTERNATIVES) return NULL;
   Alternative *made = &tree->alternatives[tree->alternative_count];
   *made = (Alternative){.process = process, .next = node->alternatives};
@@ -69,13 +69,13 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
                const NoteList *list) {
   if (number + 1 < tree->prefix) return true; /* repeated */
   if (number >= MOST_NODES || list->count > MOST_NOTES - tree->note_count) return false;
-  Node *node = &tree->nodes[number];
+  TreeNode *node = &tree->nodes[number];
   const uint32_t alternatives = number < tree->node_count ? node->alternatives : 0;
-  *node = (Node){.chosen = chosen,
-                 .in = in,
-                 .alternatives = alternatives,
-                 .note_first = tree->note_count,
-                 .note_count = list->count};
+  *node = (TreeNode){.chosen = chosen,
+                     .in = in,
+                     .alternatives = alternatives,
+                     .note_first = tree->note_count,
+                     .note_count = list->count};
   if (list->count > 0)
     memcpy(&tree->notes[tree->note_count], list->items, list->count * sizeof *list->items);
   tree->note_count += list->count;
@@ -84,7 +84,7 @@ bool tree_node(Tree *tree, uint32_t number, ProcessName chosen, const Instructio
 }
 
 /* The node's choice has been explored: other orders may let the process sleep. */
-static bool finish_choice(Tree *tree, Node *node) {
+static bool finish_choice(Tree *tree, TreeNode *node) {
   const ProcessName chosen = node->chosen & ~NAME_EXPIRED;
   Alternative *done = tree_alternative(tree, (uint32_t)(node - tree->nodes), chosen);
   if (done && done->state >= ALTERNATIVE_ASLEEP) return true;
@@ -101,7 +101,7 @@ static bool finish_choice(Tree *tree, Node *node) {
 
 bool tree_next(Tree *tree) {
   while (tree->node_count) {
-    Node *node = &tree->nodes[tree->node_count - 1];
+    TreeNode *node = &tree->nodes[tree->node_count - 1];
     uint32_t next = node->alternatives;
     while (next && tree->alternatives[next].state != ALTERNATIVE_TO_DO)
       next = tree->alternatives[next].next;

@@ -328,10 +328,10 @@ static bool progress_check_is_due(Context *context) {
   return !flow->wants_turn || flow->has_turn;
 }
 
-typedef enum { GO_ON, STOP } Next;
+typedef enum { GO_ON, STOP } ClusterNext;
 
 /* Checks for progress, and sets *end if the cluster must stop. */
-static Next act_on_progress(Context *context, ClusterEnd *end) {
+static ClusterNext act_on_progress(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   switch (check_progress(context)) {
     case PROGRESS_POSSIBLE:
@@ -355,7 +355,7 @@ static Next act_on_progress(Context *context, ClusterEnd *end) {
 }
 
 /* No warp can continue: an operation in flight lands, or waits expire. */
-static Next settle_idle(Context *context, ClusterEnd *end) {
+static ClusterNext settle_idle(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   Cluster *cluster = &context->cluster;
   if (flow->wants_turn && !flow->has_turn) {
@@ -373,7 +373,7 @@ static Next settle_idle(Context *context, ClusterEnd *end) {
 }
 
 /* All warps that can continue only poll: other clusters may have to do something first. */
-static Next settle_polls(Context *context, ClusterEnd *end) {
+static ClusterNext settle_polls(Context *context, ClusterEnd *end) {
   struct ClusterFlow *flow = &context->flow;
   if (async_land_next(&context->cluster)) return GO_ON;
   flow->idle_rounds++;

@@ -25,10 +25,11 @@ typedef struct {
   uint64_t *read_first, *written, *live_in, *live_out;
 } Liveness;
 
-typedef void (*Visit)(Liveness *live, uint32_t place, uint32_t number, bool writes, bool kills);
+typedef void (*VisitRegister)(Liveness *live, uint32_t place, uint32_t number, bool writes,
+                              bool kills);
 
 static void visit_operand(Liveness *live, uint32_t place, const Operand *operand, bool writes,
-                          bool kills, Visit visit) {
+                          bool kills, VisitRegister visit) {
   if (operand->kind == OPERAND_VECTOR) {
     for (uint32_t i = 0; i < operand->count; i++)
       visit_operand(live, place, &operand->elements[i], writes, kills, visit);
@@ -47,7 +48,7 @@ static bool has_two_results(const Draft *draft) {
 }
 
 /* Reads before writes, in the order of the instruction. */
-static void visit_draft(Liveness *live, uint32_t place, Visit visit) {
+static void visit_draft(Liveness *live, uint32_t place, VisitRegister visit) {
   const Draft *draft = &live->function->drafts[place];
   if (draft->guard != NO_REGISTER) visit(live, place, draft->guard, false, false);
   uint32_t written = 0;

@@ -81,6 +81,7 @@ typedef struct {
   const char *why;
   uint32_t address, phase, pending, expected;
   int32_t bytes;
+  bool cluster_release; /* an arrival that releases what it has done to the whole cluster */
 } RecordBarrier;
 /* copy: -1 when a thread did it. */
 void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBarrier *state,

@@ -157,7 +157,7 @@ void record_mbarrier(Warp *warp, const Instruction *in, int lane, const RecordBa
   if (recorder->counters) recorder->counters->mbarrier_changes++;
   if (recorder->clock)
     clock_mbarrier(recorder->clock, clock_warp(warp), state->address, state->phase,
-                   !strcmp(state->why, "init"), in && strstr(in->text, ".release.cluster"), copy);
+                   !strcmp(state->why, "init"), state->cluster_release, copy);
   record_settle(warp->cta->cluster);
   if (copy >= 0)
     place_at(recorder, AT_LANDING, (uint32_t)copy);

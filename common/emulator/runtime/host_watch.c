@@ -39,7 +39,7 @@ typedef struct {
   bool writes, conflict_wrote, is_copy;
   uint64_t address, place;
   const Instruction *in;
-} Note;
+} HostConflict;
 
 static Use *uses; /* in pages of its own: registered memory may share pages with anything else */
 static int use_count;
@@ -47,7 +47,7 @@ static pid_t owner;
 static bool protected;
 static int steps;
 static long all_steps;
-static Note notes[NOTES_MOST];
+static HostConflict notes[NOTES_MOST];
 static volatile int note_count;
 
 /* ---- What is in use ---- */
@@ -227,13 +227,13 @@ static bool in_use(const Use *use, uint64_t address, bool writes, bool *wrote) {
 
 static void note(const Use *use, uint64_t address, bool writes, bool wrote, uint64_t place) {
   if (note_count == NOTES_MOST) return;
-  notes[note_count] = (Note){use->number,
-                             writes,
-                             wrote,
-                             use->is_copy,
-                             address,
-                             place,
-                             wrote ? use->bytes.writer : use->bytes.reader};
+  notes[note_count] = (HostConflict){use->number,
+                                     writes,
+                                     wrote,
+                                     use->is_copy,
+                                     address,
+                                     place,
+                                     wrote ? use->bytes.writer : use->bytes.reader};
   note_count++;
 }
 
@@ -271,7 +271,7 @@ void host_watch_stepped(uint64_t address) {
 
 /* ---- Reports ---- */
 
-static void report_note(const Note *note) {
+static void report_note(const HostConflict *note) {
   char operation[160], place[256], where[160] = "", memory[96];
   order_describe(note->number, operation, sizeof operation);
   order_memory_text(note->address, memory, sizeof memory);

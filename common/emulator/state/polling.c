@@ -26,7 +26,7 @@ typedef enum {
   STEP_ROOT,    /* matters */
   STEP_IGNORED, /* never matters: sleep, fences */
   STEP_CLOCK
-} StepKind;
+} StepRole;
 
 typedef struct {
   const Function *function;
@@ -239,7 +239,7 @@ static bool is_event(const Draft *draft) {
   return has_trait(&draft->statement, ASYNC) && written_operands(draft) == 0;
 }
 
-static StepKind kind_of(const Draft *draft, Cluster *cluster) {
+static StepRole kind_of(const Draft *draft, Cluster *cluster) {
   if (draft->inserted) return draft->inserted == INSERTED_READ_CLOCK ? STEP_CLOCK : STEP_IGNORED;
   if (has_trait(&draft->statement, HINTS)) return STEP_IGNORED;
   if (is_event(draft)) polling_event(cluster);
@@ -441,8 +441,7 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   const Draft *draft = &group->function->drafts[in - group->function->code];
   trace->moved |= mask;
-  trace->waits |=
-      has_modifier(&draft->statement, "try_wait") || has_modifier(&draft->statement, "test_wait");
+  trace->waits |= (in->traits & ASKS_MBARRIER) != 0;
   append(trace, (TraceStep){group->function, (uint32_t)(in - group->function->code), mask,
                             (uint8_t)kind_of(draft, cluster)});
 }
