@@ -81,7 +81,8 @@ comma := ,
 # SASS for the H200, and the PTX that the emulator reads, not compressed so that it needs no zstd.
 # (-arch=sm_90a would also run a plain sm_90 pass, which refuses wgmma.)
 EMULATED := -gencode arch=compute_90a,code=compute_90a
-SASS := -gencode arch=compute_90a,code=sm_90a
+MACHINE_CODE := -gencode arch=compute_90a,code=sm_90a
+SASS := $(MACHINE_CODE)
 ARCHITECTURES := $(SASS) $(EMULATED)
 # pipelined_gemm holds more than 50 kernels: a minute of compiling, and half of it makes machine code. Goals that
 # need none leave it out where no GPU would run it. (From its PTX the driver makes it, too.) Once asked for, it stays.
@@ -439,7 +440,7 @@ $(filter %/pitfalls/joined,$(JOINED_PROGRAMS)): ARCHITECTURES := $(SASS) $(EMULA
 # Its kernels are never launched.
 $(UNOPTIMISED_PROGRAM): NVCC_FLAGS += -Xcicc -O0
 # The numbers of registers, and of loads under way, are in the machine code.
-$(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(SASS) $(EMULATED)
+$(addprefix $(BUILD)/tests/emulator/,occupancy clock_copies): ARCHITECTURES := $(MACHINE_CODE) $(EMULATED)
 # libcu++ asks for C++17.
 $(addprefix $(BUILD)/tests/emulator/,foreign_barriers foreign_cub global_races endless_polls): STANDARD := c++17
 $(call program,$(filter-out $(ROOT)/tests/take/%,$(TEST_SOURCES))): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)

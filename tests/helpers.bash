@@ -34,9 +34,9 @@ is_shortened() { # FULL SHORT
       exit wrong }' "$1" "$2"
 }
 
-# A profiler loads a library before the program's own, and AddressSanitizer's has to be the first of all.
+# A profiler loads a library before the program's own, and a sanitizer's has to be the first of all.
 skip_if_sanitized() { # PROGRAM
-  if grep -q __asan_init "$1"; then skip "a profiler cannot run a program with AddressSanitizer"; fi
+  if grep -qE '__[at]san_init' "$1"; then skip "a profiler cannot run a program with a sanitizer"; fi
 }
 
 # ---- Results of tensor cores that an H200 gave ----
