@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
   load_and_check(&matrix, zero, -400, -300, NULL);
   detail_end();
 
-  // 2. Rows of 10 floats are 40 bytes: no multiple of 16, so no map.
+  // 2. Rows of 10 floats are 40 bytes: not a multiple of 16, so there is no map.
   Matrix tight = make_matrix(10, 10, 10);
   TensorMap refused = describe(&tight, zero);
   char why[1024];

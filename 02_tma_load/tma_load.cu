@@ -114,7 +114,7 @@ __global__ void watch_barrier(const __grid_constant__ CUtensorMap map, int steps
 }
 
 // Every element of a matrix of up to 65535 elements has a bit pattern of its own, and none is the
-// zero that stands outside. A copy moves bits, so some of them may well be NaN as halves.
+// zero that fills the outside. A copy moves bits, so some of them may well be NaN as halves.
 static uint16_t element_at(long row, long column, long columns) {
   return (uint16_t)((row * columns + column) % 65535 + 1);
 }

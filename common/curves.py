@@ -18,7 +18,7 @@ def in_order(values):
 
 
 def panel(picture, left, top, title, labels, lines, most, styles):
-    """One plot: a line for each (name, values); values go up to `most`; labels stand below the points."""
+    """One plot: a line for each (name, values); values go up to `most`; labels are below the points."""
     width, height = 40 * (len(labels) - 1), 110
     x = lambda i: left + 40 * i
     y = lambda value: top + 14 + height * (1 - float(value) / most)

@@ -8,7 +8,7 @@ In a README, the lines between these two are replaced:
 
 NAME       a table from CHAPTER/measured/NAME.csv (or CHAPTER/NAME.csv). What `make bench` has left
            in build/CHAPTER/NAME.csv since is copied there before. Its lines that start with '#' say
-           GPU, driver and date and stand below the table; a CSV without them is not taken. With
+           GPU, driver and date and are printed below the table; a CSV without them is not taken. With
            rows, columns and cell the table is turned: one line for each A and B, one column for
            each value of C, holding D. only=FIELD:VALUE leaves the other lines out before that.
 NAME.txt   the output of a program, from tests/recorded/CHAPTER/NAME.txt; with lines=1-12,40 those

@@ -210,7 +210,7 @@ TAKEN_PROGRAMS := $(if $(TAKEN_EXAMPLES),$(foreach c,$(TAKEN_CHAPTERS) all,$(BUI
 TEST_PROGRAMS := $(call program,$(filter-out $(ROOT)/tests/take/% $(ROOT)/tests/translations/%,$(TEST_SOURCES))) $(JOINED_PROGRAMS) \
   $(LINKED_PROGRAM) $(LISTED_PROGRAMS) $(OUTSIDE_PROGRAMS) $(TRANSLATED)
 TEST_C_PROGRAMS := $(call program,$(TEST_C_SOURCES))
-# Of the programs of tests those whose name stands in one of these files, outside of comments and titles.
+# Of the programs of tests those whose name is in one of these files, outside of comments and titles.
 # The joined ones and those of take have no name of their own.
 words_of = $(if $(1),$(shell cat $(1) $(ROOT)/tests/helpers.bash | sed 's/^ *\#.*//; s/^@test "[^"]*"//' | \
   grep -oE '[a-z0-9_]+' | sort -u))

@@ -17,7 +17,7 @@
  * broken rule. The rules are those of an H200 (compute capability 9.0): documented
  * ones and those that only the driver knows, all checked against it (tests/tensor_map/).
  *
- * To take these files along: tensor_map.h, tensor_map.c and tensor_map_explain.c need nothing but
+ * To take these files along: tensor_map.h, tensor_map.c and tensor_map_explain.c need only
  * cuda.h for its types, no driver, no GPU; tensor_map_encode.c also links the CUDA runtime. */
 #ifndef COMMON_TENSOR_MAP_H
 #define COMMON_TENSOR_MAP_H

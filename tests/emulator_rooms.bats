@@ -32,7 +32,7 @@ write_file() {
   run "$rooms" check "$objects" "$sources"
   echo "$output"
   [ "$status" -eq 1 ]
-  [[ $output == *"base/memory.o (allocate) uses run of machine/run.o, but base stands below machine"* ]]
+  [[ $output == *"base/memory.o (allocate) uses run of machine/run.o, but base is below machine"* ]]
 }
 
 @test "a table of a folder above is refused, and a function that a table names" {
@@ -52,7 +52,7 @@ write_file() {
   run "$rooms" check "$objects" "$sources"
   echo "$output"
   [ "$status" -eq 1 ]
-  [[ $output == *"ptx/parse.c includes load/module.h, but ptx stands below load"* ]]
+  [[ $output == *"ptx/parse.c includes load/module.h, but ptx is below load"* ]]
 }
 
 @test "calls of folders below are fine, and objects whose source is gone do not count" {

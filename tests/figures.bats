@@ -65,7 +65,7 @@ README
   [ "$output" = "usage: figures.py CHAPTER..." ]
 }
 
-@test "what make bench left in build/ is kept in measured/, and stands there without build/" {
+@test "what make bench left in build/ is kept in measured/, also without build/" {
   printf '<!-- begin: speed -->\n<!-- end: speed -->\n' >"$root/01_one/README.md"
   figures
   cmp "$root/build/01_one/speed.csv" "$root/01_one/measured/speed.csv"

@@ -11,7 +11,7 @@ Also checked: each link leads to a file and a heading, and each file that is nam
 
 Without --all, commands that start make or take long are only looked up: their goal, program and chapter
 must exist. All commands run on the emulator, in a scratch folder beside which build, common, tests and the
-chapters appear. What cannot be run stands in NOT_RUN, with the reason; an entry that matches no command is
+chapters appear. What cannot be run is listed in NOT_RUN, with the reason; an entry that matches no command is
 an error, so the list cannot grow old.
 """
 import argparse
@@ -77,7 +77,7 @@ EXIT_CODES = [
     ("*build/0[1-7]*/pitfalls/*", None),  # whatever the mistake leads to
     ("bounded_wait --trap", 1),  # the kernel ends itself
 ]
-# What only a GPU can print was recorded: the block must stand in this file.
+# What only a GPU can print was recorded: the block must be in this file.
 RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
 # Files whose blocks of output come from programs that are not in this repository.
 FOREIGN = ["tests/emulator/FOUND.md"]
@@ -329,7 +329,7 @@ def normalised(line):
 
 
 def first_difference(expected, output):
-    """None if all runs of lines between "..." stand in the output in this order; else the first line that does not."""
+    """None if all runs of lines between "..." are in the output in this order; else the first line that does not."""
     lines = [normalised(line) for line in output.split("\n") if not line.startswith("device: ")]
     position, run = 0, []
     for line in [normalised(line) for line in expected] + ["..."]:

@@ -249,7 +249,7 @@ END
   [ "$output" = "$expected" ]
 }
 
-@test "-h and --help, wherever they stand: the usage, exit 0" {
+@test "-h and --help, wherever they are: the usage, exit 0" {
   for arguments in -h --help "explain -h" "decode --help" "verify -h" "explain --type u8 --help"; do
     run $tensor_map $arguments
     echo "$arguments: $output"

@@ -109,7 +109,7 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
 
 /* What is known of a configuration and a product. */
 typedef struct {
-  float terms[GEMM_TERMS]; /* microseconds, but for factors */
+  float terms[GEMM_TERMS]; /* microseconds, except for factors */
   float features[GEMM_FEATURES];
 } GemmFacts;
 

@@ -41,7 +41,7 @@ static __device__ __forceinline__ void gemm_load(uint8_t *tile, const CUtensorMa
   }
 }
 
-/* Where this CTA stands in its cluster, and who else loads into it or needs what it loads.
+/* Where this CTA is in its cluster, and who else loads into it or needs what it loads.
  *
  * The same rows of A are needed by the CTAs of this cluster_m, each of which loads a slice of them
  * for all; the same columns of B by those of this cluster_n. */

@@ -15,7 +15,7 @@
  *
  * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan
  * has memory of its own, through which its clusters speak: one launch of it at a time. Operands
- * that TMA cannot read (rows that are no multiples of 16 bytes apart) are copied before each
+ * that TMA cannot read (rows that are not a multiple of 16 bytes apart) are copied before each
  * product. */
 #ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
 #define PIPELINED_GEMM_PIPELINED_GEMM_CUH

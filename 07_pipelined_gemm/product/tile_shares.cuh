@@ -3,7 +3,7 @@
  *
  * Each of n clusters takes every n-th tile. When all have taken equally many, some tiles are left
  * over, too few for all: 8192 x 8192 has 1024 tiles of 256 x 256 for 66 clusters, 15 each, and then 34. To have
- * 34 clusters compute them while 32 stand idle would cost half a tile's time; instead the steps of
+ * 34 clusters compute them while 32 are idle would cost half a tile's time; instead the steps of
  * the left-over tiles, one tile's after the other's, are cut into equal shares:
  *
  *     tiles      |        990         |        991         |        992    ...

@@ -5,7 +5,7 @@
 //
 // A seed chooses one of five kinds and all that may be done in several legal ways: how many stages,
 // consumers and CTAs, who waits for a barrier and how the others learn of it, who releases a stage,
-// on which side of a barrier the proxy fence stands, how many stores may be under way, and how the
+// on which side of a barrier the proxy fence is, how many stores may be under way, and how the
 // CTAs of a cluster part. Every element of every result is checked.
 #include <stdio.h>
 #include <string.h>

@@ -273,7 +273,7 @@ bool decode_copy_arrive(Decoder *decoder, const PtxStatement *statement, Instruc
   if (!form_take(&form, "b64")) return form_fail(&form, "cp.async.mbarrier.arrive is of .b64");
   if (!form_operands(&form, 1, 1)) return false;
   if (out->operand[0].kind != OPERAND_ADDRESS)
-    return form_fail(&form, "the barrier's address must stand in brackets");
+    return form_fail(&form, "the barrier's address must be in brackets");
   out->decoded = made;
   return form_end(&form, run_copy_arrive);
 }
@@ -466,7 +466,7 @@ static bool finish_bulk(Form *form, BulkForm *made, bool policy, bool multicast)
   if (policy) count++;
   if (!bulk_operands(form, count)) return false;
   if (made->barrier >= 0 && form->out->operand[3].kind != OPERAND_ADDRESS)
-    return form_fail(form, "the barrier's address must stand in brackets");
+    return form_fail(form, "the barrier's address must be in brackets");
   form->out->decoded = made;
   return form_end(form, run_bulk);
 }

@@ -31,7 +31,7 @@ static bool check_operand(Form *form, int index, bool good, const char *what) {
 }
 static bool need_address(Form *form, int index) {
   return check_operand(form, index, form_operand(form, index)->kind == OPERAND_ADDRESS,
-                       "the barrier's address must stand in brackets");
+                       "the barrier's address must be in brackets");
 }
 static bool need_value(Form *form, int index) {
   return check_operand(form, index, form_operand(form, index)->kind == OPERAND_REGISTER,

@@ -529,12 +529,12 @@ static bool finish_tensor(Form *form, TensorForm *made, bool offsets, bool multi
   if (multicast) made->mask = (int8_t)count++;
   count += policy;
   if (!form_operands(form, count, count)) return false;
-  need_kind(form, made->map, OPERAND_ADDRESS, "the tensor map stands in [map, {coordinates}]");
-  need_kind(form, made->coordinates, OPERAND_VECTOR, "the coordinates stand in braces");
+  need_kind(form, made->map, OPERAND_ADDRESS, "the tensor map belongs in [map, {coordinates}]");
+  need_kind(form, made->coordinates, OPERAND_VECTOR, "the coordinates belong in braces");
   if (made->shared >= 0)
-    need_kind(form, made->shared, OPERAND_ADDRESS, "the tile's address must stand in brackets");
+    need_kind(form, made->shared, OPERAND_ADDRESS, "the tile's address must be in brackets");
   if (made->barrier >= 0)
-    need_kind(form, made->barrier, OPERAND_ADDRESS, "the barrier's address must stand in brackets");
+    need_kind(form, made->barrier, OPERAND_ADDRESS, "the barrier's address must be in brackets");
   if (form->failed) return false;
   if (form->out->operand[made->coordinates].count != made->dimensions)
     return form_fail(form, "not as many coordinates as dimensions");

@@ -324,7 +324,7 @@ static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add)
 }
 
 /* Counters that many warps change by atomics of .gpu scope: these do not race with each other. Some
- * of them stand for all. */
+ * of them are enough for all. */
 static bool join_wide(const GlobalNow *now, GlobalCell cell, GlobalCell *after) {
   const GlobalAccess *own = &now->access;
   bool wide = now->kind != ACCESS_READ && own->reach >= REACH_GPU && !own->lock &&

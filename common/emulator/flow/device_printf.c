@@ -88,7 +88,7 @@ static void put_formatted(DeviceText *out, const char *format, ...) {
  * The device copies the arguments of the conversions that it knows, each into a slot of 8 bytes; the
  * host reads the format again and gives its conversions the slots in turn. The host knows more: hh,
  * z, j and t, and a star for the precision. Such a conversion therefore takes the next one's
- * argument, and the last conversions find no slot; they are printed as they stand. */
+ * argument, and the last conversions find no slot; they are printed as they are. */
 typedef struct {
   const char *at, *end;
 } FormatText;
@@ -302,7 +302,7 @@ DeviceText device_printf(Warp *warp, const Instruction *in, int lane, const char
     } else if (read_directive(&rest, &directive) && fill_stars(&directive, &slots, &out)) {
       put_directive(warp, lane, &out, &directive, slots.values[slots.next++]);
       rest.at += directive.length;
-    } else { /* no directive, or one without arguments: printed as it stands */
+    } else { /* no directive, or one without arguments: printed as it is */
       put(&out, rest.at++, 1);
     }
   }

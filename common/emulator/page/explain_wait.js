@@ -83,7 +83,7 @@ function explainLanes(model, number, wait, n) {
   return [`${opcode} waits for other lanes of the warp: ${elsewhere.join("; ")}.`];
 }
 
-/* Where the lanes of a warp stand that are not in `mask` and have not ended. */
+/* The places of the lanes of a warp that are not in `mask` and have not ended. */
 function restOfWarp(model, number, mask, n) {
   const gone = mask | exitedLanes(model, number, n);
   return warpPlaces(model, number, n).filter((group) => group.mask & ~gone)

@@ -12,7 +12,7 @@ function readRecording(text) {
     let end = text.indexOf("\n", at);
     if (end < 0) end = text.length;
     if (text[at] === "[") {
-      if (!cluster) throw new Error("an event stands before the first cluster");
+      if (!cluster) throw new Error("an event comes before the first cluster");
       cluster.eventsEnd = end;
       if (cluster.eventsBegin < 0) cluster.eventsBegin = at;
     } else if (text[at] === "{") {

@@ -1,4 +1,4 @@
-/* source.js: the source text, with the warps beside the lines where they stand. Instructions without a
+/* source.js: the source text, with the warps beside the lines where they are. Instructions without a
  * source line appear as a list of PTX. */
 
 /* The file of a place: its source, or PTX. */
@@ -105,7 +105,7 @@ function scrollToLine(index) {
   if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 60) box.scrollTop = top - box.clientHeight / 2;
 }
 
-/* Which warps stand at which line: number of the line -> [{number, waits}]. */
+/* Which warps are at which line: number of the line -> [{number, waits}]. */
 function warpsByLine(file) {
   const { model, view } = app;
   const byLine = new Map();

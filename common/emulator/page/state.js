@@ -2,7 +2,7 @@
 
 /* ---- Warps ---- */
 
-/* Where the lanes of a warp stand: [{mask, place, event}], the most recent first. */
+/* Where the lanes of a warp are: [{mask, place, event}], the most recent first. */
 function warpPlaces(model, number, n) {
   const warp = model.warps[number];
   const count = countUpTo(warp.steps, n);

@@ -225,7 +225,7 @@ static void parse_body_directive(Decoder *decoder) {
   }
 }
 
-/* false: an opcode stands here, not a label */
+/* false: this is an opcode, not a label */
 static bool parse_label(Decoder *decoder) {
   if (!at_identifier(decoder)) return false;
   const char *start = decoder->at;

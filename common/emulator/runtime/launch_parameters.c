@@ -5,7 +5,7 @@
 #include "runtime/runtime.h"
 
 /* The driver reads every argument at launch. What a packed buffer lacks is zero; how many bytes those
- * are stands behind the parameters. */
+ * are is stored behind the parameters. */
 static size_t parameters_capacity(const Function *entry) {
   return (function_traits(entry)->parameter_bytes + 255u) & ~(size_t)255;
 }
