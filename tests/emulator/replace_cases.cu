@@ -49,137 +49,56 @@ static const char *const literal_names[LITERALS] = {
     "swizzle_mode 0", "swizzle_mode 1",      "swizzle_mode 2",      "swizzle_mode 3",
     "fill_mode 0",    "fill_mode 1"};
 
+#define CASE(number, what) \
+  case number:             \
+    what;                  \
+    break
+
 static __device__ void replace(unsigned at, int which, uint64_t value) {
   switch (which) {
-    case 0:
-      REPLACE64("global_address");
-      break;
-    case 1:
-      REPLACE32("rank");
-      break;
-    case 2:
-      REPLACE32_AT("box_dim", 0);
-      break;
-    case 3:
-      REPLACE32_AT("box_dim", 1);
-      break;
-    case 4:
-      REPLACE32_AT("box_dim", 2);
-      break;
-    case 5:
-      REPLACE32_AT("box_dim", 3);
-      break;
-    case 6:
-      REPLACE32_AT("box_dim", 4);
-      break;
-    case 7:
-      REPLACE32_AT("global_dim", 0);
-      break;
-    case 8:
-      REPLACE32_AT("global_dim", 1);
-      break;
-    case 9:
-      REPLACE32_AT("global_dim", 2);
-      break;
-    case 10:
-      REPLACE32_AT("global_dim", 3);
-      break;
-    case 11:
-      REPLACE32_AT("global_dim", 4);
-      break;
-    case 12:
-      REPLACE64_AT("global_stride", 0);
-      break;
-    case 13:
-      REPLACE64_AT("global_stride", 1);
-      break;
-    case 14:
-      REPLACE64_AT("global_stride", 2);
-      break;
-    case 15:
-      REPLACE64_AT("global_stride", 3);
-      break;
-    case 16:
-      REPLACE32_AT("element_stride", 0);
-      break;
-    case 17:
-      REPLACE32_AT("element_stride", 1);
-      break;
-    case 18:
-      REPLACE32_AT("element_stride", 2);
-      break;
-    case 19:
-      REPLACE32_AT("element_stride", 3);
-      break;
-    case 20:
-      REPLACE32_AT("element_stride", 4);
-      break;
-    case 21:
-      REPLACE_LITERAL("elemtype", 0);
-      break;
-    case 22:
-      REPLACE_LITERAL("elemtype", 1);
-      break;
-    case 23:
-      REPLACE_LITERAL("elemtype", 2);
-      break;
-    case 24:
-      REPLACE_LITERAL("elemtype", 3);
-      break;
-    case 25:
-      REPLACE_LITERAL("elemtype", 4);
-      break;
-    case 26:
-      REPLACE_LITERAL("elemtype", 5);
-      break;
-    case 27:
-      REPLACE_LITERAL("elemtype", 6);
-      break;
-    case 28:
-      REPLACE_LITERAL("elemtype", 7);
-      break;
-    case 29:
-      REPLACE_LITERAL("elemtype", 8);
-      break;
-    case 30:
-      REPLACE_LITERAL("elemtype", 9);
-      break;
-    case 31:
-      REPLACE_LITERAL("elemtype", 10);
-      break;
-    case 32:
-      REPLACE_LITERAL("elemtype", 11);
-      break;
-    case 33:
-      REPLACE_LITERAL("elemtype", 12);
-      break;
-    case 34:
-      REPLACE_LITERAL("interleave_layout", 0);
-      break;
-    case 35:
-      REPLACE_LITERAL("interleave_layout", 1);
-      break;
-    case 36:
-      REPLACE_LITERAL("interleave_layout", 2);
-      break;
-    case 37:
-      REPLACE_LITERAL("swizzle_mode", 0);
-      break;
-    case 38:
-      REPLACE_LITERAL("swizzle_mode", 1);
-      break;
-    case 39:
-      REPLACE_LITERAL("swizzle_mode", 2);
-      break;
-    case 40:
-      REPLACE_LITERAL("swizzle_mode", 3);
-      break;
-    case 41:
-      REPLACE_LITERAL("fill_mode", 0);
-      break;
-    case 42:
-      REPLACE_LITERAL("fill_mode", 1);
-      break;
+    CASE(0, REPLACE64("global_address"));
+    CASE(1, REPLACE32("rank"));
+    CASE(2, REPLACE32_AT("box_dim", 0));
+    CASE(3, REPLACE32_AT("box_dim", 1));
+    CASE(4, REPLACE32_AT("box_dim", 2));
+    CASE(5, REPLACE32_AT("box_dim", 3));
+    CASE(6, REPLACE32_AT("box_dim", 4));
+    CASE(7, REPLACE32_AT("global_dim", 0));
+    CASE(8, REPLACE32_AT("global_dim", 1));
+    CASE(9, REPLACE32_AT("global_dim", 2));
+    CASE(10, REPLACE32_AT("global_dim", 3));
+    CASE(11, REPLACE32_AT("global_dim", 4));
+    CASE(12, REPLACE64_AT("global_stride", 0));
+    CASE(13, REPLACE64_AT("global_stride", 1));
+    CASE(14, REPLACE64_AT("global_stride", 2));
+    CASE(15, REPLACE64_AT("global_stride", 3));
+    CASE(16, REPLACE32_AT("element_stride", 0));
+    CASE(17, REPLACE32_AT("element_stride", 1));
+    CASE(18, REPLACE32_AT("element_stride", 2));
+    CASE(19, REPLACE32_AT("element_stride", 3));
+    CASE(20, REPLACE32_AT("element_stride", 4));
+    CASE(21, REPLACE_LITERAL("elemtype", 0));
+    CASE(22, REPLACE_LITERAL("elemtype", 1));
+    CASE(23, REPLACE_LITERAL("elemtype", 2));
+    CASE(24, REPLACE_LITERAL("elemtype", 3));
+    CASE(25, REPLACE_LITERAL("elemtype", 4));
+    CASE(26, REPLACE_LITERAL("elemtype", 5));
+    CASE(27, REPLACE_LITERAL("elemtype", 6));
+    CASE(28, REPLACE_LITERAL("elemtype", 7));
+    CASE(29, REPLACE_LITERAL("elemtype", 8));
+    CASE(30, REPLACE_LITERAL("elemtype", 9));
+    CASE(31, REPLACE_LITERAL("elemtype", 10));
+    CASE(32, REPLACE_LITERAL("elemtype", 11));
+    CASE(33, REPLACE_LITERAL("elemtype", 12));
+    CASE(34, REPLACE_LITERAL("interleave_layout", 0));
+    CASE(35, REPLACE_LITERAL("interleave_layout", 1));
+    CASE(36, REPLACE_LITERAL("interleave_layout", 2));
+    CASE(37, REPLACE_LITERAL("swizzle_mode", 0));
+    CASE(38, REPLACE_LITERAL("swizzle_mode", 1));
+    CASE(39, REPLACE_LITERAL("swizzle_mode", 2));
+    CASE(40, REPLACE_LITERAL("swizzle_mode", 3));
+    CASE(41, REPLACE_LITERAL("fill_mode", 0));
+    CASE(42, REPLACE_LITERAL("fill_mode", 1));
   }
 }
 

@@ -162,16 +162,8 @@ static int run_fault(int kind) {
   return 0;
 }
 
-int main(int argc, char **argv) {
-  long fault = -1;
-  const Option options[] = {{"--fault", "the faulting case to run", &fault, 0, FAULTS - 1}};
-  program_begin("runtime_calls", argc, argv, options, 1);
-  if (fault >= 0) return run_fault((int)fault);
-
-  print_properties();
-  print_functions();
-
-  int *data, host[1024] = {0};
+static int *print_memory(int *host) {
+  int *data;
   say("malloc", cudaMalloc(&data, 4096));
   void *nothing = (void *)1;
   say("malloc of 0 bytes", cudaMalloc(&nothing, 0));
@@ -192,7 +184,10 @@ int main(int argc, char **argv) {
   say("copy default", cudaMemcpy(host, data, 4096, cudaMemcpyDefault));
   say("copy past the end", cudaMemcpy(host, data, (size_t)1 << 31, cudaMemcpyDeviceToHost));
   cudaGetLastError();
+  return data;
+}
 
+static void print_launches(int *data) {
   add_one<<<4, 256>>>(data);
   say_launch("launch");
   add_one<<<0, 256>>>(data);
@@ -207,6 +202,9 @@ int main(int argc, char **argv) {
   say_launch("launch with blockDim.z 65");
   at_most_64<<<1, 128>>>(data);
   say_launch("launch of 128 threads over a bound of 64");
+}
+
+static void print_shared_memory(int *data) {
   uses_dynamic<<<1, 32, 48 * 1024>>>(data);
   say_launch("48 KiB dynamic");
   uses_dynamic<<<1, 32, 48 * 1024 + 4>>>(data);
@@ -227,7 +225,9 @@ int main(int argc, char **argv) {
   say_launch("227 KiB dynamic after asking");
   uses_dynamic<<<1, 32, 232449>>>(data);
   say_launch("227 KiB + 1 dynamic");
+}
 
+static void print_clusters(int *data) {
   pair<<<4, 32>>>(data);
   say_launch("required cluster of 2, grid 4");
   pair<<<3, 32>>>(data);
@@ -243,7 +243,9 @@ int main(int argc, char **argv) {
   launch_ex((const void *)add_one, 32, 32, 32, 0, data, "cluster 32, grid 32");
   launch_ex((const void *)add_one, 8, 32, 0, 0, data, "cluster 0, grid 8");
   launch_ex((const void *)pair, 8, 32, 4, 0, data, "cluster 4 over a required one of 2");
+}
 
+static void print_symbols(int *data, const int *host) {
   read_symbols<<<1, 1>>>(data);
   say_launch("read symbols");
   int two[2], counter = 0;
@@ -266,7 +268,9 @@ int main(int argc, char **argv) {
   say_number("... bytes", (long long)bytes);
   say("a symbol that is none", cudaGetSymbolSize(&bytes, (const void *)host));
   cudaGetLastError();
+}
 
+static void print_streams(int *data, int *host) {
   cudaStream_t stream;
   cudaEvent_t begin, end;
   float milliseconds = -1;
@@ -287,6 +291,9 @@ int main(int argc, char **argv) {
   say("stream destroy", cudaStreamDestroy(stream));
   say("event destroy", cudaEventDestroy(begin));
   say("event destroy", cudaEventDestroy(end));
+}
+
+static void print_devices(void) {
   int device = -1, count = 0, version = 0;
   say("set device 0", cudaSetDevice(0));
   say("set device 99", cudaSetDevice(99));
@@ -308,6 +315,9 @@ int main(int argc, char **argv) {
       cudaGetDriverEntryPointByVersion("cuNoSuchCall", &entry, 12000, cudaEnableDefault, &found));
   say_number("... query result", found);
   cudaGetLastError();
+}
+
+static void print_errors(void) {
   printf("%s | %s | %s\n", cudaGetErrorName((cudaError_t)12345), cudaGetErrorString(cudaSuccess),
          cudaGetErrorString((cudaError_t)12345));
   for (int error = 0; error < 1000; error++) {
@@ -316,6 +326,25 @@ int main(int argc, char **argv) {
              cudaGetErrorString((cudaError_t)error));
     }
   }
+}
+
+int main(int argc, char **argv) {
+  long fault = -1;
+  const Option options[] = {{"--fault", "the faulting case to run", &fault, 0, FAULTS - 1}};
+  program_begin("runtime_calls", argc, argv, options, 1);
+  if (fault >= 0) return run_fault((int)fault);
+
+  print_properties();
+  print_functions();
+
+  int host[1024] = {0}, *data = print_memory(host);
+  print_launches(data);
+  print_shared_memory(data);
+  print_clusters(data);
+  print_symbols(data, host);
+  print_streams(data, host);
+  print_devices();
+  print_errors();
   say("free", cudaFree(data));
   say("free twice", cudaFree(data));
   cudaGetLastError();

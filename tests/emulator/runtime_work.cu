@@ -108,8 +108,14 @@ static void captures(cudaStream_t stream, cudaStream_t second) {
   say_number("calls of the host after three", calls);
   say("destroy exec", cudaGraphExecDestroy(exec));
   say("destroy graph", cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaEventDestroy(fork));
+  CUDA_CHECK(cudaEventDestroy(join));
+}
 
-  // An executable graph is brought up to date with another capture of the same form.
+// An executable graph is brought up to date with another capture of the same form.
+static void updates(cudaStream_t stream) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
   for (int amount = 1; amount <= 2; amount++) {
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     add<<<1, COUNT, 0, stream>>>(data, amount);
@@ -128,8 +134,10 @@ static void captures(cudaStream_t stream, cudaStream_t second) {
     CUDA_CHECK(cudaGraphDestroy(graph));
   }
   CUDA_CHECK(cudaGraphExecDestroy(exec));
+}
 
-  // What a capture does not allow.
+static void refused_in_captures(cudaStream_t stream) {
+  cudaGraph_t graph;
   say("end without begin", cudaStreamEndCapture(stream, &graph));
   say("begin on the legacy stream", cudaStreamBeginCapture(NULL, cudaStreamCaptureModeGlobal));
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
@@ -153,6 +161,12 @@ static void captures(cudaStream_t stream, cudaStream_t second) {
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   say("device synchronize during a capture", cudaDeviceSynchronize());
   say("end", cudaStreamEndCapture(stream, &graph));
+}
+
+static void refused_with_events(cudaStream_t stream, cudaStream_t second) {
+  cudaGraph_t graph;
+  cudaEvent_t fork;
+  CUDA_CHECK(cudaEventCreate(&fork));
   CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   add<<<1, COUNT, 0, stream>>>(data, 2);
   CUDA_CHECK(cudaEventRecord(fork, stream));
@@ -177,15 +191,48 @@ static void captures(cudaStream_t stream, cudaStream_t second) {
   say("wait for an event from before", cudaStreamWaitEvent(stream, fork, 0));
   say("end", cudaStreamEndCapture(stream, &graph));
   CUDA_CHECK(cudaEventDestroy(fork));
-  CUDA_CHECK(cudaEventDestroy(join));
 }
 
 // ---- Graphs node by node ----
 
+// A graph inside a graph, and one with a cycle. kernel: of the node that follows the inner graph
+static void nested_nodes(cudaStream_t stream, cudaGraph_t graph,
+                         const cudaKernelNodeParams *kernel) {
+  cudaGraph_t outer;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t child_node, node;
+  CUDA_CHECK(cudaGraphCreate(&outer, 0));
+  say("child node", cudaGraphAddChildGraphNode(&child_node, outer, NULL, 0, graph));
+  say("kernel node", cudaGraphAddKernelNode(&node, outer, &child_node, 1, kernel));
+  say("instantiate", cudaGraphInstantiate(&exec, outer, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3 + 4 + 100", all_of(data));
+  CUDA_CHECK(cudaGraphExecDestroy(exec));
+  say("an edge back", cudaGraphAddDependencies(outer, &node, &child_node, NULL, 1));
+  exec = NULL;
+  say("instantiate a circle", cudaGraphInstantiate(&exec, outer, 0));
+  say("destroy", cudaGraphDestroy(outer));
+}
+
+// Another amount for the node that adds, and the graph without that node.
+static void change_node(cudaStream_t stream, cudaGraphExec_t exec, cudaGraphNode_t add_node,
+                        cudaKernelNodeParams *kernel) {
+  *(int *)kernel->kernelParams[1] = 40;
+  say("other parameters", cudaGraphExecKernelNodeSetParams(exec, add_node, kernel));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3 + 40", all_of(result));
+  say("disable", cudaGraphNodeSetEnabled(exec, add_node, 0));
+  say("launch", cudaGraphLaunch(exec, stream));
+  say("synchronize", cudaStreamSynchronize(stream));
+  say_number("3", all_of(result));
+}
+
 static void nodes(cudaStream_t stream) {
   cudaGraph_t graph, clone;
   cudaGraphExec_t exec;
-  cudaGraphNode_t fill_node, add_node, copy_node, host_node, child_node, found, symbol_node;
+  cudaGraphNode_t fill_node, add_node, copy_node, host_node, found, symbol_node;
   static int calls;
   set_all(7);
   say("create", cudaGraphCreate(&graph, 0));
@@ -235,46 +282,31 @@ static void nodes(cudaStream_t stream) {
   CUDA_CHECK(cudaMemcpyFromSymbol(values, symbol, sizeof values));
   say_number("symbol", values[3]);
   say_number("calls of the host", calls);
-  amount = 40;
-  say("other parameters", cudaGraphExecKernelNodeSetParams(exec, add_node, &kernel));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3 + 40", all_of(result));
-  say("disable", cudaGraphNodeSetEnabled(exec, add_node, 0));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3", all_of(result));
+  change_node(stream, exec, add_node, &kernel);
   say("destroy exec", cudaGraphExecDestroy(exec));
-  // A graph inside a graph, and one with a cycle.
-  cudaGraph_t outer;
-  CUDA_CHECK(cudaGraphCreate(&outer, 0));
-  say("child node", cudaGraphAddChildGraphNode(&child_node, outer, NULL, 0, graph));
   amount = 100;
-  say("kernel node", cudaGraphAddKernelNode(&add_node, outer, &child_node, 1, &kernel));
-  say("instantiate", cudaGraphInstantiate(&exec, outer, 0));
-  say("launch", cudaGraphLaunch(exec, stream));
-  say("synchronize", cudaStreamSynchronize(stream));
-  say_number("3 + 4 + 100", all_of(data));
-  CUDA_CHECK(cudaGraphExecDestroy(exec));
-  say("an edge back", cudaGraphAddDependencies(outer, &add_node, &child_node, NULL, 1));
-  exec = NULL;
-  say("instantiate a circle", cudaGraphInstantiate(&exec, outer, 0));
-  say("destroy", cudaGraphDestroy(outer));
+  nested_nodes(stream, graph, &kernel);
   say("destroy", cudaGraphDestroy(clone));
   say("destroy", cudaGraphDestroy(graph));
-  // Clusters are an attribute of the node.
+}
+// Clusters are an attribute of the node.
+static void cluster_nodes(cudaStream_t stream) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t node;
   CUDA_CHECK(cudaGraphCreate(&graph, 0));
   void *one[] = {&data};
+  cudaKernelNodeParams kernel = {};
   kernel.func = (void *)cluster_ranks;
   kernel.gridDim = dim3(4);
   kernel.blockDim = dim3(32);
   kernel.kernelParams = one;
-  say("kernel node", cudaGraphAddKernelNode(&add_node, graph, NULL, 0, &kernel));
+  say("kernel node", cudaGraphAddKernelNode(&node, graph, NULL, 0, &kernel));
   cudaLaunchAttributeValue cluster = {};
   cluster.clusterDim.x = 2;
   cluster.clusterDim.y = cluster.clusterDim.z = 1;
   say("cluster attribute",
-      cudaGraphKernelNodeSetAttribute(add_node, cudaLaunchAttributeClusterDimension, &cluster));
+      cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &cluster));
   CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
   CUDA_CHECK(cudaGraphLaunch(exec, stream));
   CUDA_CHECK(cudaMemcpyAsync(host, data, 16, cudaMemcpyDeviceToHost, stream));
@@ -321,8 +353,10 @@ static void memory(cudaStream_t stream) {
   say("pointer attributes of managed memory", cudaPointerGetAttributes(&attributes, managed));
   say_number("... managed", attributes.type == cudaMemoryTypeManaged);
   say("free", cudaFree(managed));
+}
 
-  // A 3-dimensional copy of a part, out of pitched memory.
+// A 3-dimensional copy of a part, out of pitched memory.
+static void pitched_copies(cudaStream_t stream) {
   cudaExtent extent = make_cudaExtent(6 * sizeof(int), 5, 4);
   cudaPitchedPtr pitched;
   say("malloc 3D", cudaMalloc3D(&pitched, extent));
@@ -345,8 +379,10 @@ static void memory(cudaStream_t stream) {
   printf("part %d %d %d\n", part[0][0][0], part[0][2][3], part[1][2][3]);
   say("copy 2D, too wide", cudaMemcpy2D(data, 16, host, 32, 24, 2, cudaMemcpyHostToDevice));
   say("free", cudaFree(pitched.ptr));
+}
 
-  // An allocation inside a captured graph.
+// An allocation inside a captured graph.
+static void captured_allocation(cudaStream_t stream) {
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   int *inside = NULL;
@@ -426,8 +462,14 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMalloc(&other, BYTES));
   CUDA_CHECK(cudaMalloc(&result, BYTES));
   captures(stream, second);
+  updates(stream);
+  refused_in_captures(stream);
+  refused_with_events(stream, second);
   nodes(stream);
+  cluster_nodes(stream);
   memory(stream);
+  pitched_copies(stream);
+  captured_allocation(stream);
   overlap(stream, second);
   CUDA_CHECK(cudaStreamDestroy(stream));
   CUDA_CHECK(cudaStreamDestroy(second));
