@@ -133,46 +133,26 @@ static void case_im2col_map(TmaCase *c, uint64_t *random) {
   }
 }
 
-static void case_make(int index, TmaCase *c) {
-  memset(c, 0, sizeof *c);
-  c->index = index;
-  c->seed = case_mix((uint64_t)index * 7919 + 20261121);
-  uint64_t state = c->seed, *random = &state;
-  static const int kinds[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2};
-  c->kind = (CaseKind)kinds[index % 16];
-  c->im2col = index % 16 == 7 || index % 16 == 8 || (index % 16 == 11 && index % 32 == 11);
-  bool interleaved = index % 16 == 6;
-  c->rank = case_range(random, c->im2col || interleaved ? 3 : 1, 5);
-  c->type = case_range(random, 0, 12);
-  c->interleave = interleaved ? case_range(random, 1, 2) : 0;
-  c->swizzle = case_range(random, 0, 3);
-  if (c->interleave == 1) c->swizzle = 0;
-  if (c->interleave == 2) c->swizzle = case_chance(random, 70);
-  c->promotion = case_range(random, 0, 3);
-  c->ctas = c->issuer = 0;
-  if (c->kind == CASE_REDUCE) {
-    /* Pairs that an H200 executes; types by the driver's numbers. */
-    static const uint8_t pairs[][2] = {
-        {OP_ADD, 2}, {OP_ADD, 3}, {OP_ADD, 4}, {OP_ADD, 6},  {OP_ADD, 9}, {OP_ADD, 7}, {OP_ADD, 10},
-        {OP_MIN, 2}, {OP_MIN, 3}, {OP_MIN, 4}, {OP_MIN, 5},  {OP_MIN, 9}, {OP_MAX, 2}, {OP_MAX, 3},
-        {OP_MAX, 4}, {OP_MAX, 5}, {OP_MAX, 9}, {OP_INC, 2},  {OP_DEC, 2}, {OP_AND, 2}, {OP_AND, 3},
-        {OP_AND, 4}, {OP_OR, 2},  {OP_OR, 3},  {OP_OR, 4},   {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4},
-        {OP_ADD, 8}, {OP_MIN, 6}, {OP_MAX, 6}, {OP_ADD, 11}, {OP_ADD, 12}};
-    int pair = case_range(random, 0, (int)(sizeof pairs / sizeof pairs[0]) - 1);
-    c->op = (CaseOp)pairs[pair][0];
-    c->type = pairs[pair][1];
-  }
-  c->values = case_range(random, 0, 3);
-  bool floating = c->type >= 6;
-  c->fill = floating && c->kind == CASE_LOAD && case_chance(random, 50);
-  uint32_t bytes = case_type_bytes(c->type), unit = 16 / bytes;
-  if (c->im2col)
-    case_im2col_map(c, random);
-  else
-    case_tile_map(c, random);
+static void case_reduce(TmaCase *c, uint64_t *random) {
+  /* Pairs that an H200 executes; types by the driver's numbers. */
+  static const uint8_t pairs[][2] = {
+      {OP_ADD, 2}, {OP_ADD, 3}, {OP_ADD, 4}, {OP_ADD, 6},  {OP_ADD, 9}, {OP_ADD, 7}, {OP_ADD, 10},
+      {OP_MIN, 2}, {OP_MIN, 3}, {OP_MIN, 4}, {OP_MIN, 5},  {OP_MIN, 9}, {OP_MAX, 2}, {OP_MAX, 3},
+      {OP_MAX, 4}, {OP_MAX, 5}, {OP_MAX, 9}, {OP_INC, 2},  {OP_DEC, 2}, {OP_AND, 2}, {OP_AND, 3},
+      {OP_AND, 4}, {OP_OR, 2},  {OP_OR, 3},  {OP_OR, 4},   {OP_XOR, 2}, {OP_XOR, 3}, {OP_XOR, 4},
+      {OP_ADD, 8}, {OP_MIN, 6}, {OP_MAX, 6}, {OP_ADD, 11}, {OP_ADD, 12}};
+  int pair = case_range(random, 0, (int)(sizeof pairs / sizeof pairs[0]) - 1);
+  c->op = (CaseOp)pairs[pair][0];
+  c->type = pairs[pair][1];
+}
 
+/* Elements along the first dimension. */
+static uint32_t case_reach(const TmaCase *c) { return c->im2col ? c->channels : c->box[0]; }
+
+/* The tensor in global memory. */
+static void case_tensor(TmaCase *c, uint64_t *random, uint32_t bytes) {
   c->global_offset = 32u * (uint32_t)case_range(random, 0, 16);
-  uint32_t reach = c->im2col ? c->channels : c->box[0];
+  uint32_t reach = case_reach(c);
   c->size[0] = (uint64_t)case_range(random, 1, (int)reach * 2 + 8);
   uint64_t step = c->size[0] * bytes;
   if (c->interleave) step = c->size[0] * 16 * (uint64_t)c->interleave;
@@ -188,6 +168,10 @@ static void case_make(int index, TmaCase *c) {
   }
   for (int i = 0; c->im2col && i < c->rank - 2; i++)
     while ((int)c->size[i + 1] + c->upper[i] - c->lower[i] < 1) c->upper[i]++;
+}
+
+static void case_coordinates(TmaCase *c, uint64_t *random, uint32_t bytes) {
+  uint32_t reach = case_reach(c), unit = 16 / bytes;
   bool negative = c->kind == CASE_LOAD || case_chance(random, 2);
   for (int i = 0; i < c->rank; i++) {
     int high = (int)c->size[i] + 2;
@@ -206,6 +190,37 @@ static void case_make(int index, TmaCase *c) {
     }
     if (c->kind != CASE_LOAD && !negative && c->coordinate[i] < 0) c->coordinate[i] = 0;
   }
+}
+
+static void case_make(int index, TmaCase *c) {
+  memset(c, 0, sizeof *c);
+  c->index = index;
+  c->seed = case_mix((uint64_t)index * 7919 + 20261121);
+  uint64_t state = c->seed, *random = &state;
+  static const int kinds[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2};
+  c->kind = (CaseKind)kinds[index % 16];
+  c->im2col = index % 16 == 7 || index % 16 == 8 || (index % 16 == 11 && index % 32 == 11);
+  bool interleaved = index % 16 == 6;
+  c->rank = case_range(random, c->im2col || interleaved ? 3 : 1, 5);
+  c->type = case_range(random, 0, 12);
+  c->interleave = interleaved ? case_range(random, 1, 2) : 0;
+  c->swizzle = case_range(random, 0, 3);
+  if (c->interleave == 1) c->swizzle = 0;
+  if (c->interleave == 2) c->swizzle = case_chance(random, 70);
+  c->promotion = case_range(random, 0, 3);
+  c->ctas = c->issuer = 0;
+  if (c->kind == CASE_REDUCE) case_reduce(c, random);
+  c->values = case_range(random, 0, 3);
+  bool floating = c->type >= 6;
+  c->fill = floating && c->kind == CASE_LOAD && case_chance(random, 50);
+  uint32_t bytes = case_type_bytes(c->type);
+  if (c->im2col)
+    case_im2col_map(c, random);
+  else
+    case_tile_map(c, random);
+
+  case_tensor(c, random, bytes);
+  case_coordinates(c, random, bytes);
   c->tile_offset = 128u * (uint32_t)case_range(random, 0, 8);
   c->ctas = c->kind == CASE_LOAD && index % 4 == 1 ? 1 << case_range(random, 1, 2) : 1;
   c->issuer = case_range(random, 0, c->ctas - 1);

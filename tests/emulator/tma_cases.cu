@@ -256,6 +256,38 @@ static CUresult encode(const TmaCase *c, uint8_t *global, CUtensorMap *map) {
       (CUtensorMapL2promotion)c->promotion, (CUtensorMapFloatOOBfill)c->fill);
 }
 
+static CaseArguments arguments_of(const TmaCase *c) {
+  CaseArguments a;
+  memset(&a, 0, sizeof a);
+  a.kind = c->kind;
+  a.op = c->op;
+  a.im2col = c->im2col;
+  a.rank = c->rank;
+  a.issuer = c->issuer;
+  a.multicast = c->mask != 0;
+  a.mask = c->mask;
+  a.tile_offset = c->tile_offset;
+  a.expected_bytes = c->expected_bytes;
+  for (int i = 0; i < 5; i++) a.coordinate[i] = c->coordinate[i];
+  for (int i = 0; i < 3; i++) a.offset[i] = c->offset[i];
+  return a;
+}
+
+static void write_raw(FILE *raw, const TmaCase *c, const CUtensorMap *map,
+                      const unsigned long long *host_status, const uint8_t *host_out,
+                      const uint8_t *host_global) {
+  int header[2] = {c->index, c->kind};
+  fwrite(header, sizeof header, 1, raw);
+  fwrite(map, sizeof *map, 1, raw);
+  fwrite(host_status, 4 * sizeof *host_status, 1, raw);
+  if (c->kind == CASE_LOAD)
+    fwrite(host_out + (size_t)(c->mask ? __builtin_ctz(c->mask) : c->issuer) * TILE_BYTES, 1,
+           TILE_BYTES, raw);
+  else
+    fwrite(host_global, 1, GLOBAL_BYTES, raw);
+  fflush(raw);
+}
+
 /* Returns false when the device is lost. */
 static bool run_one(int index, FILE *raw) {
   static uint8_t *global;
@@ -285,19 +317,7 @@ static bool run_one(int index, FILE *raw) {
   need(cudaMemcpy(global, host_global, GLOBAL_BYTES, cudaMemcpyHostToDevice), "cudaMemcpy");
   need(cudaMemcpy(words, host_words, TILE_BYTES, cudaMemcpyHostToDevice), "cudaMemcpy");
   need(cudaMemset(status, 0, sizeof host_status), "cudaMemset");
-  CaseArguments a;
-  memset(&a, 0, sizeof a);
-  a.kind = c.kind;
-  a.op = c.op;
-  a.im2col = c.im2col;
-  a.rank = c.rank;
-  a.issuer = c.issuer;
-  a.multicast = c.mask != 0;
-  a.mask = c.mask;
-  a.tile_offset = c.tile_offset;
-  a.expected_bytes = c.expected_bytes;
-  for (int i = 0; i < 5; i++) a.coordinate[i] = c.coordinate[i];
-  for (int i = 0; i < 3; i++) a.offset[i] = c.offset[i];
+  CaseArguments a = arguments_of(&c);
   cudaLaunchAttribute attribute;
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = (unsigned)c.ctas;
@@ -322,18 +342,7 @@ static bool run_one(int index, FILE *raw) {
   hash = case_hash(hash, host_global, GLOBAL_BYTES);
   hash = case_hash(hash, host_status, sizeof host_status[0] * (size_t)c.ctas);
   printf("%d %016llx\n", index, (unsigned long long)hash);
-  if (raw) {
-    int header[2] = {index, c.kind};
-    fwrite(header, sizeof header, 1, raw);
-    fwrite(&map, sizeof map, 1, raw);
-    fwrite(host_status, sizeof host_status, 1, raw);
-    if (c.kind == CASE_LOAD)
-      fwrite(host_out + (size_t)(c.mask ? __builtin_ctz(c.mask) : c.issuer) * TILE_BYTES, 1,
-             TILE_BYTES, raw);
-    else
-      fwrite(host_global, 1, GLOBAL_BYTES, raw);
-    fflush(raw);
-  }
+  if (raw) write_raw(raw, &c, &map, host_status, host_out, host_global);
   return true;
 }
 
