@@ -227,6 +227,46 @@ static bool equal(const Case *one, uint64_t a, uint64_t b) {
   return a == b || (one->tolerance && near(a, b, result_bytes(one->result), one->tolerance));
 }
 
+/* How a case's answers differ from the recorded ones; false: not at all. */
+static bool report_case(const Case *one, const uint8_t *kept, const uint8_t *expected,
+                        bool others_differ, const unsigned long long (*inputs)[COUNT]) {
+  size_t bytes = result_bytes(one->result);
+  int wrong = 0, first = -1;
+  for (int i = 0; i < KEPT; i++) {
+    uint64_t want = 0, got = 0;
+    memcpy(&want, expected + i * bytes, bytes);
+    memcpy(&got, kept + i * bytes, bytes);
+    if (equal(one, got, want)) continue;
+    if (wrong++ == 0) first = i;
+  }
+  if (wrong == 0 && !others_differ) return false;
+  if (wrong == 0) {
+    printf("%s: one of the later answers differs\n", one->name);
+    return true;
+  }
+  uint64_t want = 0, got = 0;
+  memcpy(&want, expected + first * bytes, bytes);
+  memcpy(&got, kept + first * bytes, bytes);
+  printf("%s: %d of %d differ; of", one->name, wrong, KEPT);
+  for (int k = 0; k < (int)strlen(one->operands); k++) printf(" 0x%llx", inputs[k][first]);
+  printf(" got 0x%llx, the H200 answered 0x%llx\n", (unsigned long long)got,
+         (unsigned long long)want);
+  return true;
+}
+
+static Inputs make_inputs(const Case *one, unsigned long long *device_inputs,
+                          unsigned long long (*inputs)[COUNT]) {
+  Inputs in;
+  int operand_count = (int)strlen(one->operands);
+  for (int k = 0; k < OPERANDS; k++) {
+    in.value[k] = device_inputs + k * COUNT;
+    random_state = hash_bytes(one->operands, strlen(one->operands)) + k;
+    for (int i = 0; i < COUNT; i++)
+      inputs[k][i] = k < operand_count ? input_value(one->operands[k], k, operand_count, i) : 0;
+  }
+  return in;
+}
+
 static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
   bool record = argc == 3 && strcmp(argv[1], "record") == 0;
   bool dump = argc == 3 && strcmp(argv[1], "dump") == 0;
@@ -245,13 +285,7 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
   for (int n = 0; n < case_count; n++) {
     const Case *one = &cases[n];
     int operand_count = (int)strlen(one->operands);
-    Inputs in;
-    for (int k = 0; k < OPERANDS; k++) {
-      in.value[k] = device_inputs + k * COUNT;
-      random_state = hash_bytes(one->operands, strlen(one->operands)) + k;
-      for (int i = 0; i < COUNT; i++)
-        inputs[k][i] = k < operand_count ? input_value(one->operands[k], k, operand_count, i) : 0;
-    }
+    Inputs in = make_inputs(one, device_inputs, inputs);
     CHECK(cudaMemcpy(device_inputs, inputs, sizeof inputs, cudaMemcpyHostToDevice));
     one->kernel<<<COUNT / 128, 128>>>(in, device_answers);
     CHECK(cudaGetLastError());
@@ -278,27 +312,7 @@ static int run_cases(int argc, char **argv, const Case *cases, int case_count) {
       printf("FAIL alu_cases: the recording is not of these cases (at %s)\n", one->name);
       return 1;
     }
-    int wrong = 0, first = -1;
-    for (int i = 0; i < KEPT; i++) {
-      uint64_t want = 0, got = 0;
-      memcpy(&want, expected + i * bytes, bytes);
-      memcpy(&got, kept + i * bytes, bytes);
-      if (equal(one, got, want)) continue;
-      if (wrong++ == 0) first = i;
-    }
-    if (wrong == 0 && (one->tolerance || all == recorded_all)) continue;
-    failures++;
-    if (wrong == 0) {
-      printf("%s: one of the later answers differs\n", one->name);
-      continue;
-    }
-    uint64_t want = 0, got = 0;
-    memcpy(&want, expected + first * bytes, bytes);
-    memcpy(&got, kept + first * bytes, bytes);
-    printf("%s: %d of %d differ; of", one->name, wrong, KEPT);
-    for (int k = 0; k < operand_count; k++) printf(" 0x%llx", inputs[k][first]);
-    printf(" got 0x%llx, the H200 answered 0x%llx\n", (unsigned long long)got,
-           (unsigned long long)want);
+    failures += report_case(one, kept, expected, !one->tolerance && all != recorded_all, inputs);
   }
   fclose(file);
   if (record || dump) return 0;

@@ -85,15 +85,7 @@ static void user_object(void) {
   wrong++;
 }
 
-int main(void) {
-  CHECK(cudaFree(NULL)); /* makes the context */
-  CUcontext context;
-  CHECK(DRIVER(cuCtxGetCurrent)(&context));
-  CUdeviceptr out;
-  CUstream stream;
-  CHECK(DRIVER(cuMemAlloc)(&out, sizeof host));
-  CHECK(DRIVER(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
-
+static void cluster_of_library(CUdeviceptr out, CUstream stream) {
   CUlibrary library;
   CUkernel kernel;
   CUfunction function;
@@ -119,12 +111,14 @@ int main(void) {
   CHECK(DRIVER(cuMemcpyDtoHAsync)(host, out, sizeof host, stream));
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   expect("a cluster of two", 2000 + 41 + 100);
+  CHECK(DRIVER(cuLibraryUnload)(library));
+}
 
-  CUmodule module;
+/* The module's function and its variable; the arguments are one block of bytes. */
+static void packed_arguments(CUmodule module, CUfunction function, CUdeviceptr out,
+                             CUstream stream) {
   CUdeviceptr bias;
   size_t bytes = 0;
-  CHECK(DRIVER(cuModuleLoadData)(&module, PTX));
-  CHECK(DRIVER(cuModuleGetFunction)(&function, module, "fill"));
   CHECK(DRIVER(cuModuleGetGlobal)(&bias, &bytes, module, "bias"));
   unsigned other_bias = 7;
   CHECK(DRIVER(cuMemcpyHtoD)(bias, &other_bias, bytes));
@@ -142,7 +136,11 @@ int main(void) {
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));
   expect("packed arguments, another bias", 1000 + 7 + 5);
+}
 
+static void captured_launch(CUfunction function, CUdeviceptr out, CUstream stream) {
+  unsigned value = 100;
+  void *arguments[] = {&out, &value};
   CUgraph graph;
   CUgraphExec exec;
   CHECK(DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -154,8 +152,14 @@ int main(void) {
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));
   expect("captured", 1000 + 7 + 100);
+  CHECK(DRIVER(cuGraphExecDestroy)(exec));
+  CHECK(DRIVER(cuGraphDestroy)(graph));
+}
 
-  /* A cluster that the function requires, and the launch need not name. */
+/* A cluster that the function requires, and the launch need not name. */
+static void required_cluster(CUfunction function, CUdeviceptr out, CUstream stream) {
+  unsigned value = 1;
+  void *arguments[] = {&out, &value};
   CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 4));
   CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1));
   CHECK(DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1));
@@ -163,15 +167,31 @@ int main(void) {
   CHECK(DRIVER(cuStreamSynchronize)(stream));
   CHECK(DRIVER(cuMemcpyDtoH)(host, out, sizeof host));
   expect("a required cluster of four", 4000 + 7 + 1);
+}
+
+int main(void) {
+  CHECK(cudaFree(NULL)); /* makes the context */
+  CUcontext context;
+  CHECK(DRIVER(cuCtxGetCurrent)(&context));
+  CUdeviceptr out;
+  CUstream stream;
+  CHECK(DRIVER(cuMemAlloc)(&out, sizeof host));
+  CHECK(DRIVER(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  cluster_of_library(out, stream);
+
+  CUmodule module;
+  CUfunction function;
+  CHECK(DRIVER(cuModuleLoadData)(&module, PTX));
+  CHECK(DRIVER(cuModuleGetFunction)(&function, module, "fill"));
+  packed_arguments(module, function, out, stream);
+  captured_launch(function, out, stream);
+  required_cluster(function, out, stream);
 
   int registers = 0;
   CHECK(DRIVER(cuFuncGetAttribute)(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
   wrong += registers <= 0;
   wrong += DRIVER(cuModuleGetFunction)(&function, module, "nothing") != CUDA_ERROR_NOT_FOUND;
-  CHECK(DRIVER(cuGraphExecDestroy)(exec));
-  CHECK(DRIVER(cuGraphDestroy)(graph));
   CHECK(DRIVER(cuModuleUnload)(module));
-  CHECK(DRIVER(cuLibraryUnload)(library));
   CHECK(DRIVER(cuMemFree)(out));
   user_object();
   printf(wrong ? "FAIL foreign_driver\n" : "PASS foreign_driver: library, module, graph\n");

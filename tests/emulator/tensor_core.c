@@ -132,8 +132,65 @@ typedef struct {
   const char *tail; /* ", 0, p, 1, -1, 0, 0": [selector,] scale-d, signs, ... */
 } WgmmaInputs;
 
+enum { WGMMA_SHARED = 1024 + REGION_B + BYTES_B(256) };
+
+#define STEP_HASH(position) input_hash(test, iteration, (position))
+/* One warp's share of one product, added to the digest. */
+static bool multiply_quarter(const WgmmaForm *form, const WgmmaInputs *inputs,
+                             const uint8_t *shared, uint32_t test, uint32_t iteration, int quarter,
+                             uint64_t *digest) {
+  const int step = (int)(iteration % STEPS), mode = (int)(iteration / STEPS % MODES);
+  uint32_t a[4][LANES], d[128][LANES], metadata[LANES], outside = 0;
+  uint32_t *d_columns[128];
+  WgmmaOperands operands = {.shared = shared, .shared_bytes = WGMMA_SHARED};
+  operands.scale_d = step != 3;
+  operands.metadata = metadata;
+  operands.a =
+      matrix_descriptor(step_descriptor(step_layout(step, inputs->a_mn_major, 0), 1024 + REGION_A));
+  operands.b = matrix_descriptor(
+      step_descriptor(step_layout(step, inputs->b_mn_major, form->sparse), 1024 + REGION_B));
+  for (uint32_t lane = 0; lane < LANES; lane++) {
+    const uint32_t thread = (uint32_t)quarter * LANES + lane;
+    metadata[lane] = input_register(inputs->metadata, STEP_HASH(POSITION_META + thread), mode);
+    for (uint32_t i = 0; i < 4; i++)
+      a[i][lane] =
+          input_register(inputs->a, STEP_HASH(POSITION_REGISTERS_A + thread * 4u + i), mode);
+    for (uint32_t i = 0; i < (uint32_t)form->d_registers; i++)
+      d[i][lane] = input_register(inputs->c, STEP_HASH(POSITION_C + thread * 128u + i), mode);
+  }
+  for (int i = 0; i < 4; i++) operands.a_registers[i] = a[i];
+  for (int i = 0; i < form->d_registers; i++) d_columns[i] = d[i];
+  WgmmaResults sums;
+  wgmma_take(form, d_columns, &sums);
+  if (!wgmma_multiply(form, &operands, quarter, &sums, &outside)) {
+    printf("offset %u is outside of shared memory\n", outside);
+    return false;
+  }
+  wgmma_give(form, &sums, d_columns);
+  for (uint32_t i = 0; i < (uint32_t)form->d_registers; i++)
+    for (uint32_t lane = 0; lane < LANES; lane++)
+      *digest += result_mark(d[i][lane], iteration, ((uint32_t)quarter * LANES + lane) * 128u + i);
+  return true;
+}
+
+/* A and B in shared memory. */
+static void fill_tiles(const WgmmaForm *form, const WgmmaInputs *inputs, uint32_t test,
+                       uint32_t block, uint8_t *shared) {
+  const int mode = (int)(block % MODES);
+  for (uint32_t word = 0; word < BYTES_A / 4; word++) {
+    const uint32_t bits =
+        input_register(inputs->a, input_hash(test, block, POSITION_A + word), mode);
+    memcpy(shared + 1024 + REGION_A + 4 * word, &bits, 4);
+  }
+  for (uint32_t word = 0; word < BYTES_B((uint32_t)form->columns) / 4; word++) {
+    const uint32_t bits =
+        input_register(inputs->b, input_hash(test, block, POSITION_B + word), mode);
+    memcpy(shared + 1024 + REGION_B + 4 * word, &bits, 4);
+  }
+}
+
 static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaInputs inputs) {
-  static uint8_t shared[1024 + REGION_B + BYTES_B(256)];
+  static uint8_t shared[WGMMA_SHARED];
   char text[128];
   const char *modifiers[16];
   WgmmaForm form;
@@ -159,54 +216,15 @@ static void test_wgmma(const char *name, const char *opcode, bool sparse, WgmmaI
   const uint32_t test = name_hash(name);
   const uint32_t blocks = results / (STEPS * 64u * (uint32_t)form.columns);
   for (uint32_t block = 0; block < blocks; block++) {
-    const int mode = (int)(block % MODES);
-    for (uint32_t word = 0; word < BYTES_A / 4; word++) {
-      const uint32_t bits =
-          input_register(inputs.a, input_hash(test, block, POSITION_A + word), mode);
-      memcpy(shared + 1024 + REGION_A + 4 * word, &bits, 4);
-    }
-    for (uint32_t word = 0; word < BYTES_B((uint32_t)form.columns) / 4; word++) {
-      const uint32_t bits =
-          input_register(inputs.b, input_hash(test, block, POSITION_B + word), mode);
-      memcpy(shared + 1024 + REGION_B + 4 * word, &bits, 4);
-    }
+    fill_tiles(&form, &inputs, test, block, shared);
     for (int step = 0; step < STEPS; step++) {
       const uint32_t iteration = block * STEPS + (uint32_t)step;
-#define STEP_HASH(position) input_hash(test, iteration, (position))
-      for (int quarter = 0; quarter < 4; quarter++) {
-        uint32_t a[4][LANES], d[128][LANES], metadata[LANES], outside = 0;
-        uint32_t *d_columns[128];
-        WgmmaOperands operands = {.shared = shared, .shared_bytes = sizeof shared};
-        operands.scale_d = step != 3;
-        operands.metadata = metadata;
-        operands.a = matrix_descriptor(
-            step_descriptor(step_layout(step, inputs.a_mn_major, 0), 1024 + REGION_A));
-        operands.b = matrix_descriptor(
-            step_descriptor(step_layout(step, inputs.b_mn_major, sparse), 1024 + REGION_B));
-        for (uint32_t lane = 0; lane < LANES; lane++) {
-          const uint32_t thread = (uint32_t)quarter * LANES + lane;
-          metadata[lane] = input_register(inputs.metadata, STEP_HASH(POSITION_META + thread), mode);
-          for (uint32_t i = 0; i < 4; i++)
-            a[i][lane] =
-                input_register(inputs.a, STEP_HASH(POSITION_REGISTERS_A + thread * 4u + i), mode);
-          for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
-            d[i][lane] = input_register(inputs.c, STEP_HASH(POSITION_C + thread * 128u + i), mode);
-        }
-        for (int i = 0; i < 4; i++) operands.a_registers[i] = a[i];
-        for (int i = 0; i < form.d_registers; i++) d_columns[i] = d[i];
-        WgmmaResults sums;
-        wgmma_take(&form, d_columns, &sums);
-        if (!wgmma_multiply(&form, &operands, quarter, &sums, &outside)) {
-          printf("%s: offset %u is outside of shared memory\n", name, outside);
+      for (int quarter = 0; quarter < 4; quarter++)
+        if (!multiply_quarter(&form, &inputs, shared, test, iteration, quarter, &digest)) {
+          printf("%s: its descriptors are wrong\n", name);
           wrong++;
           return;
         }
-        wgmma_give(&form, &sums, d_columns);
-        for (uint32_t i = 0; i < (uint32_t)form.d_registers; i++)
-          for (uint32_t lane = 0; lane < LANES; lane++)
-            digest +=
-                result_mark(d[i][lane], iteration, ((uint32_t)quarter * LANES + lane) * 128u + i);
-      }
     }
   }
   compare(name, digest, recorded);
