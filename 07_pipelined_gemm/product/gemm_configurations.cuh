@@ -69,6 +69,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       sum_steps,
       Tile::RIGHT_N == 0,
       0,
+      0,
       1};
   return c;
 }
@@ -99,6 +100,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          0,
                          0,
+                         Tile::LOOPS && groups == 1,
                          Tile::DIRECT,
                          0};
   return c;
@@ -135,9 +137,6 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
       "single_" NAME "_swapped", CTAS, GROUPS)
-#define GEMM_DIRECT(M, N, CTAS, GROUPS, NAME)                                                     \
-  gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, 1, 1, 1, false, true> >( \
-      "direct_" NAME, CTAS, GROUPS)
   static const GemmConfiguration list[] = {
       GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, false, "128x256_1x2"),
       GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, true, "128x256_2x1"),
@@ -187,8 +186,21 @@ static inline GemmConfigurations gemm_configurations(void) {
 #undef GEMM_PERSISTENT
 #undef GEMM_SINGLE
 #undef GEMM_SINGLE_SWAPPED
-#undef GEMM_DIRECT
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
+  GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
+  return all;
+}
+
+/* The configurations that load without TMA, by how many CTAs share the k range of a tile: 1, 2, 4 and 8. */
+template <int TYPE, int MAJOR_A, int MAJOR_B>
+static inline GemmConfigurations gemm_direct_configurations(void) {
+  typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 1, false, true> Tile;
+  static const GemmConfiguration list[] = {
+      gemm_single_configuration<Tile>("direct_64x64/3", 3, 1),
+      gemm_single_configuration<Tile>("direct_64x64_split_1x2/3", 3, 2),
+      gemm_single_configuration<Tile>("direct_64x64_split_1x4/3", 3, 4),
+      gemm_single_configuration<Tile>("direct_64x64_split_1x8/3", 3, 8),
+  };
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;
 }

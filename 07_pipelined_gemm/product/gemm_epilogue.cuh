@@ -6,8 +6,9 @@
  *   - alpha, beta, bias and activation are applied in the registers. Bias and old C are read ahead,
  *     whole lines at a time, while the tensor cores still multiply, and dealt out by shuffles and
  *     by ldmatrix;
- *   - 16 bits, rows of C that TMA can write: stmatrix to the staging memory, TMA store;
- *   - 16 bits, other rows: stmatrix to the staging memory, ordinary stores;
+ *   - values that are only rounded to 16 bits, rows of C that TMA can write: stmatrix to the staging
+ *     memory, TMA store;
+ *   - 16 bits otherwise: stmatrix to the staging memory, ordinary stores;
  *   - fp32: straight from and to the registers, since four lanes have the 32 bytes of a sector. */
 #ifndef PIPELINED_GEMM_GEMM_EPILOGUE_CUH
 #define PIPELINED_GEMM_GEMM_EPILOGUE_CUH
@@ -365,10 +366,10 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
   }
 }
 
-/* The same for sums that are not final yet, and for C of any type. `addends` are this chunk's; once they
- * are used, those of the chunk to the right take their place, on the way while this one is stored. The
- * columns from `end` on belong to others. */
-template <int TYPE, int N, int BOXES>
+/* The same for sums that are not final yet, and for C of any type, without TMA. `addends` are this chunk's;
+ * once they are used, those of the chunk to the right take their place, on the way while this one is
+ * stored. The columns from `end` on belong to others. */
+template <int TYPE, int N>
 static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
                                                         int batch, int row, int column, int end,
                                                         GemmAddends<N> *addends, float *d) {
@@ -378,7 +379,6 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   if (!output.plain) {
     if (output.bias != NULL || output.alpha != 1) gemm_add_bias<N>(output, addends->bias, d);
     if (output.beta != 0 && !fp32) {
-      if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
       __syncwarp(); /* what was in the staging memory has been read */
       gemm_stage_old<N>(staging, output, batch, row, column, *addends);
       __syncwarp();
@@ -391,7 +391,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   if (fp32) {
     gemm_write_fp32<N>(output, place, d);
   } else {
-    gemm_store_rounded<TYPE, N, BOXES>(staging, work, batch, row, column, d);
+    gemm_store_rounded<TYPE, N, 0>(staging, work, batch, row, column, d);
   }
 }
 
@@ -404,40 +404,40 @@ static __device__ __forceinline__ void gemm_move_chunk(const float *d, int at, f
   }
 }
 
-/* What is only rounded is stored N columns at a time, anything else LOOP_N at a time. Where TMA stores, a
- * chunk is as wide as its box. */
-template <int N, int BOXES>
+/* What is only rounded is stored N columns at a time, as wide as the box of a TMA store; anything else at
+ * most 32 at a time, by ordinary stores. */
+template <int N>
 struct GemmChunks {
-  enum { LOOP_N = BOXES == 0 && N == 64 ? 32 : N };
+  enum { LOOP_N = N == 64 ? 32 : N };
   typedef GemmAddends<LOOP_N> Addends;
 };
 
 /* A warp's 16 rows by COLUMNS columns. `addends`: of the first chunk, read ahead; then of the one after
- * the last.
+ * the last. ONLY_ROUNDS: nothing else is asked of this kernel.
  *
  * The usual chunks follow each other without a loop. All others share the code of one: unrolled, it
  * would be most of what there is to compile. Rows that are not aligned are usual only where ordinary
  * stores are: in a loop such products took up to 1.7 times as long. */
-template <int TYPE, int COLUMNS, int N, int BOXES>
+template <int TYPE, int COLUMNS, int N, int BOXES, bool ONLY_ROUNDS = false>
 static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
                                                   const GemmWork &work, int batch, int row,
                                                   int column, int end,
-                                                  typename GemmChunks<N, BOXES>::Addends *addends) {
-  enum { LOOP_N = GemmChunks<N, BOXES>::LOOP_N };
-  if (work.output.plain && (work.output.eights || BOXES == 0)) {
+                                                  typename GemmChunks<N>::Addends *addends) {
+  enum { LOOP_N = GemmChunks<N>::LOOP_N };
+  if (ONLY_ROUNDS || (work.output.plain && (work.output.eights || BOXES == 0))) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
       gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
                                          column + at, d + at / 2);
     }
-    return;
-  }
+  } else {
 #pragma unroll 1
-  for (int at = 0; at < COLUMNS; at += LOOP_N) {
-    float chunk[LOOP_N / 2];
-    gemm_move_chunk<COLUMNS, LOOP_N>(d, at, chunk);
-    gemm_store_chunk<TYPE, LOOP_N, BOXES>(gemm_next_box<LOOP_N, BOXES>(staging), work, batch, row,
-                                          column + at, end, addends, chunk);
+    for (int at = 0; at < COLUMNS; at += LOOP_N) {
+      float chunk[LOOP_N / 2];
+      gemm_move_chunk<COLUMNS, LOOP_N>(d, at, chunk);
+      gemm_store_chunk<TYPE, LOOP_N>(staging->memory, work, batch, row, column + at, end, addends,
+                                     chunk);
+    }
   }
 }
 

@@ -37,9 +37,9 @@ struct GemmPersistentTile {
   static constexpr int STAGES = STAGES_;
   static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
   static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
-  static constexpr int BOXES = BOXES_; /* of 16 x CHUNK_N values, in which a warp stages C */
-  static constexpr int TRACED = TRACED_;
-  static constexpr int FINISHES = FINISHES_;    /* gemm_carry.cuh: with an epilogue */
+  static constexpr int BOXES = BOXES_;       /* of 16 x CHUNK_N values, in which a warp stages C */
+  static constexpr bool TRACED = TRACED_;    /* with a clock; then it only rounds */
+  static constexpr int FINISHES = FINISHES_; /* gemm_carry.cuh: with an epilogue */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
@@ -242,9 +242,9 @@ struct GemmConsumer {
 /* What becomes of a half that is multiplied: a contribution is given to the tile's owner; an owner
  * adds what others contribute, always in the same order; and a whole tile is stored. */
 template <class Tile, int COLUMNS>
-static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const GemmPiece &piece,
-                                                   int first_column, float *d, GemmStaging *staging,
-                                                   GemmAddends<Tile::CHUNK_N> *addends) {
+static __device__ __forceinline__ void gemm_finish(
+    const GemmWork &work, const GemmPiece &piece, int first_column, float *d, GemmStaging *staging,
+    typename GemmChunks<Tile::CHUNK_N>::Addends *addends) {
   enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32 };
   uint32_t thread = threadIdx.x - 128;
   if (piece.given) {
@@ -259,15 +259,16 @@ static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const G
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES>(
+  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES, Tile::TRACED>(
       staging, d, work, piece.batch, piece.row + (int)(thread / 32) * 16,
       piece.column + first_column, piece.column + Tile::TILE_N, addends);
 }
 
 /* The bias and the old C for a tile's first columns, read a step before they are needed. */
 template <class Tile>
-static __device__ __forceinline__ void gemm_read_ahead(const GemmWork &work, const GemmPiece &piece,
-                                                       GemmAddends<Tile::CHUNK_N> *addends) {
+static __device__ __forceinline__ void gemm_read_ahead(
+    const GemmWork &work, const GemmPiece &piece,
+    typename GemmChunks<Tile::CHUNK_N>::Addends *addends) {
   if (piece.given) return;
   int warp = (int)(threadIdx.x - 128) / 32;
   gemm_read_addends<Tile::TYPE>(work.output, piece.batch, piece.row + warp * 16, piece.column,
@@ -284,7 +285,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
 
   float left[Tile::LEFT_N / 2], right[Tile::RIGHT_N / 2];
-  GemmAddends<Tile::CHUNK_N> addends; /* of the chunk that is stored next */
+  typename GemmChunks<Tile::CHUNK_N>::Addends addends; /* of the chunk that is stored next */
   int actor = (int)warpgroup;
   c.wait_for_stage(work, actor);
   GemmPiece piece = c.read_piece();

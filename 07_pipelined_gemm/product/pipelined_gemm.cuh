@@ -16,7 +16,7 @@
  * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan
  * has memory of its own, through which its clusters speak: one launch of it at a time. Operands
  * that TMA cannot read (rows that are not a multiple of 16 bytes apart) are copied before each
- * product. */
+ * product, or loaded without TMA. */
 #ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
 #define PIPELINED_GEMM_PIPELINED_GEMM_CUH
 
@@ -111,14 +111,18 @@ static inline GemmStatus gemm_check_problem(GemmProblem *p, GemmMajor major_a, G
 
 /* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
  * B walks by columns, so that its followers share A (tile_order.cuh). */
-static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n) {
-  enum { BAND_ELEMENTS = 2048 };
+static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n, int steps) {
+  enum { BAND_ELEMENTS = 2048, SHORT_STEPS = 2, NARROW_BAND = 4 };
   int cluster_rows = c->tile_m * c->cluster_m, cluster_columns = c->tile_n * c->cluster_n;
   TileOrder order;
   order.rows = gemm_divide_up(m, cluster_rows);
   order.columns = gemm_divide_up(n, cluster_columns);
   order.by_columns = c->cluster_m > 1;
   order.band = BAND_ELEMENTS / (order.by_columns ? cluster_columns : cluster_rows);
+  if (steps <= SHORT_STEPS && !c->swapped) { /* the time goes to writing C: whole rows of it */
+    order.by_columns = 0;
+    order.band = NARROW_BAND;
+  }
   return order;
 }
 
@@ -145,9 +149,10 @@ static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMa
   *major_a = *major_b, *major_b = major;
 }
 
-/* Only where TMA writes C, and the old C is not read. */
+/* Only where TMA writes C. The old C is added before it is multiplied by alpha, like everything else. */
 static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
-  if (p->beta != 0 || !gemm_tma_can_write(p)) return GEMM_BY_NONE;
+  if (!gemm_tma_can_write(p) || (p->beta != 0 && p->alpha == 0)) return GEMM_BY_NONE;
+  if (p->beta != 0) return GEMM_BY_ADDING;
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
@@ -308,9 +313,10 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
 
   gemm->configuration = c;
   gemm->kernel = output.plain || c->finishing == NULL ? c->kernel : c->finishing;
-  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n);
   gemm->work.steps = gemm_steps(c, p.k);
-  gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
+  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, gemm->work.steps);
+  gemm->work.stages =
+      c->loops ? gemm_loop_stages(c, gemm->work.steps) : gemm_ring_stages(c, gemm->work.steps);
   gemm->work.groups = c->groups;
   gemm->work.output = output;
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
@@ -319,6 +325,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   status = gemm_check_range("the number of tiles", tiles * p.batches * cluster, 1, INT32_MAX);
   if (status.error != GEMM_OK) return status;
   gemm->work.tiles = (int)tiles;
+  gemm->work.all_tiles = (int)(tiles * p.batches);
   gemm->blocks = (int)(tiles * p.batches) * cluster;
 
   gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
@@ -327,13 +334,14 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_MOST_SHARED_BYTES);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
   GemmSharing sharing = gemm_share_in_groups(gemm);
-  if (c->persistent) {
+  if (c->persistent || c->loops) {
     int clusters = 0;
     error = gemm_most_clusters(gemm, &clusters);
     if (error == cudaSuccess && clusters == 0) error = cudaErrorLaunchOutOfResources;
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
     if (most_clusters > 0 && clusters > most_clusters) clusters = most_clusters;
-    sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
+    if (c->persistent) sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
+    if (c->loops && gemm->blocks > clusters) gemm->blocks = clusters;
   }
 
   GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
@@ -350,7 +358,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
     }
     gemm->work.output.by_tma =
-        by_tma && c->store_n > 0 && (c->carries || !gemm->work.output.streaming);
+        by_tma && c->store_n > 0 && (c->carries || (output.plain && !output.streaming));
     if (error == cudaSuccess && gemm->work.output.by_tma) {
       error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->swapped ? 16 : c->store_n,
                               c->swapped ? c->store_n : 16);
@@ -381,9 +389,15 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   }
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   /* Sizes that are out of range, gemm_plan_with refuses: here they must only do no harm. */
-  const GemmConfiguration *c = gemm_choose(
-      &gemm_model, all.list, all.count, gemm_in_range(problem->m), gemm_in_range(problem->n),
-      gemm_in_range(problem->k), gemm_in_range(problem->batches), sms, gemm_can_carry(problem));
+  int64_t m = gemm_in_range(problem->m), n = gemm_in_range(problem->n);
+  int64_t k = gemm_in_range(problem->k), batches = gemm_in_range(problem->batches);
+  GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
+  const GemmConfiguration *c = gemm_choose_direct(direct.list, direct.count, m, n, k, batches, sms);
+  if (c == NULL) c = gemm_choose_short(all.list, all.count, m, n, k, batches, sms);
+  if (c == NULL) {
+    c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
+                    gemm_can_carry(problem));
+  }
   return gemm_plan_with(gemm, problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, c,
                         0);
 }
