@@ -85,9 +85,14 @@ MAKE_VARIABLES = ("PROGRAM", "PROCESSOR", "TO", "EXERCISE", "DEVICE", "SANITIZE"
 
 
 def markdown_files():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True,
-                            text=True, check=True).stdout.split()
-    return sorted(path for path in listed if os.path.exists(os.path.join(ROOT, path)))
+    """Those of the tree, without what is built or hidden; a bare machine has no git to ask."""
+    found = []
+    for folder, folders, files in os.walk(ROOT):
+        hidden = {name for name in folders if name.startswith(".")}
+        built = {"build"} if folder == ROOT else set()
+        folders[:] = [name for name in folders if name not in hidden | built]
+        found += [os.path.relpath(os.path.join(folder, name), ROOT) for name in files if name.endswith(".md")]
+    return sorted(found)
 
 
 class Block:

@@ -53,7 +53,6 @@ setup() {
 @test "readmes: a command that fails, another output, a dead link and an old exception are found" {
   local copy=$BATS_TEST_TMPDIR/copy
   mkdir -p "$copy/tests" "$copy/build" "$copy/02_tma_load"
-  git init --quiet "$copy"
   cp -r common Makefile "$copy/"
   find "$copy/common" -name '*.md' -delete
   cp tests/readme_commands.py "$copy/tests/"
