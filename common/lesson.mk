@@ -7,7 +7,6 @@
 #   TESTS=name            check runs only this file of tests/, whichever it is
 #   EXERCISE=number       start or judge this exercise instead of the next
 #   TO=dir                where the headers of take go; default: build/take
-#   PROCESSOR=any         build the emulator for every x86-64 processor, not for this one
 #   SANITIZE="..."        flags such as -fsanitize=address, for all host code
 #   WERROR=1              warnings are errors
 #   V=1                   show the commands
@@ -52,9 +51,6 @@ $(error V is '$(V)', but must be 0 or 1 (1 shows the commands))
 endif
 ifneq ($(filter-out 0 1,$(WERROR)),)
 $(error WERROR is '$(WERROR)', but must be 0 or 1 (1 makes warnings errors))
-endif
-ifneq ($(filter-out any,$(PROCESSOR)),)
-$(error PROCESSOR is '$(PROCESSOR)', but must be any (or not set: the one that this machine has))
 endif
 ifneq ($(filter-out gpu emulator,$(DEVICE)),)
 $(error DEVICE is '$(DEVICE)', but must be gpu or emulator (or not set: a Hopper GPU if there is one))
@@ -106,18 +102,20 @@ CC_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -g $(WARNINGS) -Wmissing-prototypes -fPIC
 EMULATOR_FLAGS := $(CC_FLAGS) -g1 -Wno-psabi -fno-math-errno -ffp-contract=off \
   -fno-strict-aliasing -fno-semantic-interposition -pthread -I$(ROOT)/common/emulator -I$(ROOT)/common
 
-# The emulator is built for the best level of instructions that this processor has. On one that lacks them, and under
-# Valgrind, it says what to type (base/processor.c): with PROCESSOR=any it is for every processor since 2009 (x86-64-v2).
+# The emulator is built twice: for every processor since 2009 (x86-64-v2), and for the best level of
+# instructions that this one has. The loader takes the better one where the processor has what it
+# needs, so that a build folder also works on another machine, and under Valgrind. Only the better one
+# is optimised as far as the compiler can: the other is compiled in less than half the time.
 CPU := $(if $(COMPILING),$(shell sed -n '/^flags/{p;q}' /proc/cpuinfo))
 all_of = $(if $(filter-out $(CPU),$(1)),,$(2))
-FAST_LEVEL := $(if $(PROCESSOR),,$(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
-  $(call all_of,avx2 bmi1 bmi2 f16c fma abm movbe,x86-64-v3)))
+FAST_LEVEL := $(or $(call all_of,avx512f avx512bw avx512cd avx512dq avx512vl,x86-64-v4),\
+  $(call all_of,avx2 bmi1 bmi2 f16c fma abm movbe,x86-64-v3))
 # By their parts: the names of the levels are newer than the compilers of some machines.
 FLAGS_x86-64-v2 := -mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16 -msahf
 # Tuned for no processor in particular, gcc copies a warp's 128 bytes by "rep movs", whose start alone takes longer.
 FLAGS_x86-64-v3 := $(FLAGS_x86-64-v2) -mavx -mavx2 -mbmi -mbmi2 -mf16c -mfma -mlzcnt -mmovbe -mtune=skylake
 FLAGS_x86-64-v4 := $(FLAGS_x86-64-v3) -mavx512f -mavx512bw -mavx512cd -mavx512dq -mavx512vl -mtune=skylake-avx512
-FLAGS_OF_LEVEL := $(FLAGS_$(or $(FAST_LEVEL),x86-64-v2))
+LEVEL_OF_BASELINE := $(if $(FAST_LEVEL),-O1,-O3)
 
 # ---- The files of tests ----
 # check runs what belongs to the chapters, and a short test of the emulator.
@@ -245,13 +243,15 @@ TENSOR_MAP_COMMAND := $(if $(wildcard $(ROOT)/common/tensor_map_command.c),\
 EMULATOR_SOURCES := $(wildcard $(ROOT)/common/emulator/*/*.c) \
   $(filter-out %/tensor_map_encode.c %/tensor_map_command.c,$(wildcard $(ROOT)/common/tensor_map*.c))
 EMULATOR_OBJECTS := $(patsubst $(ROOT)/common/%.c,$(BUILD)/emulator/objects/%.o,$(EMULATOR_SOURCES))
-# What runs once a program or a launch is not optimised further than that helps.
-ONCE_OBJECTS := $(filter $(BUILD)/emulator/objects/emulator/record/% $(BUILD)/emulator/objects/emulator/runtime/% \
+# What runs once a program or a launch is not faster for it, and compiled once, for both.
+ONCE_OBJECTS := $(filter $(foreach f,ptx load record runtime,$(BUILD)/emulator/objects/emulator/$(f)/%) \
   $(BUILD)/emulator/objects/tensor_map%,$(EMULATOR_OBJECTS))
-EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1
-# check-all builds it for any processor, too.
-PORTABLE_OBJECTS := $(patsubst $(BUILD)/emulator/%,$(BUILD)/tests/portable/%,$(EMULATOR_OBJECTS))
-PORTABLE_EMULATOR := $(BUILD)/tests/portable/libcudart.so.13 $(BUILD)/tests/portable/libcuda.so.1
+FAST_OBJECTS := $(if $(FAST_LEVEL),$(ONCE_OBJECTS) $(patsubst $(BUILD)/emulator/objects/%,\
+  $(BUILD)/emulator/objects-$(FAST_LEVEL)/%,$(filter-out $(ONCE_OBJECTS),$(EMULATOR_OBJECTS))))
+FAST_EMULATOR := $(BUILD)/emulator/glibc-hwcaps/$(FAST_LEVEL)
+OLD_EMULATOR := $(BUILD)/emulator/haswell$(if $(filter %-v4,$(FAST_LEVEL)),/avx512_1)/libcuda.so.1
+EMULATOR := $(BUILD)/emulator/libcudart.so.13 $(BUILD)/emulator/libcuda.so.1 \
+  $(if $(FAST_LEVEL),$(FAST_EMULATOR)/libcudart.so.13 $(FAST_EMULATOR)/libcuda.so.1 $(OLD_EMULATOR))
 FIND_DEVICE := $(BUILD)/common/find-device
 SUPPORT := $(TENSOR_MAP_COMMAND) $(FIND_DEVICE) $(EMULATOR)
 
@@ -284,7 +284,7 @@ check-programs: $(if $(COMPILING),$(call programs_to_check,$(CHECK_FILES) $(NAME
   $(if $(filter %/solutions.bats,$(NAMED_TEST_FILES)),$(SKELETONS) $(SOLUTIONS)) \
   $(if $(filter %/layouts.bats,$(NAMED_TEST_FILES)),$(SLOW_LESSON)) \
   $(if $(filter %/benchmarks.bats,$(NAMED_TEST_FILES)),$(UNOPTIMISED_PROGRAM))
-check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) $(PORTABLE_EMULATOR) tests \
+check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
   $(if $(COMPILING),$(call named_pitfalls,$(ALL_TEST_FILES)))
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
@@ -385,7 +385,8 @@ LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
 LINK_PATHS := -Xlinker -rpath=$(BUILD)/device -Xlinker -rpath=$(CUDA_LIBRARIES)
 ifneq ($(COMPILING),)
 $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
-$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(FLAGS_OF_LEVEL) $(LINK_EMULATOR) $(realpath $(CUDA)))
+$(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
+$(call remember,tests,$(FAST_LEVEL))
 $(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))
 $(call remember,machine_code,$(SASS_OF_MANY_KERNELS))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
@@ -394,7 +395,7 @@ CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 # Written when this file is read; make may have looked for them before.
-$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,machine_code nvcc unoptimised): ;
+$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,machine_code nvcc tests unoptimised): ;
 
 # ---- How it is built ----
 # Each step is counted, and their number is found out first.
@@ -526,41 +527,39 @@ $(LISTED_PROGRAMS): %: %.cu $(NVCC_MADE)
 	$(build_cuda)
 
 # Programs wait for the common library. The emulator does too: else make would begin all of it before the first of them.
-$(EMULATOR_OBJECTS): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
-$(EMULATOR_OBJECTS): EMULATOR_LEVEL := -O3
-$(ONCE_OBJECTS) $(PORTABLE_OBJECTS): EMULATOR_LEVEL := -O1
-# What looks whether the processor has these instructions does not use them itself.
-$(BUILD)/emulator/objects/emulator/base/processor.o: FLAGS_OF_LEVEL := -DBUILT_LEVEL=$(patsubst x86-64-v%,%,$(or $(FAST_LEVEL),x86-64-v2))
-$(PORTABLE_OBJECTS): FLAGS_OF_LEVEL := $(FLAGS_x86-64-v2)
-$(BUILD)/tests/portable/objects/emulator/base/processor.o: FLAGS_OF_LEVEL := -DBUILT_LEVEL=2
-define build_emulator_object
-	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(EMULATOR_LEVEL) $(FLAGS_OF_LEVEL) -MMD -MP -MT $@ -c $< -o $@
-endef
+$(sort $(EMULATOR_OBJECTS) $(FAST_OBJECTS)): | $(if $(MAIN_PROGRAMS),$(COMMON_LIBRARY))
+$(ONCE_OBJECTS): LEVEL_OF_BASELINE := -O2
 $(BUILD)/emulator/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
-	$(build_emulator_object)
-$(BUILD)/tests/portable/objects/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
-	$(build_emulator_object)
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) -MMD -MP -MT $@ -c $< -o $@
+$(BUILD)/emulator/objects-$(FAST_LEVEL)/%.o: $(ROOT)/common/%.c $(EMULATOR_MADE)
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) -O3 $(FLAGS_$(FAST_LEVEL)) -MMD -MP -MT $@ -c $< -o $@
 
 # The version script gives the symbols the version node that executables ask for, and exports
 # nothing but CUDA's own names.
 $(BUILD)/emulator/libcudart.so.13: $(EMULATOR_OBJECTS)
-$(BUILD)/tests/portable/libcudart.so.13: $(PORTABLE_OBJECTS)
-$(filter %/libcudart.so.13,$(EMULATOR) $(PORTABLE_EMULATOR)): $(ROOT)/common/emulator/exports.map
+$(FAST_EMULATOR)/libcudart.so.13: $(FAST_OBJECTS)
+$(filter %/libcudart.so.13,$(EMULATOR)): $(ROOT)/common/emulator/exports.map
 	@mkdir -p $(@D)
 	$(Q)new=$@.new.$$$$; $(counted) $(CC) $(LINK_EMULATOR) -o $$new $(filter %.o,$^) -pthread -ldl -lm && \
 	  mv $$new $@
-$(filter %/libcuda.so.1,$(EMULATOR) $(PORTABLE_EMULATOR)): %/libcuda.so.1: %/libcudart.so.13
+$(filter-out $(OLD_EMULATOR),$(filter %/libcuda.so.1,$(EMULATOR))): %/libcuda.so.1: %/libcudart.so.13
 	$(Q)ln -sf libcudart.so.13 $@
-
-# Tests that call the emulator's functions are linked with them.
-emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),$(EMULATOR_OBJECTS))
-$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE)
+# Where glibc before 2.33 looks for the better one.
+$(OLD_EMULATOR): $(FAST_EMULATOR)/libcuda.so.1
 	@mkdir -p $(@D)
-	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_OF_LEVEL) \
+	$(Q)ln -srf $(FAST_EMULATOR)/lib* $(@D)
+
+# Tests that call the emulator's functions are linked with the better one's.
+emulator_objects = $(if $(filter $(BUILD)/tests/emulator/%,$(filter-out %/alu_generate,$(1))),\
+  $(or $(FAST_OBJECTS),$(EMULATOR_OBJECTS)))
+$(TEST_C_PROGRAMS): $(BUILD)/%: $(ROOT)/%.c $$(call emulator_objects,$$@) $(EMULATOR_MADE) $(BUILD)/flags/tests
+	@mkdir -p $(@D)
+	$(step) $(CC) $(EMULATOR_FLAGS) $(if $(filter %/bench,$@),-O3,-O1) $(FLAGS_$(or $(FAST_LEVEL),x86-64-v2)) \
 	  -MMD -MP -MF $@.d -MT $@ -o $@ $< $(filter %.o,$^) -pthread -ldl -lm
 
 -include $(COMMON_OBJECTS:.o=.d) $(BUILD)/common/tensor_map_command.d $(EMULATOR_OBJECTS:.o=.d) \
-  $(PORTABLE_OBJECTS:.o=.d)
+  $(FAST_OBJECTS:.o=.d)
 -include $(addsuffix .d,$(PROGRAMS) $(UNOPTIMISED_PROGRAM) $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) \
   $(SKELETONS) $(SOLUTIONS) $(JUDGES))
