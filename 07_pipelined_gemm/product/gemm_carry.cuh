@@ -5,8 +5,8 @@
  * it is multiplied. So a finished tile is rounded to 16 bits, which takes half as many registers, and
  * carried there: the accumulator is free for the next tile at once, and in each of that tile's first
  * steps a chunk of the carried one is stored while the tensor cores multiply. Bias and activation come
- * before the rounding, in a kernel of their own, since they take registers. The old C is what the
- * accumulator begins with. Only for C of 16 bits that TMA can write. */
+ * before the rounding, in a kernel of their own, since they take registers. Only for C of 16 bits that
+ * TMA can write, and whose old values are not read. */
 #ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
 #define PIPELINED_GEMM_GEMM_CARRY_CUH
 
@@ -87,52 +87,6 @@ static __device__ __forceinline__ void gemm_read_tile_bias(const GemmOutput &out
   }
 }
 
-/* Four lanes have four words each; then lane q of the four has word q of each. */
-static __device__ __forceinline__ void gemm_exchange_words(uint32_t *w) {
-#pragma unroll
-  for (int distance = 1; distance < 4; distance *= 2) {
-    bool upper = threadIdx.x & distance;
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      int low = distance == 1 ? 2 * i : i, high = low + distance;
-      uint32_t other = __shfl_xor_sync(0xFFFFFFFF, upper ? w[low] : w[high], distance);
-      w[low] = upper ? other : w[low];
-      w[high] = upper ? w[high] : other;
-    }
-  }
-}
-
-/* d = beta / alpha * C, before a tile is multiplied: so no register more is needed than without. Lanes read
- * 16 bytes each, four of them 64 bytes of a row. */
-template <int TYPE, int COLUMNS>
-static __device__ __forceinline__ void gemm_begin_with_old(const GemmOutput &output,
-                                                           const GemmPiece &piece, int warp,
-                                                           float *d) {
-  int lane = threadIdx.x % 32, row = piece.row + warp * 16 + lane / 4;
-  int column = piece.column + lane % 4 * 8;
-  float scale = output.beta / output.alpha;
-  const uint16_t *c = (const uint16_t *)output.c + piece.batch * output.batch_stride +
-                      row * output.row_stride + column;
-#pragma unroll
-  for (int at = 0; at < COLUMNS; at += 32) {
-#pragma unroll
-    for (int half = 0; half < 2; half++) { /* the upper row, and the one 8 below */
-      uint4 old = make_uint4(0, 0, 0, 0);
-      if (row + 8 * half < output.m && column + at < output.n && at + lane % 4 * 8 < COLUMNS) {
-        old = *(const uint4 *)(c + 8 * half * output.row_stride + at);
-      }
-      uint32_t words[4] = {old.x, old.y, old.z, old.w};
-      gemm_exchange_words(words);
-#pragma unroll
-      for (int i = 0; i < 4 && at + 8 * i < COLUMNS; i++) {
-        float2 two = gemm_unpack<TYPE>(words[i]);
-        d[at / 2 + 4 * i + 2 * half] = scale * two.x;
-        d[at / 2 + 4 * i + 2 * half + 1] = scale * two.y;
-      }
-    }
-  }
-}
-
 /* d = activation(alpha * d + bias). */
 template <int TYPE, int COLUMNS>
 static __device__ __forceinline__ void gemm_finish_tile(const GemmOutput &output,
@@ -173,13 +127,8 @@ struct GemmConsumeTiles<Tile, true> {
 #pragma unroll
       for (int step = 0; step < GEMM_CARRY_STEPS; step++) {
         c.wait_for_stage(work, actor);
-        bool begun = step > 0;
-        if (step == 0) {
-          piece = c.read_piece();
-          begun = Tile::FINISHES && work.output.beta != 0 && !piece.given;
-          if (begun) gemm_begin_with_old<Tile::TYPE, Tile::TILE_N>(work.output, piece, warp, d);
-        }
-        c.multiply_left(d, begun);
+        if (step == 0) piece = c.read_piece();
+        c.multiply_left(d, step > 0);
         wgmma_commit();
         if (carrying) {
 #pragma unroll

@@ -45,31 +45,14 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
   return (int)(steps < c->least_steps ? c->least_steps : steps);
 }
 
-/* The longest ring with which so many CTAs fit on an SM. */
-static inline int gemm_most_stages(const GemmConfiguration *c, int ctas) {
-  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
-  int most = (SM_BYTES / ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c);
-  return most < c->stages ? most : c->stages;
-}
-
 /* How long the ring is: in gemm_single no longer than the product needs. */
 static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
+  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
   if (c->persistent) return c->stages;
-  int each = gemm_divide_up(steps, c->split_k * c->groups), most = gemm_most_stages(c, c->ctas);
+  int each = gemm_divide_up(steps, c->split_k * c->groups);
+  int most = (SM_BYTES / c->ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c);
+  if (most > c->stages) most = c->stages;
   return each < most ? each : most;
-}
-
-/* The same where a CTA does several tiles: room for the next tile's loads, and for tiles of one to three steps
- * two CTAs on an SM, if there are registers for them. */
-static inline int gemm_loop_stages(const GemmConfiguration *c, int steps) {
-  int shared = gemm_most_stages(c, 2);
-  bool two = c->tile_m * c->tile_n <= 128 * 128 && shared > 1 && steps <= shared + 1;
-  return two ? shared : gemm_most_stages(c, 1);
-}
-
-static inline bool gemm_is_carried(const GemmConfiguration *c, GemmCarried carried) {
-  if (carried == GEMM_BY_ADDING && c->swapped) return false;
-  return carried == GEMM_BY_ALL_THAT_CARRY || (carried != GEMM_BY_NONE && c->finishing != NULL);
 }
 
 /* Can this configuration compute a product of this k? `carried`: which of those that carry can. */
@@ -78,7 +61,9 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
   /* A stage is freed while the next is multiplied: with one alone nothing would ever move on. */
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
   return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
-         (!c->carries || gemm_is_carried(c, carried)) && gemm_ring_stages(c, steps) >= least_stages;
+         (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
+          (carried == GEMM_BY_FINISHING && c->finishing != NULL)) &&
+         gemm_ring_stages(c, steps) >= least_stages;
 }
 
 /* How the work of a product falls on the SMs. */
@@ -270,19 +255,6 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
     at++;
   }
   return list[at].kernel != NULL ? &list[at] : NULL;
-}
-
-/* One or two steps of k: writing C is most of the work, and the kernel whose CTAs load the next tile while they
- * store this one writes fastest. NULL: k is longer, or there are too few tiles. */
-static inline const GemmConfiguration *gemm_choose_short(const GemmConfiguration *list, int count,
-                                                         int64_t m, int64_t n, int64_t k,
-                                                         int64_t batches, int sms) {
-  float tiles = (float)((m + 127) / 128) * (float)((n + 127) / 128) * (float)batches;
-  if (k > 2 * GEMM_STEP_K || tiles < 4 * (float)sms) return NULL;
-  for (int i = 0; i < count; i++) {
-    if (list[i].loops && list[i].tile_m == 128 && list[i].tile_n == 128) return &list[i];
-  }
-  return NULL;
 }
 
 /* The networks are asked only about configurations that are not hopeless: what the crude reckoning

@@ -69,7 +69,6 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       sum_steps,
       Tile::RIGHT_N == 0,
       0,
-      0,
       1};
   return c;
 }
@@ -100,7 +99,6 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          0,
                          0,
-                         Tile::LOOPS && groups == 1,
                          Tile::DIRECT,
                          0};
   return c;

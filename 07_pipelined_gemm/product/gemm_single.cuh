@@ -42,8 +42,6 @@ struct GemmSingleTile {
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
   static constexpr int SUMMERS =
       TILE_N / PART_N; /* this many CTAs of the cluster add up; all store */
-  /* As many CTAs as fit, each with tile after tile: while one is stored the next is loaded. */
-  static constexpr bool LOOPS = CLUSTER_SIZE == 1 && !SWAPPED && !DIRECT && TILE_N >= 128;
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
@@ -55,7 +53,6 @@ struct GemmSingleTile {
   struct Fixed { /* the ring follows: all stages of A, then all of B */
     float4 partial[SPLIT_K > 1 ? SPLIT_K - 1 : 1][SPLIT_K > 1 ? PART_N / 8 : 1]
                   [SPLIT_K > 1 ? CONSUMER_THREADS : 1];
-    uint8_t staging[LOOPS ? CONSUMER_THREADS / 32 : 1][LOOPS ? GEMM_STAGING_BYTES : 16];
     uint64_t full[MOST_STAGES];
     uint64_t empty[MOST_STAGES];
   };
@@ -72,8 +69,6 @@ struct GemmSinglePlace {
   int row, column, batch; /* of this CTA's tile of C */
   int first_step, steps;
 
-  int tile; /* its number among all */
-
   static __device__ __forceinline__ GemmSinglePlace of(const GemmWork &work, uint8_t *shared) {
     GemmSinglePlace place;
     place.ring_a = gemm_align_1024(shared);
@@ -82,56 +77,38 @@ struct GemmSinglePlace {
     uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
     place.split = rank / Tile::SHARING;
     place.cluster = Tile::Cluster::of(rank);
-    int number = (int)blockIdx.x / Tile::CLUSTER_SIZE; /* this cluster's */
-    place.tile = number / work.groups;
-    place.group = number - place.tile * work.groups;
-    place.find_tile(work);
+    int cluster = blockIdx.x / Tile::CLUSTER_SIZE, tile = cluster / work.groups;
+    place.group = cluster - tile * work.groups;
+    place.batch = tile / work.tiles;
+    TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
+    place.row = (at.row * Tile::CLUSTER_M + (int)place.cluster.m) * Tile::TILE_M;
+    place.column = (at.column * Tile::CLUSTER_N + (int)place.cluster.n) * Tile::TILE_N;
     int parts = work.groups * Tile::SPLIT_K, part = place.group * Tile::SPLIT_K + (int)place.split;
     place.first_step = (int)((int64_t)work.steps * part / parts);
     place.steps = (int)((int64_t)work.steps * (part + 1) / parts) - place.first_step;
     return place;
   }
-
-  __device__ __forceinline__ void find_tile(const GemmWork &work) {
-    batch = tile / work.tiles;
-    TilePlace at = tile_place(work.order, tile - batch * work.tiles);
-    row = (at.row * Tile::CLUSTER_M + (int)cluster.m) * Tile::TILE_M;
-    column = (at.column * Tile::CLUSTER_N + (int)cluster.n) * Tile::TILE_N;
-  }
-
-  /* LOOPS: the next tile of this CTA, if there is one. Of tiles in groups each CTA has one. */
-  __device__ __forceinline__ bool next(const GemmWork &work) {
-    tile += gridDim.x;
-    if (work.groups > 1 || tile >= work.all_tiles) return false;
-    find_tile(work);
-    return true;
-  }
 };
 
-/* The ring's next stage, and the parity of the phase that it is in. */
-struct GemmRingPlace {
-  uint32_t stage, parity;
-
-  __device__ __forceinline__ void advance(int stages) {
-    if (++stage == (uint32_t)stages) stage = 0, parity ^= 1;
-  }
-};
+static __device__ __forceinline__ void gemm_advance_single(int stages, uint32_t *stage,
+                                                           uint32_t *parity) {
+  if (++*stage == (uint32_t)stages) *stage = 0, *parity ^= 1;
+}
 
 template <class Tile>
 static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *map_a,
                                                            const CUtensorMap *map_b,
                                                            const GemmWork &work,
-                                                           const GemmSinglePlace<Tile> &place,
-                                                           GemmRingPlace *ring) {
+                                                           const GemmSinglePlace<Tile> &place) {
   uint16_t mask_a = place.cluster.mask_a(), mask_b = place.cluster.mask_b();
   int slice_m = place.cluster.n * Tile::SLICE_M, slice_n = place.cluster.m * Tile::SLICE_N;
   int batch_a = work.shared_operands & 1 ? 0 : place.batch;
   int batch_b = work.shared_operands & 2 ? 0 : place.batch;
+  uint32_t stage = 0, parity = 0;
   for (int step = 0; step < place.steps; step++) {
-    uint32_t stage = ring->stage;
     uint64_t *full = &place.fixed->full[stage];
     int k = (place.first_step + step) * GEMM_STEP_K;
-    mbarrier_wait_parity(&place.fixed->empty[stage], ring->parity ^ 1);
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
     mbarrier_arrive_expect_tx(full, Tile::A_BYTES + Tile::B_BYTES);
     gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
         place.ring_a + stage * Tile::A_BYTES + slice_m * GEMM_ROW_BYTES, map_a, place.row + slice_m,
@@ -139,13 +116,13 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
     gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
         place.ring_b + stage * Tile::B_BYTES + slice_n * GEMM_ROW_BYTES, map_b,
         place.column + slice_n, k, batch_b, full, mask_b);
-    ring->advance(work.stages);
+    gemm_advance_single(work.stages, &stage, &parity);
   }
   /* A CTA must not end while a peer may still arrive in it: until all stages are free again but the
    * last, which no consumer frees. */
   for (int i = 1; i < work.stages && Tile::SHARING > 1; i++) {
-    mbarrier_wait_parity(&place.fixed->empty[ring->stage], ring->parity ^ 1);
-    ring->advance(work.stages);
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
+    gemm_advance_single(work.stages, &stage, &parity);
   }
 }
 
@@ -156,35 +133,31 @@ static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &wor
   static_assert(Tile::SHARING == 1, "nothing is loaded for others");
   int batch_a = work.shared_operands & 1 ? 0 : place.batch;
   int batch_b = work.shared_operands & 2 ? 0 : place.batch;
-  GemmRingPlace place_in_ring = {0, 0}, *ring = &place_in_ring;
+  uint32_t stage = 0, parity = 0;
 #pragma unroll 1
   for (int step = 0; step < place.steps; step++) {
-    uint32_t stage = ring->stage;
     int k = (place.first_step + step) * GEMM_STEP_K;
     GemmDirectLoad<Tile::MAJOR_A, Tile::TILE_M, WORDS> a;
     GemmDirectLoad<Tile::MAJOR_B, Tile::TILE_N, WORDS> b;
     a.begin(work.a, place.row, k, batch_a);
     b.begin(work.b, place.column, k, batch_b);
-    mbarrier_wait_parity(&place.fixed->empty[stage], ring->parity ^ 1);
+    mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
     a.end(work.a, place.row, k, batch_a, place.ring_a + stage * Tile::A_BYTES);
     b.end(work.b, place.column, k, batch_b, place.ring_b + stage * Tile::B_BYTES);
     fence_proxy_async(); /* wgmma reads through another proxy */
     mbarrier_arrive(&place.fixed->full[stage]);
-    ring->advance(work.stages);
+    gemm_advance_single(work.stages, &stage, &parity);
   }
 }
 
 template <class Tile, bool DIRECT>
 struct GemmProducer {
   static __device__ __forceinline__ void run(const CUtensorMap *map_a, const CUtensorMap *map_b,
-                                             const GemmWork &work, GemmSinglePlace<Tile> place) {
+                                             const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place) {
     if (threadIdx.x != Tile::CONSUMER_THREADS) return;
-    GemmRingPlace ring = {0, 0};
     gemm_wait_for_earlier_kernels();
-    gemm_produce_single<Tile>(map_a, map_b, work, place, &ring);
-    while (Tile::LOOPS && place.next(work)) {
-      gemm_produce_single<Tile>(map_a, map_b, work, place, &ring);
-    }
+    gemm_produce_single<Tile>(map_a, map_b, work, place);
   }
 };
 template <class Tile>
@@ -205,18 +178,16 @@ struct GemmProducer<Tile, true> {
 template <class Tile>
 static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work,
                                                             const GemmSinglePlace<Tile> &place,
-                                                            uint32_t warpgroup, float *d,
-                                                            GemmRingPlace *ring) {
+                                                            uint32_t warpgroup, float *d) {
   uint32_t lane = threadIdx.x % 32, peer_empty = 0;
   if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
     peer_empty = mapa_shared(place.fixed->empty, place.cluster.peer(lane));
   }
   uint64_t first_a = gemm_descriptor<Tile::MAJOR_A>(place.ring_a + warpgroup * 64 * GEMM_ROW_BYTES);
   uint64_t first_b = gemm_descriptor<Tile::MAJOR_B>(place.ring_b);
-  uint32_t previous = 0;
+  uint32_t stage = 0, parity = 0, previous = 0;
   for (int step = 0; step < place.steps; step++) {
-    uint32_t stage = ring->stage;
-    mbarrier_wait_parity(&place.fixed->full[stage], ring->parity);
+    mbarrier_wait_parity(&place.fixed->full[stage], parity);
     gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (Tile::B_BYTES / 16),
         step > 0);
@@ -229,10 +200,9 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
       }
     }
     previous = stage;
-    ring->advance(work.stages);
+    gemm_advance_single(work.stages, &stage, &parity);
   }
   wgmma_wait_all();
-  if (Tile::LOOPS && lane == 0) mbarrier_arrive(&place.fixed->empty[previous]);
 }
 
 /* PTX ISA: st, state space .shared::cluster. Writes 16 bytes to a peer's shared memory. */
@@ -364,26 +334,22 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     }
   } else {
     float d[Tile::TILE_N / 2];
-    GemmRingPlace ring = {0, 0};
+    gemm_multiply_single<Tile>(work, place, warpgroup, d);
     /* This warpgroup's rows of A in stage 0 will not be read again: room for four warps. */
-    uint8_t *staging = Tile::LOOPS ? place.fixed->staging[threadIdx.x / 32]
-                                   : place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
-    do {
-      gemm_multiply_single<Tile>(work, place, warpgroup, d, &ring);
-      int row = place.row + (int)(threadIdx.x / 32) * 16;
-      if (Tile::SPLIT_K > 1) {
-        float sum[Tile::PART_N / 2];
-        if (Tile::SHARING == 1) cluster_wait_acquire();
-        gemm_sum_over_cluster<Tile>(place, d, sum);
-        if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
-        GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
-            staging, sum, work, place.batch, row, place.column + (int)place.split * Tile::PART_N);
-      } else {
-        if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
-        GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch,
-                                                                      row, place.column);
-      }
-    } while (Tile::LOOPS && place.next(work));
+    uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
+    int row = place.row + (int)(threadIdx.x / 32) * 16;
+    if (Tile::SPLIT_K > 1) {
+      float sum[Tile::PART_N / 2];
+      if (Tile::SHARING == 1) cluster_wait_acquire();
+      gemm_sum_over_cluster<Tile>(place, d, sum);
+      if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
+      GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
+          staging, sum, work, place.batch, row, place.column + (int)place.split * Tile::PART_N);
+    } else {
+      if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
+      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch,
+                                                                    row, place.column);
+    }
   }
 }
 

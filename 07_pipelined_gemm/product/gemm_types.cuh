@@ -96,7 +96,6 @@ typedef struct {
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
   int steps;           /* of 64 k */
   int stages;          /* gemm_single: the length of its ring, */
-  int all_tiles;       /* of all products together, */
   int groups;          /* and how many clusters share the k range of a tile */
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* room for contributions to shared tiles, */
@@ -125,19 +124,13 @@ typedef struct {
   int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
   int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
   int carries;     /* a persistent kernel that stores C by TMA alone (gemm_carry.cuh) */
-  int loops;       /* gemm_single with as many CTAs as fit, each doing several tiles */
   int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
 } GemmConfiguration;
 
-/* Which kernels of gemm_carry.cuh can compute a product: none; those that also read the old C, whose
- * operands are not swapped; those for products with an epilogue, which not every configuration has; all. */
-typedef enum {
-  GEMM_BY_NONE,
-  GEMM_BY_ADDING,
-  GEMM_BY_FINISHING,
-  GEMM_BY_ALL_THAT_CARRY
-} GemmCarried;
+/* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue, which
+ * not every configuration has; all. */
+typedef enum { GEMM_BY_NONE, GEMM_BY_FINISHING, GEMM_BY_ALL_THAT_CARRY } GemmCarried;
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
 

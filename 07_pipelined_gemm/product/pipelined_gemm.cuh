@@ -149,10 +149,9 @@ static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMa
   *major_a = *major_b, *major_b = major;
 }
 
-/* Only where TMA writes C. The old C is added before it is multiplied by alpha, like everything else. */
+/* Only where TMA writes C, and the old C is not read. */
 static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
-  if (!gemm_tma_can_write(p) || (p->beta != 0 && p->alpha == 0)) return GEMM_BY_NONE;
-  if (p->beta != 0) return GEMM_BY_ADDING;
+  if (p->beta != 0 || !gemm_tma_can_write(p)) return GEMM_BY_NONE;
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
@@ -315,8 +314,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->kernel = output.plain || c->finishing == NULL ? c->kernel : c->finishing;
   gemm->work.steps = gemm_steps(c, p.k);
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, gemm->work.steps);
-  gemm->work.stages =
-      c->loops ? gemm_loop_stages(c, gemm->work.steps) : gemm_ring_stages(c, gemm->work.steps);
+  gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
   gemm->work.groups = c->groups;
   gemm->work.output = output;
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
@@ -325,7 +323,6 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   status = gemm_check_range("the number of tiles", tiles * p.batches * cluster, 1, INT32_MAX);
   if (status.error != GEMM_OK) return status;
   gemm->work.tiles = (int)tiles;
-  gemm->work.all_tiles = (int)(tiles * p.batches);
   gemm->blocks = (int)(tiles * p.batches) * cluster;
 
   gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
@@ -334,14 +331,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_MOST_SHARED_BYTES);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
   GemmSharing sharing = gemm_share_in_groups(gemm);
-  if (c->persistent || c->loops) {
+  if (c->persistent) {
     int clusters = 0;
     error = gemm_most_clusters(gemm, &clusters);
     if (error == cudaSuccess && clusters == 0) error = cudaErrorLaunchOutOfResources;
     if (error != cudaSuccess) return gemm_cuda_status(error, "asking how many clusters fit");
     if (most_clusters > 0 && clusters > most_clusters) clusters = most_clusters;
-    if (c->persistent) sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
-    if (c->loops && gemm->blocks > clusters) gemm->blocks = clusters;
+    sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
   }
 
   GemmLines a = gemm_lines(p.a, major_a, p.m, p.k, p.lda, p.batches, p.stride_a);
@@ -393,7 +389,6 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   int64_t k = gemm_in_range(problem->k), batches = gemm_in_range(problem->batches);
   GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
   const GemmConfiguration *c = gemm_choose_direct(direct.list, direct.count, m, n, k, batches, sms);
-  if (c == NULL) c = gemm_choose_short(all.list, all.count, m, n, k, batches, sms);
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
                     gemm_can_carry(problem));
