@@ -52,7 +52,6 @@ NOT_RUN = [
     ("EMULATOR_CLOCK=h200 EMULATOR_MATH=skip *", "takes a minute and 2 GB"),
     ("nvcc -cudart shared", "options, not a whole command"),
     ("nvcc * -cudart shared", "options, not a whole command"),
-    ("make emulator PROCESSOR=any", "would rebuild the emulator; tests/makefile.bats runs one that was built so"),
     ("make figures", "figures.bats and readmes.bats compare what it writes"),
 ]
 # Commands that take more than two seconds: run with --all alone. So is everything that starts make or nvcc.
@@ -81,7 +80,7 @@ EXIT_CODES = [
 RECORDED = {"cuda-gdb *": "tests/compare/debuggers.txt"}
 # Files whose blocks of output come from programs that are not in this repository.
 FOREIGN = ["tests/emulator/FOUND.md"]
-MAKE_VARIABLES = ("PROGRAM", "PROCESSOR", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME")
+MAKE_VARIABLES = ("PROGRAM", "TO", "EXERCISE", "DEVICE", "SANITIZE", "V", "WERROR", "CUDA_HOME")
 
 
 def markdown_files():
