@@ -245,7 +245,8 @@ types_of_sources() { # FILE...
     /^typedef / { inside = 1 }
     inside && /^(typedef|}).*;/ {
       line = $0
-      sub(/;.*$/, "", line)
+      sub(/ *\/[*\/].*$/, "", line)
+      sub(/;[^;]*$/, "", line)
       inside = 0
       if (match(line, /\(\*[A-Za-z_0-9]+\)\(/)) name = substr(line, RSTART + 2, RLENGTH - 4)
       else {
@@ -283,11 +284,12 @@ struct Node {
   int next;
 };
 typedef struct Tree Tree;
+typedef struct { int first; int last; } Range; /* both included; never empty */
 EOF
   cp "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
   run types_of_one_name "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
   echo "$output"
-  [ "$(awk '{ print $1 }' <<<"$output" | sort -u | paste -sd' ')" = "Event Next Visit struct.Node" ]
+  [ "$(awk '{ print $1 }' <<<"$output" | sort -u | paste -sd' ')" = "Event Next Range Visit struct.Node" ]
 }
 
 # What decodes an instruction reads its text; all others ask for its traits. The device's own functions have names.
