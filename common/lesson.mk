@@ -80,11 +80,6 @@ EMULATED := -gencode arch=compute_90a,code=compute_90a
 MACHINE_CODE := -gencode arch=compute_90a,code=sm_90a
 SASS := $(MACHINE_CODE)
 ARCHITECTURES := $(SASS) $(EMULATED)
-# pipelined_gemm holds more than 50 kernels: a minute of compiling, and half of it makes machine code. Goals that
-# need none leave it out where no GPU would run it. (From its PTX the driver makes it, too.) Once asked for, it stays.
-WITH_ALL_SASS := all bench figures book check-page check-readmes check-all check-all-programs tests %/pipelined_gemm
-KNOWN_SASS := $(if $(COMPILING),$(file <$(BUILD)/flags/machine_code))
-SASS_OF_MANY_KERNELS := $(if $(or $(filter $(WITH_ALL_SASS),$(GOALS)),$(wildcard /dev/nvidia[0-9]* /dev/dxg),$(KNOWN_SASS)),$(SASS))
 # C++14: from C++17 on the toolkit's headers are twice as long to compile, and nothing here needs it.
 STANDARD := c++14
 # A newer compiler's new warnings must not stop a reader: only WERROR=1 makes errors of them.
@@ -388,14 +383,13 @@ $(call remember,cc,$(CC) $(CC_FLAGS) $(realpath $(CUDA)))
 $(call remember,emulator,$(CC) $(EMULATOR_FLAGS) $(LEVEL_OF_BASELINE) $(FLAGS_x86-64-v2) $(LINK_EMULATOR) $(realpath $(CUDA)))
 $(call remember,tests,$(FAST_LEVEL))
 $(if $(UNOPTIMISED_PROGRAM),$(call remember,unoptimised,$(UNOPTIMISED_SOURCES)))
-$(call remember,machine_code,$(SASS_OF_MANY_KERNELS))
 $(call remember,nvcc,$(NVCC_FLAGS) $(ARCHITECTURES) $(LINK_PATHS) $(realpath $(CUDA)))
 endif
 CC_MADE := $(BUILD)/flags/cc
 EMULATOR_MADE := $(BUILD)/flags/emulator
 NVCC_MADE := $(COMMON_LIBRARY) $(BUILD)/flags/nvcc
 # Written when this file is read; make may have looked for them before.
-$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,machine_code nvcc tests unoptimised): ;
+$(CC_MADE) $(EMULATOR_MADE) $(addprefix $(BUILD)/flags/,nvcc tests unoptimised): ;
 
 # ---- How it is built ----
 # Each step is counted, and their number is found out first.
@@ -432,8 +426,6 @@ define build_cuda
 endef
 $(PROGRAMS): $(BUILD)/%: $(ROOT)/%.cu $(NVCC_MADE)
 	$(build_cuda)
-$(filter %/07_pipelined_gemm/pipelined_gemm,$(PROGRAMS)): $(BUILD)/flags/machine_code
-$(filter %/07_pipelined_gemm/pipelined_gemm,$(PROGRAMS)): ARCHITECTURES := $(SASS_OF_MANY_KERNELS) $(EMULATED)
 # Tests hold PTX alone: it halves their compilation, and on a GPU the driver compiles it.
 $(TEST_PROGRAMS) $(FIXED_PROGRAMS) $(UNOPTIMISED_PROGRAM): ARCHITECTURES := $(EMULATED)
 # Pitfalls are lessons.

@@ -164,25 +164,6 @@ only_tools() { # TOOL...
   [ "$status" -eq 0 ]
 }
 
-# Half of its minute of compiling goes into machine code, so check and run leave that out where no GPU would run it.
-@test "machine code of pipelined_gemm is left out by run and check alone, and stays once it was asked for" {
-  if compgen -G '/dev/nvidia[0-9]*' || [ -e /dev/dxg ]; then skip "needs a machine without a GPU"; fi
-  mkdir -p "$BATS_TEST_TMPDIR/build/flags"
-  compiled() { make -n -B V=1 BUILD="$BATS_TEST_TMPDIR/build" STEPS_TOTAL=1 "$@" | grep 'nvcc .*07_pipelined_gemm/pipelined_gemm.cu'; }
-  for goal in run check; do
-    run compiled $goal
-    [[ $output == *code=compute_90a* ]]
-    [[ $output != *code=sm_90a* ]]
-  done
-  for goal in all check-all bench; do
-    run compiled $goal
-    [[ $output == *code=sm_90a* ]]
-  done
-  echo asked >"$BATS_TEST_TMPDIR/build/flags/machine_code"
-  run compiled run
-  [[ $output == *code=sm_90a* ]]
-}
-
 @test "every lesson holds machine code and PTX, the tests PTX alone" {
   for program in 07_pipelined_gemm/layouts 07_pipelined_gemm/pipelined_gemm 02_tma_load/tma_load; do
     run make -n V=1 -W "$PWD/$program.cu" "build/$program"
