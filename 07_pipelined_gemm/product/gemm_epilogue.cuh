@@ -308,15 +308,17 @@ static __device__ __forceinline__ void gemm_write_vectors(const uint8_t *staging
   }
 }
 
-/* Other rows leave as aligned pairs, with a single element at either end. */
+/* Other rows leave as aligned pairs, with a single element at either end: as many rows at once as a
+ * warp has lanes for. */
 template <int N, int ROWS>
 static __device__ __forceinline__ void gemm_write_pairs(const uint8_t *staging,
                                                         const GemmOutput &output, uint16_t *c,
                                                         int row, int column) {
-  int lane = threadIdx.x % 32;
+  enum { LANES = N / 2, AT_ONCE = 32 / LANES };
+  int lane = threadIdx.x % LANES;
   int columns = output.n - column < N ? output.n - column : N;
 #pragma unroll 4
-  for (int r = 0; r < ROWS; r++) {
+  for (int r = threadIdx.x % 32 / LANES; r < ROWS; r += AT_ONCE) {
     uint16_t *to = c + (row + r) * output.row_stride + column;
     int odd = (uintptr_t)to / 2 % 2, at = 2 * lane + odd;
     if (row + r >= output.m || columns < 1) continue;
