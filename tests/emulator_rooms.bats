@@ -289,7 +289,7 @@ EOF
   cp "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
   run types_of_one_name "$BATS_TEST_TMPDIR/one.c" "$BATS_TEST_TMPDIR/other.c"
   echo "$output"
-  [ "$(awk '{ print $1 }' <<<"$output" | sort -u | paste -sd' ')" = "Event Next Range Visit struct.Node" ]
+  [ "$(awk '{ print $1 }' <<<"$output" | LC_ALL=C sort -u | paste -sd' ')" = "Event Next Range Visit struct.Node" ]
 }
 
 # What decodes an instruction reads its text; all others ask for its traits. The device's own functions have names.
