@@ -34,7 +34,7 @@ struct GemmSingleKernel<Tile, false> {
   static const void *get(void) { return NULL; }
 };
 
-/* FINISHES: with a second kernel for products with an epilogue, if the tile is carried. */
+/* FINISHES: with a second kernel for products with an epilogue. Tiles in two halves always have one. */
 template <class Tile, bool FINISHES = true>
 static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps,
                                                               int swapped = 0) {
@@ -52,7 +52,7 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       name,
       GemmPersistentKernel<Tile, POSSIBLE>::get(),
       GemmPersistentKernel < Finishing,
-      POSSIBLE && FINISHES && Tile::RIGHT_N == 0 > ::get(),
+      POSSIBLE && (Tile::RIGHT_N > 0 ? !Tile::TRACED : FINISHES) > ::get(),
       Tile::TILE_M,
       Tile::TILE_N,
       Tile::CLUSTER_M,

@@ -368,10 +368,10 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
   }
 }
 
-/* The same for sums that are not final yet, and for C of any type, without TMA. `addends` are this chunk's;
- * once they are used, those of the chunk to the right take their place, on the way while this one is
- * stored. The columns from `end` on belong to others. */
-template <int TYPE, int N>
+/* The same for sums that are not final yet, and for C of any type. `addends` are this chunk's; once they
+ * are used, those of the chunk to the right take their place, on the way while this one is stored. The
+ * columns from `end` on belong to others. */
+template <int TYPE, int N, int BOXES>
 static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
                                                         int batch, int row, int column, int end,
                                                         GemmAddends<N> *addends, float *d) {
@@ -381,6 +381,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   if (!output.plain) {
     if (output.bias != NULL || output.alpha != 1) gemm_add_bias<N>(output, addends->bias, d);
     if (output.beta != 0 && !fp32) {
+      if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
       __syncwarp(); /* what was in the staging memory has been read */
       gemm_stage_old<N>(staging, output, batch, row, column, *addends);
       __syncwarp();
@@ -393,7 +394,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   if (fp32) {
     gemm_write_fp32<N>(output, place, d);
   } else {
-    gemm_store_rounded<TYPE, N, 0>(staging, work, batch, row, column, d);
+    gemm_store_rounded<TYPE, N, BOXES>(staging, work, batch, row, column, d);
   }
 }
 
@@ -406,27 +407,29 @@ static __device__ __forceinline__ void gemm_move_chunk(const float *d, int at, f
   }
 }
 
-/* What is only rounded is stored N columns at a time, as wide as the box of a TMA store; anything else at
- * most 32 at a time, by ordinary stores. */
-template <int N>
+/* Chunks of N columns; in a kernel without TMA stores, what is more than rounded comes at most 32 columns
+ * at a time, because the code for 64 takes twice as long to compile. */
+template <int N, int BOXES>
 struct GemmChunks {
-  enum { LOOP_N = N == 64 ? 32 : N };
+  enum { LOOP_N = BOXES == 0 && N == 64 ? 32 : N };
   typedef GemmAddends<LOOP_N> Addends;
 };
 
+/* What a kernel may be asked to do with its sums. */
+enum { GEMM_ROUNDS, GEMM_FINISHES, GEMM_ROUNDS_OR_FINISHES };
+
 /* A warp's 16 rows by COLUMNS columns. `addends`: of the first chunk, read ahead; then of the one after
- * the last. ONLY_ROUNDS: nothing else is asked of this kernel.
+ * the last.
  *
- * The usual chunks follow each other without a loop. All others share the code of one: unrolled, it
- * would be most of what there is to compile. Rows that are not aligned are usual only where ordinary
- * stores are: in a loop such products took up to 1.7 times as long. */
-template <int TYPE, int COLUMNS, int N, int BOXES, bool ONLY_ROUNDS = false>
+ * Chunks that are only rounded follow each other without a loop. All others share the code of one:
+ * unrolled, it would be most of what there is to compile. */
+template <int TYPE, int COLUMNS, int N, int BOXES, int TASK>
 static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
                                                   const GemmWork &work, int batch, int row,
                                                   int column, int end,
-                                                  typename GemmChunks<N>::Addends *addends) {
-  enum { LOOP_N = GemmChunks<N>::LOOP_N };
-  if (ONLY_ROUNDS || (work.output.plain && (work.output.eights || BOXES == 0))) {
+                                                  typename GemmChunks<N, BOXES>::Addends *addends) {
+  enum { LOOP_N = GemmChunks<N, BOXES>::LOOP_N };
+  if (TASK == GEMM_ROUNDS || (TASK == GEMM_ROUNDS_OR_FINISHES && work.output.plain)) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
       gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
@@ -437,8 +440,8 @@ static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const fl
     for (int at = 0; at < COLUMNS; at += LOOP_N) {
       float chunk[LOOP_N / 2];
       gemm_move_chunk<COLUMNS, LOOP_N>(d, at, chunk);
-      gemm_store_chunk<TYPE, LOOP_N>(staging->memory, work, batch, row, column + at, end, addends,
-                                     chunk);
+      gemm_store_chunk<TYPE, LOOP_N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
+                                            column + at, end, addends, chunk);
     }
   }
 }

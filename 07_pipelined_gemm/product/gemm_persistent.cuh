@@ -37,9 +37,10 @@ struct GemmPersistentTile {
   static constexpr int STAGES = STAGES_;
   static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
   static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
-  static constexpr int BOXES = BOXES_;       /* of 16 x CHUNK_N values, in which a warp stages C */
-  static constexpr bool TRACED = TRACED_;    /* with a clock; then it only rounds */
-  static constexpr int FINISHES = FINISHES_; /* gemm_carry.cuh: with an epilogue */
+  static constexpr int BOXES = BOXES_;    /* of 16 x CHUNK_N values, in which a warp stages C */
+  static constexpr bool TRACED = TRACED_; /* with a clock */
+  static constexpr bool FINISHES =
+      FINISHES_; /* for products with an epilogue, others for those without */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
@@ -244,7 +245,7 @@ struct GemmConsumer {
 template <class Tile, int COLUMNS>
 static __device__ __forceinline__ void gemm_finish(
     const GemmWork &work, const GemmPiece &piece, int first_column, float *d, GemmStaging *staging,
-    typename GemmChunks<Tile::CHUNK_N>::Addends *addends) {
+    typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends *addends) {
   enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32 };
   uint32_t thread = threadIdx.x - 128;
   if (piece.given) {
@@ -259,7 +260,8 @@ static __device__ __forceinline__ void gemm_finish(
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES, Tile::TRACED>(
+  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES,
+             Tile::FINISHES ? GEMM_FINISHES : GEMM_ROUNDS>(
       staging, d, work, piece.batch, piece.row + (int)(thread / 32) * 16,
       piece.column + first_column, piece.column + Tile::TILE_N, addends);
 }
@@ -268,8 +270,8 @@ static __device__ __forceinline__ void gemm_finish(
 template <class Tile>
 static __device__ __forceinline__ void gemm_read_ahead(
     const GemmWork &work, const GemmPiece &piece,
-    typename GemmChunks<Tile::CHUNK_N>::Addends *addends) {
-  if (piece.given) return;
+    typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends *addends) {
+  if (!Tile::FINISHES || piece.given) return;
   int warp = (int)(threadIdx.x - 128) / 32;
   gemm_read_addends<Tile::TYPE>(work.output, piece.batch, piece.row + warp * 16, piece.column,
                                 addends);
@@ -285,7 +287,8 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
 
   float left[Tile::LEFT_N / 2], right[Tile::RIGHT_N / 2];
-  typename GemmChunks<Tile::CHUNK_N>::Addends addends; /* of the chunk that is stored next */
+  typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends
+      addends; /* of the chunk that is stored next */
   int actor = (int)warpgroup;
   c.wait_for_stage(work, actor);
   GemmPiece piece = c.read_piece();

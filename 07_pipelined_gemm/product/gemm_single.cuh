@@ -283,11 +283,11 @@ struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
                                              int batch, int row, int column) {
     enum { N = gemm_chunk_n(COLUMNS) };
-    typename GemmChunks<N>::Addends addends;
+    typename GemmChunks<N, 0>::Addends addends;
     gemm_read_addends<TYPE>(work.output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
-    gemm_store<TYPE, COLUMNS, N, 0>(&memory, d, work, batch, row, column, column + COLUMNS,
-                                    &addends);
+    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, work, batch, row, column,
+                                                             column + COLUMNS, &addends);
   }
 };
 template <int TYPE, int COLUMNS>

@@ -139,7 +139,7 @@ template <int TYPE, int COLUMNS>
 static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, const float *d,
                                                              const GemmOutput &output, int batch,
                                                              int row, int column) {
-  enum { ROWS = gemm_chunk_n(COLUMNS), LOOP_ROWS = GemmChunks<ROWS>::LOOP_N };
+  enum { ROWS = gemm_chunk_n(COLUMNS), LOOP_ROWS = GemmChunks<ROWS, 0>::LOOP_N };
   if (output.plain) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += ROWS) {

@@ -353,8 +353,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     if (error == cudaSuccess && !c->direct) {
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
     }
-    gemm->work.output.by_tma =
-        by_tma && c->store_n > 0 && (c->carries || (output.plain && !output.streaming));
+    gemm->work.output.by_tma = by_tma && c->store_n > 0 && (c->carries || !output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {
       error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->swapped ? 16 : c->store_n,
                               c->swapped ? c->store_n : 16);
