@@ -5,8 +5,8 @@
 // 4 bytes each, all 32 threads compete. When they read 16 bytes each, the hardware takes 8 threads at
 // a time, so a read needs at least four passes.
 //
-// Here a warp reads down a column of a tile of 32 rows, thread i in row i, for every layout of
-// rows of 128, 64 and 32 bytes, without and with the swizzle of that span. The host
+// Here a warp reads a column of a tile of 32 rows: thread i reads from row i. The rows have 128, 64
+// or 32 bytes, and each layout is tried without a swizzle and with the swizzle of that span. The host
 // predicts the passes: for each set of competing threads, the bank with the most different words
 // decides. The program prints in which group of four banks (0 to 7) the chunks of the first eight
 // rows lie, and the number of passes.

@@ -1,7 +1,7 @@
-// 06 swizzle 3d, aside: several 2D boxes against one 3D box.
+// 06 swizzle 3d, aside: several 2D boxes compared with one 3D box.
 //
-// A tile of rows of 512 bytes does not fit a 128-byte swizzle in one 2D box. Two ways to fetch it
-// in groups of 128 bytes:
+// A tile of rows of 512 bytes does not fit a 128-byte swizzle in one 2D box. There are two
+// ways to fetch it in groups of 128 bytes:
 //
 //   2D   four copies, one for each group, each with its column:  tma_load_2d(..., x + 64 * g, y)
 //   3D   one copy of a box (group, row, column), as in swizzle_3d.cu

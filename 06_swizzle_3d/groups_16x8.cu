@@ -1,6 +1,6 @@
 // 06 swizzle 3d, aside: the 16x16 tile, and the largest swizzle that fits.
 //
-// A tile of 16 rows of 16 chunks (a chunk is 16 bytes: 8 halves), so rows of 256 bytes. Eight
+// The tile has 16 rows of 16 chunks. A chunk is 16 bytes (8 halves), so a row is 256 bytes. Eight
 // threads read eight rows of one chunk column, as ldmatrix and the tensor cores do. Which of the
 // eight bank groups do they hit?
 //

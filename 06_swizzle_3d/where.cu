@@ -1,13 +1,13 @@
-// 06 swizzle 3d, aside: point at a cell of the tile, see where it lands in shared memory.
+// 06 swizzle 3d, aside: choose a cell of the tile and see where it lands in shared memory.
 //
 //   where                                  128B, row 3, column 17
 //   where --mode 64B --row 9 --column 20   one cell
 //   where --ask                            reads "MODE ROW COLUMN" lines, answers each in one line
 //
-// The tile has rows as wide as the swizzle's span (128 bytes for the mode none) of two-byte
-// elements, and as many of them as fill 1024 bytes. The answer is computed with swizzle.h and then
-// compared with what the copy engine wrote. In the pictures each letter or mark is a chunk of 16
-// bytes; '#' is the one that holds the cell.
+// The rows of the tile are as wide as the swizzle's span (128 bytes for the mode none), and together
+// they fill 1024 bytes. Elements have two bytes. The program computes the answer with swizzle.h and
+// compares it with what the copy engine wrote. In the pictures each mark is a chunk of 16 bytes;
+// '#' is the chunk that holds the cell.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

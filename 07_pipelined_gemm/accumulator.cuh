@@ -1,5 +1,5 @@
-/* accumulator.cuh: what becomes of an accumulator: rounded to bf16, and written out. And
- * setmaxnreg, which makes room for it. */
+/* accumulator.cuh: rounds an accumulator to bf16 and writes it out. Also setmaxnreg, which gives
+ * the consumers enough registers for it. */
 #ifndef PIPELINED_GEMM_ACCUMULATOR_CUH
 #define PIPELINED_GEMM_ACCUMULATOR_CUH
 
@@ -17,8 +17,8 @@ static __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
 
 /* Writes the 16 x (4 * columns_of_8 / 4) part of C that this warp's threads hold, straight from the
  * registers: `d` as wgmma.cuh describes it, (row, column) the place of the warp's first element.
- * n is a multiple of 8. A quad of threads writes 16 bytes side by side, so half of each 32-byte
- * sector: simple, and not the fastest way. */
+ * n is a multiple of 8. Four threads together write 16 bytes, which is half of a 32-byte sector:
+ * simple, but not the fastest way. */
 static __device__ __forceinline__ void store_accumulator(uint16_t *c, const float *d,
                                                          int columns_of_8, int row, int column,
                                                          int m, int n) {
@@ -36,9 +36,9 @@ static __device__ __forceinline__ void store_accumulator(uint16_t *c, const floa
 }
 
 /* PTX ISA: stmatrix, four 8x8 matrices of 16-bit elements. Lane i gives the address of the 16-byte
- * row i % 8 of matrix i / 8. Of each matrix a thread holds the two elements that an accumulator has
- * of it too: row lane / 4, columns 2 * (lane % 4) and the next. So the four packed pairs of an
- * accumulator's 16 x 16 square go to shared memory in one instruction, 16 bytes a row. */
+ * row i % 8 of matrix i / 8. A thread holds the same two elements of each matrix as in an
+ * accumulator: row lane / 4, columns 2 * (lane % 4) and the next. So one instruction writes the four
+ * packed pairs of an accumulator's 16 x 16 square to shared memory, 16 bytes a row. */
 static __device__ __forceinline__ void stmatrix_x4(uint32_t address, uint32_t a, uint32_t b,
                                                    uint32_t c, uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),

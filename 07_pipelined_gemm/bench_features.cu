@@ -1,11 +1,11 @@
-// bench_features: what epilogues, layouts and types cost at 4096 x 4096 x 4096, beside cuBLASLt's
-// own; and the energy of a product at 8192 x 8192 x 8192.
+// bench_features: what epilogues, layouts and types cost at 4096 x 4096 x 4096, compared with
+// cuBLASLt, and the energy of a product at 8192 x 8192 x 8192.
 //
 // link: -lcublas -lcublasLt -ldl
 //
-// Each line is the median of seven rounds; a round measures ours and cuBLASLt's best algorithm after
-// 20 ms of rest for 30 ms each, in alternating order. Energy is what NVML's counter says over two
-// seconds; it counts millijoules and is updated every 100 ms or so, hence an error of up to 5 %.
+// Each line is the median of seven rounds. A round measures pipelined_gemm and cuBLASLt's best algorithm
+// in alternating order: 20 ms of rest, then 30 ms of launches. Energy is read from NVML's counter over two
+// seconds. The counter is in millijoules and is updated about every 100 ms, so the error is up to 5 %.
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,11 +3,11 @@
 //
 // link: -lcublas -lcublasLt
 //
-// Every competitor is measured in seven rounds, in a new random order each round, so that no one
-// always follows a hot or a cool neighbour. The chip reaches its power limit within milliseconds and
-// slows its clock for all that follows: so before each measurement it rests for 40 ms, and what counts
-// is the next 15 ms or so. Data: normal numbers (zeros run faster, as fewer wires toggle). cuBLASLt: the
-// fastest of the algorithms that its heuristics name. bench_shapes measures other shapes.
+// Every program is measured in seven rounds. Each round has a new random order, so that no program
+// always runs after one that heats the chip. The chip reaches its power limit within milliseconds and
+// then lowers its clock. So it rests for 40 ms before each measurement, which takes about 15 ms. The data
+// are normally distributed (zeros run faster, because fewer wires toggle). For cuBLASLt, the fastest
+// of the algorithms that its heuristics name is measured. bench_shapes measures other shapes.
 //
 //   bench_ladder --bench         writes build/07_pipelined_gemm/ladder.csv
 #include "accumulator.cuh"

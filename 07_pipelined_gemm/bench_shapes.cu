@@ -1,16 +1,16 @@
-// bench_shapes: pipelined_gemm against cuBLAS and cuBLASLt at every shape of a list.
+// bench_shapes: pipelined_gemm compared with cuBLAS and cuBLASLt at every shape of a list.
 //
 // link: -lcublas -lcublasLt
 //
-// For each shape every competitor is measured in a few rounds, each in a new random order: first a
-// rest, then launches one after the other for a set number of milliseconds. cuBLASLt: all algorithms that
-// its heuristics name are tried, and the fastest are measured again like everybody. Every
-// C of ours is compared with cuBLAS's fp32 result. Data: normal numbers.
+// For each shape, every program is measured in a few rounds, each in a new random order: first a
+// rest, then launches one after the other for a set number of milliseconds. For cuBLASLt, all algorithms
+// that its heuristics name are tried, and the fastest take part in the rounds. Every result of
+// pipelined_gemm is compared with cuBLAS's fp32 result. The data are normally distributed.
 //
-//   bench_shapes --shapes FILE --csv FILE                    ours, as chosen, and the libraries
+//   bench_shapes --shapes FILE --csv FILE                    the chosen configuration, and the libraries
 //   bench_shapes --shapes FILE --csv FILE --all 1            every configuration, for the fit
 //
-// A line of FILE is "m n k". The CSV has a line for each competitor: m,n,k,program,microseconds.
+// A line of FILE is "m n k". The CSV has a line for each program: m,n,k,program,microseconds.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
-// fragment_layout: which thread holds which element, asked of the hardware, register by register.
+// fragment_layout: which thread holds which element? The hardware shows it, register by register.
 //
 //   beside the ladder: wgmma.cuh's tables, printed
 //
 // The accumulator of a wgmma is spread over 128 threads, and so is A when it comes from registers.
-// The program multiplies matrices made so that every element of the product names its own place,
-// 8 * row + column, and prints where each register's value belongs. It compares with the formula in
-// wgmma.cuh, and does the same with B given MN-major, that is as [K, N]: the descriptor changes,
-// the product does not.
+// The program multiplies matrices whose product has the value 8 * row + column in every element, so
+// the value in a register says which element the register holds. The program compares this with the
+// formula in wgmma.cuh. It then does the same with B given MN-major, as [K, N]: the descriptor
+// changes, but the product does not.
 //
 // Prints the first 16 rows of the accumulator of m64n8k16, as "thread:register":
 //

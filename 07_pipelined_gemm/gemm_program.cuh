@@ -1,8 +1,8 @@
-/* gemm_program.cuh: what every program of the ladder does around its kernel: data, check, bench.
+/* gemm_program.cuh: what every program of the ladder needs around its kernel: data, check, bench.
  *
  * All compute C = A * transpose(B), bf16 with fp32 accumulators: A is [m, k], B is [n, k], C is
- * [m, n], each row-major and without gaps. m and n are any sizes, k and n multiples of 8: rows of
- * 16-byte multiples, as TMA wants them. */
+ * [m, n], each row-major and without gaps. k and n must be multiples of 8, because TMA needs rows
+ * whose length is a multiple of 16 bytes. m can have any size. */
 #ifndef PIPELINED_GEMM_GEMM_PROGRAM_CUH
 #define PIPELINED_GEMM_GEMM_PROGRAM_CUH
 
@@ -35,7 +35,7 @@ typedef void GemmLaunch(const GemmPlan *plan);
 
 static inline __host__ __device__ int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-/* Dynamic shared memory starts where it likes; tiles under the 128-byte swizzle start at multiples
+/* Dynamic shared memory can start anywhere, but tiles under the 128-byte swizzle start at multiples
  * of 1024 bytes of shared address. Ask for 1024 bytes more than the struct needs. */
 static __device__ __forceinline__ void *align_1024(uint8_t *pointer) {
   uint32_t misalignment = (uint32_t)__cvta_generic_to_shared(pointer) % 1024;

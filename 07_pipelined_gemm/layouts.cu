@@ -1,10 +1,10 @@
-// layouts: what else a GEMM is asked for: both input types, all four layouts of A and B, leading
+// layouts: what else a GEMM must support: both input types, all four layouts of A and B, leading
 // dimensions, batches, alpha, beta, bias, activations, 32-bit results, memory that is not aligned.
 //
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm    [layouts]
 //
-// A side program of the product. TMA and wgmma do the transposing: an MN-major operand comes in
+// Beside the ladder. TMA and wgmma handle the transposed layouts: an MN-major operand is loaded in
 // boxes of 64 x 64, and one operand of wgmma says that it is transposed (product/gemm_operands.cuh).
 // alpha, beta, bias and activation are applied to the fp32 sums on their way out
 // (product/gemm_epilogue.cuh).

@@ -9,13 +9,13 @@
 //     rank 0    A rows 0..127      B columns   0..127 -> both
 //     rank 1    A rows 128..255    B columns 128..255 -> both
 //
-// L2 is read for 256 rows a step where it was 384. What that asks for:
-//   - A full-barrier still counts a whole tile of B: it all lands here, whoever sent it.
-//   - A load now overwrites a stage in both CTAs: both CTAs' consumers must have freed it. Each
+// Each CTA now reads 256 rows a step from L2 instead of 384. This has four consequences:
+//   - A full-barrier still counts a whole tile of B, because all of it lands here, whoever sent it.
+//   - A load now overwrites a stage in both CTAs, so the consumers of both must have freed it. Each
 //     warp arrives on its own CTA's empty-barrier and on the peer's: sixteen arrivals.
-//   - Neighbours in time better share A now (tile_order.cuh): B has its sharers already.
+//   - Consecutive tiles should now share A (tile_order.cuh), because the cluster already shares B.
 //   - No CTA may end while the peer may still write to it or arrive in it: at the end the producer waits
-//     until its stages are free again.
+//     until all its stages are free again.
 #include <cuda.h>
 #include <stdint.h>
 

@@ -3,19 +3,19 @@
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | [overlapped_epilogue] | small_shapes | pipelined_gemm
 //
-// The persistent kernel's consumers still stop multiplying to write their tile out, and do it in
-// pieces of 16 bytes. Two changes:
-//   - Each warp rounds its 16 rows to bf16, puts them into shared memory by stmatrix, in the layout
-//     of a 128-byte swizzle, and has TMA store them: whole lines, and no thread waits for them. TMA
-//     also clips what reaches past the edges.
-//   - The accumulator is two halves, left and right, with a wgmma each. They part ways at a tile's
-//     end: while the right half's last step is still running, the left half is written out, and the
-//     right half is written out while the next tile's first step runs on the left:
+// The consumers of the persistent kernel still stop multiplying to write their tile, in pieces of 16
+// bytes. This program makes two changes:
+//   - Each warp rounds its 16 rows to bf16, and writes them to shared memory by stmatrix, in the layout
+//     of a 128-byte swizzle. TMA then stores whole lines, and no thread waits for the stores. TMA
+//     also clips what lies outside C.
+//   - The accumulator has two halves, left and right, each with its own wgmma. At the end of a tile,
+//     the left half is written out while the last step of the right half is still running. The right
+//     half is written out while the first step of the next tile runs on the left half:
 //
 //       wgmma   ... left right | left  right | left'  right' | left' right' ...
 //       store                          ==left==   ==right==
 //
-// Needs two steps at least: k > 64.
+// This needs at least two steps: k > 64.
 #include <cuda.h>
 #include <stdint.h>
 

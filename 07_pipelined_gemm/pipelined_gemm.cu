@@ -5,11 +5,11 @@
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | small_shapes | [pipelined_gemm]
 //
-// The top of the ladder, and a product to take along: product/pipelined_gemm.cuh picks a kernel, a
-// tile, a cluster and a split of k for the shape by a model of what each would take, and launches
-// overlapped_epilogue's kernel (gemm_persistent.cuh) or that of small_shapes (gemm_single.cuh). This
-// program shows the choices, runs every configuration on a product that its tiles do not divide, and
-// checks each element; then products of all kinds of edges. layouts.cu checks the other layouts,
+// The top of the ladder, for use in programs of your own. product/pipelined_gemm.cuh uses a model of the
+// time to choose a kernel, a tile, a cluster and a split of k for the shape. It launches the kernel of
+// overlapped_epilogue (gemm_persistent.cuh) or that of small_shapes (gemm_single.cuh). This program
+// shows the choices and runs every configuration on a product that its tiles do not divide. It checks
+// each element, and then products with edges of all kinds. layouts.cu checks the other layouts,
 // types and epilogues.
 //
 //   pipelined_gemm --m 1000 --n 333 --k 520     one product of this size, checked

@@ -3,19 +3,19 @@
 //   serial | ring | [producer_consumer] | two_consumers |
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
 //
-// In the ring every step ended in a __syncthreads() and a wait for its own multiplication, so the
-// tensor cores stood still between steps. Now a fifth warp, the producer, does nothing but load,
-// and each stage has a second barrier, empty, on which it waits before it loads again:
+// In the ring, every step ended in a __syncthreads() and a wait for its own multiplication, so the
+// tensor cores were idle between steps. Now a fifth warp, the producer, does nothing but load. Each
+// stage has a second barrier, empty, on which the producer waits before it loads the stage again:
 //
 //     producer:  wait empty[s], arm full[s], load           full[s]:   1 arrival and the bytes
 //     consumer:  wait full[s], multiply, arrive empty[s]    empty[s]:  4 arrivals, one a warp
 //
-// The consumers issue a step before the one before it is done, so the tensor cores always have the
-// next one in hand: wgmma_wait_all_but_one. It follows that the stage freed is the previous one.
-// A warp's wait speaks for its own quarter of the wgmma, so each warp says for itself that it is
+// The consumers issue each step before the previous one is done, so the tensor cores always have the
+// next step waiting. After wgmma_wait_all_but_one, the consumers therefore free the previous stage.
+// A warp's wait covers only its own quarter of the wgmma, so each warp reports for itself that it is
 // done with a stage.
-// The producer's first waits must pass on barriers that have had no arrivals: it waits for the
-// parity of "the phase before the first", which counts as complete.
+// The producer's first waits must pass although nobody has arrived yet. So the producer waits for
+// the parity of "the phase before the first", which counts as complete.
 #include <cuda.h>
 #include <stdint.h>
 

@@ -4,14 +4,14 @@
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
 //
 // Shared memory holds a ring of STAGES pairs of tiles, each with its own full-barrier. Before the
-// first step all stages are being loaded; once a stage is consumed, it is loaded again for the step
-// STAGES later. While the tensor cores work on one stage, the others are on their way:
+// first step, the loads of all stages begin. Once a stage has been consumed, it is loaded again for
+// the step STAGES later. While the tensor cores work on one stage, the others are being loaded:
 //
 //     stage 0   ==load==  ==mma==  ==load of step 4==            ==mma==
 //     stage 1   ==load==           ==mma==  ==load of step 5==            ==mma==
 //     stage 2   ==load==                    ==mma==  ...
 //
-// The parity to wait for flips each time the ring has gone round: step / STAGES % 2.
+// The parity to wait for flips each time the ring wraps around: step / STAGES % 2.
 #include <cuda.h>
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 //   [serial] | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | small_shapes | pipelined_gemm
 //
-// The first rung of the ladder. A CTA of one warpgroup computes a tile of 64 x 256: for every 64
-// steps of k it loads 64 x 64 of A and 256 x 64 of B, waits for both, multiplies, waits for that.
+// The first rung of the ladder. A CTA of one warpgroup computes a tile of 64 x 256. In each step of 64
+// k, it loads 64 x 64 of A and 256 x 64 of B, waits for both, multiplies, and waits for the result.
 // The copy engine and the tensor cores take turns, and each is idle while the other works:
 //
 //     copy   ==load==            ==load==            ==load==

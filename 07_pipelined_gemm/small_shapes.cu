@@ -3,8 +3,8 @@
 //   serial | ring | producer_consumer | two_consumers |
 //   multicast | persistent | overlapped_epilogue | [small_shapes] | pipelined_gemm
 //
-// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work while 130 stay idle. Two
-// ways out, both in product/gemm_single.cuh:
+// A product of 64 x 512 has two tiles of 128 x 256: two SMs would work while 130 stay idle. There
+// are two remedies, both in product/gemm_single.cuh:
 //
 // 1. Smaller tiles. Tiles of 64 x 64 give eight CTAs, but each loads more for what it computes.
 // 2. Split k. The CTAs of a cluster share one tile, and each takes a part of the k range. They then

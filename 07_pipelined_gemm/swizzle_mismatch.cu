@@ -4,10 +4,10 @@
 //   report: swizzle-mismatch
 //
 // The tensor map says how TMA writes the tile, the matrix descriptor says how WGMMA reads it, and
-// the shape of the buffer follows from both. Nothing checks that they agree: no fault, no error, a
-// wrong product, and the same wrong product in every run. Here the map and the descriptor take the
-// four modes each; the sixteen products are compared with the right one. A tile of 64 x 16 is small
-// enough that every mode can hold it: one box 16 bf16, 32 bytes, wide.
+// the shape of the buffer follows from both. Nothing checks that they agree. If they don't, there is
+// no error, but the product is wrong, in the same way in every run. Here the map and the descriptor
+// each take all four modes, and the sixteen products are compared with the right one. A tile of 64 x 16
+// is small enough for every mode: its only box is 16 bf16 wide, which is 32 bytes.
 //
 // Prints how many of 64 x 64 elements are wrong. Only the diagonal is right:
 //

@@ -1,17 +1,17 @@
-/* tile_order.cuh: in which order the tiles of C are computed, so that the L2 cache serves them.
+/* tile_order.cuh: an order of the tiles of C that makes good use of the L2 cache.
  *
  * All SMs together work on a window of consecutive tiles. The window reads one strip of A for each
- * of its rows and one strip of B for each of its columns; a square window reads the fewest. Hence
- * bands of `band` rows of tiles, walked column by column, every second band backwards, so that the
- * next band begins with the columns of B that were used last:
+ * of its rows and one strip of B for each of its columns. A square window reads the fewest strips. So
+ * the tiles are cut into bands of `band` rows, and each band is computed column by column. Every second
+ * band goes backwards, so that it begins with the columns of B that were used last:
  *
  *     band 0    0  2  4  6        (band = 2)
  *               1  3  5  7
  *     band 1   14 12 10  8
  *              15 13 11  9
  *
- * Tiles that follow each other share a column, and with it B. Where a cluster's CTAs already share
- * B by multicast it is better that followers share A: by_columns turns the picture on its side. */
+ * Consecutive tiles are in the same column and share B. If the CTAs of a cluster already share B by
+ * multicast, it is better for consecutive tiles to share A: by_columns swaps rows and columns. */
 #ifndef PIPELINED_GEMM_TILE_ORDER_CUH
 #define PIPELINED_GEMM_TILE_ORDER_CUH
 

@@ -1,17 +1,17 @@
-/* wgmma.cuh: the warpgroup matrix multiply, and the descriptor that tells it how a tile lies in
+/* wgmma.cuh: the warpgroup matrix multiply, and the descriptor that says how a tile is laid out in
  * shared memory.
  *
  * One wgmma of shape m64nNk16 adds A (64 x 16) times B (16 x N), bf16, to an accumulator of 64 x N
  * fp32 values in the registers of the 128 threads of a warpgroup: warp w holds rows 16w to 16w+15.
  * It reads A and B straight from shared memory, asynchronously, through the same async proxy as
- * TMA: what TMA wrote, and a full-barrier has announced, needs no fence before it.
+ * TMA. So no fence is needed once a full-barrier has reported that TMA's bytes are there.
  *
  *   wgmma_fence();                          registers are ready to be accumulated into
  *   wgmma_m64n256k16(d, a, b, accumulate);  as often as needed: they run in order
- *   wgmma_commit();                         the ones so far are one group
+ *   wgmma_commit();                         puts those so far into one group
  *   wgmma_wait_all();                       or _all_but_one: until 0, or 1, groups are pending
  *
- * Until the wait the accumulator may not be touched, nor the tiles in shared memory overwritten.
+ * Until that wait, you must not touch the accumulator or overwrite the tiles in shared memory.
  *
  * The descriptor, 64 bits (addresses and offsets in units of 16 bytes):
  *
@@ -27,9 +27,9 @@
  *     row 8..15   | the next block                         |     stride offset: 1024, from 8 rows
  *     ...                                                        to the next 8 rows
  *
- *   - The leading offset is not used: a line has all the k that one instruction can reach.
+ *   - The leading offset is not used: a line holds all the values along k that one instruction reads.
  *   - The next 16 k: start address + 32 bytes. That is inside the line, and the hardware applies
- *     the swizzle to the sum, as TMA did; so nothing else changes.
+ *     the swizzle to the resulting address, as TMA did. Nothing else changes.
  *
  * MN-major (a line holds 64 consecutive rows, that is m or n, of one k; "B given as [K, N]"):
  *
@@ -40,8 +40,8 @@
  *   - One instruction spans 16 k: two blocks, "stride offset" apart.
  *   - The next 16 k: start address + 2048 bytes.
  *
- * The base offset is 0 while every block starts at a multiple of 1024 bytes: address bits 9:7 are
- * then the line in the block. For other starts it would say how far they are off. */
+ * The base offset is 0 if every block starts at a multiple of 1024 bytes: address bits 9:7 are then
+ * the line in the block. For blocks that start elsewhere, it says how far off they are. */
 #ifndef PIPELINED_GEMM_WGMMA_CUH
 #define PIPELINED_GEMM_WGMMA_CUH
 
@@ -49,7 +49,7 @@
 
 #include "../02_tma_load/mbarrier.cuh"
 
-/* The mode's numbers are not those of CUtensorMapSwizzle: here a wider swizzle is smaller. */
+/* Not the numbers of CUtensorMapSwizzle: here a wider swizzle has a smaller number. */
 typedef enum {
   WGMMA_SWIZZLE_NONE = 0,
   WGMMA_SWIZZLE_128B = 1,
@@ -75,7 +75,7 @@ static __host__ __device__ __forceinline__ uint64_t wgmma_descriptor(WgmmaTile t
          (uint64_t)tile.base_offset << BASE_OFFSET_BIT | (uint64_t)tile.swizzle << SWIZZLE_BIT;
 }
 
-/* The descriptor of a K-major tile that TMA loaded with the 128-byte swizzle, its inner side being
+/* The descriptor of a K-major tile that TMA loaded with the 128-byte swizzle and whose inner side is
  * 64 bf16. `tile` must be a multiple of 1024 bytes. */
 static __device__ __forceinline__ uint64_t wgmma_descriptor_k_major(const void *tile) {
   WgmmaTile fields = {};
@@ -91,7 +91,7 @@ static __device__ __forceinline__ uint64_t wgmma_descriptor_k_major(const void *
 enum { WGMMA_K_STEP = 16 * 2 / 16 };
 
 /* The descriptor of an MN-major tile that TMA loaded with the 128-byte swizzle: lines of 64 m (or
- * n), one k after the other; `block_bytes` from one 64 to the next. */
+ * n), one line for each k. The next 64 m (or n) are `block_bytes` further. */
 static __device__ __forceinline__ uint64_t wgmma_descriptor_mn_major(const void *tile,
                                                                      uint32_t block_bytes) {
   WgmmaTile fields = {};
@@ -103,7 +103,7 @@ static __device__ __forceinline__ uint64_t wgmma_descriptor_mn_major(const void 
   return wgmma_descriptor(fields);
 }
 
-/* PTX ISA: wgmma.fence. Before the first wgmma of a batch: orders it after what the warp did to
+/* PTX ISA: wgmma.fence. Before the first wgmma of a batch: orders it after the warp's accesses to
  * the accumulator's registers (and to shared memory, together with fence.proxy.async). */
 static __device__ __forceinline__ void wgmma_fence(void) {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
