@@ -1,19 +1,19 @@
 /* gemm_carry.cuh: the consumers of gemm_persistent whose accumulator is one piece.
  *
- * wgmma of the full width reads A once for all columns; in two halves (gemm_persistent.cuh) A is read
- * twice, a fifth more shared memory traffic for 128 x 256. But one accumulator cannot be stored while
- * it is multiplied. So a finished tile is rounded to 16 bits, which takes half as many registers, and
- * carried there: the accumulator is free for the next tile at once, and in each of that tile's first
- * steps a chunk of the carried one is stored while the tensor cores multiply. Bias and activation come
- * before the rounding, in a kernel of their own, since they take registers. Only for C of 16 bits that
- * TMA can write, and whose old values are not read. */
+ * A wgmma of the full width reads A once for all columns. Two halves (gemm_persistent.cuh) read A
+ * twice: a fifth more shared memory traffic for 128 x 256. But a single accumulator cannot be stored
+ * while wgmma adds to it. So a finished tile is rounded to 16 bits and carried in half as many
+ * registers. The accumulator is then free for the next tile at once. In each of that tile's first steps,
+ * a chunk of the carried tile is stored while the tensor cores multiply. Bias and activation are applied
+ * before the rounding, in a separate kernel because they need registers. This works only for a C of 16
+ * bits that TMA can write and whose old values are not read. */
 #ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
 #define PIPELINED_GEMM_GEMM_CARRY_CUH
 
 #include "gemm_persistent.cuh"
 #include "gemm_transposed.cuh"
 
-/* Puts the carried chunk number `chunk` on its way. */
+/* Starts to store the carried chunk number `chunk`. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
                                                           const uint32_t *carried, int chunk,
@@ -39,7 +39,7 @@ static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
   }
 }
 
-/* Adds what others contribute to a tile, 32 columns at a time: there are few registers left. */
+/* Adds what others contribute to a tile, 32 columns at a time, because few registers are left. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const GemmPiece &piece,
                                                      float *d) {
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const
   }
 }
 
-/* The bias of a tile, two columns in a word, read while the tile's last step is multiplied. */
+/* The bias of a tile, two columns in a word. It is read while the tile's last step is multiplied. */
 template <int COLUMNS>
 struct GemmTileBias {
   enum { WORDS = (COLUMNS + 63) / 64 };
@@ -169,7 +169,7 @@ struct GemmConsumeTiles<Tile, true> {
         gemm_take_all<Tile>(work, piece, d);
         if (Tile::FINISHES) gemm_finish_tile<Tile::TYPE>(work.output, bias, d);
       }
-      /* Always: else these registers would be kept through what is above. */
+      /* Always: otherwise these registers would stay in use through the code above. */
       gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d);
     } while (!done.last);
     if (carrying) {

@@ -1,11 +1,11 @@
-/* gemm_choose.cuh: which configuration for which product: the one that would take the least time by a
- * model.
+/* gemm_choose.cuh: chooses the configuration for a product: the one for which a model predicts the
+ * least time.
  *
- * The model begins with what is known to cost time, in microseconds: the steps of the tensor cores,
- * the bytes that an SM loads, those that L2 hands out, the latency of a stage, what exceeds L2, the
- * stores, the ends of tiles, the sums of a split k. Of those that overlap the longest counts most. What
- * this leaves unexplained (a factor) is the business of small neural networks, which see the same terms,
- * the tiles' padding and the sizes. tools/fit_model.py fits both to what an H200 measured
+ * The model starts with what is known to cost time, in microseconds: the steps of the tensor cores,
+ * the bytes that an SM loads, the bytes that L2 delivers, the latency of a stage, what exceeds L2, the
+ * stores, the ends of tiles, the sums of a split k. Of the terms that overlap, the longest counts most.
+ * Small neural networks predict the factor that this leaves unexplained. They see the same terms, the
+ * padding of the tiles, and the sizes. tools/fit_model.py fits both to measurements on an H200
  * (measured/configurations.csv) and writes gemm_model.cuh. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
@@ -23,7 +23,7 @@ enum {
   GEMM_MODELLED = 42 /* configurations */
 };
 
-/* One network: its mean of many predictions is better than each of them. */
+/* One network. The mean of several networks predicts better than any one of them. */
 typedef struct {
   float launch, sharpness;   /* of the choice of the longest term: 1 would add them up */
   float term[GEMM_TERMS];    /* factors */
@@ -39,13 +39,13 @@ typedef struct {
   GemmNetwork network[GEMM_NETWORKS];
 } GemmModel;
 
-/* Steps of 64 k, and more where the kernel needs more: TMA fills those with zeros. */
+/* Steps of 64 k. If the kernel needs more steps, TMA fills the additional ones with zeros. */
 static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
   int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
   return (int)(steps < c->least_steps ? c->least_steps : steps);
 }
 
-/* How long the ring is: in gemm_single no longer than the product needs. */
+/* The length of the ring: in gemm_single no longer than the product needs. */
 static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
   enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
   if (c->persistent) return c->stages;
@@ -55,10 +55,10 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
   return each < most ? each : most;
 }
 
-/* Can this configuration compute a product of this k? `carried`: which of those that carry can. */
+/* Can this configuration compute a product of this k? `carried`: which kernels that carry can. */
 static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried carried) {
   int steps = gemm_steps(c, k);
-  /* A stage is freed while the next is multiplied: with one alone nothing would ever move on. */
+  /* A stage is freed while the next one is multiplied, so a ring of one stage would hang. */
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
   return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
          (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
@@ -66,9 +66,9 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
          gemm_ring_stages(c, steps) >= least_stages;
 }
 
-/* How the work of a product falls on the SMs. */
+/* How the work of a product is distributed over the SMs. */
 typedef struct {
-  float busy_steps; /* of the SM that has most */
+  float busy_steps; /* of the SM with most work */
   float tile_ends;  /* on that SM */
   float rounds;     /* of CTAs */
   float resident;   /* CTAs on an SM at once */
@@ -213,7 +213,7 @@ static inline float gemm_predict(const GemmNetwork *w, int configuration, const 
   return logf(sum) + off;
 }
 
-/* Microseconds by a crude reckoning: the longest of the terms that overlap, and a little of all. */
+/* A rough estimate in microseconds: the longest of the overlapping terms, and a little of all terms. */
 static inline float gemm_reckon(const GemmFacts *facts) {
   float longest = 0, sum = 0;
   for (int i = 0; i < GEMM_OVERLAPPING; i++) {
@@ -236,8 +236,8 @@ static inline float gemm_predict_all(const GemmModel *model, int configuration,
   return sum;
 }
 
-/* Lines of k elements that TMA cannot read are copied before a product, or loaded directly: whichever moves
- * what it moves in less time. Fitted to 48 products (NOTES.md). The tiles of `list` are 64 x 64; tiles get so many
+/* Lines of k elements that TMA cannot read are copied before a product, or loaded directly, whichever takes
+ * less time for its data. Fitted to 48 products (NOTES.md). The tiles of `list` are 64 x 64; tiles get so many
  * CTAs that each SM has two. NULL: copy them. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list, int count,
                                                           int64_t m, int64_t n, int64_t k,
@@ -257,8 +257,8 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   return list[at].kernel != NULL ? &list[at] : NULL;
 }
 
-/* The networks are asked only about configurations that are not hopeless: what the crude reckoning
- * finds twice as slow as the fastest was not measured, and nothing was learnt of it. */
+/* The networks predict only configurations that have a chance. Those that the rough estimate finds
+ * twice as slow as the fastest were not measured, so the networks know nothing about them. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,

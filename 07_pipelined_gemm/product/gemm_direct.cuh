@@ -1,16 +1,16 @@
-/* gemm_direct.cuh: loads for operands that TMA cannot read: lines that do not begin at multiples of 16
- * bytes.
+/* gemm_direct.cuh: loads operands that TMA cannot read, because their lines do not begin at multiples
+ * of 16 bytes.
  *
  * The four warps of a producer warpgroup read lines of 64 elements with ordinary loads, two elements a
- * lane, and write them to the stage as TMA would have done: under the 128-byte swizzle, zeros for
- * what lies outside. To copy an operand first (gemm_repack.cuh) and load the copy by TMA moves three times
- * as many bytes, which is the larger part of the time where an operand is used only once or twice. */
+ * lane. They write them to the stage as TMA would: with the 128-byte swizzle, and with zeros for what
+ * lies outside. Copying an operand first (gemm_repack.cuh) and loading the copy by TMA moves three times
+ * as many bytes. If an operand is used only once or twice, that would take most of the time. */
 #ifndef PIPELINED_GEMM_GEMM_DIRECT_CUH
 #define PIPELINED_GEMM_GEMM_DIRECT_CUH
 
 #include "gemm_operands.cuh"
 
-/* 64 lines of 64 elements, dealt out to four warps: this warp's, on their way in registers. */
+/* 64 lines of 64 elements, divided among four warps: this warp's lines, in registers between two memories. */
 constexpr int GEMM_LINES_HELD = 16;
 
 /* Line number i of a block is a row of it (K-major), or one k of its 64 rows (MN-major). WORDS: all lines
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void gemm_write_lines(uint8_t *block, const ui
   }
 }
 
-/* ROWS rows by 64 k. In words, all lines are on their way at once; else there are registers for a block. */
+/* ROWS rows by 64 k. In words, all lines are loaded at once. Otherwise there are registers for one block. */
 template <int MAJOR, int ROWS, bool WORDS>
 struct GemmDirectLoad {
   enum { BLOCKS = ROWS / 64 };

@@ -4,8 +4,8 @@
  *   K-major    lines of 64 k, one line for each row: one box of 64 x rows
  *   MN-major   lines of 64 rows, one line for each k: boxes of 64 x 64, one for every 64 rows
  *
- * Either way 64 rows by 64 k take 8 KiB, and 64 rows further is 8 KiB further: only the
- * descriptor, and the operand of wgmma that says "transposed", differ. */
+ * Either way, 64 rows by 64 k take 8 KiB, and the next 64 rows are 8 KiB further. Only the
+ * descriptor differs, and the operand of wgmma that says "transposed". */
 #ifndef PIPELINED_GEMM_GEMM_OPERANDS_CUH
 #define PIPELINED_GEMM_GEMM_OPERANDS_CUH
 
@@ -77,8 +77,8 @@ struct GemmCluster {
   }
 };
 
-/* Changes nothing; but now the compiler knows that all lanes of the warp have the same value, and
- * keeps what follows from it, the descriptors, in uniform registers. */
+/* Does not change the value, but now the compiler knows that all lanes of the warp have the same one.
+ * It then keeps the descriptors that are computed from it in uniform registers. */
 static __device__ __forceinline__ uint32_t gemm_uniform(uint32_t value) {
   return __shfl_sync(0xFFFFFFFF, value, 0);
 }
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void gemm_let_next_kernel_start(void) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/* A kernel's first act: from cold memory a tensor map is 2,400 clocks away. */
+/* A kernel calls this first: fetching a tensor map from cold memory takes 2,400 clocks. */
 static __device__ __forceinline__ void gemm_prefetch_maps(const CUtensorMap *a,
                                                           const CUtensorMap *b) {
   if (threadIdx.x != 32) return; /* not the thread that sets up the barriers meanwhile */

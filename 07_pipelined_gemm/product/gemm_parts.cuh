@@ -1,8 +1,8 @@
-/* gemm_parts.cuh: how clusters of gemm_persistent speak to each other through global memory: parts
- * of a tile that several of them compute (tile_shares.cuh), and the pace they keep.
+/* gemm_parts.cuh: how clusters of gemm_persistent communicate through global memory. They exchange
+ * parts of tiles that several of them compute (tile_shares.cuh), and they keep pace with each other.
  *
- * In `parts` each CTA has room for one tile of sums, every thread's where the same thread of the
- * CTA that adds them up looks for them; each warp has a flag that says that they are there. */
+ * In `parts` each CTA has space for one tile of sums. A thread leaves its sums where the same thread
+ * of the CTA that adds them up looks for them. Each warp has a flag that says that they are there. */
 #ifndef PIPELINED_GEMM_GEMM_PARTS_CUH
 #define PIPELINED_GEMM_GEMM_PARTS_CUH
 
@@ -20,8 +20,8 @@ static __device__ __forceinline__ uint32_t gemm_ld_acquire(const uint32_t *globa
   return value;
 }
 
-/* The room of one CTA's thread for COLUMNS columns from `first_column` on; its next four values
- * follow THREADS further. */
+/* The space of one thread of a CTA for COLUMNS columns, beginning with `first_column`. Its next four
+ * values are THREADS further. */
 template <int THREADS, int TILE_N>
 static __device__ __forceinline__ float4 *gemm_part(const GemmWork &work, uint32_t block,
                                                     int first_column, uint32_t thread) {
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void gemm_take(const float4 *from, float *d) {
   }
 }
 
-/* Says that a warp's part is there; waits for it, once. */
+/* Reports that a warp's part is there, or waits for it, once. */
 static __device__ __forceinline__ void gemm_raise_flag(uint32_t *flag) {
   __syncwarp();
   if (threadIdx.x % 32 == 0) gemm_st_release(flag, 1);
@@ -64,9 +64,9 @@ static __device__ __forceinline__ void gemm_wait_for_flag(uint32_t *flag) {
 }
 
 /* Called by each cluster every GEMM_PACE steps: waits until all others have reached the place
- * where it was the time before. Left to themselves the clusters drift apart, over thousands of
- * steps, until L2 has lost what the first have read before the last ask for it. Nothing but speed
- * depends on this wait: a cluster that has given up waiting once never waits again. */
+ * where it was at the previous call. Otherwise, over thousands of steps, the clusters drift so far apart
+ * that L2 loses what the first clusters have read before the last ones need it. Only the speed depends
+ * on this wait: a cluster that has given up waiting once never waits again. */
 constexpr int GEMM_PACE = 16, GEMM_PATIENCE = 100;
 
 static __device__ __forceinline__ void gemm_keep_pace(const GemmWork &work, int tile, int step,
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void gemm_keep_pace(const GemmWork &work, int 
     while (looks < *patience && *(volatile uint32_t *)work.pace < time * workers) looks++;
     if (looks == GEMM_PATIENCE) *patience = 0;
   } else if (atomicAdd(work.pace, 1) == (time + 1) * workers - 1) {
-    *(volatile uint32_t *)work.pace = 0; /* the last of all: for the next launch */
+    *(volatile uint32_t *)work.pace = 0; /* the last cluster resets it for the next launch */
   }
 }
 

@@ -1,5 +1,5 @@
-/* gemm_repack.cuh: copies an operand that TMA cannot read into one that it can: rows 16-byte
- * aligned. Slower than no copy, but a copy costs little beside a large product. */
+/* gemm_repack.cuh: copies an operand that TMA cannot read to one that it can read, whose rows are
+ * 16-byte aligned. The copy takes time, but little in comparison with a large product. */
 #ifndef PIPELINED_GEMM_GEMM_REPACK_CUH
 #define PIPELINED_GEMM_GEMM_REPACK_CUH
 

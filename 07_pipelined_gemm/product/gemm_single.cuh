@@ -1,11 +1,11 @@
 /* gemm_single.cuh: the kernel for products with few tiles: one tile for each CTA or, with the k
- * range split, one for each cluster. Nothing is left to overlap the end of a tile with, so all that
- * counts is to have many SMs busy and to begin and end fast. The ring's length is chosen for each
- * product: when it is short, a second CTA fits on the SM.
+ * range split, one for each cluster. There is no next tile to overlap the end of a tile with, so what
+ * matters is to keep many SMs busy and to begin and end fast. The length of the ring is chosen for each
+ * product: if the ring is short, a second CTA fits on the SM.
  *
- * Split k: each CTA of the cluster multiplies its part of the k range; then each adds up a part of
+ * Split k: each CTA of the cluster multiplies its part of the k range. Then each CTA adds up a part of
  * the columns, which the others send it through distributed shared memory, always in the same
- * order, so the result has the same bits every time. Where there are too few tiles even so, several
+ * order, so the result has the same bits every time. If there are still too few tiles, several
  * clusters share a tile: all but the last leave their sums in global memory (gemm_parts.cuh), and the
  * last adds them. */
 #ifndef PIPELINED_GEMM_GEMM_SINGLE_CUH
@@ -45,7 +45,7 @@ struct GemmSingleTile {
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 12;
-  /* CTAs on an SM at least, as far as registers go */
+  /* the least number of CTAs on an SM, as limited by registers */
   static constexpr int CTAS = TILE_M * TILE_N <= 64 * 64 ? (SPLIT_K > 1 || DIRECT ? 3 : 4)
                               : TILE_M * TILE_N <= 128 * 128 || TILE_M == 64 ? 2
                                                                              : 1;
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
   }
 }
 
-/* The same by four warps without TMA: the next lines are on their way while a stage is waited for. */
+/* The same by four warps without TMA: they load the next lines while they wait for a stage. */
 template <class Tile, bool WORDS>
 static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &work,
                                                              const GemmSinglePlace<Tile> &place) {
@@ -213,7 +213,7 @@ static __device__ __forceinline__ void gemm_store_to_peer(uint32_t cluster_addre
                : "memory");
 }
 
-/* Sends each CTA its columns, and adds up this one's if it has some. */
+/* Sends each CTA its columns, and adds up the columns of this CTA if it has any. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePlace<Tile> &place,
                                                              const float *d, float *sum) {
@@ -254,9 +254,9 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
   }
 }
 
-/* Of the clusters that share a tile all but the last hand over their sums; the last adds them, always
- * in the same order. Clusters before this one were launched before it, so every wait ends. Returns
- * whether the sums are to be stored. */
+/* Of the clusters that share a tile, all but the last hand over their sums. The last adds them, always
+ * in the same order. Lower-numbered clusters were launched before this one, so every wait ends. Returns
+ * whether this cluster must store the sums. */
 template <class Tile>
 static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work,
                                                             const GemmSinglePlace<Tile> &place,
@@ -277,7 +277,7 @@ static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work
   return true;
 }
 
-/* By ordinary stores: nothing is left to overlap a TMA store with. */
+/* By ordinary stores: there is no work left with which a TMA store could overlap. */
 template <int TYPE, int COLUMNS, bool SWAPPED>
 struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
@@ -335,7 +335,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
   } else {
     float d[Tile::TILE_N / 2];
     gemm_multiply_single<Tile>(work, place, warpgroup, d);
-    /* This warpgroup's rows of A in stage 0 will not be read again: room for four warps. */
+    /* This warpgroup's rows of A in stage 0 will not be read again, so four warps can use the space. */
     uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
     int row = place.row + (int)(threadIdx.x / 32) * 16;
     if (Tile::SPLIT_K > 1) {

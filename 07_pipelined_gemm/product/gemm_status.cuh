@@ -1,4 +1,4 @@
-/* gemm_status.cuh: errors as values, and the sentence for a person. */
+/* gemm_status.cuh: errors as values, and the message that explains them. */
 #ifndef PIPELINED_GEMM_GEMM_STATUS_CUH
 #define PIPELINED_GEMM_GEMM_STATUS_CUH
 

@@ -1,7 +1,7 @@
 /* gemm_transposed.cuh: the epilogue of kernels that compute transpose(C) = B * transpose(A).
  *
- * wgmma's m comes in steps of 64, its n in steps of 8: a product with few rows, or with a few more than
- * a multiple of 64, is computed with its operands swapped. A warp's 16 rows of the accumulator are then
+ * The m of a wgmma is 64 and its n a multiple of 8. So a product with few rows, or with a few more than
+ * a multiple of 64, is computed with swapped operands. A warp's 16 rows of the accumulator are then
  * 16 columns of C, and the accumulator's columns are rows of C. stmatrix and ldmatrix transpose on the
  * way to and from the staging memory, which holds lines of 16 elements of C under the 32-byte swizzle:
  *
@@ -28,14 +28,14 @@ static __device__ __forceinline__ void gemm_ldmatrix_x4_trans(uint32_t address, 
                : "memory");
 }
 
-/* Where a lane's row of the four 8x8 matrices of 16 lines from `line` on lies: matrix 0 has the first
+/* The place of a lane's row in the four 8x8 matrices of 16 lines from `line` on: matrix 0 has the first
  * 8 elements of the first 8 lines, 1 the other 8 elements, 2 and 3 the same of the other 8 lines. */
 static __device__ __forceinline__ uint32_t gemm_transposed_at(uint32_t staging, int line) {
   int lane = threadIdx.x % 32;
   return staging + gemm_staged<16>(line + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
 }
 
-/* Puts N columns of a rounded accumulator there, as N lines. */
+/* Writes N columns of a rounded accumulator to the staging memory, as N lines. */
 template <int N>
 static __device__ __forceinline__ void gemm_stage_transposed(uint8_t *staging,
                                                              const uint32_t *packed) {
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void gemm_stage_transposed(uint8_t *staging,
   }
 }
 
-/* Puts ROWS lines of the old C there, from (row, column) on. */
+/* Writes ROWS lines of the old C to the staging memory, from (row, column) on. */
 template <int ROWS>
 static __device__ __forceinline__ void gemm_stage_old_lines(uint8_t *staging,
                                                             const GemmOutput &output, int batch,

@@ -1,4 +1,4 @@
-/* gemm_types.cuh: what a product is, and what the host tells the kernels about it. */
+/* gemm_types.cuh: the description of a product, and what the host passes to the kernels. */
 #ifndef PIPELINED_GEMM_GEMM_TYPES_CUH
 #define PIPELINED_GEMM_GEMM_TYPES_CUH
 
@@ -20,7 +20,7 @@ constexpr int GEMM_CARRY_STEPS = 4;
 
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
-/* Of A and B: GEMM_BF16 or GEMM_FP16. C has the same type, or GEMM_FP32: any other is refused. */
+/* Of A and B: GEMM_BF16 or GEMM_FP16. C must have the same type or GEMM_FP32. */
 typedef enum { GEMM_BF16, GEMM_FP16, GEMM_FP32 } GemmType;
 
 /* Which dimension of an operand is contiguous in memory: k, or the other one (m of A, n of B). */
@@ -34,7 +34,7 @@ typedef enum {
 } GemmActivation;
 
 /* C = activation(alpha * A * transpose(B) + beta * C + bias), for each of `batches` products. All
- * pointers are to device memory. gemm_problem() fills in what is usual. */
+ * pointers are to device memory. gemm_problem() fills in the defaults. */
 typedef struct {
   int64_t m, n, k;
   const void *a; /* GEMM_K_MAJOR: [m, k], rows lda elements apart; GEMM_MN_MAJOR: [k, m] */
@@ -57,14 +57,14 @@ typedef struct {
   int type;      /* GemmType of C and of the bias */
   int plain;     /* nothing to do but to round to 16 bits */
   int eights;    /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
-  int streaming; /* C is so large that L2 had better forget it */
+  int streaming; /* C is so large that it should not stay in L2 */
   int by_tma;    /* a tensor map describes C */
   int transposed; /* the kernel computes C transposed: its rows are columns of C (gemm_transposed.cuh) */
   int activation;
   float alpha, beta;
 } GemmOutput;
 
-/* What one actor of the traced CTA did, and when by its SM's clock. */
+/* What one actor of the traced CTA did, and when, by its SM's clock. */
 typedef enum {
   GEMM_LOAD_ISSUED,
   GEMM_LANDED,
@@ -88,7 +88,7 @@ typedef struct {
   int words; /* as bool: all lines begin at multiples of 4 bytes and have an even length */
 } GemmOperand;
 
-/* The argument of both kernels, beside the tensor maps of A and B. */
+/* The argument of both kernels, in addition to the tensor maps of A and B. */
 typedef struct {
   CUtensorMap c;       /* if output.by_tma: boxes of 16 rows, as wide as the kernel's chunks */
   TileOrder order;     /* of the clusters' tiles of one product */
@@ -98,12 +98,12 @@ typedef struct {
   int stages;          /* gemm_single: the length of its ring, */
   int groups;          /* and how many clusters share the k range of a tile */
   TileShares shares;   /* gemm_persistent: who computes what */
-  float4 *parts;       /* room for contributions to shared tiles, */
+  float4 *parts;       /* space for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
   GemmOperand a, b;    /* for gemm_single without TMA */
-  uint32_t *pace;      /* NULL, or how far all clusters have come together */
+  uint32_t *pace;      /* NULL, or the step that all clusters have reached */
   GemmOutput output;
-  GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel alone */
+  GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel only */
 } GemmWork;
 
 /* One way to compute a product: a kernel with its tile. */

@@ -2,19 +2,19 @@
  * m, n and k, single products or batches, bf16 or fp16, each operand K-major or MN-major.
  *
  *   GemmProblem problem = gemm_problem(m, n, k, a, b, c);     A [m, k], B [n, k], C [m, n]
- *   problem.bias = bias, problem.activation = GEMM_GELU;      whatever is not as usual
+ *   problem.bias = bias, problem.activation = GEMM_GELU;      set what is not the default
  *   PipelinedGemm gemm;
  *   GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, &problem);
- *   if (status.error) ...                             pipelined_gemm_explain() has the sentence
- *   pipelined_gemm_launch(&gemm, stream);             as often as wanted: no host work but launches
+ *   if (status.error) ...                             pipelined_gemm_explain() writes a message
+ *   pipelined_gemm_launch(&gemm, stream);             as often as you like: the host only launches
  *   pipelined_gemm_end(&gemm);                        frees the plan's memory on the device
  *
  * Other layouts: pipelined_gemm_plan<GEMM_FP16, GEMM_K_MAJOR, GEMM_MN_MAJOR> takes A as [m, k] and B
- * as [k, n]. Input types and layouts are template arguments, so that only those are compiled that
- * you use.
+ * as [k, n]. Input types and layouts are template arguments, so that only the ones you use are
+ * compiled.
  *
- * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan
- * has memory of its own, through which its clusters speak: one launch of it at a time. Operands
+ * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan owns
+ * memory through which its clusters communicate, so only one launch of it may run at a time. Operands
  * that TMA cannot read (rows that are not a multiple of 16 bytes apart) are copied before each
  * product, or loaded without TMA. */
 #ifndef PIPELINED_GEMM_PIPELINED_GEMM_CUH
@@ -72,7 +72,7 @@ static inline GemmStatus gemm_check_range(const char *name, int64_t value, int64
   return gemm_status(good ? GEMM_OK : GEMM_OUT_OF_RANGE, name, value, least, most);
 }
 
-/* Replaces strides of 0 by those of matrices without gaps; then looks at everything. */
+/* Replaces strides of 0 by those of matrices without gaps, and then checks all arguments. */
 static inline GemmStatus gemm_check_problem(GemmProblem *p, GemmMajor major_a, GemmMajor major_b) {
   /* TMA's coordinates are 32 bits wide, with room for the last tile; its strides 40 bits. */
   const int64_t most_rows = 1 << 24, most_stride = (int64_t)1 << 36;
@@ -119,7 +119,7 @@ static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n
   order.columns = gemm_divide_up(n, cluster_columns);
   order.by_columns = c->cluster_m > 1;
   order.band = BAND_ELEMENTS / (order.by_columns ? cluster_columns : cluster_rows);
-  if (steps <= SHORT_STEPS && !c->swapped) { /* the time goes to writing C: whole rows of it */
+  if (steps <= SHORT_STEPS && !c->swapped) { /* the time goes to writing C: write whole rows */
     order.by_columns = 0;
     order.band = NARROW_BAND;
   }
@@ -139,7 +139,7 @@ static inline bool gemm_is_plain(const GemmProblem *p) {
          p->activation == GEMM_IDENTITY;
 }
 
-/* The same product the other way round: transpose(C) = B * transpose(A). C stays as it is. */
+/* The same product with swapped operands: transpose(C) = B * transpose(A). C stays as it is. */
 static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMajor *major_b) {
   GemmProblem q = *p;
   GemmMajor major = *major_a;
@@ -171,7 +171,7 @@ static inline GemmOutput gemm_output(const GemmProblem *p) {
   output.beta = p->beta;
   output.activation = p->activation;
   output.plain = gemm_is_plain(p);
-  /* Where C takes most of the time and fills L2 by itself, it had better not stay there. */
+  /* A C that takes most of the time and fills L2 by itself should not stay there. */
   output.streaming = p->k < 256 && p->m * p->n * p->batches > 30000000;
   return output;
 }
@@ -192,7 +192,7 @@ static inline cudaError_t gemm_most_clusters(const PipelinedGemm *gemm, int *clu
   return cudaOccupancyMaxActiveClusters(clusters, gemm->kernel, &launch);
 }
 
-/* What clusters need to sum a tile that several compute, and those of gemm_persistent to keep pace. */
+/* What clusters need to sum a tile that several compute, and to keep pace in gemm_persistent. */
 typedef struct {
   size_t part_bytes, flags;
   bool paced;
@@ -271,7 +271,7 @@ static inline GemmOperand gemm_operand(const GemmLines *lines) {
   return operand;
 }
 
-/* If TMA cannot read an operand: where its copy will lie. Returns the copy's size in bytes. */
+/* If TMA cannot read an operand: sets where its copy will be. Returns the copy's size in bytes. */
 static inline size_t gemm_plan_copy(const GemmLines *lines, GemmCopy *copy) {
   if (gemm_tma_can_reach(lines)) return 0;
   copy->from = *lines;
@@ -326,7 +326,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->blocks = (int)(tiles * p.batches) * cluster;
 
   gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
-  /* All that there is, for all plans that use this kernel: the last one's number would count. */
+  /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
   cudaError_t error = cudaFuncSetAttribute(
       gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_MOST_SHARED_BYTES);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
@@ -383,7 +383,7 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
     error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   }
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
-  /* Sizes that are out of range, gemm_plan_with refuses: here they must only do no harm. */
+  /* gemm_plan_with refuses sizes that are out of range. Here they must only do no harm. */
   int64_t m = gemm_in_range(problem->m), n = gemm_in_range(problem->n);
   int64_t k = gemm_in_range(problem->k), batches = gemm_in_range(problem->batches);
   GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
@@ -445,7 +445,7 @@ static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaS
                             gemm->shared_bytes, arguments, stream);
 }
 
-/* When all its launches are over. */
+/* Call this when all launches of the plan have completed. */
 static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
   cudaError_t error = cudaFree(gemm->workspace);
   gemm->workspace = NULL;

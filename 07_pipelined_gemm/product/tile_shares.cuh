@@ -1,18 +1,18 @@
 /* tile_shares.cuh: which worker (a cluster) of a persistent kernel computes which tiles, or which
- * part of one.
+ * parts of tiles.
  *
- * Each of n clusters takes every n-th tile. When all have taken equally many, some tiles are left
- * over, too few for all: 8192 x 8192 has 1024 tiles of 256 x 256 for 66 clusters, 15 each, and then 34. To have
- * 34 clusters compute them while 32 are idle would cost half a tile's time; instead the steps of
- * the left-over tiles, one tile's after the other's, are cut into equal shares:
+ * Each of n clusters takes every n-th tile. When all have taken the same number, fewer than n tiles are
+ * left: 8192 x 8192 has 1024 tiles of 256 x 256 for 66 clusters, 15 each, and then 34. If 34 clusters
+ * computed them while 32 are idle, that would cost half a tile's time. Instead, the steps of all the
+ * left-over tiles are put in one sequence and cut into equal shares:
  *
  *     tiles      |        990         |        991         |        992    ...
  *     workers    |    0     |    1       |    2     |    3        |    4    ...
  *
- * A tile's parts are summed by whoever has its end, its owner: worker 1 above sums tile 990, and
- * before that computes the beginning of tile 991, for worker 3. So that no one waits long, a worker
- * computes its contribution first and what it owns last; and as owners wait for lower-numbered
- * workers alone, which were launched before them, every wait ends. */
+ * The worker that has the end of a tile owns it and sums its parts: worker 1 above sums tile 990, but
+ * first computes the beginning of tile 991, for worker 3. So that no worker waits long, each computes
+ * its contribution first and what it owns last. Owners wait only for lower-numbered workers, which
+ * were launched before them, so every wait ends. */
 #ifndef PIPELINED_GEMM_TILE_SHARES_CUH
 #define PIPELINED_GEMM_TILE_SHARES_CUH
 
@@ -25,8 +25,8 @@ typedef struct {
   int sharers;     /* this many share what is left over; as many as that: each takes a whole tile */
 } TileShares;
 
-/* Steps [first, end) of a tile. Its contribution to a tile ends before the tile does; a worker has
- * one at most. */
+/* Steps [first, end) of a tile. A contribution ends before the end of its tile. A worker makes at
+ * most one. */
 typedef struct {
   int tile, first, end;
 } TilePiece;
@@ -47,7 +47,7 @@ static inline __host__ __device__ int share_begin(const TileShares &shares, int 
   return cut;
 }
 
-/* A worker's pieces, in its order: index from 0 on until the answer is false. */
+/* A worker's pieces, in its order: call it with index 0, 1, ... until it returns false. */
 static inline __host__ __device__ bool tile_piece(const TileShares &shares, int worker, int index,
                                                   TilePiece *piece) {
   int steps = shares.steps;
@@ -78,8 +78,8 @@ static inline __host__ __device__ int tile_contributions(const TileShares &share
   return count;
 }
 
-/* Few parts take long to multiply, many to sum. `sum_steps`: what a part costs to hand over and to
- * add, in steps (NOTES.md). */
+/* Few parts take long to multiply, and many take long to sum. `sum_steps`: what handing over and
+ * adding a part costs, in steps (NOTES.md). */
 static inline TileShares tile_shares(int tiles, int steps, int workers, int sum_steps) {
   TileShares shares;
   shares.steps = steps;
