@@ -305,7 +305,7 @@ def output_text(chapter, name, options):
         return "```cuda\n" + "\n".join(source_part(lines, options, name)) + "\n```\n"
     choice = re.fullmatch(r"\s*(?:lines=(\S+))?\s*", options)
     if choice is None:
-        sys.exit(f"figures: {name}: of an output, lines= alone can be chosen, not {options.strip()!r}")
+        sys.exit(f"figures: {name}: of an output you can only choose lines=, not {options.strip()!r}")
     if choice[1]:
         lines = chosen_lines(lines, choice[1], name)
     return "```text\n" + "\n".join(lines) + "\n```\n"

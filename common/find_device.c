@@ -24,7 +24,7 @@ int main(void) {
   CUresult (*get_attribute)(int *, CUdevice_attribute, CUdevice) =
       (CUresult(*)(int *, CUdevice_attribute, CUdevice))dlsym(driver, "cuDeviceGetAttribute");
   if (!initialise || !count || !get_name || !get_attribute) {
-    return use_emulator("libcuda.so.1 lacks cuInit or its like%s", "", 0, 0);
+    return use_emulator("libcuda.so.1 lacks cuInit or a similar function%s", "", 0, 0);
   }
   CUresult result = initialise(0);
   int devices = 0;

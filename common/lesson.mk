@@ -67,7 +67,7 @@ CC := $(if $(filter default,$(origin CC)),gcc,$(CC))
 CUDA := $(or $(CUDA_FOUND),$(shell CUDA_HOME=$(call quoted,$(CUDA_HOME)) CC=$(call quoted,$(CC)) \
   $(ROOT)/common/find-toolkit $(BUILD) $(COMPILING)))
 ifeq ($(CUDA),)
-$(error there is something missing to build with; the message above says what to type)
+$(error something that the build needs is missing; the message above says what to type)
 endif
 export CUDA_LIBRARIES := $(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/lib))
 endif

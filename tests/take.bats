@@ -95,7 +95,7 @@ refuses() { # MESSAGE LINE...
   [[ $output == *"TO is 'README.md', but that is not a folder"* ]]
   run make take-02 TO=/proc/nothing
   [ "$status" -eq 2 ]
-  [[ $output == *"TO is '/proc/nothing', but this folder cannot be made: "* ]]
+  [[ $output == *"TO is '/proc/nothing', but this folder cannot be created: "* ]]
   run make take-02 TO=/proc
   [ "$status" -eq 2 ]
   [[ $output == *"TO is '/proc', but tma_load.cuh cannot be written there: "* ]]
@@ -105,7 +105,7 @@ refuses() { # MESSAGE LINE...
   echo "mine" >"$BATS_TEST_TMPDIR/tma_load.cuh"
   run make take-02 TO="$BATS_TEST_TMPDIR"
   [ "$status" -eq 2 ]
-  [[ $output == *"tma_load.cuh is there already and make take has not written it"* ]]
+  [[ $output == *"tma_load.cuh already exists and was not written by make take"* ]]
   [ "$(cat "$BATS_TEST_TMPDIR/tma_load.cuh")" = mine ]
 }
 
