@@ -165,6 +165,29 @@ static inline bool find_shared_one(Warp *warp, const Instruction *in, LaneMask m
   return true;
 }
 
+/* One lane alone. False: any other access. */
+__attribute__((noinline)) static bool find_shared_lane(Warp *warp, const Instruction *in,
+                                                       LaneMask mask, const Transfer *transfer,
+                                                       Places *places) {
+  if (warp->watched & WATCH_STEPS) return false;
+  int lane = first_lane(mask);
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  uint32_t address =
+      column_u32(warp, transfer->address->slot)[lane] + (uint32_t)transfer->address->offset;
+  const Cta *cta = shared_address_cta(warp, address);
+  if ((address & (bytes - 1)) || !cta || SHARED_OFFSET(address) >= cta->shared_bytes ||
+      cta->shared_bytes - SHARED_OFFSET(address) < bytes)
+    return false;
+  places->run = false;
+  places->in_order = false;
+  places->at[lane] = cta->shared + SHARED_OFFSET(address);
+  if (!cta->cluster->check) return true;
+  uint32_t addresses[LANES];
+  for (int i = 0; i < LANES; i++) addresses[i] = address;
+  check_shared(warp, in, mask, addresses, bytes, &transfer->shared_kind);
+  return true;
+}
+
 /* Shared memory by addresses in 32-bit registers. False: some lane is misaligned or outside one CTA's
  * memory. */
 __attribute__((noinline)) static bool find_shared(Warp *warp, const Instruction *in, LaneMask mask,
@@ -343,9 +366,11 @@ bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfe
                  Access access, Places *places) {
   bool shared = transfer->space == SPACE_SHARED && transfer->address->bytes == 4;
   places->one = false;
-  if (!(shared && (find_shared_run(warp, in, mask, transfer, access, places) ||
-                   find_shared_one(warp, in, mask, transfer, access, places) ||
-                   find_shared(warp, in, mask, transfer, access, places))) &&
+  if (!(shared &&
+        (find_shared_run(warp, in, mask, transfer, access, places) ||
+         find_shared_one(warp, in, mask, transfer, access, places) ||
+         ((mask & (mask - 1)) == 0 && find_shared_lane(warp, in, mask, transfer, places)) ||
+         find_shared(warp, in, mask, transfer, access, places))) &&
       !find_any_places(warp, in, mask, transfer, access, places))
     return false;
   if (__builtin_expect(notes_wanted, 0)) note_places(mask, transfer, access, places);

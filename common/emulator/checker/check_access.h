@@ -89,7 +89,7 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
 
 /* check_plain.c: false: nothing has been done, check each word. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
-bool plain_read_one(AccessNow *now, uint32_t address, uint32_t bytes);
+bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes);
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes);
 void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);

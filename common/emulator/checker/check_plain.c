@@ -285,11 +285,14 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes) {
   return touch_run(now, notes, first, bytes, NULL);
 }
 
-/* All lanes read the same words. False, and nothing is noted: look at them more closely. */
-bool plain_read_one(AccessNow *now, uint32_t address, uint32_t bytes) {
+/* This lane accesses these words, or all lanes read them. False, and nothing is noted: look at them
+ * more closely. */
+bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes) {
   uint32_t word = SHARED_OFFSET(address) / WORD_BYTES, rank = SHARED_RANK(address);
   uint32_t end = word + bytes / WORD_BYTES;
-  if (rank >= now->check->cta_count) return false;
+  if (rank >= now->check->cta_count || SHARED_OFFSET(address) < SHARED_RESERVED_BYTES ||
+      (address & (bytes - 1)))
+    return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (end > notes->words || notes->exited) return false;
   now->rank = rank;
@@ -300,8 +303,17 @@ bool plain_read_one(AccessNow *now, uint32_t address, uint32_t bytes) {
     if (time_of_plain(state) > checked.known_until && !plain_allows(now, notes, i, state))
       return false;
   }
-  ReadClocks *reads = reads_begin(now, notes, word, end);
-  for (uint32_t i = word; i < end; i++) reads->words[i] = now->time << 1;
+  if (now->kind == ENTRY_READ) {
+    ReadClocks *reads = reads_begin(now, notes, word, end);
+    for (uint32_t i = word; i < end; i++) reads->words[i] = now->time << 1;
+    return true;
+  }
+  if (!reads_all_seen(now, notes, word, end - word)) return false;
+  plain_forget_layouts(notes, word, end - word);
+  for (uint32_t i = word; i < end; i++) {
+    states_set(notes, i, plain_of(now));
+    notes->writers[i] = now->agent * LANES + (uint32_t)lane;
+  }
   return true;
 }
 
@@ -380,14 +392,18 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
   const uint32_t *words = scattered->word;
   bool wide = last - first > WIDE_LINES * LINE_WORDS;
   ReadClocks *reads = reads_begin(now, notes, first, wide ? first + 1 : last);
-  for (int lane = 0; lane < LANES && wide; lane++) {
-    uint32_t line = words[lane] / LINE_WORDS;
+  for (LaneMask left = wide ? checked->lanes : 0; left; left &= left - 1) {
+    uint32_t line = words[first_lane(left)] / LINE_WORDS;
     reads_note_lines(now, notes, reads, line, line);
   }
   for (uint32_t k = 0; k < scattered->words; k++) {
     uint32_t *table = reads->words + k;
     if (checked->all_plain) {
-      for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
+      if (checked->lanes == UINT32_MAX)
+        for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
+      else
+        for (LaneMask left = checked->lanes; left; left &= left - 1)
+          table[words[first_lane(left)]] = value;
       continue;
     }
     /* some were written by asynchronous operations */
@@ -465,6 +481,9 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   uint32_t first = addresses[first_lane(mask)], rank = SHARED_RANK(first), differing = 0;
   uint32_t least = UINT32_MAX, most = 0;
   ScatteredWords scattered;
+  bool one_lane = (mask & (mask - 1)) == 0;
+  if (one_lane && bytes >= WORD_BYTES && plain_touch_one(now, first_lane(mask), first, bytes))
+    return true;
   for (int lane = 0; lane < LANES; lane++) {
     uint32_t address = addresses[lane];
     scattered.word[lane] = mask >> lane & 1 ? address : first;

@@ -326,7 +326,7 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
       lanes_read_one(warp, in, address, bytes)) {
     AccessNow now;
     access_begin(&now, warp, in, kind);
-    if (plain_read_one(&now, address, bytes)) {
+    if (plain_touch_one(&now, 0, address, bytes)) {
       note_last(&now);
       return;
     }
