@@ -322,6 +322,9 @@ void context_begin(Context *context, uint32_t number) {
                                        .next_idle_check = FIRST_LOOK_ROUNDS};
   context->flow.live_threads = threads * cluster->cta_count;
   context->flow.running_warps = context->warp_count;
+  /* Local memory too holds the same on every run, and nothing that the host left there. */
+  memset(context->local, POISON,
+         (size_t)context->warp_count * LANES * context->warps[0].local_bytes);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &context->ctas[rank];
     cta->index =
