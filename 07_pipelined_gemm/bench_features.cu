@@ -34,7 +34,7 @@ typedef struct {
   bool bias;
   GemmActivation activation;
   cublasLtEpilogue_t epilogue;
-  bool peer;  // cuBLASLt has the same
+  bool peer;  // cuBLASLt supports the same
 } Feature;
 
 static const Feature features[] = {
@@ -122,7 +122,7 @@ static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, i
   return milliseconds / (float)launches * 1e3f;
 }
 
-// The kernel that carries a tile in registers, where the epilogue is light enough for it; else that
+// The kernel that carries a tile in registers if the epilogue is simple enough for it, or else the one
 // with two halves. A program with all configurations would take minutes to compile.
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *gemm, const Feature *f, int size) {

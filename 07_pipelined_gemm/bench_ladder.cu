@@ -52,7 +52,7 @@ static void add_rung(Competitor *competitor, const char *name, GemmPrepare *prep
   prepare(&competitor->plan);
 }
 
-// The configuration that the model picks here: to compile all others would take a minute.
+// The configuration that the model picks here. Compiling all the others would take a minute.
 static void add_pipelined(Competitor *competitor, Shape s) {
   static const GemmConfiguration chosen = gemm_persistent_configuration<
       GemmPersistentTile<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, 128, 256, 0, 2, 1, 4, 2> >(

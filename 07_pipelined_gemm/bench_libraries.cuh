@@ -49,7 +49,7 @@ static float *reference; /* by cuBLAS, in fp32 */
 static unsigned long long *different;
 static cudaEvent_t begin, end;
 
-/* Room for matrices of this many elements each, and the libraries. */
+/* Allocates matrices of this many elements each, and initialises the libraries. */
 static void begin_competition(size_t elements) {
   CUDA_CHECK(cudaMalloc(&a, elements * sizeof(*a)));
   CUDA_CHECK(cudaMalloc(&b, elements * sizeof(*b)));
@@ -96,7 +96,7 @@ static void launch(const Competitor *competitor, Shape s) {
   }
 }
 
-/* Microseconds of a launch, over this many, one after the other. */
+/* Microseconds of a launch, averaged over this many, one after the other. */
 static float timed(const Competitor *competitor, Shape s, int launches) {
   float milliseconds;
   CUDA_CHECK(cudaEventRecord(begin));
@@ -123,7 +123,7 @@ static float measure(const Competitor *competitor, Shape s, long rest, long mill
   return timed(competitor, s, launches);
 }
 
-/* Each competitor of `order` once a round, in a new random order. */
+/* Measures each program of `order` once a round, in a new random order. */
 static void compete(Competitor *list, int *order, int count, Shape s, long rounds, long rest,
                     long milliseconds) {
   for (int round = 0; round < rounds; round++) {
@@ -146,8 +146,8 @@ static int compare_estimates(const void *x, const void *y) {
   return (p > q) - (p < q);
 }
 
-/* cuBLAS, and the fastest algorithms of cuBLASLt, go to list[0..]; returns how many. The matrices are
- * filled, and `reference` gets what cuBLAS makes of them. */
+/* cuBLAS, and the fastest algorithms of cuBLASLt, go to list[0..]. Returns how many. The matrices are
+ * filled, and `reference` gets cuBLAS's product of them. */
 static int add_libraries(Competitor *list, Shape s) {
   gemm_fill_normal<<<1024, 256>>>(a, (size_t)s.m * s.k, 1);
   gemm_fill_normal<<<1024, 256>>>(b, (size_t)s.n * s.k, 2);
@@ -180,7 +180,7 @@ static int add_libraries(Competitor *list, Shape s) {
   return 1 + (count < FINALISTS ? count : FINALISTS);
 }
 
-/* All must give about what cuBLAS gives: a fast wrong answer is no answer. */
+/* All results must be close to cuBLAS's: the time of a wrong result is worthless. */
 static __global__ void count_different(const uint16_t *x, const float *y, size_t count,
                                        float allowed, unsigned long long *wrong) {
   size_t stride = (size_t)gridDim.x * blockDim.x;

@@ -56,7 +56,7 @@ static void bench_shape(Shape s, FILE *csv) {
     if (list[i].estimate < best) best = list[i].estimate;
   }
   for (int i = 0; i < count; i++) {
-    // Of all configurations, those far behind are not measured again.
+    // Configurations that are far slower than the best are not measured again.
     if (!all_configurations || list[i].estimate < 1.25f * best) order[entrants++] = i;
   }
   compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
@@ -72,7 +72,7 @@ static void bench_shape(Shape s, FILE *csv) {
 int main(int argc, char **argv) {
   const char *shapes_path = NULL, *csv_path = NULL;
   int kept = 1;
-  for (int i = 1; i < argc; i++) {  // the files; what is left are numbers
+  for (int i = 1; i < argc; i++) {  // the files; the other options are numbers
     if (strcmp(argv[i], "--shapes") == 0 && i + 1 < argc) {
       shapes_path = argv[++i];
     } else if (strcmp(argv[i], "--csv") == 0 && i + 1 < argc) {

@@ -90,7 +90,7 @@ static inline double checked_activation(GemmActivation activation, double x) {
   return x;
 }
 
-/* One element in double. `magnitude` gets the size of what was added up. */
+/* One element of the product, computed in double. */
 static inline double checked_element(const CheckedProduct *p, const GemmProblem *q,
                                      const CheckedMatrix *a, const CheckedMatrix *b,
                                      const CheckedMatrix *c, const CheckedMatrix *bias,
@@ -143,7 +143,7 @@ static inline bool checked_compare(const CheckedProduct *p, const GemmProblem *q
   return true;
 }
 
-/* Elements of C's memory that belong to no row: nothing may have changed them. */
+/* Elements of C's memory that are not part of a row: they must be unchanged. */
 static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, const void *got) {
   size_t each = q->c_type == GEMM_FP32 ? 4 : 2;
   for (size_t at = 0; at < c->bytes / each; at++) {

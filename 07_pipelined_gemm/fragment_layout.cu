@@ -144,7 +144,7 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(mn_major, results[1], sizeof(mn_major), cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(from_a, results[2], sizeof(from_a), cudaMemcpyDeviceToHost));
 
-  // 2. The accumulator: every register's value says where it belongs.
+  // 2. The accumulator: the value in each register says which element it is.
   static int owner[M][N], reg[M][N];
   memset(owner, 0xFF, sizeof(owner));
   long wrong = 0, differ = 0;

@@ -42,8 +42,8 @@ static __device__ __forceinline__ void *align_1024(uint8_t *pointer) {
   return pointer + (1024 - misalignment) % 1024;
 }
 
-/* The map of a row-major bf16 matrix whose box is `box_columns` wide: 64, 32 or 16 elements, which
- * the swizzle of just that width spreads over the banks. */
+/* The map of a row-major bf16 matrix whose box is `box_columns` wide: 64, 32 or 16 elements. The
+ * swizzle has the same width and spreads them over the banks. */
 static inline CUtensorMap gemm_map(const char *name, void *matrix, int rows, int columns,
                                    int box_rows, int box_columns) {
   TensorMap map = {};
@@ -61,8 +61,8 @@ static inline CUtensorMap gemm_map(const char *name, void *matrix, int rows, int
   return tensor_map_encode(name, &map);
 }
 
-/* The grid of a persistent kernel: no more clusters than there are tiles, than the chip runs at
- * once, and than most_blocks (0: no such limit). */
+/* The grid of a persistent kernel: at most as many clusters as there are tiles, as the chip runs at
+ * once, and as most_blocks allows (0: no limit). */
 static inline int persistent_blocks(const void *kernel, int cluster, int threads,
                                     size_t shared_bytes, int tiles, int most_blocks) {
   cudaLaunchConfig_t configuration = {};
@@ -91,7 +91,7 @@ static inline __host__ __device__ uint64_t gemm_hash(uint64_t counter) {
   return h ^ h >> 31;
 }
 
-/* Normal to the eye (the sum of twelve uniform numbers), and exact in every step: no libm. */
+/* Nearly normal (the sum of twelve uniform numbers), and exact in every step, without libm. */
 static inline __host__ __device__ float gemm_normal(uint64_t seed, uint64_t index) {
   int32_t sum = 0;
   for (int i = 0; i < 3; i++) {
@@ -151,7 +151,7 @@ static inline void gemm_reference_row(const uint16_t *a, const uint16_t *b, int 
   free(factors);
 }
 
-/* FNV-1a over the bits of C: one number that differs when one bit does. */
+/* FNV-1a over the bits of C: one number that changes if any bit changes. */
 static inline uint64_t gemm_checksum(const uint16_t *c, size_t count) {
   uint64_t hash = 0xCBF29CE484222325ull;
   for (size_t i = 0; i < count; i++) hash = (hash ^ c[i]) * 0x100000001B3ull;
@@ -269,9 +269,9 @@ static inline void gemm_bench(const char *name, GemmPrepare *prepare, GemmLaunch
          2.0 * size * size * size / seconds * 1e-12);
 }
 
-/* The main function of a rung. Three products: one whose sizes the tiles divide, one that all its
- * edges cut, both exact; then normal data. Persistent kernels get three blocks or clusters for
- * work that fills more, so that each computes several tiles. */
+/* The main function of a rung. Three products: one whose sizes the tiles divide and one with
+ * tiles cut off at every edge, both exact, and then normal data. Persistent kernels get only three
+ * blocks or clusters, so that each computes several tiles. */
 static inline int gemm_program(const char *name, int argc, char **argv, GemmPrepare *prepare,
                                GemmLaunch *launch, int most_blocks) {
   long bench = 0;

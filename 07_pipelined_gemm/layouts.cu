@@ -29,9 +29,9 @@ struct HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, false> {
   }
 };
 
-// Kernels of each kind, with small tiles, for each type and layout: a program that used all that there
-// are would take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4, and the last
-// with the one before it for other layouts, since its operands are swapped.
+// Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would
+// take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4. The last configuration
+// has swapped operands, so it shares its kernel with the one before it, for other layouts.
 enum { CARRYING = 5, CONFIGURATIONS = 7 };  // from CARRYING on: only where gemm_can_carry()
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
@@ -81,7 +81,7 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                         p->most_clusters);
 }
 
-// The addresses are filled in later: what is not aligned then cannot be carried.
+// The addresses are filled in later. If they are not aligned then, C cannot be carried.
 static GemmCarried can_carry(const CheckedProduct *p) {
   return p->offset == 0 ? gemm_can_carry(&p->problem) : GEMM_BY_NONE;
 }
@@ -152,7 +152,7 @@ static void check_random(long runs, long seed) {
   printf("%ld of %ld random products within bounds\n", good, runs);
 }
 
-// Every type and layout with every activation, on each configuration that knows the layout.
+// Every type and layout with every activation, on each configuration that supports the layout.
 static void check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
   printf(

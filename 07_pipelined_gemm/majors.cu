@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(128)
   store_accumulator(c, d, N / 8, threadIdx.x / 32 * 16, 0, M, N);
 }
 
-// A tensor map of one 64x64 tile, whatever its rows mean.
+// A tensor map of one 64x64 tile of either matrix.
 static CUtensorMap upload(const char *name, const __nv_bfloat16 *matrix) {
   TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                    .rank = 2,

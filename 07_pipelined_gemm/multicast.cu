@@ -42,14 +42,14 @@ enum {
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
-// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
 typedef struct {
   uint16_t a[STAGES][TILE_M * STEP_K];
   uint16_t b[STAGES][TILE_N * STEP_K];
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
-enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
 static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     multicast_kernel(const __grid_constant__ CUtensorMap map_a,
@@ -84,7 +84,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                               column + rank * SLICE, &shared->full[stage],
                               cluster_mask_all(CLUSTER));
       }
-      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
       // No consumer frees the last step's stage.
       for (int step = steps; step < steps + STAGES - 1; step++) {
         mbarrier_wait_parity(&shared->empty[step % STAGES], step / STAGES % 2 ^ 1);

@@ -47,7 +47,7 @@ enum {
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
-// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
 typedef struct {
   uint16_t a[STAGES][TILE_M * STEP_K];
   uint16_t b[STAGES][TILE_N * STEP_K];
@@ -55,7 +55,7 @@ typedef struct {
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
-enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
 // The descriptors of a stage's tiles; the right half of B begins RIGHT units of 16 bytes later.
 enum { RIGHT = HALF_N * STEP_K * 2 / 16 };
@@ -82,7 +82,7 @@ static __device__ __forceinline__ void multiply_step(float d[HALF_N / 2], uint64
   }
 }
 
-// A warp writes its 16 rows of one half. `out` is free again when the stores before have read it.
+// A warp writes its 16 rows of one half. `out` is free again once the previous stores have read it.
 static __device__ __forceinline__ void store_half(uint16_t out[BOXES][16 * BOX_N],
                                                   const float d[HALF_N / 2],
                                                   const CUtensorMap *map_c, int row, int column) {
@@ -145,7 +145,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
-      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
         mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
       }

@@ -33,14 +33,14 @@ enum {
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
-// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
 typedef struct {
   uint16_t a[STAGES][TILE_M * STEP_K];
   uint16_t b[STAGES][TILE_N * STEP_K];
   uint64_t full[STAGES];
   uint64_t empty[STAGES];
 } Shared;
-enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
 static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     persistent_kernel(const __grid_constant__ CUtensorMap map_a,
@@ -79,7 +79,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
                                 cluster_mask_all(CLUSTER));
         }
       }
-      // A CTA must not end while a peer's "free" may still be on its way to it: wait for all of them.
+      // A CTA must not end while a peer may still report a stage as free to it: wait for all reports.
       for (int i = 0; i < STAGES; i++, count++) {
         mbarrier_wait_parity(&shared->empty[count % STAGES], count / STAGES % 2 ^ 1);
       }
@@ -108,7 +108,7 @@ static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS
         }
       }
       wgmma_wait_all();
-      if (lane < CLUSTER) {  // before the stores: the producer goes on meanwhile
+      if (lane < CLUSTER) {  // before the stores, so that the producer can go on
         mbarrier_arrive_cluster(peer_empty + (count - 1) % STAGES * sizeof(uint64_t));
       }
       TilePlace place = tile_place(order, tile);

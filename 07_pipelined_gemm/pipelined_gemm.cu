@@ -21,7 +21,7 @@
 #include "gemm_program.cuh"
 #include "product/pipelined_gemm.cuh"
 
-// What gemm_check_product is to run: NULL lets the model choose.
+// The configuration that gemm_check_product runs. NULL lets the model choose.
 static const GemmConfiguration *forced;
 static int most_clusters;  // 0: as many as fit
 static PipelinedGemm planned;
@@ -32,7 +32,7 @@ static GemmStatus plan_product(PipelinedGemm *gemm, const GemmProblem *problem) 
                         most_clusters);
 }
 
-// Bad arguments and too little memory end the program with a sentence.
+// Bad arguments and too little memory end the program with a message.
 static void stop_on_error(GemmStatus status) {
   char text[256];
   if (status.error == GEMM_OK) return;
@@ -41,8 +41,8 @@ static void stop_on_error(GemmStatus status) {
   exit(EXIT_USAGE);
 }
 
-// The matrices on the device, their copies here, and those on the device once more: where there is
-// no device, its memory is this machine's too.
+// Ends the program if the matrices don't fit on the device, or if their copies on the host and, on the
+// emulator, the matrices on its device don't fit in this machine's memory.
 static void refuse_what_does_not_fit(long m, long n, long k) {
   double bytes = 2.0 * ((double)m * k + (double)n * k + (double)m * n);
   double here = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -69,7 +69,7 @@ static void gemm_launch(const GemmPlan *plan) {
   CUDA_CHECK(pipelined_gemm_launch(&planned, 0));
 }
 
-// The arguments that cannot be wrong from the command line.
+// Wrong arguments that the command line cannot produce.
 static void show_refusals(void) {
   enum { RIGHT_SIZE = 16 };
   uint16_t *memory;
@@ -237,7 +237,7 @@ static void write_trace(const char *path, int m, int n, int k) {
 }
 
 int main(int argc, char **argv) {
-  const char *trace = NULL;  // taken out before the options that are numbers are read
+  const char *trace = NULL;  // removed before the numeric options are read
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--trace") != 0) continue;
     if (i + 1 == argc) {
@@ -279,8 +279,8 @@ int main(int argc, char **argv) {
   show_choices(all);
   // 2. What it refuses.
   show_refusals();
-  // 3. Every configuration, on edges in all directions; k long enough to go round the ring, and few
-  //    clusters, so that they share tiles.
+  // 3. Every configuration, with edges in all directions. k is long enough to wrap around the ring, and
+  //    there are so few clusters that they share tiles.
   most_clusters = 2;
   for (int i = 0; i < all.count; i++) {
     if (i == 1) detail_begin();
@@ -288,15 +288,15 @@ int main(int argc, char **argv) {
     printf("%-32s ", forced->name);
     gemm_check_product(gemm_prepare, gemm_launch, 200, 264, 1096, 0, GEMM_INTEGERS, 0, 100, true);
   }
-  // 4. As the model has it: no edge, rows of C that are not aligned, less than one tile.
+  // 4. As the model chooses: no edge, rows of C that are not aligned, less than one tile.
   forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 512, 512, 512, 0, GEMM_NORMAL, 16, 7, true);
   gemm_check_product(gemm_prepare, gemm_launch, 200, 333, 136, 0, GEMM_INTEGERS, 0, 8, true);
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
   // 5. Rows of A and B that TMA cannot read: they are copied first.
   gemm_check_product(gemm_prepare, gemm_launch, 100, 90, 77, 0, GEMM_INTEGERS, 0, 13, true);
-  // 6. Tiles that several clusters share: one left over for 2 clusters, and one for 3; by both kinds
-  //    of persistent kernels. The first can write only an n that is a multiple of 8.
+  // 6. Tiles that several clusters share: one left-over tile for 2 clusters, and one for 3, with both kinds
+  //    of persistent kernels. The first kind requires an n that is a multiple of 8.
   forced = &all.list[0];
   gemm_check_product(gemm_prepare, gemm_launch, 200, 520, 2440, 0, GEMM_INTEGERS, 0, 11, true);
   while (forced->carries) forced++;

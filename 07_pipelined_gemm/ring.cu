@@ -32,13 +32,13 @@ enum {
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
-// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
 typedef struct {
   uint16_t a[STAGES][TILE_M * STEP_K];
   uint16_t b[STAGES][TILE_N * STEP_K];
   uint64_t full[STAGES];
 } Shared;
-enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // room to align
+enum { SHARED_BYTES = sizeof(Shared) + 1024 };  // space to align in
 
 // Loads the tiles of one step into a stage. One thread calls it.
 static __device__ __forceinline__ void load_stage(Shared *shared, int stage, int k, int row,

@@ -33,7 +33,7 @@ enum {
   LOAD_BYTES = (TILE_M + TILE_N) * STEP_K * 2,
 };
 
-// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle's pattern demands.
+// Tiles first: each is a multiple of 1024 bytes, as the 128-byte swizzle requires.
 typedef struct {
   uint16_t a[TILE_M * STEP_K];
   uint16_t b[TILE_N * STEP_K];

@@ -23,7 +23,7 @@
 #include "wgmma.cuh"
 
 enum { M = 64, N = 64, K = 16, THREADS = 128, REGISTERS = N / 2 };
-enum { TILE_BYTES = 64 * 128 };  // room for 64 lines of the widest span
+enum { TILE_BYTES = 64 * 128 };  // space for 64 lines of the widest span
 
 static __global__ void __launch_bounds__(THREADS)
     mismatch_kernel(const __grid_constant__ CUtensorMap map_a,
@@ -67,13 +67,13 @@ static __global__ void __launch_bounds__(THREADS)
 
 typedef struct {
   const char *name;
-  CUtensorMapSwizzle map;  // what TMA is told
-  int box_columns;         // without a swizzle WGMMA wants 8 columns, 16 bytes, in a line
-  WgmmaTile layout;        // what WGMMA is told; offsets in bytes
+  CUtensorMapSwizzle map;  // the mode for TMA
+  int box_columns;         // without a swizzle, WGMMA needs lines of 8 columns, 16 bytes
+  WgmmaTile layout;        // the layout for WGMMA; offsets in bytes
 } Mode;
 
-// Lines lie a whole span apart, eight of them are a block: the stride offset is 8 spans. Without a
-// swizzle a line is 16 bytes; the leading offset leads from k 0..7 to k 8..15.
+// Lines lie a whole span apart, and eight lines are a block, so the stride offset is 8 spans. Without a
+// swizzle, a line is 16 bytes, and the leading offset is the distance from k 0..7 to k 8..15.
 static const Mode modes[] = {
     {"none", CU_TENSOR_MAP_SWIZZLE_NONE, 8, {0, 64 * 16, 8 * 16, 0, WGMMA_SWIZZLE_NONE}},
     {"128B", CU_TENSOR_MAP_SWIZZLE_128B, 16, {0, 16, 8 * 128, 0, WGMMA_SWIZZLE_128B}},
