@@ -74,9 +74,9 @@ static __global__ void __launch_bounds__(THREADS)
   wgmma_wait_all();
   for (int i = 0; i < REGISTERS; i++) from_mn_major[threadIdx.x * REGISTERS + i] = e[i];
 
-  // A in registers, B = the unit matrix: the product is A. Twice, as 128 threads times 8 elements
-  // have more numbers than bf16 holds exactly: first each element is its thread's number, then its
-  // own number.
+  // A in registers, B = the unit matrix: the product is A. Two passes, because bf16 cannot hold the
+  // numbers of 128 threads times 8 elements exactly: first each element is the number of its thread,
+  // then its own number.
   for (int pass = 0; pass < 2; pass++) {
     uint32_t registers[4];
     for (int i = 0; i < 4; i++) {

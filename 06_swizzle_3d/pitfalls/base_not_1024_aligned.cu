@@ -7,8 +7,8 @@
 // shared-memory *address*. The reader computes with offsets from the
 // start of the tile. The two agree only for a tile that starts at a
 // multiple of the pattern's length, 1024 bytes. Here the tile starts 128
-// bytes past one, and every row lies as the reader expects the next one
-// to lie.
+// bytes past such a multiple, so every row is laid out as the reader
+// expects of the next row.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>

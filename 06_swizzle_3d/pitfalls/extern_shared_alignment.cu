@@ -11,7 +11,7 @@
 // cudaErrorMisalignedAddress. The tile began 48 bytes past a multiple of 1024: the 40 bytes of
 // barriers, rounded up to 16. Declared __align__(1024), such an array did begin at a multiple of
 // 1024, and so did those of the other kernels of the file (CUDA 13.0). With __align__(128) it began
-// at a multiple of 128. Rounding up in the kernel depends on no declaration.
+// at a multiple of 128. Rounding up in the kernel does not depend on any declaration.
 #include <stdio.h>
 
 #include "../../02_tma_load/tma_load.cuh"

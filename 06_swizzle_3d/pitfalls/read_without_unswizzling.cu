@@ -3,10 +3,10 @@
 //   report: swizzle-ignored
 //   check: layout
 //
-// The tensor map asks for the 128-byte swizzle, so the engine exchanges the 16-byte columns of all
-// rows but each eighth. A reader that takes element (row, column) at row * COLUMNS + column gets
-// the right row and the wrong column. Sums over a row are right all the same, which hides it.
-// Reported only if asked for: ordinary loads may read a swizzled tile in any order, for instance to
+// The tensor map asks for the 128-byte swizzle, so the engine exchanges the 16-byte columns in all
+// rows except every eighth. A reader that takes element (row, column) at row * COLUMNS + column gets
+// the right row and the wrong column. Sums over a row are still right, which hides the mistake.
+// It is reported only on request: ordinary loads may read a swizzled tile in any order, for instance to
 // copy it. EMULATOR_CHECK=layout reports all loads whose addresses jump back and forth in a row.
 //
 // Seen on an H200 (21 November 2026, driver 580.159.04, three runs): wrong results each time.

@@ -2,7 +2,7 @@
 //
 // 128 threads compute a 64x64 tile of C over `steps` steps of 64 k. This kernel is right, but it loads,
 // waits, multiplies and waits: the copy engine and the tensor cores take turns. Make a ring of two
-// stages, so that the tiles of the next step are already on their way while this one is multiplied.
+// stages, so that the tiles of the next step are already being loaded while this one is multiplied.
 // `steps` may be 1.
 #include "../../02_tma_load/tma_load.cuh"
 #include "../accumulator.cuh"
