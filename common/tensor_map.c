@@ -382,7 +382,7 @@ static void print_swizzle(FILE *out, const TensorMap *map) {
   unsigned chunks = (unsigned)(span / 16), rows_per_line = 128 / (unsigned)span;
   fprintf(out,
           "swizzle   %s: each row of shared memory holds its %u chunks of 16 bytes in this order;\n"
-          "          the pattern starts anew at every multiple of %u bytes\n",
+          "          the pattern restarts at every multiple of %u bytes\n",
           tensor_map_swizzle_name(map->swizzle), chunks, (unsigned)tensor_map_alignment(map));
   for (unsigned row = 0; row < chunks * rows_per_line; ++row) {
     fprintf(out, "            row %2u ", row);

@@ -2,7 +2,7 @@
  *
  * A warp that adds up what its lanes have read from shared memory (shfl.sync.bfly) and then stores
  * the sum over it cannot store before all lanes have read: the sum comes from what they read. So
- * that is no race, although a shuffle orders no memory.
+ * that is not a race, although a shuffle does not order memory accesses.
  *
  * The code between the two is followed for each register: of which lanes does the value depend on
  * the load? Only a straight line of code is followed. */

@@ -61,7 +61,7 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
 /* The same for a value that goes to global memory. False: it was read there or in local memory, and
- * nothing has been computed with it, which is no mistake. */
+ * nothing has been computed with it, which is not a mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
 
 /* check_undefined_local.c */

@@ -276,8 +276,8 @@ static uint32_t distinct(LaneMask mask, const uint64_t *addresses, uint64_t *fou
   return count;
 }
 
-/* A compare-and-swap may take a lock. The next write of the same warp there that is none releases
- * it. */
+/* A compare-and-swap may take a lock. The warp's next write to the same place that is not a
+ * compare-and-swap releases the lock. */
 static void note_lock(ClusterCheck *check, uint32_t agent, const GlobalKind *kind, uint64_t address,
                       bool single) {
   GlobalWarp *state = &check->global->warps[agent];

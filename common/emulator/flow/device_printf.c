@@ -166,7 +166,7 @@ static void add_flag(Directive *directive, char flag) {
     directive->flags[used] = flag;
 }
 
-/* Reads what begins with this '%'. False: it is no directive. */
+/* Reads what begins with this '%'. False: it is not a directive. */
 static bool read_directive(const FormatText *format, Directive *directive) {
   size_t length = 1;
   *directive = (Directive){.precision = -1};

@@ -82,7 +82,7 @@ static ChangedWord *changed_words(uint32_t *count) {
   return words;
 }
 
-/* The lines of a cluster in any order: which warp prints first is no difference. */
+/* The lines of a cluster in any order: it does not matter which warp prints first. */
 static uint64_t hash_of_output(const Order *order) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < order->context_count; i++) {

@@ -26,7 +26,7 @@ struct CUgraph_st {
   size_t object_count;
   /* What comes before the end of the last run: runs of one executable graph do not overlap. */
   StreamClock finished;
-  cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: it is no copy */
+  cudaGraph_t run_of; /* in the copy that is run: that executable graph; NULL: not a copy */
 };
 
 static inline bool graph_known(cudaGraph_t graph) { return handle_is(graph, HANDLE_GRAPH); }
