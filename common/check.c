@@ -106,7 +106,7 @@ const char *error_hint(cudaError_t error) {
       return "the driver is older than the CUDA runtime: update the driver (580 or newer for\n"
              "  CUDA 13), or use the emulator: DEVICE=emulator make run.";
     case cudaErrorNoKernelImageForDevice:
-      return "these programs are built for compute capability 9.0 (Hopper) alone.";
+      return "these programs are built only for compute capability 9.0 (Hopper).";
     default:
       return NULL;
   }

@@ -111,7 +111,7 @@ static unsigned read_mode(const char *option, const char *text, const char *pref
   }
   uint64_t value;
   if (!read_value(option, text, UINT32_MAX, &value)) {
-    fprintf(stderr, "tensor-map: %s %s is none of:", option, text);
+    fprintf(stderr, "tensor-map: %s is %s, but must be one of:", option, text);
     for (unsigned known = 0; name_of(known) != NULL; ++known)
       fprintf(stderr, " %s", name_of(known));
     fprintf(stderr, "\n");
@@ -587,7 +587,7 @@ int main(int argc, char **argv) {
     if (argc > 2) fail("verify takes no arguments, such as '%s': it reads standard input", argv[2]);
     return finish(verify(stdin));
   }
-  fprintf(stderr, "tensor-map: '%s' is none of explain, decode, verify\n", command);
+  fprintf(stderr, "tensor-map: the command is '%s', but must be one of explain, decode, verify\n", command);
   fputs(USAGE, stderr);
   return 2;
 }

@@ -212,15 +212,15 @@ answers() { gzip -dc "tests/tensor_map/$1.csv.gz"; }
     [[ $output == *"$message"* ]]
   done <<'END'
 |usage:
-paint|'paint' is none of explain, decode, verify
+paint|the command is 'paint', but must be one of explain, decode, verify
 explain|needs --type, --size and --box
-explain --type f99 --size 1 --box 1|--type f99 is none of: UINT8
+explain --type f99 --size 1 --box 1|--type is f99, but must be one of: UINT8
 explain --type u8 --size 16,8 --box 16|--box has 1 numbers, but --size has 2
 explain --type u8 --size 16,8 --box 16,8 --stride 16,16|--stride has 2 numbers, but --size has 2: one fewer
 explain --type u8 --size 16,x --box 16,8|--size 16,x: expected whole numbers
 explain --type u8 --size 16 --box|--box needs a value
 explain --type u8 --size 16 --box 16 --colour red|there is no option --colour
-explain --type u8 --size 16 --box 16 --swizzle 96B|--swizzle 96B is none of: NONE 32B 64B 128B
+explain --type u8 --size 16 --box 16 --swizzle 96B|--swizzle is 96B, but must be one of: NONE 32B 64B 128B
 explain --type u8 --size 16 --box 16 --fill blue|neither zero nor nan
 explain --type u8 --size 16,8 --box 16,8 --element-stride 4294967297,1|4294967297 is larger than 4294967295
 explain --type u8 --size 16,8 --box 4294967312,8|4294967312 is larger than 4294967295
