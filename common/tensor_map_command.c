@@ -587,7 +587,8 @@ int main(int argc, char **argv) {
     if (argc > 2) fail("verify takes no arguments, such as '%s': it reads standard input", argv[2]);
     return finish(verify(stdin));
   }
-  fprintf(stderr, "tensor-map: the command is '%s', but must be one of explain, decode, verify\n", command);
+  fprintf(stderr, "tensor-map: the command is '%s', but must be one of explain, decode, verify\n",
+          command);
   fputs(USAGE, stderr);
   return 2;
 }
