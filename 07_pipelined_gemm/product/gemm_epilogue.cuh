@@ -4,7 +4,7 @@
  * A warp has 16 rows of the accumulator (wgmma.cuh says which thread has what) and works through
  * them in chunks of 64, 32 or 16 columns, each by way of some shared memory, its staging memory:
  *   - alpha, beta, bias and activation are applied in the registers. Bias and old C are read ahead,
- *     whole lines at a time, while the tensor cores still multiply, and dealt out by shuffles and
+ *     whole lines at a time, while the tensor cores still multiply, and distributed by shuffles and
  *     by ldmatrix;
  *   - values that are only rounded to 16 bits, rows of C that TMA can write: stmatrix to the staging
  *     memory, TMA store;

@@ -208,9 +208,9 @@ struct GemmConsumer {
     gemm_advance<Tile::STAGES>(&stage, &parity);
   }
 
-  /* The piece that begins with the current stage. It is read by the lane that later arrives at this
-   * CTA's own `empty` barrier, and passed on: so that the read comes before the arrival that lets the
-   * producer write the next needs no more than the order of one thread. */
+  /* The piece that begins with the current stage. One lane reads it and passes it on: the lane that later
+   * arrives at this CTA's own `empty` barrier. That arrival lets the producer write the next piece, so the
+   * order of one thread is enough to have the read before the write. */
   __device__ __forceinline__ GemmPiece read_piece(void) const {
     const GemmPiece *told = &shared->piece[stage];
     bool reads = threadIdx.x % 32 == own_lane;
