@@ -47,7 +47,7 @@ typedef struct {
   uint8_t *at[LANES];
   uint64_t address[LANES];
   bool run;
-  bool one; /* all 32 lanes at one place, which is in all of `at` */
+  bool one;      /* all 32 lanes at one place, which is in all of `at` */
   bool in_order; /* some lane accesses memory that other CTAs see: order may matter */
 } Places;
 /* Once the other fields are known. */

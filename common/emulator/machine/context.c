@@ -301,6 +301,29 @@ static void record_shared_variables(Cluster *cluster) {
   }
 }
 
+static void begin_warp(Warp *warp, const Function *kernel) {
+  struct WarpFlow *flow = warp->flow;
+  warp->exited = 0;
+  warp->carry = 0;
+  flow->count = 1;
+  flow->current = 0;
+  flow->backward_jumps = 0;
+  flow->cluster_arrived = 0;
+  flow->register_changes = 0;
+  for (int lane = 0; lane < LANES; lane++) flow->stack_top[lane] = warp->local_bytes;
+  flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
+  /* Registers and local memory hold the same on every run, and nothing that the host left there. */
+  poison_unwritten(warp, kernel, ~0u);
+  memset(warp->local, POISON, (size_t)warp->local_bytes * LANES);
+  for (uint32_t k = 0; k < kernel->columns.count; k++) {
+    const Column *column = &kernel->module->columns[kernel->columns.items[k]];
+    if (column->kind == COLUMN_SPECIAL && changes_with_block(column->special))
+      fill_special(warp, column);
+    else if (column->kind == COLUMN_FRAME)
+      fill_u64(warp, column->slot, 0);
+  }
+}
+
 void context_begin(Context *context, uint32_t number) {
   Cluster *cluster = &context->cluster;
   Launch *launch = cluster->launch;
@@ -322,9 +345,6 @@ void context_begin(Context *context, uint32_t number) {
                                        .next_idle_check = FIRST_LOOK_ROUNDS};
   context->flow.live_threads = threads * cluster->cta_count;
   context->flow.running_warps = context->warp_count;
-  /* Local memory too holds the same on every run, and nothing that the host left there. */
-  memset(context->local, POISON,
-         (size_t)context->warp_count * LANES * context->warps[0].local_bytes);
   for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
     Cta *cta = &context->ctas[rank];
     cta->index =
@@ -334,27 +354,7 @@ void context_begin(Context *context, uint32_t number) {
     memset(cta->barriers, 0, sizeof *cta->barriers);
     cta->barriers->live_threads = threads;
     memset(cta->shared, POISON, cta->shared_bytes);
-    for (uint32_t i = 0; i < cta->warp_count; i++) {
-      Warp *warp = &cta->warps[i];
-      struct WarpFlow *flow = warp->flow;
-      warp->exited = 0;
-      warp->carry = 0;
-      flow->count = 1;
-      flow->current = 0;
-      flow->backward_jumps = 0;
-      flow->cluster_arrived = 0;
-      flow->register_changes = 0;
-      for (int lane = 0; lane < LANES; lane++) flow->stack_top[lane] = warp->local_bytes;
-      flow->groups[0] = (Group){.mask = warp->lanes, .function = kernel};
-      poison_unwritten(warp, kernel, ~0u);
-      for (uint32_t k = 0; k < kernel->columns.count; k++) {
-        const Column *column = &kernel->module->columns[kernel->columns.items[k]];
-        if (column->kind == COLUMN_SPECIAL && changes_with_block(column->special))
-          fill_special(warp, column);
-        else if (column->kind == COLUMN_FRAME)
-          fill_u64(warp, column->slot, 0);
-      }
-    }
+    for (uint32_t i = 0; i < cta->warp_count; i++) begin_warp(&cta->warps[i], kernel);
   }
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
