@@ -6,14 +6,7 @@ load helpers
 
 setup() {
   begin_test
-  export EXERCISES=$BATS_TEST_TMPDIR/exercises
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE
-}
-
-exercise() { # COMMAND CHAPTER...
-  run common/exercise "$@"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  use_exercises_of_its_own
 }
 
 @test "each exercise to write has a title, a level, three hints and a solution; each chapter has three" {

@@ -11,6 +11,18 @@ begin_test() {
   cd "$BATS_TEST_DIRNAME/.." || exit 1
 }
 
+# The reader's own exercises stay as they are: a test has a folder for its own.
+use_exercises_of_its_own() {
+  export EXERCISES=$BATS_TEST_TMPDIR/exercises
+  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE
+}
+
+exercise() { # COMMAND CHAPTER...
+  run common/exercise "$@"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 # Everything but the first line, which names the device, is equal to what was recorded on an H200. NAME.full.txt
 # is what it prints with --full. Then one run is enough: NAME.txt must be that without what is left out.
 prints_what_was_recorded() { # NAME, a program of $chapter

@@ -6,14 +6,7 @@ load helpers
 
 setup() {
   begin_test
-  export EXERCISES=$BATS_TEST_TMPDIR/exercises
-  unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS EXERCISE
-}
-
-exercise() { # COMMAND CHAPTER...
-  run common/exercise "$@"
-  echo "$output"
-  [ "$status" -eq 0 ]
+  use_exercises_of_its_own
 }
 
 # Prints what is wrong with one exercise to write; nothing when all is as it should be.
