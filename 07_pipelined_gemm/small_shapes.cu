@@ -67,8 +67,7 @@ static void bench(int m, int n, int k) {
     CUDA_CHECK(cudaEventElapsedTime(&milliseconds[round], begin, end));
   }
   qsort(milliseconds, ROUNDS, sizeof(float), gemm_compare_floats);
-  printf("%4d x %4d x %5d  %-8s %4d CTAs  %8.2f us\n", m, n, k, current->name,
-         divide_up(m, current->tile_m) * divide_up(n, current->tile_n) * current->split_k,
+  printf("%4d x %4d x %5d  %-8s %4d CTAs  %8.2f us\n", m, n, k, current->name, planned.blocks,
          milliseconds[ROUNDS / 2] / (double)LAUNCHES * 1e3);
   CUDA_CHECK(cudaFree(plan.problem.a));
   CUDA_CHECK(cudaFree(plan.problem.b));

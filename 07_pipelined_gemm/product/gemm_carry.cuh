@@ -33,7 +33,7 @@ static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
   fence_proxy_async();
   __syncwarp();
   if (first_lane) {
-    gemm_store_box(work, box, work.output.transposed ? row : column,
+    gemm_store_box(&work.c, work.output.streaming, box, work.output.transposed ? row : column,
                    work.output.transposed ? column : row, piece.batch);
     bulk_commit_group();
   }

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "gemm_types.cuh"
+#include "gemm_width.cuh"
 
 enum {
   GEMM_OVERLAPPING = 6, /* terms of which the longest counts */
@@ -45,16 +45,6 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
   return (int)(steps < c->least_steps ? c->least_steps : steps);
 }
 
-/* The length of the ring: in gemm_single no longer than the product needs. */
-static inline int gemm_ring_stages(const GemmConfiguration *c, int steps) {
-  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
-  if (c->persistent) return c->stages;
-  int each = gemm_divide_up(steps, c->split_k * c->groups);
-  int most = (SM_BYTES / c->ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c);
-  if (most > c->stages) most = c->stages;
-  return each < most ? each : most;
-}
-
 /* Can this configuration compute a product of this k? `carried`: which kernels that carry can. */
 static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried carried) {
   int steps = gemm_steps(c, k);
@@ -63,7 +53,7 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
   return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
          (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
           (carried == GEMM_BY_FINISHING && c->finishing != NULL)) &&
-         gemm_ring_stages(c, steps) >= least_stages;
+         gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }
 
 /* How the work of a product is distributed over the SMs. */
@@ -78,10 +68,7 @@ typedef struct {
 } GemmLoad;
 
 static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int steps, int sms) {
-  /* An H200's GPCs have 16 or 18 SMs: clusters of 4 and 8 leave about one SM of 11 idle. */
-  int cluster = c->cluster_m * c->cluster_n * c->split_k;
-  int at_once = (cluster < 4 ? sms : sms * 10 / 11) / cluster; /* clusters */
-  if (at_once < 1) at_once = 1;
+  int at_once = gemm_clusters_at_once(c, sms);
   GemmLoad load = {0, 0, 1, 1, 1, (float)steps, 1};
   if (c->persistent) {
     TileShares shares =
@@ -125,8 +112,9 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
     m = n, n = held;
   }
   float rows = ceilf((float)m / (float)(c->tile_m * c->cluster_m));
-  float columns = ceilf((float)n / (float)(c->tile_n * c->cluster_n));
-  float area = (float)(c->tile_m * c->tile_n), count = (float)batches;
+  int width = c->tile_n;
+  float columns = ceilf((float)n / (float)(width * c->cluster_n));
+  float area = (float)(c->tile_m * width), count = (float)batches;
   float tiles = rows * columns * count, split = (float)c->split_k;
   float a = (float)m * (float)k * 2 * count, b = (float)n * (float)k * 2 * count;
   float output = (float)m * (float)n * 2 * count;
@@ -135,10 +123,10 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
   GemmLoad load = gemm_load_of(c, tiles, steps, sms);
   float cluster = (float)(c->cluster_m * c->cluster_n * c->split_k);
   float own = (gemm_least((float)c->tile_m, (float)((m + 7) / 8 * 8)) / (float)c->cluster_n +
-               gemm_least((float)c->tile_n, (float)((n + 7) / 8 * 8)) / (float)c->cluster_m) *
+               gemm_least((float)width, (float)((n + 7) / 8 * 8)) / (float)c->cluster_m) *
               128; /* bytes that a CTA loads itself for a step */
   float lines = in_two ? 2.0f : 1.0f;
-  float in_flight = (float)gemm_ring_stages(c, steps) * load.resident;
+  float in_flight = (float)gemm_ring_stages(c, width, steps) * load.resident;
   float beyond_l2 = a + b + output - 45 * mega;
   float tensor = load.busy_steps * area / 32 / clocks;
   float sm = load.busy_steps * own / clocks / 32 * lines;
@@ -179,7 +167,7 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
        log2f((float)n) / 4,
        log2f((float)k) / 4,
        (float)m / (rows * (float)(c->tile_m * c->cluster_m)),
-       (float)n / (columns * (float)(c->tile_n * c->cluster_n)),
+       (float)n / (columns * (float)(width * c->cluster_n)),
        c->swapped ? 1.0f : 0,
        log2f((float)c->groups)}};
   return facts;

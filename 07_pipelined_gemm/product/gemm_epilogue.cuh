@@ -271,18 +271,18 @@ static __device__ __forceinline__ void gemm_activate(const GemmOutput &output, f
 /* ---- The way to global memory ---- */
 
 /* A box of the staging memory to C by TMA. If C fills L2 by itself, it leaves L2 first. */
-static __device__ __forceinline__ void gemm_store_box(const GemmWork &work, const uint8_t *box,
-                                                      int x, int y, int batch) {
-  if (work.output.streaming) {
+static __device__ __forceinline__ void gemm_store_box(const CUtensorMap *map, bool streaming,
+                                                      const uint8_t *box, int x, int y, int batch) {
+  if (streaming) {
     uint64_t policy;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group.L2::cache_hint"
-        " [%0, {%2, %3, %4}], [%1], %5;" ::"l"(&work.c),
+        " [%0, {%2, %3, %4}], [%1], %5;" ::"l"(map),
         "r"(shared_address(box)), "r"(x), "r"(y), "r"(batch), "l"(policy)
         : "memory");
   } else {
-    tma_store_3d(&work.c, box, x, y, batch);
+    tma_store_3d(map, box, x, y, batch);
   }
 }
 
@@ -350,10 +350,10 @@ static __device__ __forceinline__ void gemm_write_chunk(const uint8_t *staging,
 /* A warp's 16 rows by N columns, whose values are final, from (row, column) of C on. With TMA
  * (BOXES > 0), whose last BOXES - 1 stores may still be reading other staging memory than this. */
 template <int TYPE, int N, int BOXES>
-static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, const GemmWork &work,
-                                                          int batch, int row, int column,
-                                                          const float *d) {
-  bool by_tma = BOXES > 0 && work.output.by_tma, first_lane = threadIdx.x % 32 == 0;
+static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, const CUtensorMap *map,
+                                                          const GemmOutput &output, int batch,
+                                                          int row, int column, const float *d) {
+  bool by_tma = BOXES > 0 && output.by_tma, first_lane = threadIdx.x % 32 == 0;
   if (by_tma && first_lane) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
   __syncwarp(); /* what was in the staging memory has been read */
   uint32_t packed[N / 4];
@@ -361,9 +361,9 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
   gemm_stage_packed<N>(staging, packed);
   if (by_tma) fence_proxy_async();
   __syncwarp();
-  if (!by_tma) gemm_write_chunk<N, 16>(staging, work.output, batch, row, column);
+  if (!by_tma) gemm_write_chunk<N, 16>(staging, output, batch, row, column);
   if (by_tma && first_lane) {
-    gemm_store_box(work, staging, column, row, batch);
+    gemm_store_box(map, output.streaming, staging, column, row, batch);
     bulk_commit_group();
   }
 }
@@ -372,10 +372,10 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
  * are used, those of the chunk to the right take their place, on the way while this one is stored. The
  * columns from `end` on belong to others. */
 template <int TYPE, int N, int BOXES>
-static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const GemmWork &work,
-                                                        int batch, int row, int column, int end,
+static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const CUtensorMap *map,
+                                                        const GemmOutput &output, int batch,
+                                                        int row, int column, int end,
                                                         GemmAddends<N> *addends, float *d) {
-  const GemmOutput &output = work.output;
   bool fp32 = output.type == GEMM_FP32;
   GemmFp32Place place = GemmFp32Place::of(output, batch, row, column);
   if (!output.plain) {
@@ -394,7 +394,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   if (fp32) {
     gemm_write_fp32<N>(output, place, d);
   } else {
-    gemm_store_rounded<TYPE, N, BOXES>(staging, work, batch, row, column, d);
+    gemm_store_rounded<TYPE, N, BOXES>(staging, map, output, batch, row, column, d);
   }
 }
 
@@ -425,14 +425,14 @@ enum { GEMM_ROUNDS, GEMM_FINISHES, GEMM_ROUNDS_OR_FINISHES };
  * unrolled, it would be most of what there is to compile. */
 template <int TYPE, int COLUMNS, int N, int BOXES, int TASK>
 static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
-                                                  const GemmWork &work, int batch, int row,
-                                                  int column, int end,
+                                                  const CUtensorMap *map, const GemmOutput &output,
+                                                  int batch, int row, int column, int end,
                                                   typename GemmChunks<N, BOXES>::Addends *addends) {
   enum { LOOP_N = GemmChunks<N, BOXES>::LOOP_N };
-  if (TASK == GEMM_ROUNDS || (TASK == GEMM_ROUNDS_OR_FINISHES && work.output.plain)) {
+  if (TASK == GEMM_ROUNDS || (TASK == GEMM_ROUNDS_OR_FINISHES && output.plain)) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
-      gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
+      gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch, row,
                                          column + at, d + at / 2);
     }
   } else {
@@ -440,8 +440,8 @@ static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const fl
     for (int at = 0; at < COLUMNS; at += LOOP_N) {
       float chunk[LOOP_N / 2];
       gemm_move_chunk<COLUMNS, LOOP_N>(d, at, chunk);
-      gemm_store_chunk<TYPE, LOOP_N, BOXES>(gemm_next_box<N, BOXES>(staging), work, batch, row,
-                                            column + at, end, addends, chunk);
+      gemm_store_chunk<TYPE, LOOP_N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch,
+                                            row, column + at, end, addends, chunk);
     }
   }
 }

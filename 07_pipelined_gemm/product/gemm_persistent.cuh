@@ -262,7 +262,7 @@ static __device__ __forceinline__ void gemm_finish(
   }
   gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES,
              Tile::FINISHES ? GEMM_FINISHES : GEMM_ROUNDS>(
-      staging, d, work, piece.batch, piece.row + (int)(thread / 32) * 16,
+      staging, d, &work.c, work.output, piece.batch, piece.row + (int)(thread / 32) * 16,
       piece.column + first_column, piece.column + Tile::TILE_N, addends);
 }
 

@@ -1,7 +1,8 @@
 /* gemm_single.cuh: the kernel for products with few tiles: one tile for each CTA or, with the k
  * range split, one for each cluster. There is no next tile to overlap the end of a tile with, so what
  * matters is to keep many SMs busy and to begin and end fast. The length of the ring is chosen for each
- * product: if the ring is short, a second CTA fits on the SM.
+ * product: if the ring is short, a second CTA fits on the SM. So is the width of the tiles
+ * (gemm_width.cuh).
  *
  * Split k: each CTA of the cluster multiplies its part of the k range. Then each CTA adds up a part of
  * the columns, which the others send it through distributed shared memory, always in the same
@@ -16,6 +17,7 @@
 #include "gemm_operands.cuh"
 #include "gemm_parts.cuh"
 #include "gemm_transposed.cuh"
+#include "gemm_width.cuh"
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
           int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false, bool DIRECT_ = false>
@@ -39,16 +41,20 @@ struct GemmSingleTile {
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
+  /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
+  static constexpr int STEP_N = 8 * CLUSTER_M;
+  static constexpr bool NARROWS = !DIRECT && MAJOR_B == GEMM_K_MAJOR;
+  static constexpr int LEAST_N = NARROWS ? gemm_least_width(TILE_N, STEP_N) : TILE_N;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
   static constexpr int SUMMERS =
       TILE_N / PART_N; /* this many CTAs of the cluster add up; all store */
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
-  static constexpr int B_BYTES = TILE_N * GEMM_ROW_BYTES;
-  static constexpr int MOST_STAGES = 12;
+  static constexpr int MOST_STAGES = 16;
   /* the least number of CTAs on an SM, as limited by registers */
-  static constexpr int CTAS = TILE_M * TILE_N <= 64 * 64 ? (SPLIT_K > 1 || DIRECT ? 3 : 4)
-                              : TILE_M * TILE_N <= 128 * 128 || TILE_M == 64 ? 2
-                                                                             : 1;
+  static constexpr int CTAS = TILE_M > 128                                      ? 1
+                              : TILE_M *TILE_N <= 64 * 64                       ? 3
+                              : TILE_N <= 64 || (TILE_M == 64 && TILE_N <= 128) ? 2
+                                                                                : 1;
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
   struct Fixed { /* the ring follows: all stages of A, then all of B */
     float4 partial[SPLIT_K > 1 ? SPLIT_K - 1 : 1][SPLIT_K > 1 ? PART_N / 8 : 1]
@@ -67,13 +73,15 @@ struct GemmSinglePlace {
   uint32_t split;         /* of the cluster's k range */
   int group;              /* of the clusters that share the tile */
   int row, column, batch; /* of this CTA's tile of C */
+  int b_bytes;            /* of a stage */
   int first_step, steps;
 
   static __device__ __forceinline__ GemmSinglePlace of(const GemmWork &work, uint8_t *shared) {
     GemmSinglePlace place;
     place.ring_a = gemm_align_1024(shared);
     place.ring_b = place.ring_a + work.stages * Tile::A_BYTES;
-    place.fixed = (typename Tile::Fixed *)(place.ring_b + work.stages * Tile::B_BYTES);
+    place.b_bytes = (Tile::NARROWS ? work.width : Tile::TILE_N) * GEMM_ROW_BYTES;
+    place.fixed = (typename Tile::Fixed *)(place.ring_b + work.stages * place.b_bytes);
     uint32_t rank = Tile::CLUSTER_SIZE > 1 ? cluster_rank() : 0;
     place.split = rank / Tile::SHARING;
     place.cluster = Tile::Cluster::of(rank);
@@ -82,7 +90,7 @@ struct GemmSinglePlace {
     place.batch = tile / work.tiles;
     TilePlace at = tile_place(work.order, tile - place.batch * work.tiles);
     place.row = (at.row * Tile::CLUSTER_M + (int)place.cluster.m) * Tile::TILE_M;
-    place.column = (at.column * Tile::CLUSTER_N + (int)place.cluster.n) * Tile::TILE_N;
+    place.column = (at.column * Tile::CLUSTER_N + (int)place.cluster.n) * work.width;
     int parts = work.groups * Tile::SPLIT_K, part = place.group * Tile::SPLIT_K + (int)place.split;
     place.first_step = (int)((int64_t)work.steps * part / parts);
     place.steps = (int)((int64_t)work.steps * (part + 1) / parts) - place.first_step;
@@ -101,7 +109,8 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
                                                            const GemmWork &work,
                                                            const GemmSinglePlace<Tile> &place) {
   uint16_t mask_a = place.cluster.mask_a(), mask_b = place.cluster.mask_b();
-  int slice_m = place.cluster.n * Tile::SLICE_M, slice_n = place.cluster.m * Tile::SLICE_N;
+  int slice_m = place.cluster.n * Tile::SLICE_M,
+      slice_n = place.cluster.m * (work.width / Tile::CLUSTER_M);
   int batch_a = work.shared_operands & 1 ? 0 : place.batch;
   int batch_b = work.shared_operands & 2 ? 0 : place.batch;
   uint32_t stage = 0, parity = 0;
@@ -109,12 +118,12 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
     uint64_t *full = &place.fixed->full[stage];
     int k = (place.first_step + step) * GEMM_STEP_K;
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
-    mbarrier_arrive_expect_tx(full, Tile::A_BYTES + Tile::B_BYTES);
+    mbarrier_arrive_expect_tx(full, Tile::A_BYTES + place.b_bytes);
     gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
         place.ring_a + stage * Tile::A_BYTES + slice_m * GEMM_ROW_BYTES, map_a, place.row + slice_m,
         k, batch_a, full, mask_a);
     gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
-        place.ring_b + stage * Tile::B_BYTES + slice_n * GEMM_ROW_BYTES, map_b,
+        place.ring_b + stage * place.b_bytes + slice_n * GEMM_ROW_BYTES, map_b,
         place.column + slice_n, k, batch_b, full, mask_b);
     gemm_advance_single(work.stages, &stage, &parity);
   }
@@ -143,7 +152,7 @@ static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &wor
     b.begin(work.b, place.column, k, batch_b);
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
     a.end(work.a, place.row, k, batch_a, place.ring_a + stage * Tile::A_BYTES);
-    b.end(work.b, place.column, k, batch_b, place.ring_b + stage * Tile::B_BYTES);
+    b.end(work.b, place.column, k, batch_b, place.ring_b + stage * place.b_bytes);
     fence_proxy_async(); /* wgmma reads through another proxy */
     mbarrier_arrive(&place.fixed->full[stage]);
     gemm_advance_single(work.stages, &stage, &parity);
@@ -174,8 +183,8 @@ struct GemmProducer<Tile, true> {
   }
 };
 
-/* All steps of this CTA's k range. */
-template <class Tile>
+/* All steps of this CTA's k range, for tiles of WIDTH columns. */
+template <class Tile, int WIDTH>
 static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work,
                                                             const GemmSinglePlace<Tile> &place,
                                                             uint32_t warpgroup, float *d) {
@@ -188,8 +197,8 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
   uint32_t stage = 0, parity = 0, previous = 0;
   for (int step = 0; step < place.steps; step++) {
     mbarrier_wait_parity(&place.fixed->full[stage], parity);
-    gemm_multiply_step<Tile::TILE_N, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
-        d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (Tile::B_BYTES / 16),
+    gemm_multiply_step<WIDTH, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
+        d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (WIDTH * GEMM_ROW_BYTES / 16),
         step > 0);
     wgmma_commit();
     wgmma_wait_all_but_one();
@@ -204,6 +213,33 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
   }
   wgmma_wait_all();
 }
+
+/* The same for tiles of work.width columns, which is WIDTH or less. The rest of the accumulator is zero. */
+template <class Tile, int WIDTH, bool LEAST>
+struct GemmMultiplySingle {
+  static __device__ __forceinline__ void run(const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place, uint32_t warpgroup,
+                                             float *d) {
+    if (work.width < WIDTH) {
+      enum { NEXT = WIDTH - Tile::STEP_N };
+      GemmMultiplySingle<Tile, NEXT, (int)NEXT <= Tile::LEAST_N>::run(work, place, warpgroup, d);
+      return;
+    }
+    gemm_multiply_single<Tile, WIDTH>(work, place, warpgroup, d);
+#pragma unroll
+    for (int i = WIDTH / 2; i < Tile::TILE_N / 2; i++) d[i] = 0;
+  }
+};
+template <class Tile, int WIDTH>
+struct GemmMultiplySingle<Tile, WIDTH, true> {
+  static __device__ __forceinline__ void run(const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place, uint32_t warpgroup,
+                                             float *d) {
+    gemm_multiply_single<Tile, WIDTH>(work, place, warpgroup, d);
+#pragma unroll
+    for (int i = WIDTH / 2; i < Tile::TILE_N / 2; i++) d[i] = 0;
+  }
+};
 
 /* PTX ISA: st, state space .shared::cluster. Writes 16 bytes to a peer's shared memory. */
 static __device__ __forceinline__ void gemm_store_to_peer(uint32_t cluster_address,
@@ -277,24 +313,27 @@ static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work
   return true;
 }
 
-/* By ordinary stores: there is no work left with which a TMA store could overlap. */
+/* By ordinary stores: there is no work left with which a TMA store could overlap. The columns of the
+ * accumulator from `end` on are not this CTA's. */
 template <int TYPE, int COLUMNS, bool SWAPPED>
 struct GemmStoreSingle {
-  static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
-                                             int batch, int row, int column) {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, GemmOutput output,
+                                             int batch, int row, int column, int end) {
+    if (output.n > end) output.n = end;
     enum { N = gemm_chunk_n(COLUMNS) };
     typename GemmChunks<N, 0>::Addends addends;
-    gemm_read_addends<TYPE>(work.output, batch, row, column, &addends);
+    gemm_read_addends<TYPE>(output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
-    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, work, batch, row, column,
-                                                             column + COLUMNS, &addends);
+    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, NULL, output, batch, row,
+                                                             column, end, &addends);
   }
 };
 template <int TYPE, int COLUMNS>
 struct GemmStoreSingle<TYPE, COLUMNS, true> {
-  static __device__ __forceinline__ void run(uint8_t *staging, float *d, const GemmWork &work,
-                                             int batch, int row, int column) {
-    gemm_store_transposed<TYPE, COLUMNS>(staging, d, work.output, batch, column, row);
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, GemmOutput output,
+                                             int batch, int row, int column, int end) {
+    if (output.m > end) output.m = end;
+    gemm_store_transposed<TYPE, COLUMNS>(staging, d, output, batch, column, row);
   }
 };
 
@@ -334,21 +373,24 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     }
   } else {
     float d[Tile::TILE_N / 2];
-    gemm_multiply_single<Tile>(work, place, warpgroup, d);
+    GemmMultiplySingle<Tile, Tile::TILE_N, Tile::TILE_N == Tile::LEAST_N>::run(work, place,
+                                                                               warpgroup, d);
     /* This warpgroup's rows of A in stage 0 will not be read again, so four warps can use the space. */
     uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
     int row = place.row + (int)(threadIdx.x / 32) * 16;
+    int end = place.column + (Tile::NARROWS ? work.width : Tile::TILE_N);
     if (Tile::SPLIT_K > 1) {
       float sum[Tile::PART_N / 2];
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
       if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
       GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
-          staging, sum, work, place.batch, row, place.column + (int)place.split * Tile::PART_N);
+          staging, sum, work.output, place.batch, row,
+          place.column + (int)place.split * Tile::PART_N, end);
     } else {
       if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
-      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, work, place.batch,
-                                                                    row, place.column);
+      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(
+          staging, d, work.output, place.batch, row, place.column, end);
     }
   }
 }

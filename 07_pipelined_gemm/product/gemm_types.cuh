@@ -96,6 +96,7 @@ typedef struct {
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
   int steps;           /* of 64 k */
   int stages;          /* gemm_single: the length of its ring, */
+  int width;           /* how many columns its tiles have (gemm_width.cuh), */
   int groups;          /* and how many clusters share the k range of a tile */
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* space for contributions to shared tiles, */
@@ -110,8 +111,9 @@ typedef struct {
 typedef struct {
   const char *name;
   const void *kernel;
-  const void *finishing;    /* the kernel for products with an epilogue; NULL: the same, or none */
-  int tile_m, tile_n;       /* of a CTA */
+  const void *finishing; /* the kernel for products with an epilogue; NULL: the same, or none */
+  int tile_m, tile_n;    /* of a CTA */
+  int least_n, step_n; /* gemm_single: its tiles can be this narrow, and what is between in steps */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
   int groups;               /* clusters that share it: each has a part, cut again by split_k */
@@ -139,10 +141,6 @@ static inline __host__ __device__ constexpr int gemm_part_n(int columns, int spl
   int part = 16;
   while (columns % part != 0 || part * split < columns) part += 16;
   return part;
-}
-
-static inline int gemm_stage_bytes(const GemmConfiguration *configuration) {
-  return (configuration->tile_m + configuration->tile_n) * GEMM_STEP_K * 2;
 }
 
 #endif

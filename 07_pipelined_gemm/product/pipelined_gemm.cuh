@@ -111,9 +111,10 @@ static inline GemmStatus gemm_check_problem(GemmProblem *p, GemmMajor major_a, G
 
 /* Bands of 2048 rows or columns of C: 132 SMs then work on about 2048 x 2048. A cluster that shares
  * B walks by columns, so that its followers share A (tile_order.cuh). */
-static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n, int steps) {
+static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n, int width,
+                                        int steps) {
   enum { BAND_ELEMENTS = 2048, SHORT_STEPS = 2, NARROW_BAND = 4 };
-  int cluster_rows = c->tile_m * c->cluster_m, cluster_columns = c->tile_n * c->cluster_n;
+  int cluster_rows = c->tile_m * c->cluster_m, cluster_columns = width * c->cluster_n;
   TileOrder order;
   order.rows = gemm_divide_up(m, cluster_rows);
   order.columns = gemm_divide_up(n, cluster_columns);
@@ -313,8 +314,16 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->configuration = c;
   gemm->kernel = output.plain || c->finishing == NULL ? c->kernel : c->finishing;
   gemm->work.steps = gemm_steps(c, p.k);
-  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, gemm->work.steps);
-  gemm->work.stages = gemm_ring_stages(c, gemm->work.steps);
+  int device = 0, sms = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
+  int width = gemm_tile_width(c, p.m, p.n, p.batches, sms);
+  gemm->work.width = width;
+  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, width, gemm->work.steps);
+  gemm->work.stages = gemm_ring_stages(c, width, gemm->work.steps);
   gemm->work.groups = c->groups;
   gemm->work.output = output;
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
@@ -325,10 +334,10 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->work.tiles = (int)tiles;
   gemm->blocks = (int)(tiles * p.batches) * cluster;
 
-  gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c);
+  gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c, width);
   /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
-  cudaError_t error = cudaFuncSetAttribute(
-      gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_MOST_SHARED_BYTES);
+  error = cudaFuncSetAttribute(gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               GEMM_MOST_SHARED_BYTES);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for shared memory");
   GemmSharing sharing = gemm_share_in_groups(gemm);
   if (c->persistent) {
@@ -351,7 +360,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
     }
     if (error == cudaSuccess && !c->direct) {
-      error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, c->tile_n / c->cluster_m);
+      error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, width / c->cluster_m);
     }
     gemm->work.output.by_tma = by_tma && c->store_n > 0 && (c->carries || !output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {

@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
         const GemmConfiguration *c = gemm.configuration;
         int rows = c->swapped ? n : m, columns = c->swapped ? m : n;  // of what it computes
         check_that(gemm.work.order.rows * c->tile_m * c->cluster_m >= rows &&
-                       gemm.work.order.columns * c->tile_n * c->cluster_n >= columns,
+                       gemm.work.order.columns * gemm.work.width * c->cluster_n >= columns,
                    "%d x %d x %d: %s covers C", m, n, k, c->name);
         check_that(gemm.work.order.band >= 1, "%d x %d x %d: a band of %d", m, n, k,
                    gemm.work.order.band);

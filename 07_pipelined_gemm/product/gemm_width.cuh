@@ -1,0 +1,60 @@
+/* gemm_width.cuh: how wide the tiles of gemm_single are for a product.
+ *
+ * A kernel with tiles of 128 columns can have narrower ones, of any multiple of 8 from 72 on. Its loop
+ * over k is compiled for each width. So a product gets the narrowest tiles with which its CTAs need no
+ * more rounds on the SMs than with the widest:
+ *
+ *     1174 x 1280 in tiles of 128 x 128    10 x 10 tiles: 100 of 132 SMs work
+ *                             128 x 104    10 x 13 tiles: 130 of 132 SMs work, each less */
+#ifndef PIPELINED_GEMM_GEMM_WIDTH_CUH
+#define PIPELINED_GEMM_GEMM_WIDTH_CUH
+
+#include "gemm_types.cuh"
+
+constexpr int GEMM_MOST_WIDTHS = 8; /* for which a kernel is compiled */
+
+/* The narrowest tile of a kernel whose widest has `columns`. */
+static inline constexpr int gemm_least_width(int columns, int step) {
+  return columns - (GEMM_MOST_WIDTHS - 1) * step > (step > 16 ? step : 16)
+             ? columns - (GEMM_MOST_WIDTHS - 1) * step
+         : step > 16 ? step
+                     : 16;
+}
+
+/* Clusters of this configuration that run at once, if each SM has one CTA. An H200's GPCs have 16 or 18
+ * SMs: clusters of 4 and 8 leave about one SM of 11 idle. */
+static inline int gemm_clusters_at_once(const GemmConfiguration *c, int sms) {
+  int cluster = c->cluster_m * c->cluster_n * c->split_k;
+  int clusters = (cluster < 4 ? sms : sms * 10 / 11) / cluster;
+  return clusters > 0 ? clusters : 1;
+}
+
+/* m and n are those of the kernel's product, so already swapped if its operands are. */
+static inline int gemm_tile_width(const GemmConfiguration *c, int64_t m, int64_t n, int64_t batches,
+                                  int sms) {
+  if (c->least_n == c->tile_n) return c->tile_n;
+  int64_t rows = (m + c->tile_m * c->cluster_m - 1) / (c->tile_m * c->cluster_m);
+  int64_t columns = (n + c->tile_n * c->cluster_n - 1) / (c->tile_n * c->cluster_n);
+  int64_t of_a_column = rows * batches * c->groups, at_once = gemm_clusters_at_once(c, sms);
+  int64_t rounds = (of_a_column * columns + at_once - 1) / at_once;
+  int64_t most_columns = rounds * at_once / of_a_column * c->cluster_n;
+  int64_t width = (n + most_columns - 1) / most_columns;
+  width = (width + c->step_n - 1) / c->step_n * c->step_n;
+  return (int)(width < c->least_n ? c->least_n : width);
+}
+
+static inline int gemm_stage_bytes(const GemmConfiguration *c, int width) {
+  return (c->tile_m + width) * GEMM_STEP_K * 2;
+}
+
+/* The length of the ring: in gemm_single no longer than the product needs. */
+static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int steps) {
+  enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
+  if (c->persistent) return c->stages;
+  int each = gemm_divide_up(steps, c->split_k * c->groups);
+  int most = (SM_BYTES / c->ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c, width);
+  if (most > c->stages) most = c->stages;
+  return each < most ? each : most;
+}
+
+#endif
