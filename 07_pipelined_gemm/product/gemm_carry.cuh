@@ -46,7 +46,7 @@ static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const
   enum {
     THREADS = Tile::CONSUMER_THREADS,
     WARPS = THREADS / 32,
-    COLUMNS = Tile::TILE_N % 32 == 0 ? 32 : 16
+    COLUMNS = Tile::CHUNK_N == 64 ? 32 : Tile::CHUNK_N
   };
   uint32_t thread = threadIdx.x - 128;
 #pragma unroll 1

@@ -20,7 +20,12 @@
 
 /* The columns of a chunk, for an accumulator of so many; also the width of the TMA store's box. */
 static inline __host__ __device__ constexpr int gemm_chunk_n(int columns) {
-  return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : 16;
+  return columns % 64 == 0   ? 64
+         : columns % 32 == 0 ? 32
+         : columns % 16 == 0 ? 16
+         : columns % 56 == 0 ? 56
+         : columns % 40 == 0 ? 40
+                             : 24;
 }
 
 constexpr int GEMM_STAGING_BYTES = 16 * 64 * 2; /* of shared memory, for a warp's largest chunk */
@@ -72,15 +77,29 @@ static __device__ __forceinline__ void gemm_pack_all(uint32_t *packed, const flo
   for (int i = 0; i < COLUMNS / 4; i++) packed[i] = gemm_pack<TYPE>(d[2 * i], d[2 * i + 1]);
 }
 
-/* Puts a chunk of N columns there that is rounded. */
+/* PTX ISA: stmatrix, two 8x8 matrices. */
+static __device__ __forceinline__ void gemm_stmatrix_x2(uint32_t address, uint32_t a, uint32_t b) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(a),
+               "r"(b)
+               : "memory");
+}
+
+/* Puts a chunk of N columns there that is rounded. If N is not a power of two, its lines lie as far
+ * apart as the swizzle is wide: that is where TMA expects them. */
 template <int N>
 static __device__ __forceinline__ void gemm_stage_packed(uint8_t *staging, const uint32_t *packed) {
+  enum { LINE_N = gemm_line_n(N) };
   int lane = threadIdx.x % 32;
   uint32_t base = shared_address(staging);
 #pragma unroll
   for (int at = 0; at < N; at += 16) {
     const uint32_t *v = packed + at / 4;
-    stmatrix_x4(base + gemm_staged<N>(lane % 16, (at + lane / 16 * 8) * 2), v[0], v[1], v[2], v[3]);
+    uint32_t to = base + gemm_staged<LINE_N>(lane % 16, (at + lane / 16 * 8) * 2);
+    if (at + 16 <= N) {
+      stmatrix_x4(to, v[0], v[1], v[2], v[3]);
+    } else {
+      gemm_stmatrix_x2(to, v[0], v[1]);
+    }
   }
 }
 
@@ -93,7 +112,7 @@ struct GemmStaging {
 template <int N, int BOXES>
 static __device__ __forceinline__ uint8_t *gemm_next_box(GemmStaging *staging) {
   if (BOXES < 2) return staging->memory;
-  uint8_t *box = staging->memory + staging->box * (N * 32);
+  uint8_t *box = staging->memory + staging->box * (gemm_line_n(N) * 32);
   staging->box = staging->box + 1 == BOXES ? 0 : staging->box + 1;
   return box;
 }

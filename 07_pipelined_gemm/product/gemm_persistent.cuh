@@ -37,7 +37,8 @@ struct GemmPersistentTile {
   static constexpr int STAGES = STAGES_;
   static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
   static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
-  static constexpr int BOXES = BOXES_;    /* of 16 x CHUNK_N values, in which a warp stages C */
+  static constexpr int LINE_N = gemm_line_n(CHUNK_N);
+  static constexpr int BOXES = BOXES_;    /* of 16 x LINE_N values, in which a warp stages C */
   static constexpr bool TRACED = TRACED_; /* with a clock */
   static constexpr bool FINISHES =
       FINISHES_; /* for products with an epilogue, others for those without */
@@ -57,7 +58,7 @@ struct GemmPersistentTile {
   struct Shared {
     uint8_t a[STAGES][TILE_M * GEMM_ROW_BYTES];
     uint8_t b[STAGES][TILE_N * GEMM_ROW_BYTES];
-    uint8_t staging[CONSUMERS * 4][BOXES * 16 * CHUNK_N * 2];
+    uint8_t staging[CONSUMERS * 4][BOXES * 16 * LINE_N * 2];
     uint64_t full[STAGES];
     uint64_t empty[STAGES];
     GemmPiece piece[STAGES]; /* that begins with this stage */

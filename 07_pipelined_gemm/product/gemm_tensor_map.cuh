@@ -19,8 +19,8 @@ static inline bool gemm_tma_can_reach(const GemmLines *lines) {
          (lines->batches == 1 || lines->batch_stride % 8 == 0);
 }
 
-/* Boxes of `box_line` elements (64, 32 or 16) by `box_lines` lines, under the swizzle of just that
- * width. L2 fetches 256 bytes at a time; but only 128 where lines do not start at multiples of 128
+/* Boxes of `box_line` elements (at most 64) by `box_lines` lines, under the narrowest swizzle that is
+ * as wide. L2 fetches 256 bytes at a time; but only 128 where lines do not start at multiples of 128
  * bytes: there it would cost up to a fifth of the speed (NOTES.md). */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const GemmLines *lines,
                                           int box_line, int box_lines) {
@@ -36,9 +36,10 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const
   CUtensorMapL2promotion promotion = lines->line_stride % 64 == 0
                                          ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
                                          : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
-  CUtensorMapSwizzle swizzle = box_line == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
-                               : box_line == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                : CU_TENSOR_MAP_SWIZZLE_32B;
+  int line_n = gemm_line_n(box_line);
+  CUtensorMapSwizzle swizzle = line_n == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+                               : line_n == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                              : CU_TENSOR_MAP_SWIZZLE_32B;
   CUresult result = encode(
       map, type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
       3, (void *)(uintptr_t)lines->memory, sizes, strides, box, every,

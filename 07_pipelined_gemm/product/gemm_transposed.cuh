@@ -35,6 +35,12 @@ static __device__ __forceinline__ uint32_t gemm_transposed_at(uint32_t staging, 
   return staging + gemm_staged<16>(line + lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16);
 }
 
+static __device__ __forceinline__ void gemm_stmatrix_x2_trans(uint32_t address, const uint32_t *v) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(address),
+               "r"(v[0]), "r"(v[1])
+               : "memory");
+}
+
 /* Writes N columns of a rounded accumulator to the staging memory, as N lines. */
 template <int N>
 static __device__ __forceinline__ void gemm_stage_transposed(uint8_t *staging,
@@ -42,7 +48,11 @@ static __device__ __forceinline__ void gemm_stage_transposed(uint8_t *staging,
   uint32_t base = shared_address(staging);
 #pragma unroll
   for (int at = 0; at < N; at += 16) {
-    gemm_stmatrix_x4_trans(gemm_transposed_at(base, at), packed + at / 4);
+    if (at + 16 <= N) {
+      gemm_stmatrix_x4_trans(gemm_transposed_at(base, at), packed + at / 4);
+    } else {
+      gemm_stmatrix_x2_trans(gemm_transposed_at(base, at), packed + at / 4);
+    }
   }
 }
 

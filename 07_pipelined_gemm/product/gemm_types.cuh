@@ -143,4 +143,9 @@ static inline __host__ __device__ constexpr int gemm_part_n(int columns, int spl
   return part;
 }
 
+/* The elements of a swizzle's width that lines of N elements lie under: TMA has 16, 32 and 64. */
+static inline __host__ __device__ constexpr int gemm_line_n(int n) {
+  return n > 32 ? 64 : n > 16 ? 32 : 16;
+}
+
 #endif
