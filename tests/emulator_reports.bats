@@ -232,6 +232,23 @@ undefined_tiles_try() {
   for schedule in late early random:1; do undefined_tiles_try $schedule; done
 }
 
+@test "a product of 16 rows multiplies the buffers behind it: a finding when their products are used" {
+  for schedule in late early random:1; do
+    for steps in 1 4; do
+      EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$schedule run emulate $programs/dropped_rows --k $steps
+      echo "$output"
+      [ "$status" -eq 0 ]
+      [[ $output != *"emulator:"* ]]
+      EMULATOR_SCHEDULE=$schedule run emulate $programs/dropped_rows --k $steps --rows 64
+      echo "$output"
+      [ "$status" -eq 3 ]
+      [ "$(reports_in "$output")" -eq 1 ]
+      [[ $output == *"emulator: read-without-wait: error in kernel multiply, block (0,0,0), thread "* ]]
+      [[ $output == *"multiplies from shared memory at offset 0x"*", where the tensor load issued by thread 0"* ]]
+    done
+  done
+}
+
 # $1: EMULATOR_CHECK, $2: the stride, $3: the rule, or nothing
 descriptor_says() {
   EMULATOR_CHECK=$1 run emulate $programs/descriptor_cases --stride "$2"

@@ -16,6 +16,16 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* A finding that is put aside until it is known whether it counts. text: NULL if there is none yet;
+ * to be freed. */
+typedef struct {
+  const char *rule;
+  char *text;
+  LaneMask lanes;
+} FindingKept;
+/* While a place is set, this host thread's next finding of a rule in `rules`, which ends with NULL,
+ * is put there and not reported, and further ones of these rules are dropped. NULL: as usual. */
+void finding_put_aside(FindingKept *place, const char *const *rules);
 /* A mistake of the host: outside any kernel. */
 void finding_of_host(const char *rule, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

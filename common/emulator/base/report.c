@@ -140,6 +140,26 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
   return STEP_FAULT;
 }
 
+static _Thread_local FindingKept *aside;
+static _Thread_local const char *const *aside_rules;
+
+void finding_put_aside(FindingKept *place, const char *const *rules) {
+  aside = place;
+  aside_rules = rules;
+}
+
+static bool put_aside(LaneMask lanes, const char *rule, const char *message) {
+  const char *const *each = aside_rules;
+  while (*each && strcmp(*each, rule) != 0) each++;
+  if (!*each) return false;
+  if (aside->text) return true;
+  aside->rule = *each;
+  aside->lanes = lanes;
+  aside->text = strdup(message);
+  if (!aside->text) out_of_memory();
+  return true;
+}
+
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) {
   bool strict = finding_grade(rule) == GRADE_STRICT;
@@ -150,6 +170,7 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   va_start(arguments, format);
   report_add_list(&message, format, arguments);
   va_end(arguments);
+  if (aside && put_aside(lanes, rule, message.text)) return;
   notify_listener(warp, in, lanes, false, rule, message.text);
   if (!finding_is_new(warp, in, rule, message.text)) return;
   report_add(&report, "emulator: %s: %s in ", rule, strict ? "strict finding" : "error");

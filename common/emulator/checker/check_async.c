@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
+#include "checker/check_undefined.h"
 
 /* ---- Asynchronous operations ---- */
 
@@ -251,6 +252,19 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
 
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count) {
   return shadow_touch(warp, operation, false, pieces, count) || check_of(warp)->any_undefined;
+}
+
+bool check_wgmma_rows(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count,
+                      uint16_t *unordered) {
+  static const char *const rules[] = {"read-without-wait",      "waited-for-wrong-phase",
+                                      "wait-not-repeated",      "too-few-bytes-expected",
+                                      "stage-reused-too-early", NULL};
+  FindingKept kept = {0};
+  finding_put_aside(&kept, rules);
+  const bool undefined = check_wgmma_reads(warp, operation, pieces, count);
+  finding_put_aside(NULL, NULL);
+  *unordered = kept.text ? undefined_origin_of_rows(warp, operation->in, kept) : 0;
+  return undefined;
 }
 
 void check_wgmma_commit(Warp *warp) { check_of(warp)->wgmma_group[agent_of(warp)]++; }

@@ -553,7 +553,7 @@ void undefined_forget_shared(ClusterCheck *check);
 /* check_undefined_origins.c */
 /* That read came before every write, so it is neither a race nor a missing wait. */
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in);
-void undefined_forget_origins(ClusterCheck *check);
+void undefined_forget_origins(ClusterCheck *check, bool failed);
 
 /* check_maps.c */
 void maps_begin(const Cluster *cluster);

@@ -392,7 +392,7 @@ void check_cluster_end(Cluster *cluster) {
     notes->tile_count = 0;
   }
   if (check->any_undefined) undefined_forget_shared(check);
-  if (check->origin_count) undefined_forget_origins(check);
+  if (check->origin_count) undefined_forget_origins(check, cluster->launch->error != 0);
   free_operations(check);
   maps_end(check);
   check->next_free = free_checks;

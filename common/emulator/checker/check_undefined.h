@@ -2,6 +2,7 @@
 #ifndef EMULATOR_CHECK_UNDEFINED_H
 #define EMULATOR_CHECK_UNDEFINED_H
 
+#include "base/fault.h"
 #include "checker/check_state.h"
 
 /* Where undefined bits come from: the number of an Origin, and whether they have been computed with
@@ -45,7 +46,8 @@ typedef enum {
   PART_LOCAL,
   PART_REGISTER,
   PART_PARAMETER, /* between the parameters of the kernel */
-  PART_UPDATED    /* by an atomic: it stays undefined until something is stored there */
+  PART_UPDATED,   /* by an atomic: it stays undefined until something is stored there */
+  PART_UNORDERED  /* rows of A that a copy may be writing */
 } OriginPart;
 typedef struct {
   OriginPart part;
@@ -57,6 +59,9 @@ typedef struct {
 /* The origin of what this instruction reads there. 0: there are too many. */
 OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction *in, int lane,
                               OriginPlace place);
+/* Rows of A that a wgmma multiplies while a copy may be writing them. Takes the finding, which is
+ * reported when a product of these rows matters. */
+OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding);
 /* A value with undefined bits decides something. `how` completes "here it ...". */
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);

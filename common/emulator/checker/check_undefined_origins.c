@@ -21,12 +21,17 @@ struct Origin {
   const Instruction *in, *user; /* user: where the value matters; NULL: nowhere yet */
   const char *how;
   OriginPlace place;
+  FindingKept finding; /* PART_UNORDERED */
   LaneMask lanes;
   uint32_t using_thread;
   uint32_t next;  /* 1 + the next origin with the same hash; 0: none */
   bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
   bool reported;
 };
+
+static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
+  finding(warp, in, kept->lanes, kept->rule, "%s", kept->text);
+}
 
 static uint32_t *chain_of(ClusterCheck *check, const Warp *warp, const Instruction *in,
                           const OriginPlace *place) {
@@ -60,12 +65,36 @@ OriginNumber undefined_origin(ClusterCheck *check, Warp *warp, const Instruction
                       .next = *chain,
                       .confirmed = place.part == PART_GLOBAL || place.part == PART_LOCAL ||
                                    place.part == PART_REGISTER || place.part == PART_PARAMETER ||
-                                   place.part == PART_UPDATED};
+                                   place.part == PART_UPDATED || place.part == PART_UNORDERED};
   *chain = check->origin_count;
   return (OriginNumber)check->origin_count;
 }
 
-void undefined_forget_origins(ClusterCheck *check) {
+OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, FindingKept finding) {
+  ClusterCheck *check = check_of(warp);
+  OriginPlace place = {.part = PART_UNORDERED};
+  OriginNumber number = undefined_origin(check, warp, in, 0, place);
+  if (!number) {
+    report_unordered(warp, in, &finding);
+    free(finding.text);
+    return 0;
+  }
+  struct Origin *origin = &check->origins[number - 1];
+  if (origin->finding.text)
+    free(finding.text);
+  else
+    origin->finding = finding;
+  return number;
+}
+
+void undefined_forget_origins(ClusterCheck *check, bool failed) {
+  for (uint32_t i = 0; i < check->origin_count; i++) {
+    struct Origin *origin = &check->origins[i];
+    if (!origin->finding.text) continue;
+    /* A launch that has failed never got as far as to use the value. */
+    if (failed && !origin->reported) report_unordered(origin->warp, origin->in, &origin->finding);
+    free(origin->finding.text);
+  }
   check->origin_count = 0;
   check->last_confirmed = NULL;
   memset(check->origin_chains, 0, sizeof check->origin_chains);
@@ -172,6 +201,8 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
     report_register(origin);
   else if (origin->place.part == PART_PARAMETER)
     report_parameter(origin);
+  else if (origin->place.part == PART_UNORDERED)
+    report_unordered(origin->warp, origin->in, &origin->finding);
   else
     report_read(check, origin);
 }

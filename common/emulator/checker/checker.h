@@ -324,6 +324,11 @@ AsyncCheck *check_wgmma_issue(Warp *warp, const Instruction *in, const uint16_t 
                               int slot_count);
 /* True: some of these bytes may be undefined. */
 bool check_wgmma_reads(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count);
+/* The same for the rows of A that this warp multiplies. A kernel may multiply rows that a copy is
+ * writing and never use their products, so such findings wait until a product matters. Sets
+ * `unordered` to the origin of such products. 0: there are none. */
+bool check_wgmma_rows(Warp *warp, AsyncCheck *operation, const SharedPiece *pieces, int count,
+                      uint16_t *unordered);
 void check_wgmma_commit(Warp *warp);
 void check_wgmma_wait(Warp *warp, int pending);
 

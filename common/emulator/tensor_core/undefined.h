@@ -53,6 +53,7 @@ typedef struct {
   const uint16_t *a_slot, *d_slot; /* a_slot: NULL if A is in shared memory */
   bool scale_d;
   bool undefined_tiles; /* some bytes of A or B in shared memory may be undefined */
+  uint16_t unordered;   /* the origin of the products if a copy may be writing A's rows; or 0 */
 } WgmmaIssue;
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue);
 

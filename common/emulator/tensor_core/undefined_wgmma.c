@@ -122,8 +122,19 @@ static bool any_marked(const Warp *warp, const uint16_t *slots, int count) {
   return false;
 }
 
+/* Which of the rows a copy writes is not looked at. */
+static void take_unordered(uint16_t origin, Lines *rows) {
+  for (int row = 0; row < ROWS; row++) {
+    if (rows->undefined[row]) continue;
+    rows->undefined[row] = true;
+    rows->origin[row] = origin;
+    memset(rows->marks[row], true, sizeof rows->marks[row]);
+  }
+}
+
 void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue) {
-  if (!issue->undefined_tiles && !(issue->a_slot && any_marked(warp, issue->a_slot, 4))) {
+  if (!issue->undefined_tiles && !issue->unordered &&
+      !(issue->a_slot && any_marked(warp, issue->a_slot, 4))) {
     /* What the product is added to decides. */
     for (int r = 0; r < issue->form->d_registers && !issue->scale_d; r++)
       check_undefined_clear(warp, issue->d_slot[r], 4);
@@ -137,6 +148,7 @@ void undefined_wgmma(Warp *warp, const Instruction *in, const WgmmaIssue *issue)
   else
     take_shared(warp, in, issue, SIDE_A, &a);
   take_shared(warp, in, issue, SIDE_B, &b);
+  if (issue->unordered) take_unordered(issue->unordered, &a);
   bool any = (warp->watched & WATCH_UNDEFINED) != 0;
   for (int i = 0; i < MAX_COLUMNS && !any; i++) any = a.undefined[i] || b.undefined[i];
   if (any) set_results(warp, issue, &a, &b);

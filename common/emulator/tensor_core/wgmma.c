@@ -259,11 +259,14 @@ static const WgmmaPieces *pieces_of(const ListKey *name) {
   return list;
 }
 
-/* True: some of these bytes may be undefined. */
-static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name) {
+/* True: some of these bytes may be undefined. `unordered`: NULL for B. */
+static bool notify_reads(Warp *warp, const Instruction *in, AsyncCheck *operation, ListKey name,
+                         uint16_t *unordered) {
   const WgmmaPieces *list = pieces_of(&name);
   const uint32_t span = matrix_descriptor(name.descriptor).span;
-  const bool undefined = check_wgmma_reads(warp, operation, list->pieces, list->count);
+  const bool undefined =
+      unordered ? check_wgmma_rows(warp, operation, list->pieces, list->count, unordered)
+                : check_wgmma_reads(warp, operation, list->pieces, list->count);
   check_tile_layout(warp, in, list->least, list->end - list->least, span == 16 ? 0 : (int)span,
                     false, PROXY_TENSOR_CORE);
   return undefined;
@@ -301,8 +304,11 @@ static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma
   ListKey names[2];
   const int count = operands_read(warp, flight, names);
   bool undefined_tiles = false;
-  for (int i = 0; i < count; i++) undefined_tiles |= notify_reads(warp, in, operation, names[i]);
-  if (!undefined_tiles && !(warp->watched & WATCH_UNDEFINED)) return;
+  uint16_t unordered = 0;
+  for (int i = 0; i < count; i++)
+    undefined_tiles |=
+        notify_reads(warp, in, operation, names[i], i < count - 1 ? &unordered : NULL);
+  if (!undefined_tiles && !unordered && !(warp->watched & WATCH_UNDEFINED)) return;
   const WgmmaForm *form = &wgmma->form;
   const WgmmaIssue issue = {
       .form = form,
@@ -311,7 +317,8 @@ static void notify_checker(Warp *warp, const Instruction *in, const PendingWgmma
       .a_slot = form->a_in_registers ? wgmma->registers + form->d_registers : NULL,
       .d_slot = wgmma->registers,
       .scale_d = flight->scale_d,
-      .undefined_tiles = undefined_tiles};
+      .undefined_tiles = undefined_tiles,
+      .unordered = unordered};
   undefined_wgmma(warp, in, &issue);
 }
 
