@@ -32,7 +32,7 @@ struct HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, false> {
 // Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would
 // take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4. The last configuration
 // has swapped operands, so it shares its kernel with the one before it, for other layouts.
-enum { CARRYING = 5, CONFIGURATIONS = 7 };  // from CARRYING on: only where gemm_can_carry()
+enum { CARRYING = 5, SHORT = 7, CONFIGURATIONS = 8 };  // from CARRYING on: where gemm_can_carry()
 
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
@@ -55,7 +55,8 @@ static GemmConfigurations few_configurations(void) {
           TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", 9),
       gemm_persistent_configuration<
           GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2> >(
-          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", 9, 1)};
+          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", 9, 1),
+      gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 6> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
   return few;
@@ -106,7 +107,9 @@ static CheckedProduct random_product(uint64_t seed) {
   p.major_b = h & 4 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
   int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
-  if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;  // a tile with one column
+  bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
+  if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
+  if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 384;  // aligned, and only rounded
   if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + 7) / 8 * 8;
   p.problem = gemm_problem(m, n, k, NULL, NULL, NULL);
   p.problem.c_type = g & 2 ? GEMM_FP32 : p.type;
@@ -134,7 +137,8 @@ static CheckedProduct random_product(uint64_t seed) {
   p.most_clusters = 1 + (int)(f >> 24 & 1);
   p.seed = seed;
   bool carry = can_carry(&p) && (f >> 30 & 1);
-  choose_configuration(&p, carry ? CARRYING + (int)(f >> 31 & 1) : (int)(f >> 27 & 7) % CARRYING);
+  int wish = carry ? CARRYING + (int)(f >> 31 & 1) : (int)(f >> 27 & 7) % CARRYING;
+  choose_configuration(&p, by_short ? SHORT : wish);
   return p;
 }
 
@@ -169,7 +173,7 @@ static void check_layouts(void) {
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
       for (int activation = 0; activation < 4; activation++) {
-        p.problem = gemm_problem(72, 136, 520, NULL, NULL, NULL);
+        p.problem = gemm_problem(72, 136, few.list[j].most_steps > 0 ? 264 : 520, NULL, NULL, NULL);
         p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
         p.problem.activation = (GemmActivation)activation;
         p.problem.alpha = activation ? 0.125f : 1;

@@ -51,6 +51,7 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
   /* A stage is freed while the next one is multiplied, so a ring of one stage would hang. */
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
   return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
+         (c->most_steps == 0 || steps <= c->most_steps) &&
          (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
           (carried == GEMM_BY_FINISHING && c->finishing != NULL)) &&
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
@@ -87,7 +88,7 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
     tiles *= (float)c->groups;
     load.tile_ends = ceilf(tiles / (float)at_once);
     load.busy_steps = load.tile_ends * load.part_steps;
-    load.rounds = ceilf(tiles / (float)(at_once * c->ctas));
+    load.rounds = c->most_steps > 0 ? 1 : ceilf(tiles / (float)(at_once * c->ctas));
     load.resident = load.tile_ends < (float)c->ctas ? load.tile_ends : (float)c->ctas;
   }
   load.full = load.tile_ends * (float)at_once / tiles;
@@ -123,7 +124,8 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
   GemmLoad load = gemm_load_of(c, tiles, steps, sms);
   float cluster = (float)(c->cluster_m * c->cluster_n * c->split_k);
   float own = (gemm_least((float)c->tile_m, (float)((m + 7) / 8 * 8)) / (float)c->cluster_n +
-               gemm_least((float)width, (float)((n + 7) / 8 * 8)) / (float)c->cluster_m) *
+               gemm_least((float)width, (float)((n + 7) / 8 * 8)) /
+                   (c->most_steps > 0 ? load.tile_ends : (float)c->cluster_m)) *
               128; /* bytes that a CTA loads itself for a step */
   float lines = in_two ? 2.0f : 1.0f;
   float in_flight = (float)gemm_ring_stages(c, width, steps) * load.resident;

@@ -5,6 +5,7 @@
 #include "gemm_carry.cuh"
 #include "gemm_choose.cuh"
 #include "gemm_persistent.cuh"
+#include "gemm_short.cuh"
 #include "gemm_single.cuh"
 
 /* Which tiles have a kernel. With PIPELINED_GEMM_FEW_KERNELS only those of 128 x 128, which every
@@ -31,6 +32,14 @@ struct GemmSingleKernel {
 };
 template <class Tile>
 struct GemmSingleKernel<Tile, false> {
+  static const void *get(void) { return NULL; }
+};
+template <class Tile, bool POSSIBLE>
+struct GemmShortKernel {
+  static const void *get(void) { return (const void *)gemm_short<Tile>; }
+};
+template <class Tile>
+struct GemmShortKernel<Tile, false> {
   static const void *get(void) { return NULL; }
 };
 
@@ -71,7 +80,8 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       sum_steps,
       Tile::RIGHT_N == 0,
       0,
-      1};
+      1,
+      0};
   return c;
 }
 
@@ -104,7 +114,36 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          0,
                          Tile::DIRECT,
+                         0,
                          0};
+  return c;
+}
+
+template <class Tile>
+static inline GemmConfiguration gemm_short_configuration(const char *name) {
+  GemmConfiguration c = {name,
+                         GemmShortKernel<Tile, gemm_has_kernel(Tile::TILE_M, Tile::TILE_N)>::get(),
+                         NULL,
+                         Tile::TILE_M,
+                         Tile::TILE_N,
+                         Tile::TILE_N,
+                         0,
+                         1,
+                         1,
+                         1,
+                         1,
+                         0,
+                         Tile::MOST_STAGES,
+                         1,
+                         Tile::THREADS,
+                         (int)sizeof(typename Tile::Fixed) + 1024,
+                         0,
+                         0,
+                         0,
+                         1,
+                         0,
+                         0,
+                         Tile::MOST_STEPS};
   return c;
 }
 
@@ -139,6 +178,9 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
       "single_" NAME "_swapped", CTAS, GROUPS)
+#define GEMM_SHORT(N, CONSUMERS, MOST_STEPS, NAME)                                            \
+  gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
+      "short_" NAME)
   static const GemmConfiguration list[] = {
       GEMM_CARRY(128, 256, 1, 2, 4, 2, 9, false, "128x256_1x2"),
       GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, true, "128x256_2x1"),
@@ -188,6 +230,7 @@ static inline GemmConfigurations gemm_configurations(void) {
 #undef GEMM_PERSISTENT
 #undef GEMM_SINGLE
 #undef GEMM_SINGLE_SWAPPED
+#undef GEMM_SHORT
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;

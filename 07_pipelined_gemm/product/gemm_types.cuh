@@ -97,7 +97,7 @@ typedef struct {
   int steps;           /* of 64 k */
   int stages;          /* gemm_single: the length of its ring, */
   int width;           /* how many columns its tiles have (gemm_width.cuh), */
-  int groups;          /* and how many clusters share the k range of a tile */
+  int groups;          /* and how many clusters share the k range of a tile, or a block's rows */
   TileShares shares;   /* gemm_persistent: who computes what */
   float4 *parts;       /* space for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
@@ -125,9 +125,10 @@ typedef struct {
   int store_n;     /* columns of a TMA store's box; 0: this kernel has ordinary stores */
   int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
   int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
-  int carries;     /* a persistent kernel that stores C by TMA alone (gemm_carry.cuh) */
+  int carries;     /* stores only rows of C that TMA could write: gemm_carry.cuh, gemm_short.cuh */
   int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
+  int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
 } GemmConfiguration;
 
 /* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue, which

@@ -29,9 +29,40 @@ static inline int gemm_clusters_at_once(const GemmConfiguration *c, int sms) {
   return clusters > 0 ? clusters : 1;
 }
 
+/* How gemm_short divides C: blocks of columns, each shared by some CTAs. */
+typedef struct {
+  int width; /* of a block */
+  int parts; /* CTAs that share it, each with as many of its rows */
+} GemmShortShare;
+
+/* The blocks with which the CTA that has most to store has least. Widths are multiples of 16: 32 bytes, what
+ * L2 writes at once. */
+static inline GemmShortShare gemm_short_share(const GemmConfiguration *c, int64_t m, int64_t n,
+                                              int64_t batches, int sms) {
+  enum { UNIT = 16, LEAST = 32 };
+  const float start = 200; /* of a CTA, and of a tile: in columns of 64 values stored */
+  int64_t rows = (m + c->tile_m - 1) / c->tile_m, blocks = (n + c->tile_n - 1) / c->tile_n;
+  int64_t most = (n + LEAST - 1) / LEAST < sms ? (n + LEAST - 1) / LEAST : sms;
+  GemmShortShare best = {c->tile_n, 1};
+  float least = 0;
+  do {
+    int64_t width = ((n + blocks - 1) / blocks + UNIT - 1) / UNIT * UNIT;
+    int64_t columns = (n + width - 1) / width * batches, parts = columns < sms ? sms / columns : 1;
+    if (parts > rows) parts = rows;
+    float rounds = (float)((columns * parts + sms - 1) / sms);
+    float work = rounds * ((float)((rows + parts - 1) / parts) * (float)(width + UNIT) + start);
+    if (least == 0 || work < least) {
+      least = work;
+      best.width = (int)width, best.parts = (int)parts;
+    }
+  } while (++blocks <= most);
+  return best;
+}
+
 /* m and n are those of the kernel's product, so already swapped if its operands are. */
 static inline int gemm_tile_width(const GemmConfiguration *c, int64_t m, int64_t n, int64_t batches,
                                   int sms) {
+  if (c->most_steps > 0) return gemm_short_share(c, m, n, batches, sms).width;
   if (c->least_n == c->tile_n) return c->tile_n;
   int64_t rows = (m + c->tile_m * c->cluster_m - 1) / (c->tile_m * c->cluster_m);
   int64_t columns = (n + c->tile_n * c->cluster_n - 1) / (c->tile_n * c->cluster_n);
@@ -43,8 +74,13 @@ static inline int gemm_tile_width(const GemmConfiguration *c, int64_t m, int64_t
   return (int)(width < c->least_n ? c->least_n : width);
 }
 
+/* Of shared memory: for a stage of the ring; and for what is not in the ring. */
 static inline int gemm_stage_bytes(const GemmConfiguration *c, int width) {
-  return (c->tile_m + width) * GEMM_STEP_K * 2;
+  return (c->tile_m + (c->most_steps > 0 ? 0 : width)) * GEMM_STEP_K * 2;
+}
+
+static inline int gemm_kept_bytes(const GemmConfiguration *c, int steps) {
+  return c->fixed_bytes + (c->most_steps > 0 ? steps * c->tile_n * GEMM_STEP_K * 2 : 0);
 }
 
 /* The length of the ring: in gemm_single no longer than the product needs. */
@@ -52,9 +88,10 @@ static inline int gemm_ring_stages(const GemmConfiguration *c, int width, int st
   enum { SM_BYTES = 228 * 1024, RESERVED_BYTES = 1024 }; /* of shared memory; for each CTA */
   if (c->persistent) return c->stages;
   int each = gemm_divide_up(steps, c->split_k * c->groups);
-  int most = (SM_BYTES / c->ctas - RESERVED_BYTES - c->fixed_bytes) / gemm_stage_bytes(c, width);
+  int bytes = SM_BYTES / c->ctas - RESERVED_BYTES - gemm_kept_bytes(c, steps);
+  int most = bytes / gemm_stage_bytes(c, width);
   if (most > c->stages) most = c->stages;
-  return each < most ? each : most;
+  return each < most && c->most_steps == 0 ? each : most;
 }
 
 #endif

@@ -324,7 +324,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->work.width = width;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, width, gemm->work.steps);
   gemm->work.stages = gemm_ring_stages(c, width, gemm->work.steps);
-  gemm->work.groups = c->groups;
+  gemm->work.groups =
+      c->most_steps > 0 ? gemm_short_share(c, p.m, p.n, p.batches, sms).parts : c->groups;
   gemm->work.output = output;
   gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
   int cluster = c->cluster_m * c->cluster_n * c->split_k * c->groups; /* CTAs for a tile of these */
@@ -334,7 +335,12 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   gemm->work.tiles = (int)tiles;
   gemm->blocks = (int)(tiles * p.batches) * cluster;
 
-  gemm->shared_bytes = c->fixed_bytes + gemm->work.stages * gemm_stage_bytes(c, width);
+  if (c->most_steps > 0) {
+    gemm->blocks = gemm->work.order.columns * gemm->work.groups * (int)p.batches;
+  }
+
+  gemm->shared_bytes =
+      gemm_kept_bytes(c, gemm->work.steps) + gemm->work.stages * gemm_stage_bytes(c, width);
   /* All shared memory, for every plan of this kernel, because the last value set applies to all. */
   error = cudaFuncSetAttribute(gemm->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                GEMM_MOST_SHARED_BYTES);
@@ -360,7 +366,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
       error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
     }
     if (error == cudaSuccess && !c->direct) {
-      error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b, width / c->cluster_m);
+      error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b,
+                            (c->most_steps > 0 ? c->tile_n : width) / c->cluster_m);
     }
     gemm->work.output.by_tma = by_tma && c->store_n > 0 && (c->carries || !output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {
