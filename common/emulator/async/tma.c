@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "async/async.h"
@@ -26,6 +26,7 @@ enum {
   MAX_ROW_BYTES = 256 * 32, /* of the widest box, in slices of 32 bytes */
   INLINE_BYTES_MOST = 512,
   ROWS_AHEAD = 16,
+  ROWS_FIRST = 32,         /* fetched by the host while the copy is being issued */
   STREAMED_BYTES = 4 << 20 /* tensors larger than a core's cache */
 };
 
@@ -49,18 +50,40 @@ static inline void copy_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
   for (; bytes; to += 16, from += 16, bytes -= 16) memcpy(to, from, 16);
 }
 
+enum { LINE = 128, CHUNK = 16 }; /* bytes */
+#ifdef __AVX512F__
+/* Chunk i of a line moves to chunk i ^ pattern / CHUNK, in both directions. */
+static inline void swizzle_line(uint8_t *to, const uint8_t *from, uint32_t pattern) {
+  static const uint64_t orders[4][8] = {{0, 1, 2, 3, 4, 5, 6, 7},
+                                        {2, 3, 0, 1, 6, 7, 4, 5},
+                                        {4, 5, 6, 7, 0, 1, 2, 3},
+                                        {6, 7, 4, 5, 2, 3, 0, 1}};
+  const __m512i order = _mm512_loadu_si512(orders[pattern / CHUNK % 4]);
+  const uint32_t half = pattern & 64;
+  const __m512i first = _mm512_loadu_si512(from), second = _mm512_loadu_si512(from + 64);
+  _mm512_storeu_si512(to + half, _mm512_permutexvar_epi64(order, first));
+  _mm512_storeu_si512(to + (64 - half), _mm512_permutexvar_epi64(order, second));
+}
+#else
+static inline void swizzle_line(uint8_t *to, const uint8_t *from, uint32_t pattern) {
+  for (uint32_t i = 0; i < LINE; i += CHUNK) memcpy(to + (i ^ pattern), from + i, CHUNK);
+}
+#endif
+
 /* Copies between a linear row and its swizzled 16-byte chunks in shared memory. A swizzle moves
  * chunks within 128 bytes, so one pattern serves all of them. */
 static inline void swizzle_row(uint8_t *cta, uint32_t offset, uint32_t span, uint8_t *row,
                                uint32_t bytes, bool put) {
-  enum { LINE = 128, CHUNK = 16 };
   while (bytes) {
     uint32_t pattern = tma_swizzle(span, offset) ^ offset, part = LINE - offset % LINE;
     if (part > bytes) part = bytes;
-    for (uint32_t i = 0; i < part; i += CHUNK) {
-      uint8_t *chunk = cta + ((offset + i) ^ pattern);
-      memcpy(put ? chunk : row + i, put ? row + i : chunk, CHUNK);
-    }
+    if (part == LINE)
+      swizzle_line(put ? cta + offset : row, put ? row : cta + offset, pattern);
+    else
+      for (uint32_t i = 0; i < part; i += CHUNK) {
+        uint8_t *chunk = cta + ((offset + i) ^ pattern);
+        memcpy(put ? chunk : row + i, put ? row + i : chunk, CHUNK);
+      }
     offset += part;
     row += part;
     bytes -= part;
@@ -154,7 +177,12 @@ static uint32_t stored_bytes(const TmaRows *rows, uint64_t global, uint32_t row_
 /* Stores that bypass the host's caches: a large tensor is not read again soon, and the host need
  * not fetch lines that are overwritten completely. False if the host has no such stores. */
 static bool stream_row(uint8_t *to, const uint8_t *from, uint32_t bytes) {
-#ifdef __SSE2__
+#ifdef __AVX512F__
+  if (((uintptr_t)to | bytes) % 64 != 0) return false;
+  for (uint32_t i = 0; i < bytes; i += 64)
+    _mm512_stream_si512((__m512i *)(void *)(to + i), _mm512_loadu_si512(from + i));
+  return true;
+#elif defined(__SSE2__)
   if (((uintptr_t)to | bytes) % 64 != 0) return false;
   for (uint32_t i = 0; i < bytes; i += 16)
     _mm_stream_si128((__m128i *)(void *)(to + i),
@@ -359,6 +387,18 @@ static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint
   return pieces;
 }
 
+/* The host needs longer for memory than the emulator for anything else that a copy does. */
+static void prefetch_first_rows(const TmaMap *map, const TmaPlace *place) {
+  TmaWalk walk;
+  TmaRows rows;
+  tma_walk_begin(&walk, map, place);
+  if (!tma_walk_next(&walk, &rows) || !rows.bytes || rows.bytes > INLINE_BYTES_MOST) return;
+  uint32_t count = rows.count < ROWS_FIRST ? rows.count : ROWS_FIRST;
+  const uint8_t *from = (const uint8_t *)(uintptr_t)rows.global;
+  for (; count; count--, from += rows.step)
+    for (uint32_t i = 0; i < rows.bytes; i += 64) __builtin_prefetch(from + i);
+}
+
 /* ---- Issue ----------------------------------------------------------------------------------- */
 static void check_tile_written(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                                const TmaMap *map, const TmaPlace *place) {
@@ -405,6 +445,7 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
     good = mbarrier_check_target(warp, in, lane,
                                  (uint32_t)__builtin_ctz(left) << 24 | SHARED_OFFSET(barrier));
   if (good) {
+    prefetch_first_rows(map, place);
     operation->write = land_load;
     operation->shared = shared;
     operation->barrier = barrier;
@@ -423,7 +464,6 @@ static bool issue_load(Warp *warp, const Instruction *in, int lane, AsyncOperati
 /* The bytes of the box that arrive in global memory: are there some that nothing has written? */
 static void check_source(Warp *warp, const Instruction *in, int lane,
                          const AsyncOperation *operation) {
-  enum { CHUNK = 16 };
   const TmaMap *map = &operation->tensor.map;
   const uint32_t start = SHARED_OFFSET(operation->shared), rank = warp->cta->rank << 24;
   TmaWalk walk;

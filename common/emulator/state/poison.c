@@ -13,6 +13,10 @@ void poison_unwritten(Warp *warp, const Function *function, LaneMask lanes) {
       continue;
     }
     uint8_t *column = warp->registers + (size_t)one->slot * SLOT_BYTES;
+    if (lanes == ~0u) {
+      memset(column, POISON, (size_t)LANES * one->bytes);
+      continue;
+    }
     for (LaneMask left = lanes; left; left &= left - 1)
       memset(column + (size_t)first_lane(left) * one->bytes, POISON, one->bytes);
   }

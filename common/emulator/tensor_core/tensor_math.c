@@ -306,29 +306,31 @@ static inline void settle_halves(Ints sums, Ints exponents, uint32_t *results) {
   }
 }
 
-/* A number of A, ready to be broadcast to a vector. */
+/* One row of A at the depths of a step, ready to be broadcast to vectors. */
 typedef struct {
-  float value;
-  int32_t exponent; /* in both halves */
-} NumberOfA;
+  const float *values;
+  const int32_t *exponents; /* each in both halves */
+} RowOfA;
 
 /* B's numbers at one depth, for all columns that are multiplied together. */
 enum { BLOCK = 2 * WIDTH };
 typedef struct {
-  float values[BLOCK];
+  _Alignas(VECTOR_BYTES) float values[BLOCK];
   int16_t exponents[BLOCK];
 } NumbersOfB;
 
 /* One row's next `step` products for a block. Returns a bit mask of the vectors whose columns
  * add_products must compute. With width 1 only the first vector is computed. */
-static inline __attribute__((always_inline)) unsigned add_products_wide(
-    const FloatRule *rule, bool half, int step, int width, const NumberOfA *a, const NumbersOfB *b,
-    uint32_t *results) {
+static inline __attribute__((always_inline)) unsigned add_products_wide(const FloatRule *rule,
+                                                                        bool half, int step,
+                                                                        int width, RowOfA a,
+                                                                        const NumbersOfB *b,
+                                                                        uint32_t *results) {
   enum { LEAST = -100, MOST = 119 }; /* between 2^-100 and 2^119 nothing can exceed f32's range */
   Shorts largest = (Shorts)all((int32_t)0x80008000u);
   for (int k = 0; k < step; k++)
     largest =
-        larger_shorts(largest, (Shorts)load_operand(b[k].exponents) + (Shorts)all(a[k].exponent));
+        larger_shorts(largest, (Shorts)load_operand(b[k].exponents) + (Shorts)all(a.exponents[k]));
   unsigned left_out = 0;
   for (int w = 0; w < width; w++) {
     HalfOfShorts part;
@@ -350,7 +352,7 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(
     Unsigneds first = {0}, second = (Unsigneds)cut(accumulator_values(half, c) * scale);
     for (int k = 0; k < step; k++) {
       const Floats right = (Floats)load_operand(b[k].values + WIDTH * w);
-      const Unsigneds product = (Unsigneds)cut(right * a[k].value * scale);
+      const Unsigneds product = (Unsigneds)cut(right * a.values[k] * scale);
       if (k < step / 2)
         first += product;
       else
@@ -386,15 +388,15 @@ static inline __attribute__((always_inline)) void multiply_step(
     const FloatRule *rule, bool half, int step, int rows, int columns, int depth, FloatMatrix a,
     FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
   enum { MOST_ROWS = 16, MOST_STEP = 64 };
-  NumberOfA left[MOST_ROWS * MOST_STEP];
+  int32_t left[MOST_ROWS * MOST_STEP];
   NumbersOfB right[MOST_STEP];
   uint32_t part[BLOCK] = {0}; /* for the last columns, where a full vector would not fit */
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
-        const size_t at = (size_t)row * a.pitch + (size_t)(first + k);
-        const uint16_t exponent = (uint16_t)a.exponents[at];
-        left[row * step + k] = (NumberOfA){a.values[at], (int32_t)(exponent * 0x10001u)};
+        const uint16_t exponent =
+            (uint16_t)a.exponents[(size_t)row * a.pitch + (size_t)(first + k)];
+        left[row * step + k] = (int32_t)(exponent * 0x10001u);
       }
     for (int column = 0; column < columns; column += BLOCK) {
       const size_t count = (size_t)(columns - column < BLOCK ? columns - column : BLOCK);
@@ -405,13 +407,13 @@ static inline __attribute__((always_inline)) void multiply_step(
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
         uint32_t *target = count < BLOCK ? memcpy(part, results, count * 4) : results;
-        const NumberOfA *numbers = left + row * step;
+        const size_t from = (size_t)row * a.pitch + (size_t)first;
+        const RowOfA numbers = {a.values + from, left + row * step};
         const unsigned left_out =
             count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, target)
                           : add_products_wide(rule, half, step, 1, numbers, right, target);
         if (count < BLOCK) memcpy(results, part, count * 4);
         if (left_out == 0) continue;
-        const size_t from = (size_t)row * a.pitch + (size_t)first;
         for (size_t i = 0; i < count; i++)
           if (left_out >> i / WIDTH & 1u)
             results[i] = add_products(

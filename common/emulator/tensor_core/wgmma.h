@@ -76,8 +76,9 @@ typedef struct {
 /* One warp's 16 rows, `quarter` of the 64, in the order used for multiplication. Reading them from
  * the registers and writing them back costs up to a fifth of a product, so consecutive products
  * with the same accumulators do this only once. */
+enum { HOST_LINE = 64 }; /* a vector that crosses the host's cache lines costs two loads */
 typedef struct {
-  uint32_t numbers[16 * 256];
+  _Alignas(HOST_LINE) uint32_t numbers[16 * 256];
 } WgmmaResults;
 void wgmma_take(const WgmmaForm *form, uint32_t *const *d, WgmmaResults *results);
 void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *const *d);
@@ -86,7 +87,7 @@ void wgmma_give(const WgmmaForm *form, const WgmmaResults *results, uint32_t *co
 bool wgmma_multiply(const WgmmaForm *form, const WgmmaOperands *operands, int quarter,
                     WgmmaResults *results, uint32_t *outside);
 
-/* Zeroed memory that a host thread keeps until it ends. (Thread-local variables of this size would
+/* Zeroed memory, aligned for the host's vectors, that a host thread keeps until it ends. (Thread-local variables of this size would
  * take space from the stack of every thread of the program.) */
 typedef enum { MEMORY_TILES, MEMORY_LISTS, MEMORY_KINDS } ThreadMemory;
 void *wgmma_thread_memory(ThreadMemory kind, size_t bytes);

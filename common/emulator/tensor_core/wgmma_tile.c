@@ -121,7 +121,9 @@ void *wgmma_thread_memory(ThreadMemory kind, size_t bytes) {
   pthread_once(&once, make_keys);
   void *memory = pthread_getspecific(keys[kind]);
   if (memory != NULL) return memory;
-  memory = calloc(1, bytes);
+  bytes = (bytes + HOST_LINE - 1) / HOST_LINE * HOST_LINE;
+  memory = aligned_alloc(HOST_LINE, bytes);
+  if (memory != NULL) memset(memory, 0, bytes);
   if (memory == NULL || pthread_setspecific(keys[kind], memory) != 0) out_of_memory();
   return memory;
 }
@@ -163,13 +165,13 @@ static inline uint32_t number_in(const uint8_t *bytes, int index, int bits) {
 static int column_place(int column);
 
 /* A tile ready to multiply, in the form that the type needs. */
-#define TILE(count)             \
-  union {                       \
-    struct {                    \
-      float values[count];      \
-      int16_t exponents[count]; \
-    };                          \
-    int16_t integers[count];    \
+#define TILE(count)                            \
+  union {                                      \
+    struct {                                   \
+      _Alignas(HOST_LINE) float values[count]; \
+      int16_t exponents[count];                \
+    };                                         \
+    int16_t integers[count];                   \
   }
 typedef TILE(WARP_ROWS *MAX_DEPTH) TileOfA;
 typedef union {
