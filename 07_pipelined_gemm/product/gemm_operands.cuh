@@ -83,6 +83,19 @@ static __device__ __forceinline__ uint32_t gemm_uniform(uint32_t value) {
   return __shfl_sync(0xFFFFFFFF, value, 0);
 }
 
+/* PTX ISA: setmaxnreg. All warps of a warpgroup execute it, and it needs the __launch_bounds__ from
+ * which the compiler knows how many registers the kernel starts with. The compiler keeps each
+ * branch within its number. */
+template <int REGISTERS>
+static __device__ __forceinline__ void gemm_give_registers(void) {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS>
+static __device__ __forceinline__ void gemm_take_registers(void) {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
 /* Dynamic shared memory starts anywhere; tiles under the 128-byte swizzle start at multiples of
  * 1024 bytes of shared address. Ask for 1024 bytes more than is needed. */
 static __device__ __forceinline__ uint8_t *gemm_align_1024(uint8_t *pointer) {

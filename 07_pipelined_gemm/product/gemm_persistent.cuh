@@ -65,19 +65,6 @@ struct GemmPersistentTile {
   };
 };
 
-/* PTX ISA: setmaxnreg. All warps of a warpgroup execute it, and it needs the __launch_bounds__ from
- * which the compiler knows how many registers the kernel starts with. The compiler keeps each
- * branch within its number. */
-template <int REGISTERS>
-static __device__ __forceinline__ void gemm_give_registers(void) {
-  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
-}
-
-template <int REGISTERS>
-static __device__ __forceinline__ void gemm_take_registers(void) {
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
-}
-
 /* The ring's next stage, and the parity of the phase that it is in. */
 template <int STAGES>
 static __device__ __forceinline__ void gemm_advance(uint32_t *stage, uint32_t *parity) {

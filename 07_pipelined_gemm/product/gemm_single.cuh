@@ -37,7 +37,13 @@ struct GemmSingleTile {
       SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each; they come first */
   static constexpr int CONSUMER_THREADS = 128 * CONSUMERS;
-  static constexpr int PRODUCER_THREADS = DIRECT ? 128 : 32;
+  /* Where an SM has too few registers for all to have as many as the consumers need, the producer is a
+   * whole warpgroup and gives most of its own to them. */
+  static constexpr bool MOVES_REGISTERS =
+      !DIRECT && (CONSUMERS > 2 || (CONSUMERS == 2 && TILE_N > 128));
+  static constexpr int PRODUCER_REGISTERS = 32;
+  static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 232 : CONSUMERS == 3 ? 160 : 112;
+  static constexpr int PRODUCER_THREADS = DIRECT || MOVES_REGISTERS ? 128 : 32;
   static constexpr int THREADS = CONSUMER_THREADS + PRODUCER_THREADS;
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
@@ -51,10 +57,7 @@ struct GemmSingleTile {
   static constexpr int A_BYTES = TILE_M * GEMM_ROW_BYTES;
   static constexpr int MOST_STAGES = 16;
   /* the least number of CTAs on an SM, as limited by registers */
-  static constexpr int CTAS = TILE_M > 128                                      ? 1
-                              : TILE_M *TILE_N <= 64 * 64                       ? 3
-                              : TILE_N <= 64 || (TILE_M == 64 && TILE_N <= 128) ? 2
-                                                                                : 1;
+  static constexpr int CTAS = TILE_M > 64 || TILE_N > 128 ? 1 : TILE_N > 64 ? 2 : 3;
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
   struct Fixed { /* the ring follows: all stages of A, then all of B */
     float4 partial[SPLIT_K > 1 ? SPLIT_K - 1 : 1][SPLIT_K > 1 ? PART_N / 8 : 1]
@@ -365,6 +368,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
   }
 
   if (warpgroup == Tile::CONSUMERS) {
+    if (Tile::MOVES_REGISTERS) gemm_give_registers<Tile::PRODUCER_REGISTERS>();
     GemmProducer<Tile, Tile::DIRECT>::run(&map_a, &map_b, work, place);
     if (Tile::SPLIT_K > 1) {
       __syncwarp();
@@ -372,6 +376,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
       cluster_sync(); /* the consumers' in gemm_sum_over_cluster */
     }
   } else {
+    if (Tile::MOVES_REGISTERS) gemm_take_registers<Tile::CONSUMER_REGISTERS>();
     float d[Tile::TILE_N / 2];
     GemmMultiplySingle<Tile, Tile::TILE_N, Tile::TILE_N == Tile::LEAST_N>::run(work, place,
                                                                                warpgroup, d);
