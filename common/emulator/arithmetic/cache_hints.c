@@ -22,6 +22,7 @@ bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instructio
 
 /* discard leaves the 128 bytes undefined: here they become poison. */
 static StepResult discard(Warp *warp, const Instruction *in, LaneMask mask) {
+  launch_is_unique(warp);
   FOR_LANES(mask) {
     int lane = first_lane(left);
     uint64_t address = lane_address(warp, &in->operand[0], lane);

@@ -168,6 +168,7 @@ static StepResult run_cp_fenceproxy(Warp *warp, const Instruction *in, LaneMask 
   lane_accesses_shared(warp, in, lane, from, 128, ACCESS_READ);
   uint8_t *destination = global_bytes_at(warp, in, lane, to, 128, 128, ACCESS_WRITE);
   if (!destination) return STEP_FAULT;
+  launch_is_unique(warp);
   note(NOTE_READ, source, 128);
   note(NOTE_WRITE, destination, 128);
   memcpy(destination, source, 128);

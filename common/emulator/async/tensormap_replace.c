@@ -89,6 +89,7 @@ static uint8_t *map_bytes(Warp *warp, const Instruction *in, int lane, uint64_t 
                           Access access, Space *space, uint64_t *in_space) {
   *space = (Space)((const ReplaceForm *)in->decoded)->space;
   *in_space = address;
+  launch_is_unique(warp);
   if (*space == SPACE_GENERIC)
     return generic_bytes_at(warp, in, lane, address, 128, 64, access, space, in_space);
   if (*space == SPACE_SHARED)

@@ -246,6 +246,7 @@ static bool read_map(Warp *warp, const Instruction *in, int lane, TmaMap *map) {
           (unsigned long long)address, space == SPACE_LOCAL ? "local" : "shared");
     return false;
   }
+  if (space == SPACE_GLOBAL) launch_is_unique(warp); /* the checker does not know what it reads */
   if (settings()->check) check_tensor_map_use(warp, in, lane, address);
   uint64_t words[16];
   memcpy(words, bytes, sizeof words);

@@ -40,6 +40,7 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Finding findings[FINDINGS_KEPT];
 static int finding_count;
+static uint64_t made_count; /* with those that are like an earlier one */
 
 /* ---- Grades ---- */
 
@@ -220,6 +221,7 @@ static bool note(const Warp *warp, const Instruction *in, const char *rule, cons
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
                     const char *message) {
   pthread_mutex_lock(&lock);
+  made_count++;
   bool fresh = note(warp, in, rule, message);
   pthread_mutex_unlock(&lock);
   return fresh;
@@ -229,6 +231,7 @@ bool finding_of_host_is_new(const char *rule, const char *message) {
   Finding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&lock);
+  made_count++;
   Finding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, 0);
@@ -243,4 +246,11 @@ bool findings_exist(void) {
   bool exist = finding_count > 0;
   pthread_mutex_unlock(&lock);
   return exist;
+}
+
+uint64_t findings_made(void) {
+  pthread_mutex_lock(&lock);
+  uint64_t made = made_count;
+  pthread_mutex_unlock(&lock);
+  return made;
 }

@@ -67,8 +67,8 @@ static bool insert(Allocation place, bool ours) {
   if (at < entry_count && entries[at].place.first < place.end) return false;
   memmove(&entries[at + 1], &entries[at], (entry_count - at) * sizeof *entries);
   entries[at] = (MemoryEntry){place, ours, false};
+  entries[at].place.number = ++memory_generation;
   entry_count++;
-  memory_generation++;
   return true;
 }
 
@@ -179,7 +179,7 @@ bool memory_make_present(uint64_t address, bool present) {
       written_clear(address, bytes);
     }
     entry->place.absent = !present;
-    memory_generation++;
+    entry->place.number = ++memory_generation;
   }
   pthread_mutex_unlock(&lock);
   return changes;

@@ -13,6 +13,7 @@ typedef struct {
   bool absent;    /* owned by a graph, before its allocation node runs or after its free node */
   uint8_t kind;   /* MemoryKind */
   bool own_pages; /* nothing else is in its pages */
+  uint32_t number; /* a later allocation at this address has another one */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;
 

@@ -42,7 +42,8 @@ Grade finding_grade(const char *rule);
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);
 /* The same for a finding about what no kernel does. */
 bool finding_of_host_is_new(const char *rule, const char *message);
-/* Has the program had a finding so far? */
+/* Has the program had a finding so far? And how many, those that were not printed included. */
 bool findings_exist(void);
+uint64_t findings_made(void);
 
 #endif

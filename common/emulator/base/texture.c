@@ -57,14 +57,20 @@ bool texture_remove(uint64_t handle) {
   return slot != NULL;
 }
 
-static uint64_t bytes_of(const Texture *texture) {
+void texture_each(void (*visit)(uint64_t handle, const Texture *texture, void *context),
+                  void *context) {
+  for (uint32_t at = 0; at < first_unused; at++)
+    if (slots[at]->handle) visit(slots[at]->handle, &slots[at]->texture, context);
+}
+
+uint64_t texture_bytes(const Texture *texture) {
   uint64_t row = (uint64_t)texture->size[0] * texel_bytes(texture->format);
   uint64_t slices = (uint64_t)texture->size[2] * texture->layers;
   return (slices - 1) * texture->slice_bytes + (texture->size[1] - 1) * texture->row_bytes + row;
 }
 bool texture_has_memory(const Texture *texture) {
   const Allocation *found = memory_find(texture->first);
-  return found && found->end - texture->first >= bytes_of(texture);
+  return found && found->end - texture->first >= texture_bytes(texture);
 }
 
 /* ---- Texels ---- */

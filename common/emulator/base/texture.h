@@ -54,6 +54,10 @@ bool texture_remove(uint64_t handle);
 const Texture *texture_find(uint64_t handle); /* NULL: no object has this handle (any more) */
 /* Is the memory that it reads still allocated? */
 bool texture_has_memory(const Texture *texture);
+uint64_t texture_bytes(const Texture *texture); /* from the first texel to the last one */
+/* Calls `visit` for each object. */
+void texture_each(void (*visit)(uint64_t handle, const Texture *texture, void *context),
+                  void *context);
 
 /* One lane's read. Integers of less than 32 bits are extended, half precision becomes single; float
  * results are bits. */

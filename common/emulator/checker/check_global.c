@@ -382,11 +382,26 @@ static GlobalCell next_or_known(GlobalNow *now, GlobalCell cell, bool *lasting) 
   return after;
 }
 
+static void note_overwritten(const GlobalNow *now, uint32_t readers) {
+  bool own = global_access(global_first_of(readers))->operation == now->launch->operation;
+  if (own) __atomic_store_n(&now->launch->updates, true, __ATOMIC_RELAXED);
+}
+
+/* What decides whether the launch may be skipped when it comes again (global_repeat.c). */
+static void note_for_repetition(const GlobalNow *now, const GlobalKind *kind) {
+  GlobalLaunch *launch = now->launch;
+  if (kind->access == ACCESS_ATOMIC || kind->swaps)
+    __atomic_store_n(&launch->updates, true, __ATOMIC_RELAXED);
+  if (!now->number || kind->flags & GLOBAL_VOLATILE)
+    __atomic_store_n(&launch->incomplete, true, __ATOMIC_RELAXED);
+}
+
 GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   GlobalCell before = cell;
   if (cell.writes && global_settled(now, cell.writes)) cell.writes = 0;
   if (cell.reads && global_settled(now, cell.reads)) cell.reads = 0;
   bool lasting = true, plain_read = reads_plainly(now);
+  if (now->kind != ACCESS_READ && cell.reads) note_overwritten(now, cell.reads);
   GlobalCell after;
   if (plain_read && has_read(now, cell)) {
     after = cell;
@@ -456,6 +471,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
     if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
   }
   now->number = number_of(now);
+  if (kind->access != ACCESS_READ || kind->flags || !now->number) note_for_repetition(now, kind);
   return now->number != 0;
 }
 

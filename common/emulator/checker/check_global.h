@@ -74,6 +74,9 @@ typedef struct GlobalLaunch {
   bool ignored;         /* out of memory for the order: nothing is reported any more */
   bool releases;        /* some warp has released something */
   bool triggers;        /* some warp has executed griddepcontrol.launch_dependents */
+  /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
+   * incomplete: some accesses are not in the shadow, or are volatile. */
+  bool updates, incomplete;
   pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;
@@ -246,11 +249,10 @@ typedef struct {
 } GlobalHeldPage;
 void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t first, uint64_t bytes);
 void global_shadow_release(GlobalHeldPage *held);
-/* Calls `visit` for the cells of these bytes, of whole lines, if the operation was the last to touch
- * memory near them. */
-void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes,
-                        void (*visit)(void *context, uint64_t address, uint32_t bytes,
-                                      GlobalCell cell),
+/* Calls `visit` for the cells of these bytes, of whole lines, until it returns false. operation: only
+ * for memory near which this operation was the last one; 0: for all. False: `visit` has. */
+typedef bool (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
+bool global_shadow_each(uint32_t operation, uint64_t first, uint64_t end, VisitCell visit,
                         void *context);
 /* check_global.c: fills in from which number on accesses may be asked for. */
 void global_limits(GlobalLaunch *launch);

@@ -22,7 +22,7 @@ static void mark(uint64_t *bits, uint64_t address, uint32_t bytes) {
 }
 
 /* Strong accesses of .sys scope are how a kernel and the host talk to each other. */
-static void look_at_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
+static bool look_at_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
   const Look *look = context;
   const GlobalNow *now = look->now;
   HostPageUse *use = look->use;
@@ -41,6 +41,7 @@ static void look_at_cell(void *context, uint64_t address, uint32_t bytes, Global
     mark(use->read, address, bytes);
     break;
   }
+  return true;
 }
 
 bool check_host_page(uint32_t operation, uint64_t page, HostPageUse *use) {
@@ -50,6 +51,6 @@ bool check_host_page(uint32_t operation, uint64_t page, HostPageUse *use) {
   GlobalNow now = {.launch = &launch};
   Look look = {&now, use};
   use->talks = __atomic_load_n(&fenced_for_host, __ATOMIC_RELAXED) == operation;
-  if (!use->talks) global_shadow_look(operation, page, HOST_PAGE_BYTES, look_at_cell, &look);
+  if (!use->talks) global_shadow_each(operation, page, page + HOST_PAGE_BYTES, look_at_cell, &look);
   return use->talks || use->writer || use->reader;
 }

@@ -182,30 +182,35 @@ void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
 
 /* ---- A look at what is known ---- */
 
-typedef void (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
-
-static void look_at_words(const SplitLine *split, uint64_t address, VisitCell visit,
-                          void *context) {
+static bool each_word(const SplitLine *split, uint64_t address, VisitCell visit, void *context) {
   for (uint32_t word = 0; word < LINE_CELLS; word++) {
     if (split->words[word].writes != GLOBAL_SPLIT) {
-      visit(context, address + word * 4, 4, split->words[word]);
+      if (!visit(context, address + word * 4, 4, split->words[word])) return false;
       continue;
     }
     for (uint32_t i = 0; i < 4; i++)
-      visit(context, address + word * 4 + i, 1, split->bytes[word * 4 + i]);
+      if (!visit(context, address + word * 4 + i, 1, split->bytes[word * 4 + i])) return false;
   }
+  return true;
 }
 
-void global_shadow_look(uint32_t operation, uint64_t first, uint64_t bytes, VisitCell visit,
+bool global_shadow_each(uint32_t operation, uint64_t first, uint64_t end, VisitCell visit,
                         void *context) {
-  for (uint64_t at = first; at < first + bytes; at += LINE_BYTES) {
-    const Book *book = at >> 47 ? NULL : books[at >> BOOK_SHIFT];
+  const uint64_t page_bytes = 1ull << PAGE_SHIFT, book_bytes = 1ull << BOOK_SHIFT;
+  for (uint64_t at = first & ~(uint64_t)(LINE_BYTES - 1); at < end && at >> 47 == 0;) {
+    const Book *book = books[at >> BOOK_SHIFT];
     const Page *page = book ? book->pages[(at >> PAGE_SHIFT) % BOOK_PAGES] : NULL;
-    if (!page || page->operation != operation) continue;
+    if (!page || (operation && page->operation != operation)) {
+      uint64_t step = book ? page_bytes : book_bytes;
+      at = (at / step + 1) * step;
+      continue;
+    }
     uint32_t line = (uint32_t)(at / LINE_BYTES % PAGE_LINES);
-    if (page->lines[line].writes == GLOBAL_SPLIT)
-      look_at_words(page->split[line], at, visit, context);
-    else
-      visit(context, at, LINE_BYTES, page->lines[line]);
+    const GlobalCell *cell = &page->lines[line];
+    bool more = cell->writes == GLOBAL_SPLIT ? each_word(page->split[line], at, visit, context)
+                                             : visit(context, at, LINE_BYTES, *cell);
+    if (!more) return false;
+    at += LINE_BYTES;
   }
+  return true;
 }

@@ -269,6 +269,7 @@ static StepResult print_of_lane(Warp *warp, const Instruction *in, int lane) {
 
 static StepResult run_vprintf(Warp *warp, const Instruction *in, LaneMask mask) {
   StepResult result = STEP_NEXT;
+  launch_is_unique(warp);
   for (LaneMask left = mask; left && result == STEP_NEXT; left &= left - 1)
     result = print_of_lane(warp, in, first_lane(left));
   return result;
@@ -301,6 +302,7 @@ static StepResult run_assertfail(Warp *warp, const Instruction *in, LaneMask mas
 
 /* The resulting address depends on the order, so these calls wait for their turn. */
 static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
+  launch_is_unique(warp);
   if (!cluster_has_turn(warp)) return STEP_BLOCKED;
   for (int lane = 0; lane < LANES; lane++)
     if (mask >> lane & 1)
@@ -311,6 +313,7 @@ static StepResult run_malloc(Warp *warp, const Instruction *in, LaneMask mask) {
 }
 
 static StepResult run_free(Warp *warp, const Instruction *in, LaneMask mask) {
+  launch_is_unique(warp);
   if (!cluster_has_turn(warp)) return STEP_BLOCKED;
   for (int lane = 0; lane < LANES; lane++) {
     if (!(mask >> lane & 1)) continue;

@@ -24,6 +24,7 @@ StepResult flow_land(Warp *warp, const Instruction *in, LaneMask mask) {
 StepResult flow_read_clock(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   cluster->flow->extra_time += 16;
+  launch_is_unique(warp);
   uint64_t clock = cluster_clock(cluster), time = 1700000000000000000ull + clock / 2;
   uint64_t value = 0;
   switch ((Special)in->operand[0].constant_value) {

@@ -24,6 +24,7 @@
 #include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
+#include "machine/repeat.h"
 #include "record/record.h"
 #include "state/device_output.h"
 #include "state/polling.h"
@@ -71,6 +72,8 @@ struct LaunchFlow {
   uint32_t printed;
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
+  bool begun, skipped;
+  Repetition repetition;
 };
 
 /* ---- The turn ---- */
@@ -478,6 +481,12 @@ int launch_begin(Launch *launch) {
 
 bool launch_continue(Launch *launch, bool may_stall) {
   struct LaunchFlow *flow = launch->flow;
+  if (!flow->begun) {
+    flow->begun = true;
+    flow->skipped = repeat_skips(launch, &flow->repetition);
+    if (flow->skipped) flow->finished = flow->total;
+  }
+  if (flow->skipped) return true;
   if (explore_wanted() && flow->finished == 0 && explore_launch(launch)) {
     flow->finished = flow->total;
     return true;
@@ -493,6 +502,7 @@ bool launch_continue(Launch *launch, bool may_stall) {
   flow->idle_turns = 0;
   flow->patience = PATIENCE;
   work_together(flow, threads - 1);
+  if (flow->stalled) repeat_forget(&flow->repetition);
   return !flow->stalled;
 }
 
@@ -508,7 +518,10 @@ int launch_end(Launch *launch) {
       context_free(context);
     }
   print_output(flow, true);
+  bool ran = flow->begun && !flow->skipped && !flow->failed;
+  TouchedMemory *touched = ran ? repeat_touched(launch, &flow->repetition) : NULL;
   check_launch_end(launch);
+  if (flow->begun && !flow->skipped) repeat_learn(launch, &flow->repetition, touched);
   record_launch_end(launch);
   for (Context *context = flow->spare, *next; context; context = next) {
     next = context->next;

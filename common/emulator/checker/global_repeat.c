@@ -1,0 +1,225 @@
+/* global_repeat.c: which memory a launch has touched, read from the shadow when it ends; and the same
+ * accesses by another launch, which the machine does not run because it would do the same again
+ * (machine/repeat.c). Whatever comes later must find these accesses. */
+#include "checker/check_repeat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "checker/check_global.h"
+
+enum { RANGES_MOST = 1 << 20, ACCESSES_MOST = 256, SPAN_GAP = 256, FIRST_CAPACITY = 64 };
+
+/* Accesses are numbers of TouchedMemory.accesses, from 1 on; 0: none. */
+typedef struct TouchedRange {
+  uint64_t first, end;
+  uint16_t writer, reader;
+} TouchedRange;
+
+typedef struct {
+  uint32_t value; /* GlobalCell.writes or .reads */
+  uint16_t access;
+} KnownValue;
+
+typedef struct {
+  TouchedMemory *touched;
+  GlobalNow now; /* of the launch */
+  uint64_t workspace;
+  const Allocation *place;
+  KnownValue writes, reads; /* the last ones that were looked at */
+  bool fails;
+} Collection;
+
+/* ---- What a launch has touched ---- */
+
+static void *grown(void *items, size_t count, size_t *capacity, size_t bytes) {
+  if (count < *capacity) return items;
+  *capacity = *capacity ? *capacity * 2 : FIRST_CAPACITY;
+  void *made = realloc(items, *capacity * bytes);
+  if (!made) out_of_memory();
+  return made;
+}
+
+/* Accesses that differ only in who made them are one: a report about a later operation names the
+ * launch and the instruction. */
+static uint16_t access_like(Collection *all, const GlobalAccess *wanted) {
+  TouchedMemory *touched = all->touched;
+  for (uint32_t i = 0; i < touched->access_count; i++) {
+    const GlobalAccess *each = &touched->accesses[i];
+    if (each->in == wanted->in && each->reach == wanted->reach && each->size == wanted->size)
+      return (uint16_t)(i + 1);
+  }
+  if (touched->access_count == ACCESSES_MOST) {
+    all->fails = true;
+    return 0;
+  }
+  touched->accesses[touched->access_count++] = (GlobalAccess){.cluster = wanted->cluster,
+                                                              .agent = wanted->issuer,
+                                                              .issuer = wanted->issuer,
+                                                              .reach = wanted->reach,
+                                                              .size = wanted->size,
+                                                              .in = wanted->in};
+  return (uint16_t)touched->access_count;
+}
+
+/* The launch's own access among these; 0: none. A plain one, if there is one, races with more. */
+static uint16_t own_access(Collection *all, uint32_t value, KnownValue *last) {
+  if (value == last->value) return last->access;
+  const GlobalNow *now = &all->now;
+  const GlobalAccess *own = NULL;
+  FOR_GLOBAL_NUMBERS(number, value) {
+    const GlobalAccess *each = global_access(number);
+    if (each->operation != now->launch->operation) continue;
+    if (!own || each->reach < own->reach) own = each;
+  }
+  *last = (KnownValue){value, own ? access_like(all, own) : 0};
+  return last->access;
+}
+
+static void add_span(Collection *all, uint64_t first, uint64_t end) {
+  TouchedMemory *touched = all->touched;
+  TouchedSpan *last = touched->span_count ? &touched->spans[touched->span_count - 1] : NULL;
+  if (last && last->allocation == all->place->number && first - last->end <= SPAN_GAP) {
+    last->end = end;
+    return;
+  }
+  touched->spans =
+      grown(touched->spans, touched->span_count, &touched->span_capacity, sizeof *touched->spans);
+  touched->spans[touched->span_count++] = (TouchedSpan){first, end, all->place->number};
+}
+
+static bool add_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
+  Collection *all = context;
+  TouchedMemory *touched = all->touched;
+  uint64_t first = address > all->place->first ? address : all->place->first;
+  uint64_t end = address + bytes < all->place->end ? address + bytes : all->place->end;
+  if (first >= end) return true;
+  uint16_t writer = own_access(all, cell.writes, &all->writes);
+  uint16_t reader = own_access(all, cell.reads, &all->reads);
+  if (!writer && !reader) return !all->fails;
+  if (all->place->kind != MEMORY_OF_DEVICE || touched->range_count == RANGES_MOST)
+    all->fails = true;
+  if (all->fails) return false;
+  add_span(all, first, end);
+  TouchedRange *last = touched->range_count ? &touched->ranges[touched->range_count - 1] : NULL;
+  if (last && last->end == first && last->writer == writer && last->reader == reader) {
+    last->end = end;
+    return true;
+  }
+  touched->ranges = grown(touched->ranges, touched->range_count, &touched->range_capacity,
+                          sizeof *touched->ranges);
+  touched->ranges[touched->range_count++] = (TouchedRange){first, end, writer, reader};
+  return true;
+}
+
+static void collect_from(const Allocation *place, void *context) {
+  Collection *all = context;
+  if (all->fails || place->first == all->workspace) return;
+  all->place = place;
+  global_shadow_each(all->now.launch->operation, place->first, place->end, add_cell, all);
+}
+
+TouchedMemory *check_touched(const Launch *launch) {
+  GlobalLaunch *own = launch->global;
+  if (!own || own->ignored || own->incomplete || own->triggers || own->dependency) return NULL;
+  TouchedMemory *made = calloc(1, sizeof *made);
+  if (!made) out_of_memory();
+  made->updates = own->updates;
+  made->accesses = calloc(ACCESSES_MOST, sizeof *made->accesses);
+  if (!made->accesses) out_of_memory();
+  Collection all = {.touched = made, .now = {.launch = own}, .workspace = launch->workspace};
+  memory_each(collect_from, &all);
+  if (!all.fails) return made;
+  check_touched_free(made);
+  return NULL;
+}
+
+void check_touched_free(TouchedMemory *touched) {
+  if (!touched) return;
+  free(touched->spans);
+  free(touched->ranges);
+  free(touched->accesses);
+  free(touched);
+}
+
+bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t end) {
+  for (size_t i = 0; i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    if (range->writer && range->first < end && first < range->end) return true;
+  }
+  return false;
+}
+
+/* ---- The same accesses by another launch ---- */
+
+typedef struct {
+  GlobalNow now;
+  const OperationOrder *order;
+  bool writes;
+  GlobalCell last; /* the last cell that was looked at */
+} EarlierAccesses;
+
+static bool all_before(const EarlierAccesses *with, uint32_t value) {
+  const GlobalNow *now = &with->now;
+  uint32_t own = now->launch->operation;
+  FOR_GLOBAL_NUMBERS(number, value) {
+    uint32_t past = global_access(number)->operation;
+    if (past != own && with->order && !with->order->ordered(past, own)) return false;
+  }
+  return true;
+}
+
+static bool cell_is_before(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
+  (void)address, (void)bytes;
+  EarlierAccesses *with = context;
+  if (cell.writes == with->last.writes && cell.reads == with->last.reads) return true;
+  if (!all_before(with, cell.writes)) return false;
+  if (with->writes && !all_before(with, cell.reads)) return false;
+  with->last = cell;
+  return true;
+}
+
+static bool all_is_before(const Launch *launch, const TouchedMemory *touched) {
+  EarlierAccesses with = {.now = {.launch = launch->global}, .order = global_operation_order()};
+  for (size_t i = 0; i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    bool writes = range->writer != 0;
+    if (with.writes != writes) with.last = (GlobalCell){0, 0};
+    with.writes = writes;
+    if (!global_shadow_each(0, range->first, range->end, cell_is_before, &with)) return false;
+  }
+  return true;
+}
+
+static void touch(GlobalLaunch *launch, const TouchedMemory *touched, bool writes) {
+  GlobalNow *now = calloc(touched->access_count + 1, sizeof *now);
+  if (!now) out_of_memory();
+  for (size_t i = 0; i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    uint16_t which = writes ? range->writer : range->writer ? 0 : range->reader;
+    if (!which) continue;
+    GlobalNow *each = &now[which];
+    if (!each->launch) {
+      each->launch = launch;
+      each->kind = writes ? ACCESS_WRITE : ACCESS_READ;
+      each->access = touched->accesses[which - 1];
+      each->access.operation = launch->operation;
+      each->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
+      GlobalAccess *made = global_access_new(NULL, &each->number);
+      if (!made) break; /* there are no numbers left: nothing is checked any more */
+      *made = each->access;
+    }
+    global_shadow_touch(each, range->first, range->end - range->first);
+  }
+  free(now);
+}
+
+bool check_touch_again(const Launch *launch, const TouchedMemory *touched) {
+  if (!launch->global || launch->global->dependency || !all_is_before(launch, touched))
+    return false;
+  touch(launch->global, touched, false);
+  touch(launch->global, touched, true);
+  return true;
+}

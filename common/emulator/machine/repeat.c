@@ -1,0 +1,261 @@
+/* repeat.c: recognises launches that would only repeat what memory already holds (repeat.h).
+ *
+ * A launch is known by its kernel, parameters, grid, block, cluster and shared memory. What it does is
+ * determined by these and by the memory that it reads. When a launch has run, the checker's shadow
+ * says which memory it has touched. "This launch leaves memory with this content as it is" is then
+ * known in two cases: it has written nothing that it had read before, so with its own results in
+ * place it computes the same again; or the content was the same before it ran and after. The content
+ * is compared by a fingerprint that includes which bytes have been written at all.
+ *
+ * A launch that also depends on something else, or that does something besides writing memory, always
+ * runs: see is_repeatable and the callers of launch_is_unique. So does one that a report may come
+ * from: because the launch before had findings, or because something that is not ordered before it
+ * has touched its memory. */
+#include "machine/repeat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/settings.h"
+#include "base/texture.h"
+#include "base/written.h"
+
+enum { KNOWN_MOST = 64, MISSES_BEFORE_REST = 4, REST_MOST = 64 };
+
+typedef struct {
+  const Function *kernel; /* NULL: the entry is free */
+  Index3 grid, block, cluster;
+  uint32_t dynamic_shared_bytes, parameters_missing;
+  bool cooperative;
+  size_t parameter_bytes;
+  uint8_t *parameters;
+} LaunchKey;
+
+typedef struct {
+  LaunchKey key;
+  TouchedMemory *touched; /* NULL: the launch cannot be skipped */
+  bool reads_textures;
+  bool stays; /* with this content the launch leaves memory as it is */
+  uint64_t content;
+  uint32_t misses; /* how often in a row the content was another one */
+  uint32_t rest;   /* launches for which it is not looked at */
+  uint64_t used;
+} KnownLaunch;
+
+/* Launches begin and end under the runtime's lock. */
+static KnownLaunch known[KNOWN_MOST];
+static uint64_t uses, begun, launched, skipped;
+static uint32_t running;
+
+/* ---- The table ---- */
+
+static bool same_index(Index3 a, Index3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+
+static bool is_like(const LaunchKey *key, const Launch *launch) {
+  return key->kernel == launch->kernel && same_index(key->grid, launch->grid) &&
+         same_index(key->block, launch->block) && same_index(key->cluster, launch->cluster) &&
+         key->dynamic_shared_bytes == launch->dynamic_shared_bytes &&
+         key->parameters_missing == launch->parameters_missing &&
+         key->cooperative == launch->cooperative &&
+         key->parameter_bytes == launch->parameter_bytes &&
+         !memcmp(key->parameters, launch->parameters, key->parameter_bytes);
+}
+
+static KnownLaunch *find_known(const Launch *launch) {
+  for (int i = 0; i < KNOWN_MOST; i++)
+    if (known[i].key.kernel && is_like(&known[i].key, launch)) return &known[i];
+  return NULL;
+}
+
+static void set_touched(KnownLaunch *entry, TouchedMemory *touched) {
+  check_touched_free(entry->touched);
+  entry->touched = touched;
+}
+
+/* In the place of the one that was used longest ago. NULL: out of memory. */
+static KnownLaunch *add_known(const Launch *launch) {
+  KnownLaunch *oldest = &known[0];
+  for (int i = 1; i < KNOWN_MOST; i++)
+    if (known[i].used < oldest->used) oldest = &known[i];
+  set_touched(oldest, NULL);
+  free(oldest->key.parameters);
+  *oldest = (KnownLaunch){.used = ++uses};
+  uint8_t *parameters = malloc(launch->parameter_bytes + 1);
+  if (!parameters) return NULL;
+  memcpy(parameters, launch->parameters, launch->parameter_bytes);
+  oldest->key = (LaunchKey){.kernel = launch->kernel,
+                            .grid = launch->grid,
+                            .block = launch->block,
+                            .cluster = launch->cluster,
+                            .dynamic_shared_bytes = launch->dynamic_shared_bytes,
+                            .parameters_missing = launch->parameters_missing,
+                            .cooperative = launch->cooperative,
+                            .parameter_bytes = launch->parameter_bytes,
+                            .parameters = parameters};
+  return oldest;
+}
+
+/* ---- The content of memory ---- */
+
+static uint64_t content_of_span(uint64_t before, uint64_t first, uint64_t end) {
+  uint64_t content = fingerprint(before, (const void *)(uintptr_t)first, end - first);
+  if (!written_is_watched(first)) return content;
+  uint64_t from = (first - written_map.first) / 64, to = (end - written_map.first + 63) / 64;
+  return fingerprint(content, written_map.bits + from, (to - from) * sizeof *written_map.bits);
+}
+
+/* Constant memory is not in the checker's shadow, and there is little of it. */
+static void add_constants(const Allocation *place, void *context) {
+  uint64_t *content = context;
+  if (!place->read_only || place->kind != MEMORY_OF_DEVICE || place->absent) return;
+  *content = fingerprint(*content, &place->first, sizeof place->first);
+  *content = content_of_span(*content, place->first, place->end);
+}
+
+/* Which texels a launch has read is not known, so all textures count. */
+static void add_texture(uint64_t handle, const Texture *texture, void *context) {
+  uint64_t *content = context;
+  *content = fingerprint(*content, &handle, sizeof handle);
+  *content = fingerprint(*content, texture, sizeof *texture);
+  if (!texture_has_memory(texture)) return;
+  *content = content_of_span(*content, texture->first, texture->first + texture_bytes(texture));
+}
+
+/* False: some of this memory has been freed. */
+static bool find_content(const TouchedMemory *touched, bool textures, uint64_t *content) {
+  *content = 0;
+  for (size_t i = 0; i < touched->span_count; i++) {
+    const TouchedSpan *span = &touched->spans[i];
+    const Allocation *place = memory_find(span->first);
+    if (!place || place->number != span->allocation) return false;
+    *content = content_of_span(*content, span->first, span->end);
+  }
+  memory_each(add_constants, content);
+  if (textures) texture_each(add_texture, content);
+  return true;
+}
+
+typedef struct {
+  const TouchedMemory *touched;
+  bool writes;
+} WrittenTextures;
+
+static void find_written_texture(uint64_t handle, const Texture *texture, void *context) {
+  (void)handle;
+  WrittenTextures *all = context;
+  all->writes |=
+      check_touched_writes(all->touched, texture->first, texture->first + texture_bytes(texture));
+}
+
+/* ---- What a user may ask ---- */
+
+static void say_how_many(void) {
+  static bool said;
+  if (said) return;
+  said = true;
+  fprintf(stderr,
+          "emulator: %llu of %llu kernel launches did not run, because each would have repeated an "
+          "earlier one\n",
+          (unsigned long long)skipped, (unsigned long long)launched);
+}
+
+static void count_launch(void) {
+  if (launched++ || !settings()->count_repetitions) return;
+  atexit(say_how_many);
+  report_last_words = say_how_many; /* findings end the program without the others' last words */
+}
+
+/* ---- Launches ---- */
+
+static bool is_wanted(void) {
+  const Settings *all = settings();
+  bool in_order = all->schedule == SCHEDULE_LATE || all->schedule == SCHEDULE_EARLY;
+  return all->skip_repetitions && in_order && all->check && all->check_global &&
+         !all->record_file && !all->count && !all->clock && !all->explore;
+}
+
+bool repeat_skips(Launch *launch, Repetition *own) {
+  *own = (Repetition){.begun = ++begun, .findings = findings_made()};
+  count_launch();
+  own->watched = is_wanted() && running == 0 && !launch->overlaps && !launch->overlaps_begun &&
+                 launch->recording < 0 && launch->global;
+  KnownLaunch *entry = own->watched ? find_known(launch) : NULL;
+  bool rests = entry && entry->rest > 0;
+  if (rests) {
+    entry->rest--;
+    own->watched = false;
+  }
+  uint64_t content;
+  if (entry && !rests && entry->touched &&
+      find_content(entry->touched, entry->reads_textures, &content)) {
+    if (entry->stays && content == entry->content && check_touch_again(launch, entry->touched)) {
+      entry->misses = 0;
+      entry->used = ++uses;
+      skipped++;
+      own->watched = false;
+      return true;
+    }
+    own->before_known = true;
+    own->before = content;
+  }
+  running++;
+  return false;
+}
+
+void repeat_forget(Repetition *own) { own->watched = false; }
+
+static bool is_repeatable(const Launch *launch, const Repetition *own) {
+  return own->watched && own->begun == begun && !launch->unique && !launch->error;
+}
+
+TouchedMemory *repeat_touched(const Launch *launch, const Repetition *own) {
+  return is_repeatable(launch, own) ? check_touched(launch) : NULL;
+}
+
+static bool same_spans(const TouchedMemory *a, const TouchedMemory *b) {
+  bool same = a && b && a->span_count == b->span_count;
+  for (size_t i = 0; same && i < a->span_count; i++)
+    same = a->spans[i].first == b->spans[i].first && a->spans[i].end == b->spans[i].end &&
+           a->spans[i].allocation == b->spans[i].allocation;
+  return same;
+}
+
+/* Looking costs time: a launch that meets other contents again and again is looked at less often. */
+static void count_miss(KnownLaunch *entry) {
+  if (++entry->misses < MISSES_BEFORE_REST) return;
+  uint32_t rest =
+      1u << (entry->misses - MISSES_BEFORE_REST < 6 ? entry->misses - MISSES_BEFORE_REST : 6);
+  entry->rest = rest < REST_MOST ? rest : REST_MOST;
+}
+
+void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *touched) {
+  running--;
+  if (!own->watched) return;
+  KnownLaunch *entry = find_known(launch);
+  bool fresh = !entry;
+  if (fresh) entry = add_known(launch);
+  if (!entry || findings_made() != own->findings) {
+    check_touched_free(touched);
+    touched = NULL;
+  }
+  if (!entry) return;
+  entry->used = ++uses;
+  bool same = own->before_known && same_spans(entry->touched, touched) &&
+              entry->reads_textures == launch->reads_textures;
+  set_touched(entry, touched);
+  entry->reads_textures = launch->reads_textures;
+  if (!fresh) count_miss(entry);
+  uint64_t content;
+  if (!touched || !find_content(touched, launch->reads_textures, &content)) {
+    set_touched(entry, NULL);
+    return;
+  }
+  WrittenTextures textures = {touched, false};
+  if (launch->reads_textures) texture_each(find_written_texture, &textures);
+  entry->content = content;
+  entry->stays = (!touched->updates && !textures.writes) || (same && content == own->before);
+}

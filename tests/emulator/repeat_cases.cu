@@ -1,0 +1,279 @@
+/* repeat_cases.cu: launches that come again, so that the emulator may skip them, and what must be reported
+ * or happen all the same (emulator_repeat.bats).
+ *
+ *   repeat_cases CASE */
+#include <cuda_runtime.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHECK(call)                                                           \
+  do {                                                                        \
+    cudaError_t error_of_call = (call);                                       \
+    if (error_of_call != cudaSuccess)                                         \
+      return printf("%s: %s\n", #call, cudaGetErrorString(error_of_call)), 1; \
+  } while (0)
+
+enum { COUNT = 1024, BYTES = COUNT * sizeof(int), TIMES = 4 };
+
+__global__ void triple(const int *from, int *to) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  to[i] = 3 * from[i];
+}
+__global__ void add_one(int *data) { data[blockIdx.x * blockDim.x + threadIdx.x]++; }
+__global__ void count_blocks(int *counter) {
+  if (threadIdx.x == 0) atomicAdd(counter, 1);
+}
+__global__ void race(int *data) { data[threadIdx.x % 64] = (int)threadIdx.x; }
+__global__ void say(int number) { printf("kernel %d\n", number); }
+__global__ void read_clock(long long *time) { *time += clock64(); }
+__global__ void allocate(void **place) { *place = malloc(64); }
+__global__ void fail(const int *data) {
+  if (data[0] == 7) asm("trap;");
+}
+
+static cudaStream_t one, two;
+static int *input, *output, *more, *managed, *pinned;
+
+static void run(cudaStream_t stream) { triple<<<COUNT / 256, 256, 0, stream>>>(input, output); }
+/* From the second time on, it need not run. */
+static int run_often(void) {
+  for (int i = 0; i < TIMES; i++) run(one);
+  CHECK(cudaStreamSynchronize(one));
+  return 0;
+}
+static int show(const int *data) {
+  int values[4];
+  CHECK(cudaMemcpy(values, data, sizeof values, cudaMemcpyDefault));
+  printf("%d %d %d %d\n", values[0], values[1], values[2], values[3]);
+  return 0;
+}
+
+/* ---- What comes later does not wait for the launch that was skipped ---- */
+
+static int copied_without_waiting(void) {
+  run_often();
+  run(one);
+  CHECK(cudaMemcpyAsync(more, output, BYTES, cudaMemcpyDeviceToDevice, two));
+  return 0;
+}
+static int input_overwritten(void) {
+  run_often();
+  run(one);
+  CHECK(cudaMemsetAsync(input, 0, BYTES, two));
+  return 0;
+}
+static int read_by_other_stream(void) {
+  run_often();
+  run(one);
+  triple<<<COUNT / 256, 256, 0, two>>>(output, more);
+  return 0;
+}
+static int freed_in_other_stream(void) {
+  int *memory;
+  CHECK(cudaMallocAsync(&memory, BYTES, one));
+  for (int i = 0; i < TIMES; i++) triple<<<COUNT / 256, 256, 0, one>>>(input, memory);
+  CHECK(cudaStreamSynchronize(one));
+  triple<<<COUNT / 256, 256, 0, one>>>(input, memory);
+  CHECK(cudaFreeAsync(memory, two));
+  return 0;
+}
+
+/* ---- The launch does not wait for what came before ---- */
+
+static int input_copied_without_waiting(void) {
+  CHECK(cudaMemcpy(more, input, BYTES, cudaMemcpyDeviceToDevice));
+  run_often();
+  CHECK(cudaMemcpyAsync(input, more, BYTES, cudaMemcpyDeviceToDevice, two)); /* the same values */
+  run(one);
+  return 0;
+}
+static int output_read_without_waiting(void) {
+  run_often();
+  CHECK(cudaMemcpyAsync(more, output, BYTES, cudaMemcpyDeviceToDevice, two));
+  run(one);
+  return 0;
+}
+
+/* ---- Memory of the host ---- */
+
+static int managed_read_without_waiting(void) {
+  for (int i = 0; i < TIMES; i++) triple<<<COUNT / 256, 256, 0, one>>>(input, managed);
+  CHECK(cudaStreamSynchronize(one));
+  triple<<<COUNT / 256, 256, 0, one>>>(input, managed);
+  return ((const volatile int *)managed)[3] != 9;
+}
+static int pinned_written_without_waiting(void) {
+  for (int i = 0; i < TIMES; i++) triple<<<COUNT / 256, 256, 0, one>>>(pinned, output);
+  CHECK(cudaStreamSynchronize(one));
+  triple<<<COUNT / 256, 256, 0, one>>>(pinned, output);
+  pinned[3] = 4;
+  return 0;
+}
+static int managed_changed(void) {
+  for (int i = 0; i < TIMES; i++) {
+    managed[1] = i;
+    triple<<<COUNT / 256, 256, 0, one>>>(managed, output);
+    CHECK(cudaStreamSynchronize(one));
+    if (show(output)) return 1;
+  }
+  return 0;
+}
+
+/* ---- Launches that do more than write the same again ---- */
+
+static int in_place(void) {
+  for (int i = 0; i < TIMES; i++) add_one<<<COUNT / 256, 256>>>(output);
+  for (int i = 0; i < TIMES; i++) count_blocks<<<5, 32>>>(more);
+  return show(output) || show(more);
+}
+static int prints(void) {
+  for (int i = 0; i < TIMES; i++) say<<<1, 1>>>(5);
+  return 0;
+}
+static int reads_clock(void) {
+  long long times[2];
+  for (int i = 0; i < 2; i++) {
+    read_clock<<<1, 1>>>((long long *)more);
+    CHECK(cudaMemcpy(&times[i], more, sizeof times[i], cudaMemcpyDeviceToHost));
+  }
+  printf("%s\n", times[1] > times[0] ? "later" : "the same time");
+  return 0;
+}
+static int allocates(void) {
+  void *places[TIMES] = {NULL};
+  for (int i = 0; i < TIMES; i++) {
+    allocate<<<1, 1>>>((void **)more);
+    CHECK(cudaMemcpy(&places[i], more, sizeof places[i], cudaMemcpyDeviceToHost));
+    for (int k = 0; k < i; k++)
+      if (places[k] == places[i]) return printf("one block twice\n"), 1;
+  }
+  return 0;
+}
+static int races_each_time(void) {
+  for (int i = 0; i < TIMES; i++) race<<<1, 128>>>(output);
+  return 0;
+}
+static int fails_at_last(void) {
+  int seven = 7;
+  for (int i = 0; i < TIMES; i++) fail<<<1, 1>>>(input);
+  CHECK(cudaMemcpy(input, &seven, sizeof seven, cudaMemcpyHostToDevice));
+  fail<<<1, 1>>>(input);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+  return 0;
+}
+
+/* ---- Memory that is not what it was ---- */
+
+/* The second time the graph's memory is at the same address, and nothing has written it. */
+static int unwritten_again(void) {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  int *memory;
+  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CHECK(cudaMallocAsync(&memory, BYTES, one));
+  CHECK(cudaMemcpyAsync(memory, pinned, BYTES / 2, cudaMemcpyHostToDevice, one));
+  triple<<<COUNT / 512, 256, 0, one>>>(memory, output);
+  CHECK(cudaMemsetAsync(memory + COUNT / 2, 0xff, BYTES / 2, one));
+  triple<<<COUNT / 256, 256, 0, one>>>(memory, output);
+  CHECK(cudaFreeAsync(memory, one));
+  CHECK(cudaStreamEndCapture(one, &graph));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < TIMES; i++) CHECK(cudaGraphLaunch(exec, one));
+  CHECK(cudaStreamSynchronize(one));
+  return show(output);
+}
+/* The same bytes as before, but unwritten ones. */
+static int unwritten_copied(void) {
+  int *fresh;
+  CHECK(cudaMalloc(&fresh, BYTES));
+  CHECK(cudaMemset(input, 0xff, BYTES));
+  CHECK(cudaDeviceSynchronize());
+  run_often();
+  CHECK(cudaMemcpy(input, fresh, BYTES, cudaMemcpyDeviceToDevice));
+  CHECK(cudaDeviceSynchronize());
+  run(one);
+  CHECK(cudaStreamSynchronize(one));
+  return show(output);
+}
+static int freed(void) {
+  run_often();
+  CHECK(cudaFree(input));
+  run(one);
+  printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+  return 0;
+}
+
+/* ---- Nothing to report ---- */
+
+static int in_order(void) {
+  cudaEvent_t event;
+  CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  run_often();
+  for (int i = 0; i < TIMES; i++) {
+    run(one);
+    CHECK(cudaEventRecord(event, one));
+    CHECK(cudaStreamWaitEvent(two, event, 0));
+    triple<<<COUNT / 256, 256, 0, two>>>(output, more);
+    CHECK(cudaEventRecord(event, two));
+    CHECK(cudaStreamWaitEvent(one, event, 0));
+  }
+  CHECK(cudaStreamSynchronize(one));
+  return show(more);
+}
+static int in_several_streams(void) {
+  for (int i = 0; i < TIMES; i++) {
+    run(one);
+    CHECK(cudaStreamSynchronize(one));
+    run(two);
+    CHECK(cudaStreamSynchronize(two));
+  }
+  return show(output);
+}
+
+static const struct {
+  const char *name;
+  int (*run)(void);
+} cases[] = {{"copied-without-waiting", copied_without_waiting},
+             {"input-overwritten", input_overwritten},
+             {"read-by-other-stream", read_by_other_stream},
+             {"freed-in-other-stream", freed_in_other_stream},
+             {"input-copied-without-waiting", input_copied_without_waiting},
+             {"output-read-without-waiting", output_read_without_waiting},
+             {"managed-read-without-waiting", managed_read_without_waiting},
+             {"pinned-written-without-waiting", pinned_written_without_waiting},
+             {"managed-changed", managed_changed},
+             {"in-place", in_place},
+             {"prints", prints},
+             {"reads-clock", reads_clock},
+             {"allocates", allocates},
+             {"races-each-time", races_each_time},
+             {"fails-at-last", fails_at_last},
+             {"unwritten-again", unwritten_again},
+             {"unwritten-copied", unwritten_copied},
+             {"freed", freed},
+             {"in-order", in_order},
+             {"in-several-streams", in_several_streams}};
+
+int main(int argc, char **argv) {
+  const int CASES = sizeof cases / sizeof cases[0];
+  int which = 0, numbers[COUNT];
+  while (which < CASES && (argc != 2 || strcmp(argv[1], cases[which].name))) which++;
+  if (which == CASES) return fprintf(stderr, "usage: repeat_cases CASE\n"), 2;
+  for (int i = 0; i < COUNT; i++) numbers[i] = i;
+  CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
+  CHECK(cudaMalloc(&input, BYTES));
+  CHECK(cudaMalloc(&output, BYTES));
+  CHECK(cudaMalloc(&more, BYTES));
+  CHECK(cudaMallocManaged(&managed, BYTES));
+  CHECK(cudaMallocHost(&pinned, BYTES));
+  memcpy(managed, numbers, BYTES);
+  memcpy(pinned, numbers, BYTES);
+  CHECK(cudaMemcpy(input, numbers, BYTES, cudaMemcpyHostToDevice));
+  CHECK(cudaMemset(output, 0, BYTES));
+  CHECK(cudaMemset(more, 0, BYTES));
+  CHECK(cudaDeviceSynchronize());
+  if (cases[which].run()) return 1;
+  cudaDeviceSynchronize();
+  return 0;
+}

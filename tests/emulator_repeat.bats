@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# Launches that would only repeat an earlier one do not run. Nothing else may differ.
+
+load helpers
+
+setup() {
+  begin_test
+  export EMULATOR_THREADS=1
+}
+
+# Sets $skipped to the number of launches that did not run. What the case prints, its exit code and its reports are
+# the same as if all launches ran.
+skips() { # CASE
+  local mode folder=$BATS_TEST_TMPDIR
+  for mode in run count; do
+    EMULATOR_REPEAT=$mode common/emulator/emulate build/tests/emulator/repeat_cases "$1" \
+      >"$folder/$mode.out" 2>"$folder/$mode.err" && status=0 || status=$?
+    echo "exit code $status" >>"$folder/$mode.out"
+  done
+  skipped=$(sed -n 's/^emulator: \([0-9]*\) of [0-9]* kernel launches did not run, .*/\1/p' "$folder/count.err")
+  echo "$1: $skipped"
+  diff "$folder/run.out" "$folder/count.out"
+  # Addresses differ from process to process.
+  diff <(sed 's/0x[0-9a-f]*/ADDRESS/g' "$folder/run.err") \
+    <(sed '/^emulator: [0-9]* of [0-9]* kernel launches did not run, /d; s/0x[0-9a-f]*/ADDRESS/g' "$folder/count.err")
+}
+
+reports() { # RULE
+  grep -q "^emulator: $1: " "$BATS_TEST_TMPDIR/count.err"
+}
+
+@test "repeated launches: what comes later must wait for a launch that did not run" {
+  for name in copied-without-waiting input-overwritten read-by-other-stream; do
+    skips "$name"
+    [ "$skipped" -eq 4 ]
+    reports stream-race
+  done
+  skips freed-in-other-stream
+  [ "$skipped" -eq 4 ]
+  reports freed-while-in-use
+}
+
+@test "repeated launches: one that does not wait for what came before runs, and is reported" {
+  for name in input-copied-without-waiting output-read-without-waiting; do
+    skips "$name"
+    [ "$skipped" -eq 3 ]
+    reports stream-race
+  done
+}
+
+@test "repeated launches: memory that the host can touch itself" {
+  for name in managed-read-without-waiting pinned-written-without-waiting; do
+    skips "$name"
+    [ "$skipped" -eq 0 ]
+    reports host-race
+  done
+  skips managed-changed
+  [ "$skipped" -eq 0 ]
+}
+
+@test "repeated launches: one that does more than write the same again always runs" {
+  for name in in-place prints reads-clock allocates races-each-time; do
+    skips "$name"
+    [ "$skipped" -eq 0 ]
+  done
+  skips fails-at-last
+  [ "$skipped" -eq 3 ]
+  reports trap
+}
+
+@test "repeated launches: memory that is freed, allocated again or overwritten by unwritten bytes" {
+  skips unwritten-again
+  skips unwritten-copied
+  [ "$skipped" -eq 3 ]
+  reports unwritten-memory-read
+  skips freed
+  [ "$skipped" -eq 3 ]
+  reports use-after-free
+}
+
+@test "repeated launches: in order by events, and in several streams" {
+  skips in-order
+  [ "$skipped" -eq 10 ]
+  skips in-several-streams
+  [ "$skipped" -eq 7 ]
+}
+
+@test "repeated launches: random programs have the same results as if all launches ran" {
+  for schedule in late early; do
+    export EMULATOR_SCHEDULE=$schedule
+    EMULATOR_REPEAT=run common/emulator/emulate build/tests/emulator/random_repeats 60 >"$BATS_TEST_TMPDIR/run"
+    EMULATOR_REPEAT=count common/emulator/emulate build/tests/emulator/random_repeats 60 >"$BATS_TEST_TMPDIR/skip" \
+      2>"$BATS_TEST_TMPDIR/count"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/run")" -eq 60 ]
+    diff "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/skip"
+    skipped=$(sed -n 's/^emulator: \([0-9]*\) of .*/\1/p' "$BATS_TEST_TMPDIR/count")
+    [ "$skipped" -ge 200 ]
+  done
+}
+
+@test "repeated launches: all run in a random order, without checks and with EMULATOR_REPEAT=run" {
+  for setting in EMULATOR_SCHEDULE=random:1 EMULATOR_CHECK=off EMULATOR_CHECK=shared; do
+    EMULATOR_REPEAT=count run env "$setting" common/emulator/emulate build/tests/emulator/repeat_cases in-order
+    echo "$setting: $output"
+    [ "$status" -eq 0 ]
+    [[ "$output" = *"emulator: 0 of 12 kernel launches did not run, "* ]]
+  done
+  EMULATOR_REPEAT=run run common/emulator/emulate build/tests/emulator/repeat_cases in-order
+  [ "$output" = "0 9 18 27" ]
+}
