@@ -39,6 +39,14 @@ struct GemmShortTile {
     uint64_t empty[MOST_STAGES];
     uint64_t b_full;
   };
+  /* A warpgroup may wait for a stage's next phase only if the one before it has completed: for a parity,
+   * two phases further is the same. So the ring holds a tile for each warpgroup: then each phase that a
+   * warpgroup waits for is the next one after that of its previous tile, or a stage's first. */
+  static_assert((GEMM_MOST_SHARED_BYTES - 1024 - (int)sizeof(Fixed) - MOST_STEPS * B_BYTES) /
+                            A_BYTES >=
+                        CONSUMERS * MOST_STEPS &&
+                    MOST_STAGES >= CONSUMERS * MOST_STEPS,
+                "the ring holds a tile for each warpgroup");
 };
 
 /* What every thread of a CTA knows. */
