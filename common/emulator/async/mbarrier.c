@@ -350,9 +350,14 @@ static uint64_t bit_of_warp(const Warp *warp) {
 StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
+  uint32_t address = 0;
+  uint64_t last = 0; /* usually all lanes arrive at one barrier */
   FOR_LANES(mask, lane) {
-    uint32_t address;
-    if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+    const uint64_t named = lane_address(warp, &in->operand[form->address], lane);
+    if (!address || named != last) {
+      if (!lane_barrier(warp, in, lane, &address)) return STEP_FAULT;
+      last = named;
+    }
     if (!barrier_usable(warp, in, lane, address)) return STEP_FAULT;
     Barrier barrier = mbarrier_read(cluster, address);
     /* The token is the upper half of the word; the lower half only says how it was created. */

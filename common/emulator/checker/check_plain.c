@@ -323,6 +323,7 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
 typedef struct {
   LANE_ARRAY uint32_t word[LANES];
   uint32_t words, least, most;
+  uint32_t covered; /* the lanes' words as bits from `least` on; 0: some are further away */
 } ScatteredWords;
 
 /* The states of the words k positions after these. */
@@ -396,8 +397,15 @@ static void note_scattered_read(const AccessNow *now, struct CtaCheck *notes,
     uint32_t line = words[first_lane(left)] / LINE_WORDS;
     reads_note_lines(now, notes, reads, line, line);
   }
+  const uint32_t covered = scattered->covered;
+  bool near = covered && first + scattered->words + LANES <= notes->words;
   for (uint32_t k = 0; k < scattered->words; k++) {
     uint32_t *table = reads->words + k;
+    if (checked->all_plain && near) { /* a blend of two vectors */
+      uint32_t *from = table + first;
+      for (int i = 0; i < LANES; i++) from[i] = covered >> i & 1 ? value : from[i];
+      continue;
+    }
     if (checked->all_plain) {
       if (checked->lanes == UINT32_MAX)
         for (int lane = 0; lane < LANES; lane++) table[words[lane]] = value;
@@ -456,13 +464,12 @@ static void note_scattered_written(const AccessNow *now, struct CtaCheck *notes,
   }
 }
 
-/* Are they, one word per lane, a permutation of 32 consecutive words? */
-static bool is_permuted_run(const ScatteredWords *scattered) {
+static uint32_t covered_words(const ScatteredWords *scattered) {
   uint32_t covered = 0;
-  if (scattered->most - scattered->least != LANES - 1) return false;
+  if (scattered->most - scattered->least >= LANES) return 0;
   for (int lane = 0; lane < LANES; lane++)
     covered |= 1u << (scattered->word[lane] - scattered->least);
-  return covered == UINT32_MAX;
+  return covered;
 }
 
 static void note_writers(const AccessNow *now, struct CtaCheck *notes,
@@ -504,8 +511,9 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (most + scattered.words > notes->words || notes->exited) return false;
   now->rank = rank;
-  if (bytes == WORD_BYTES && mask == UINT32_MAX && is_permuted_run(&scattered) &&
-      touch_run(now, notes, least, bytes, scattered.word)) {
+  scattered.covered = covered_words(&scattered);
+  bool permuted_run = bytes == WORD_BYTES && mask == UINT32_MAX && scattered.covered == UINT32_MAX;
+  if (permuted_run && touch_run(now, notes, least, bytes, scattered.word)) {
     if (now->kind == ENTRY_WRITE) note_writers(now, notes, &scattered);
     return true;
   }
