@@ -193,6 +193,30 @@ static void check_layouts(void) {
   }
 }
 
+// Rows of C that begin at odd addresses leave in pairs, chunks of 16, 32 or 64 columns at a time. Every
+// element is compared, after plain rounding and after bias and ReLU.
+static void check_odd_rows(void) {
+  for (int type = GEMM_BF16; type <= GEMM_FP16; type++) {
+    GemmConfigurations few = configurations_of((GemmType)type, GEMM_K_MAJOR, GEMM_K_MAJOR);
+    printf("%s, rows of 137 elements, each compared:", type == GEMM_BF16 ? "bf16" : "fp16");
+    for (int i = 0; i < 2 * few.count; i++) {
+      CheckedProduct p;
+      memset(&p, 0, sizeof(p));
+      p.type = (GemmType)type, p.major_a = p.major_b = GEMM_K_MAJOR;
+      p.problem = gemm_problem(75, 137, 520, NULL, NULL, NULL);
+      p.problem.c_type = p.type;
+      p.problem.activation = i % 2 ? GEMM_RELU : GEMM_IDENTITY;
+      p.has_bias = p.integers = i % 2;
+      p.seed = (uint64_t)(1000 + i);
+      p.configuration = &few.list[i / 2];
+      if (!gemm_fits(p.configuration, p.problem.k, can_carry(&p))) continue;
+      check_product(&p, NULL);
+      if (i % 2) printf(" %s", p.configuration->name);
+    }
+    printf("\n");
+  }
+}
+
 int main(int argc, char **argv) {
   long runs = 0, seed = 1;
   Option options[] = {{"--runs", "so many random products", &runs, 1, 100000},
@@ -203,5 +227,6 @@ int main(int argc, char **argv) {
     return program_end("%ld random products", runs);
   }
   check_layouts();
+  check_odd_rows();
   return program_end("two types, four layouts, four activations");
 }
