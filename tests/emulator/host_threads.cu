@@ -53,6 +53,22 @@ static void *provoke_errors(int number) {
   return NULL;
 }
 
+// What is asked about memory while other threads allocate some: the table that answers moves.
+static void *look_at_memory(unsigned *managed) {
+  void *place;
+  size_t free_bytes, bytes;
+  cudaPointerAttributes attributes;
+  CHECK(cudaPointerGetAttributes(&attributes, managed) == cudaSuccess);
+  CHECK(attributes.type == cudaMemoryTypeManaged);
+  CHECK(cudaMemGetInfo(&free_bytes, &bytes) == cudaSuccess);
+  CHECK(free_bytes < bytes);
+  CHECK(cudaHostGetDevicePointer(&place, managed, 0) == cudaSuccess);
+  CHECK(cudaMemset(managed, 0, sizeof *managed) == cudaSuccess);
+  CHECK(cudaMallocAsync(&place, COUNT, NULL) == cudaSuccess);
+  CHECK(cudaFreeAsync(place, NULL) == cudaSuccess);
+  return NULL;
+}
+
 // Every way to get memory that kernels may use: the kernels of the other threads look their memory up meanwhile.
 static void *use_memory(void) {
   unsigned values[COUNT], *pinned, *managed;
@@ -68,6 +84,7 @@ static void *use_memory(void) {
   CHECK(cudaGraphCreate(&graph, 0) == cudaSuccess);
   CHECK(cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &allocation) == cudaSuccess);
   CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(look_at_memory(managed) == NULL);
   CHECK(cudaHostUnregister(values) == cudaSuccess);
   CHECK(cudaFree(managed) == cudaSuccess);
   CHECK(cudaFreeHost(pinned) == cudaSuccess);

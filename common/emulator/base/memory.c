@@ -256,7 +256,12 @@ void memory_each(void (*visit)(const Allocation *place, void *context), void *co
   pthread_mutex_unlock(&lock);
 }
 
-size_t memory_in_use(void) { return in_use; }
+size_t memory_in_use(void) {
+  pthread_mutex_lock(&lock);
+  size_t bytes = in_use;
+  pthread_mutex_unlock(&lock);
+  return bytes;
+}
 
 const Allocation *memory_find_planned(uint64_t address) {
   size_t at = upper_bound(address);
@@ -267,6 +272,18 @@ const Allocation *memory_find_planned(uint64_t address) {
 const Allocation *memory_find(uint64_t address) {
   const Allocation *found = memory_find_planned(address);
   return found && found->absent ? NULL : found;
+}
+
+bool memory_look_up(uint64_t address, Allocation *place) {
+  pthread_mutex_lock(&lock);
+  size_t at = upper_bound(address);
+  bool found = at > 0 && address < entries[at - 1].place.end;
+  if (found) *place = entries[at - 1].place;
+  pthread_mutex_unlock(&lock);
+  if (!found || place->kind != MEMORY_OF_HEAP) return found;
+  const Allocation *block = device_heap_find(address);
+  if (block) *place = *block;
+  return block != NULL;
 }
 
 const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {

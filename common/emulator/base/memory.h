@@ -48,6 +48,9 @@ size_t memory_in_use(void);
  * lock-free: a launch never races with allocation, which the runtime refuses to do while a kernel
  * runs. */
 const Allocation *memory_find(uint64_t address);
+/* The same for calls that hold no lock, while other host threads allocate: a copy of the entry, which
+ * may be absent. */
+bool memory_look_up(uint64_t address, Allocation *place);
 /* Incremented whenever the list changes. Code that caches the result of a lookup must discard it
  * then. */
 extern _Atomic uint32_t memory_generation;

@@ -62,16 +62,16 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
   return as_driver(cudaMemGetInfo(free_bytes, total_bytes));
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *first, size_t *bytes, CUdeviceptr address) {
-  const Allocation *allocation = memory_find(address);
-  if (!allocation) return CUDA_ERROR_NOT_FOUND;
-  if (first) *first = allocation->first;
-  if (bytes) *bytes = allocation->end - allocation->first;
+  Allocation place;
+  if (!memory_look_up(address, &place) || place.absent) return CUDA_ERROR_NOT_FOUND;
+  if (first) *first = place.first;
+  if (bytes) *bytes = place.end - place.first;
   return CUDA_SUCCESS;
 }
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr address) {
-  const Allocation *allocation = memory_find(address);
-  if (!data || !allocation) return CUDA_ERROR_INVALID_VALUE;
-  bool host = allocation->kind == MEMORY_OF_HOST, managed = allocation->kind == MEMORY_MANAGED;
+  Allocation place;
+  if (!data || !memory_look_up(address, &place) || place.absent) return CUDA_ERROR_INVALID_VALUE;
+  bool host = place.kind == MEMORY_OF_HOST, managed = place.kind == MEMORY_MANAGED;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return cuCtxGetCurrent(data);
@@ -92,16 +92,16 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
       *(int *)data = 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      *(CUdeviceptr *)data = allocation->first;
+      *(CUdeviceptr *)data = place.first;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      *(size_t *)data = allocation->end - allocation->first;
+      *(size_t *)data = place.end - place.first;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MAPPED:
       *(unsigned *)data = 1;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-      *(unsigned long long *)data = allocation->first;
+      *(unsigned long long *)data = place.first;
       return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_NOT_SUPPORTED;

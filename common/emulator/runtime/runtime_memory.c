@@ -13,11 +13,15 @@
 #define TOTAL_BYTES ((size_t)143771 << 20)
 #define TOO_MANY_BYTES ((size_t)140 << 30) /* an H200 needs the rest itself */
 
+static bool find_place(const void *address, Allocation *place) {
+  return memory_look_up((uint64_t)(uintptr_t)address, place) && !place->absent;
+}
+
 /* Copies may not use blocks from device-side malloc. */
 static bool within_device(const void *address, size_t bytes) {
-  const Allocation *allocation = memory_find_planned((uint64_t)(uintptr_t)address);
-  return allocation && allocation->kind != MEMORY_OF_HEAP &&
-         bytes <= allocation->end - (uint64_t)(uintptr_t)address;
+  Allocation place;
+  return memory_look_up((uint64_t)(uintptr_t)address, &place) && place.kind != MEMORY_OF_HEAP &&
+         bytes <= place.end - (uint64_t)(uintptr_t)address;
 }
 
 static cudaError_t allocate(void **address, size_t bytes) {
@@ -99,8 +103,8 @@ cudaError_t cudaFreeAsync(void *address, cudaStream_t stream) {
   Work work = {.type = cudaGraphNodeTypeMemFree, .freed = address};
   if (!stream_known(stream)) return runtime_answer(cudaErrorInvalidResourceHandle);
   if (stream_captures(stream)) return runtime_answer(stream_submit(stream, &work));
-  const Allocation *found = memory_find((uint64_t)(uintptr_t)address);
-  if (found) stream_frees(stream, found->first, found->end - found->first);
+  Allocation place;
+  if (find_place(address, &place)) stream_frees(stream, place.first, place.end - place.first);
   if (stream_is_busy(stream)) return cudaLaunchHostFunc(stream, release_later, address);
   cudaError_t error = runtime_known_fault();
   return error != cudaSuccess || !address ? runtime_answer(error) : release(address);
@@ -291,16 +295,17 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
   if (error != cudaSuccess) return runtime_answer(error);
   if (!attributes) return runtime_answer(cudaErrorInvalidValue);
   memset(attributes, 0, sizeof *attributes);
-  const Allocation *allocation = memory_find((uint64_t)(uintptr_t)address);
+  Allocation place;
+  const bool known = find_place(address, &place);
   static const enum cudaMemoryType TYPES[] = {[MEMORY_OF_DEVICE] = cudaMemoryTypeDevice,
                                               [MEMORY_OF_HOST] = cudaMemoryTypeHost,
                                               [MEMORY_MANAGED] = cudaMemoryTypeManaged,
                                               [MEMORY_OF_HEAP] = cudaMemoryTypeUnregistered};
-  attributes->type = allocation ? TYPES[allocation->kind] : cudaMemoryTypeUnregistered;
-  attributes->device = allocation ? 0 : -2;
-  attributes->devicePointer = allocation ? (void *)(uintptr_t)address : NULL;
+  attributes->type = known ? TYPES[place.kind] : cudaMemoryTypeUnregistered;
+  attributes->device = known ? 0 : -2;
+  attributes->devicePointer = known ? (void *)(uintptr_t)address : NULL;
   attributes->hostPointer =
-      allocation && allocation->kind == MEMORY_OF_DEVICE ? NULL : (void *)(uintptr_t)address;
+      known && place.kind == MEMORY_OF_DEVICE ? NULL : (void *)(uintptr_t)address;
   return cudaSuccess;
 }
 
@@ -408,9 +413,9 @@ cudaError_t copy_run(const struct cudaMemcpy3DParms *given) {
 
 /* A fill may reach a block of the kernels' malloc, which no copy may. */
 static bool may_be_filled(const void *address, size_t bytes) {
-  const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
-  bool block = there && there->kind == MEMORY_OF_HEAP;
-  return block ? bytes <= there->end - (uint64_t)(uintptr_t)address : within_device(address, bytes);
+  Allocation place;
+  bool block = find_place(address, &place) && place.kind == MEMORY_OF_HEAP;
+  return block ? bytes <= place.end - (uint64_t)(uintptr_t)address : within_device(address, bytes);
 }
 
 cudaError_t fill_check(const struct cudaMemsetParams *fill) {
@@ -496,8 +501,9 @@ cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params) {
 /* cudaMemset returns only errors that are already known. It does not wait for the device, except
  * when it fills memory that the host can touch itself. */
 static cudaError_t fill_now(cudaError_t error, const void *address) {
-  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
-  if (error == cudaSuccess && place && place->kind != MEMORY_OF_DEVICE) stream_drain(NULL);
+  Allocation place;
+  if (error == cudaSuccess && find_place(address, &place) && place.kind != MEMORY_OF_DEVICE)
+    stream_drain(NULL);
   return error;
 }
 cudaError_t cudaMemset2DAsync(void *address, size_t pitch, int value, size_t width, size_t height,
