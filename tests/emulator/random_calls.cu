@@ -35,6 +35,14 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)(state >> 33) % below;
 }
 
+/* Two host threads use the slots at once. */
+static void *slot(int kind, uint32_t number) {
+  return __atomic_load_n(&slots[kind][number], __ATOMIC_RELAXED);
+}
+static void fill_slot(int kind, uint32_t number, void *value) {
+  __atomic_store_n(&slots[kind][number], value, __ATOMIC_RELAXED);
+}
+
 static void *wild(void) {
   switch (draw(6)) {
     case 0:
@@ -45,8 +53,10 @@ static void *wild(void) {
       return words + draw(HOST_WORDS);
     case 3:
       return (void *)~(uintptr_t)draw(64);
-    case 4:
-      return slots[draw(KINDS)][draw(SLOTS)];
+    case 4: {
+      int kind = (int)draw(KINDS);
+      return slot(kind, draw(SLOTS));
+    }
     default:
       return (void *)((uintptr_t)draw(1u << 30) << draw(32));
   }
@@ -54,7 +64,7 @@ static void *wild(void) {
 
 template <typename T>
 static T any(Kind kind) {
-  void *found = draw(8) == 0 ? wild() : slots[kind][draw(SLOTS)];
+  void *found = draw(8) == 0 ? wild() : slot(kind, draw(SLOTS));
   if (kind == STREAM && draw(4) == 0) found = NULL;
   return (T)found;
 }
@@ -67,10 +77,24 @@ static T any(Kind kind) {
 #define ANY_POOL any<cudaMemPool_t>(POOL)
 #define ANY_ARRAY any<cudaArray_t>(ARRAY)
 
-/* Where a call puts a new handle. */
+/* Where a call puts a new handle: it moves to its slot when the call has returned. */
+static __thread struct {
+  void *handle;
+  int kind;
+  uint32_t number;
+  bool wanted;
+} made;
 template <typename T>
 static T *fresh(Kind kind) {
-  return (T *)(void *)&slots[kind][draw(SLOTS)];
+  made.kind = kind;
+  made.number = draw(SLOTS);
+  made.handle = slot(made.kind, made.number);
+  made.wanted = true;
+  return (T *)(void *)&made.handle;
+}
+static void keep_made(void) {
+  if (made.wanted) fill_slot(made.kind, made.number, made.handle);
+  made.wanted = false;
 }
 
 static size_t size(void) {
@@ -203,7 +227,7 @@ static int add_node(void) {
       return cudaGraphAddChildGraphNode(node, graph, first, count, ANY_GRAPH);
     case 4:
       result = cudaGraphAddMemAllocNode(node, graph, first, count, &memory);
-      if (!result) slots[MEMORY][draw(SLOTS)] = memory.dptr;
+      if (!result) fill_slot(MEMORY, draw(SLOTS), memory.dptr);
       return result;
     case 5:
       return cudaGraphAddMemFreeNode(node, graph, first, count, ANY_MEMORY);
@@ -375,13 +399,16 @@ static void fill_slots(void) {
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location.type = cudaMemLocationTypeDevice;
-  for (int i = 0; i < SLOTS; i++) {
-    cudaStreamCreate((cudaStream_t *)(void *)&slots[STREAM][i]);
-    cudaEventCreate((cudaEvent_t *)(void *)&slots[EVENT][i]);
-    cudaGraphCreate((cudaGraph_t *)(void *)&slots[GRAPH][i], 0);
-    cudaMalloc(&slots[MEMORY][i], (size_t)4096 << i);
-    cudaMemPoolCreate((cudaMemPool_t *)(void *)&slots[POOL][i], &properties);
-    cudaMallocArray((cudaArray_t *)(void *)&slots[ARRAY][i], &format, 32, 8 * (unsigned)i, 0);
+  for (uint32_t i = 0; i < SLOTS; i++) {
+    void *handles[KINDS];
+    for (int kind = 0; kind < KINDS; kind++) handles[kind] = slot(kind, i);
+    cudaStreamCreate((cudaStream_t *)(void *)&handles[STREAM]);
+    cudaEventCreate((cudaEvent_t *)(void *)&handles[EVENT]);
+    cudaGraphCreate((cudaGraph_t *)(void *)&handles[GRAPH], 0);
+    cudaMalloc(&handles[MEMORY], (size_t)4096 << i);
+    cudaMemPoolCreate((cudaMemPool_t *)(void *)&handles[POOL], &properties);
+    cudaMallocArray((cudaArray_t *)(void *)&handles[ARRAY], &format, 32, 8 * i, 0);
+    for (int kind = 0; kind < KINDS; kind++) fill_slot(kind, i, handles[kind]);
   }
 }
 
@@ -411,6 +438,7 @@ static void *run_calls(void *seed) {
                  : which < 85 ? use_graph()
                  : which < 99 ? launch()
                               : fork_and_use();
+    keep_made();
     if (show) printf("%s\n", cudaGetErrorName((cudaError_t)result));
     /* After a kernel's fault all calls fail until the device is reset. */
     if (cudaStreamQuery(cudaStreamLegacy) != cudaErrorNotReady && cudaPeekAtLastError() &&
