@@ -152,6 +152,22 @@ static void compare(const char *part, int i, int got, int expected) {
   if (wrong++ == 0) printf("%s: element %d is %d, not %d\n", part, i, got, expected);
 }
 
+static CUtensorMap map_of(int *data) {
+  void *function;
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                         cudaEnableDefault, &found));
+  CUtensorMap map;
+  cuuint64_t sizes[2] = {SIDE, SIDE}, strides[1] = {SIDE * sizeof(int)};
+  cuuint32_t box[2] = {TILE_COLUMNS, TILE_ROWS}, steps[2] = {1, 1};
+  CUresult encoded = ((PFN_cuTensorMapEncodeTiled_v12000)function)(
+      &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, data, sizes, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (encoded != CUDA_SUCCESS) printf("FAIL encode: %d\n", encoded), exit(1);
+  return map;
+}
+
 int main() {
   std::vector<int> host(COUNT), back(COUNT);
   for (int i = 0; i < COUNT; i++) host[i] = i * 7 + 3;
@@ -166,20 +182,8 @@ int main() {
   CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < COUNT; i++) compare("add_one", i, back[i], host[i] + 1);
 
-  void *function;
-  cudaDriverEntryPointQueryResult found;
-  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                         cudaEnableDefault, &found));
-  CUtensorMap map;
-  cuuint64_t sizes[2] = {SIDE, SIDE}, strides[1] = {SIDE * sizeof(int)};
-  cuuint32_t box[2] = {TILE_COLUMNS, TILE_ROWS}, steps[2] = {1, 1};
-  CUresult encoded = ((PFN_cuTensorMapEncodeTiled_v12000)function)(
-      &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 2, data, sizes, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (encoded != CUDA_SUCCESS) return printf("FAIL encode: %d\n", encoded), 1;
   CHECK(cudaMemcpy(data, host.data(), bytes, cudaMemcpyHostToDevice));
-  edit_tile<<<1, 32>>>(map, 32, 16);
+  edit_tile<<<1, 32>>>(map_of(data), 32, 16);
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaMemcpy(back.data(), data, bytes, cudaMemcpyDeviceToHost));
   for (int i = 0; i < COUNT; i++) {

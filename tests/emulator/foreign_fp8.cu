@@ -92,12 +92,88 @@ __device__ __forceinline__ void multiply(float (&d)[32], uint64_t a, uint64_t b,
       : "l"(a), "l"(b), "r"(accumulate));
 }
 
+// One thread fetches what the two other warpgroups multiply.
+static __device__ void produce(const Parameters &p, Shared &s) {
+  const int k_blocks = (p.k + BK - 1) / BK;
+  const int tiles_m = (p.m + BM - 1) / BM, tiles = tiles_m * ((p.n + BN - 1) / BN);
+  uint32_t round = 0, parity = 0;
+  int stage = 0;
+  uint64_t stream_policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(stream_policy));
+  for (int tile;; round++) {
+    wait(&s.tile_taken, (round & 1) ^ 1);
+    tile = atomicAdd(p.next_tile, 1);
+    s.tile = tile;
+    arrive(&s.tile_ready);
+    if (tile >= tiles) break;
+    const int row = tile % tiles_m * BM, column = tile / tiles_m * BN;
+    for (int k = 0; k < k_blocks; k++) {
+      wait(&s.empty[stage], parity ^ 1);
+      uint64_t *full = &s.full[stage];
+      load_tile(s.a[stage], &p.map_a, full, k * BK, row, stream_policy);
+      load_tile(s.b[stage], &p.map_b, full, k * BK, column, stream_policy);
+      asm volatile(
+          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+          "[%3];" ::"r"(to_shared(s.scales[stage])),
+          "l"(p.scales_a + (size_t)k * p.m + row), "r"((uint32_t)(BM * sizeof(float))),
+          "r"(to_shared(full))
+          : "memory");
+      asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(to_shared(full)),
+                   "r"(STAGE_BYTES)
+                   : "memory");
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+  }
+}
+
+static __device__ void consume(const Parameters &p, Shared &s, int group) {
+  const int k_blocks = (p.k + BK - 1) / BK;
+  const int tiles_m = (p.m + BM - 1) / BM, tiles = tiles_m * ((p.n + BN - 1) / BN);
+  uint32_t round = 0, parity = 0;
+  int stage = 0;
+  const int lane = threadIdx.x % 32;
+  const int own_row = group * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
+  for (;; round++) {
+    wait(&s.tile_ready, round & 1);
+    const int tile = s.tile;
+    __syncwarp();
+    if (lane == 0) arrive(&s.tile_taken);
+    if (tile >= tiles) break;
+    float sum[32] = {}, d[32];
+    for (int k = 0; k < k_blocks; k++) {
+      const float scale_b = __ldg(p.scales_b + k);
+      wait(&s.full[stage], parity);
+      const float upper = s.scales[stage][own_row] * scale_b;
+      const float lower = s.scales[stage][own_row + 8] * scale_b;
+      for (int i = 0; i < 32; i++) asm volatile("" : "+f"(d[i])::"memory");
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+      for (int i = 0; i < BK / 32; i++) {
+        multiply(d, descriptor(s.a[stage] + group * 64 * BK + i * 32),
+                 descriptor(s.b[stage] + i * 32), i != 0);
+      }
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      for (int i = 0; i < 32; i++) asm volatile("" : "+f"(d[i])::"memory");
+      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      if (lane == 0) arrive(&s.empty[stage]);
+      for (int i = 0; i < 32; i++) sum[i] += (i & 2 ? lower : upper) * d[i];
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    const int row = tile % tiles_m * BM + own_row, column = tile / tiles_m * BN + lane % 4 * 2;
+    for (int i = 0; i < 32; i += 2) {
+      float *to = p.out + (size_t)(row + (i & 2 ? 8 : 0)) * p.n + column + i / 4 * 8;
+      if (row < p.m && column + i / 4 * 8 < p.n) {
+        asm volatile("st.global.L1::no_allocate.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(sum[i]),
+                     "f"(sum[i + 1])
+                     : "memory");
+      }
+    }
+  }
+}
+
 __global__ void __launch_bounds__(THREADS, 1) gemm(const __grid_constant__ Parameters p) {
   extern __shared__ uint8_t raw[];
   Shared &s = *reinterpret_cast<Shared *>((reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024);
   const int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
-  const int k_blocks = (p.k + BK - 1) / BK;
-  const int tiles_m = (p.m + BM - 1) / BM, tiles = tiles_m * ((p.n + BN - 1) / BN);
   if (threadIdx.x == 0) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&p.map_a) : "memory");
     asm volatile("prefetch.tensormap [%0];" ::"l"(&p.map_b) : "memory");
@@ -112,79 +188,12 @@ __global__ void __launch_bounds__(THREADS, 1) gemm(const __grid_constant__ Param
   }
   __syncthreads();
   asm volatile("griddepcontrol.wait;" ::: "memory");
-  uint32_t round = 0;
-  int stage = 0;
-  uint32_t parity = 0;
   if (group == 2) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x == 256) {
-      uint64_t stream_policy;
-      asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(stream_policy));
-      for (int tile;; round++) {
-        wait(&s.tile_taken, (round & 1) ^ 1);
-        tile = atomicAdd(p.next_tile, 1);
-        s.tile = tile;
-        arrive(&s.tile_ready);
-        if (tile >= tiles) break;
-        const int row = tile % tiles_m * BM, column = tile / tiles_m * BN;
-        for (int k = 0; k < k_blocks; k++) {
-          wait(&s.empty[stage], parity ^ 1);
-          uint64_t *full = &s.full[stage];
-          load_tile(s.a[stage], &p.map_a, full, k * BK, row, stream_policy);
-          load_tile(s.b[stage], &p.map_b, full, k * BK, column, stream_policy);
-          asm volatile(
-              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-              "[%3];" ::"r"(to_shared(s.scales[stage])),
-              "l"(p.scales_a + (size_t)k * p.m + row), "r"((uint32_t)(BM * sizeof(float))),
-              "r"(to_shared(full))
-              : "memory");
-          asm volatile(
-              "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(to_shared(full)),
-              "r"(STAGE_BYTES)
-              : "memory");
-          if (++stage == STAGES) stage = 0, parity ^= 1;
-        }
-      }
-    }
+    if (threadIdx.x == 256) produce(p, s);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    const int lane = threadIdx.x % 32;
-    const int own_row = group * 64 + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    for (;; round++) {
-      wait(&s.tile_ready, round & 1);
-      const int tile = s.tile;
-      __syncwarp();
-      if (lane == 0) arrive(&s.tile_taken);
-      if (tile >= tiles) break;
-      float sum[32] = {}, d[32];
-      for (int k = 0; k < k_blocks; k++) {
-        const float scale_b = __ldg(p.scales_b + k);
-        wait(&s.full[stage], parity);
-        const float upper = s.scales[stage][own_row] * scale_b;
-        const float lower = s.scales[stage][own_row + 8] * scale_b;
-        for (int i = 0; i < 32; i++) asm volatile("" : "+f"(d[i])::"memory");
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-        for (int i = 0; i < BK / 32; i++) {
-          multiply(d, descriptor(s.a[stage] + group * 64 * BK + i * 32),
-                   descriptor(s.b[stage] + i * 32), i != 0);
-        }
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        for (int i = 0; i < 32; i++) asm volatile("" : "+f"(d[i])::"memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        if (lane == 0) arrive(&s.empty[stage]);
-        for (int i = 0; i < 32; i++) sum[i] += (i & 2 ? lower : upper) * d[i];
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-      }
-      const int row = tile % tiles_m * BM + own_row, column = tile / tiles_m * BN + lane % 4 * 2;
-      for (int i = 0; i < 32; i += 2) {
-        float *to = p.out + (size_t)(row + (i & 2 ? 8 : 0)) * p.n + column + i / 4 * 8;
-        if (row < p.m && column + i / 4 * 8 < p.n) {
-          asm volatile("st.global.L1::no_allocate.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(sum[i]),
-                       "f"(sum[i + 1])
-                       : "memory");
-        }
-      }
-    }
+    consume(p, s, group);
   }
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
@@ -222,8 +231,30 @@ static T *on_device(const std::vector<T> &data, cudaStream_t stream) {
   return copy;
 }
 
+static const int M = 384, N = 160, K = 528, BLOCKS = (K + BK - 1) / BK;
+
+static int count_wrong(const std::vector<fp8> &a, const std::vector<fp8> &b,
+                       const std::vector<float> &scales_a, const std::vector<float> &scales_b,
+                       const std::vector<float> &out) {
+  int wrong = 0;
+  for (int i = 0; i < M; i++) {
+    for (int j = 0; j < N; j++) {
+      float sum = 0;
+      for (int block = 0; block < BLOCKS; block++) {
+        float part = 0;
+        for (int k = block * BK; k < K && k < (block + 1) * BK; k++)
+          part += float(a[i * K + k]) * float(b[j * K + k]);
+        sum += scales_a[block * M + i] * scales_b[block] * part;
+      }
+      if (out[i * N + j] == sum) continue;
+      if (wrong++ == 0) printf("C[%d][%d] is %g, not %g\n", i, j, out[i * N + j], sum);
+    }
+  }
+  return wrong;
+}
+
 int main() {
-  const int M = 384, N = 160, K = 528, BLOCKS = (K + BK - 1) / BK, LAUNCHES = 3;
+  const int LAUNCHES = 3;
   cudaStream_t stream;
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::vector<fp8> a(M * K), b(N * K);
@@ -276,20 +307,7 @@ int main() {
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));
 
-  int wrong = launched != LAUNCHES;
-  for (int i = 0; i < M; i++) {
-    for (int j = 0; j < N; j++) {
-      float sum = 0;
-      for (int block = 0; block < BLOCKS; block++) {
-        float part = 0;
-        for (int k = block * BK; k < K && k < (block + 1) * BK; k++)
-          part += float(a[i * K + k]) * float(b[j * K + k]);
-        sum += scales_a[block * M + i] * scales_b[block] * part;
-      }
-      if (out[i * N + j] == sum) continue;
-      if (wrong++ == 0) printf("C[%d][%d] is %g, not %g\n", i, j, out[i * N + j], sum);
-    }
-  }
+  int wrong = (launched != LAUNCHES) + count_wrong(a, b, scales_a, scales_b, out);
   printf(wrong ? "FAIL foreign_fp8\n" : "PASS foreign_fp8: %d x %d x %d\n", M, N, K);
   return wrong != 0;
 }

@@ -90,6 +90,118 @@ static __device__ void cluster_sync(void) {
                    : "memory");
 }
 
+/* What changes the barrier, by a thread of its own CTA. COMPLETE names it by its address in the cluster. */
+static __device__ unsigned long long change_barrier(const Step &step, unsigned at,
+                                                    unsigned remote) {
+  unsigned long long answer = 0;
+  unsigned value = step.value;
+  switch (step.kind) {
+    case INIT:
+      TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
+      break;
+    case INVAL:
+      TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at));
+      break;
+    case ARRIVE:
+      TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at));
+      break;
+    case ARRIVE_COUNT:
+      TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case ARRIVE_RELAXED_CLUSTER:
+      TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at));
+      break;
+    case ARRIVE_EXPECT:
+      TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case ARRIVE_SINK:
+      TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at));
+      break;
+    case EXPECT:
+      TO_NOTHING("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
+      break;
+    case COMPLETE:
+      TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                 "r"(value));
+      break;
+    case DROP:
+      TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at));
+      break;
+    case DROP_COUNT:
+      TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case DROP_EXPECT:
+      TO_TOKEN("mbarrier.arrive_drop.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case NO_COMPLETE:
+      TO_TOKEN("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case DROP_NO_COMPLETE:
+      TO_TOKEN("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at),
+               "r"(value));
+      break;
+  }
+  return answer;
+}
+
+static __device__ unsigned long long ask_barrier(const Step &step, unsigned at,
+                                                 unsigned long long token) {
+  unsigned long long answer = 0;
+  unsigned value = step.value, count;
+  switch (step.kind) {
+    case TEST_PARITY:
+      TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at), "r"(value));
+      break;
+    case TEST_TOKEN:
+      TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token));
+      break;
+    case TRY_PARITY:
+      TO_PREDICATE("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;", "r"(at),
+                   "r"(value));
+      break;
+    case TRY_TOKEN:
+      TO_PREDICATE("mbarrier.try_wait.relaxed.cluster.shared::cta.b64 p, [%1], %2;", "r"(at),
+                   "l"(token));
+      break;
+    case TRY_PARITY_HINT:
+      TO_PREDICATE("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 20;", "r"(at),
+                   "r"(value));
+      break;
+    case PENDING_COUNT:
+      asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(token));
+      answer = count;
+      break;
+  }
+  return answer;
+}
+
+/* By a thread of the other CTA. */
+static __device__ void change_remote_barrier(const Step &step, unsigned remote) {
+  unsigned value = step.value;
+  switch (step.kind) {
+    case REMOTE_ARRIVE:
+      TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;", "r"(remote),
+                 "r"(value));
+      break;
+    case REMOTE_ARRIVE_EXPECT:
+      TO_NOTHING("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",
+                 "r"(remote), "r"(value));
+      break;
+    case REMOTE_EXPECT:
+      TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                 "r"(value));
+      break;
+    case REMOTE_COMPLETE:
+      TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;", "r"(remote),
+                 "r"(value));
+      break;
+    case REMOTE_DROP:
+      TO_NOTHING("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;",
+                 "r"(remote), "r"(value));
+      break;
+  }
+}
+
 /* answers[2 * step]: what the instruction returned; [2 * step + 1]: what an ordinary load of the
  * barrier then sees, which is its state only after mbarrier.inval. */
 extern "C" __global__ void live(const Step *steps, unsigned long long *answers) {
@@ -100,103 +212,15 @@ extern "C" __global__ void live(const Step *steps, unsigned long long *answers) 
   if (threadIdx.x == 0) barrier = 0;
   for (int i = 0; i < STEPS; i++) {
     bool is_remote = steps[i].kind >= REMOTE_ARRIVE;
-    unsigned value = steps[i].value;
     if (threadIdx.x == 0 && rank == (is_remote ? 1u : 0u)) {
       unsigned long long answer = 0;
       unsigned long long token = steps[i].token >= 0 ? answers[2 * steps[i].token] : 0;
-      unsigned count;
-      switch (steps[i].kind) {
-        case INIT:
-          TO_NOTHING("mbarrier.init.shared::cta.b64 [%0], %1;", "r"(at), "r"(value));
-          break;
-        case INVAL:
-          TO_NOTHING("mbarrier.inval.shared::cta.b64 [%0];", "r"(at));
-          break;
-        case ARRIVE:
-          TO_TOKEN("mbarrier.arrive.shared::cta.b64 %0, [%1];", "r"(at));
-          break;
-        case ARRIVE_COUNT:
-          TO_TOKEN("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1], %2;", "r"(at),
-                   "r"(value));
-          break;
-        case ARRIVE_RELAXED_CLUSTER:
-          TO_TOKEN("mbarrier.arrive.relaxed.cluster.shared::cta.b64 %0, [%1];", "r"(at));
-          break;
-        case ARRIVE_EXPECT:
-          TO_TOKEN("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-          break;
-        case ARRIVE_SINK:
-          TO_NOTHING("mbarrier.arrive.shared::cta.b64 _, [%0];", "r"(at));
-          break;
-        case EXPECT:
-          TO_NOTHING("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;", "r"(at),
-                     "r"(value));
-          break;
-        case COMPLETE:
-          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-        case DROP:
-          TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];", "r"(at));
-          break;
-        case DROP_COUNT:
-          TO_TOKEN("mbarrier.arrive_drop.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-          break;
-        case DROP_EXPECT:
-          TO_TOKEN("mbarrier.arrive_drop.expect_tx.shared::cta.b64 %0, [%1], %2;", "r"(at),
-                   "r"(value));
-          break;
-        case NO_COMPLETE:
-          TO_TOKEN("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at), "r"(value));
-          break;
-        case DROP_NO_COMPLETE:
-          TO_TOKEN("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], %2;", "r"(at),
-                   "r"(value));
-          break;
-        case TEST_PARITY:
-          TO_PREDICATE("mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;", "r"(at),
-                       "r"(value));
-          break;
-        case TEST_TOKEN:
-          TO_PREDICATE("mbarrier.test_wait.shared::cta.b64 p, [%1], %2;", "r"(at), "l"(token));
-          break;
-        case TRY_PARITY:
-          TO_PREDICATE("mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;", "r"(at),
-                       "r"(value));
-          break;
-        case TRY_TOKEN:
-          TO_PREDICATE("mbarrier.try_wait.relaxed.cluster.shared::cta.b64 p, [%1], %2;", "r"(at),
-                       "l"(token));
-          break;
-        case TRY_PARITY_HINT:
-          TO_PREDICATE("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 20;", "r"(at),
-                       "r"(value));
-          break;
-        case PENDING_COUNT:
-          asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(count) : "l"(token));
-          answer = count;
-          break;
-        case REMOTE_ARRIVE:
-          TO_NOTHING("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-        case REMOTE_ARRIVE_EXPECT:
-          TO_NOTHING("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-        case REMOTE_EXPECT:
-          TO_NOTHING("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-        case REMOTE_COMPLETE:
-          TO_NOTHING("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-        case REMOTE_DROP:
-          TO_NOTHING("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%0], %1;",
-                     "r"(remote), "r"(value));
-          break;
-      }
+      if (is_remote)
+        change_remote_barrier(steps[i], remote);
+      else if (steps[i].kind >= TEST_PARITY && steps[i].kind <= PENDING_COUNT)
+        answer = ask_barrier(steps[i], at, token);
+      else
+        answer = change_barrier(steps[i], at, remote);
       answers[2 * i] = answer;
       __threadfence();
     }
@@ -232,6 +256,31 @@ static void settle(Model *model) {
   if (model->pending || model->tx) return;
   model->phase++;
   model->pending = model->expected;
+}
+
+/* Arrives, with or without dropping out or expecting bytes. False: not possible now. */
+static bool make_arrival(uint64_t *random, int kind, bool large, const Model &model, Model *after,
+                         unsigned *value) {
+  unsigned count = 1;
+  bool drops = kind == DROP || kind == DROP_COUNT || kind == DROP_EXPECT ||
+               kind == DROP_NO_COMPLETE || kind == REMOTE_DROP;
+  bool expects = kind == ARRIVE_EXPECT || kind == DROP_EXPECT || kind == REMOTE_ARRIVE_EXPECT;
+  bool no_complete = kind == NO_COMPLETE || kind == DROP_NO_COMPLETE;
+  if (drops && range(random, 0, 2)) return false;
+  if (expects) *value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);
+  if (!expects && kind != ARRIVE && kind != DROP && kind != ARRIVE_SINK &&
+      kind != ARRIVE_RELAXED_CLUSTER) {
+    if (!model.pending) return false;
+    unsigned most = model.pending - (no_complete ? 1 : 0);
+    if (!most) return false;
+    count = *value = range(random, 1, large ? most : most < 3 ? most : 3);
+  }
+  if (count > model.pending || (no_complete && count >= model.pending)) return false;
+  if (drops && count >= model.expected) return false;
+  if (expects) after->tx += (int)*value;
+  after->pending -= count;
+  if (drops) after->expected -= count;
+  return true;
 }
 
 static void make_steps(int life, Step *steps) {
@@ -272,25 +321,7 @@ static void make_steps(int life, Step *steps) {
         bool vain = with_token ? model.phase == token_phase : (model.phase & 1) == value;
         if ((kind == TRY_PARITY || kind == TRY_TOKEN) && vain && range(random, 0, 7)) continue;
       } else {
-        unsigned count = 1;
-        bool drops = kind == DROP || kind == DROP_COUNT || kind == DROP_EXPECT ||
-                     kind == DROP_NO_COMPLETE || kind == REMOTE_DROP;
-        bool expects = kind == ARRIVE_EXPECT || kind == DROP_EXPECT || kind == REMOTE_ARRIVE_EXPECT;
-        bool no_complete = kind == NO_COMPLETE || kind == DROP_NO_COMPLETE;
-        if (drops && range(random, 0, 2)) continue;
-        if (expects) value = large ? range(random, 0, (1u << 20) - 1) : 16 * range(random, 0, 20);
-        if (!expects && kind != ARRIVE && kind != DROP && kind != ARRIVE_SINK &&
-            kind != ARRIVE_RELAXED_CLUSTER) {
-          if (!model.pending) continue;
-          unsigned most = model.pending - (no_complete ? 1 : 0);
-          if (!most) continue;
-          count = value = range(random, 1, large ? most : most < 3 ? most : 3);
-        }
-        if (count > model.pending || (no_complete && count >= model.pending)) continue;
-        if (drops && count >= model.expected) continue;
-        if (expects) after.tx += (int)value;
-        after.pending -= count;
-        if (drops) after.expected -= count;
+        if (!make_arrival(random, kind, large, model, &after, &value)) continue;
         if (kind < REMOTE_ARRIVE && kind != ARRIVE_SINK) {
           new_token = i;
           new_token_phase = model.phase;

@@ -109,11 +109,7 @@ __global__ void fill(int *at, int count) {
   for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x) at[i] = i;
 }
 
-__global__ void misuse(char *at, int way) {
-  __shared__ char *shared;
-  char *mine = (char *)malloc(way & 64 ? 1u << 22 : 40);
-  if (threadIdx.x == 0) shared = mine;
-  __syncthreads();
+static __device__ void misuse_heap(char *at, int way, char *mine, char *shared) {
   switch (way % 32) {
     case 0:
       free(shared);
@@ -141,6 +137,19 @@ __global__ void misuse(char *at, int way) {
       free(mine);
       free(malloc(40));
       break;
+    default:
+      free((void *)(uintptr_t)way);
+      free(mine);
+      break;
+  }
+}
+
+__global__ void misuse(char *at, int way) {
+  __shared__ char *shared;
+  char *mine = (char *)malloc(way & 64 ? 1u << 22 : 40);
+  if (threadIdx.x == 0) shared = mine;
+  __syncthreads();
+  switch (way % 32) {
     case 7:
 #pragma nv_diag_suppress 181, 224  // the arguments do not fit on purpose
       printf("%d %s %f %*d %n %c %p %lld %5.3e\n", way, at, 1.5, way, 3, at, 'x', mine, 5ll);
@@ -167,8 +176,7 @@ __global__ void misuse(char *at, int way) {
       ((void (*)(int))at)(3);
       break;
     default:
-      free((void *)(uintptr_t)way);
-      free(mine);
+      misuse_heap(at, way, mine, shared);
       break;
   }
 }

@@ -50,34 +50,10 @@ typedef struct {
                : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)                \
                : "l"(texture), "f"(p.x), "f"(p.y))
 
-__global__ void fetch(cudaTextureObject_t texture, int geometry, const Point *points, uint4 *out) {
-  const Point p = points[threadIdx.x];
+// Geometries from 100 on: other instructions for a texture of two dimensions.
+static __device__ uint4 fetch_otherwise(cudaTextureObject_t texture, int way, const Point &p) {
   uint4 r = {0, 0, 0, 0};
-  switch (geometry) {
-    case FROM_LINEAR:
-      asm volatile("tex.1d.v4.f32.s32 {%0,%1,%2,%3}, [%4, {%5}];"
-                   : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
-                   : "l"(texture), "r"(p.layer));
-      break;
-    case ONE_D:
-      FETCH("1d", "{%5}");
-      break;
-    case FROM_PITCH:
-    case TWO_D:
-      FETCH("2d", "{%5,%6}");
-      break;
-    case THREE_D:
-      FETCH("3d", "{%5,%6,%7,%7}");
-      break;
-    case ONE_D_LAYERED:
-      FETCH("a1d", "{%8,%5}");
-      break;
-    case TWO_D_LAYERED:
-      FETCH("a2d", "{%8,%5,%6,%6}");
-      break;
-    case CUBE:
-      FETCH("cube", "{%5,%6,%7,%7}");
-      break;
+  switch (way) {
     case 100:
       GATHER("r");
       break;
@@ -108,6 +84,41 @@ __global__ void fetch(cudaTextureObject_t texture, int geometry, const Point *po
           "mov.u32 %2, 0;\n\tmov.u32 %3, 0;"
           : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
           : "l"(texture));
+      break;
+  }
+  return r;
+}
+
+__global__ void fetch(cudaTextureObject_t texture, int geometry, const Point *points, uint4 *out) {
+  const Point p = points[threadIdx.x];
+  uint4 r = {0, 0, 0, 0};
+  switch (geometry) {
+    case FROM_LINEAR:
+      asm volatile("tex.1d.v4.f32.s32 {%0,%1,%2,%3}, [%4, {%5}];"
+                   : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w)
+                   : "l"(texture), "r"(p.layer));
+      break;
+    case ONE_D:
+      FETCH("1d", "{%5}");
+      break;
+    case FROM_PITCH:
+    case TWO_D:
+      FETCH("2d", "{%5,%6}");
+      break;
+    case THREE_D:
+      FETCH("3d", "{%5,%6,%7,%7}");
+      break;
+    case ONE_D_LAYERED:
+      FETCH("a1d", "{%8,%5}");
+      break;
+    case TWO_D_LAYERED:
+      FETCH("a2d", "{%8,%5,%6,%6}");
+      break;
+    case CUBE:
+      FETCH("cube", "{%5,%6,%7,%7}");
+      break;
+    default:
+      r = fetch_otherwise(texture, geometry, p);
       break;
   }
   out[threadIdx.x] = r;
