@@ -29,5 +29,7 @@ bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t
 /* This launch touches the same memory without running. False, and nothing is noted: something that is
  * not ordered before it has touched that memory, so that there may be something to report. */
 bool check_touch_again(const Launch *launch, const TouchedMemory *touched);
+/* The accesses of check_touch_again may wait for the next operation. This is to be called before it. */
+void check_touch_now(void);
 
 #endif

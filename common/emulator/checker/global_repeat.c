@@ -136,14 +136,6 @@ TouchedMemory *check_touched(const Launch *launch) {
   return NULL;
 }
 
-void check_touched_free(TouchedMemory *touched) {
-  if (!touched) return;
-  free(touched->spans);
-  free(touched->ranges);
-  free(touched->accesses);
-  free(touched);
-}
-
 bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t end) {
   for (size_t i = 0; i < touched->range_count; i++) {
     const TouchedRange *range = &touched->ranges[i];
@@ -216,10 +208,47 @@ static void touch(GlobalLaunch *launch, const TouchedMemory *touched, bool write
   free(now);
 }
 
+/* Nobody sees these accesses before the next operation, so they wait for it: the same launch, a hundred
+ * times in a row, touches its memory once. */
+static struct {
+  const TouchedMemory *touched; /* NULL: none wait */
+  uint32_t operation;
+} waiting;
+
+void check_touch_now(void) {
+  const TouchedMemory *touched = waiting.touched;
+  if (!touched) return;
+  waiting.touched = NULL;
+  GlobalLaunch launch = {.operation = waiting.operation, .warps_per_cta = 1};
+  global_limits(&launch);
+  touch(&launch, touched, false);
+  touch(&launch, touched, true);
+}
+
+/* Is this launch the next operation after the one whose accesses wait, and ordered after it? */
+static bool follows_waiting(const Launch *launch, const TouchedMemory *touched) {
+  const OperationOrder *order = global_operation_order();
+  uint32_t operation = launch->global->operation;
+  return waiting.touched == touched && operation == waiting.operation + 1 &&
+         (!order || order->ordered(waiting.operation, operation));
+}
+
 bool check_touch_again(const Launch *launch, const TouchedMemory *touched) {
-  if (!launch->global || launch->global->dependency || !all_is_before(launch, touched))
-    return false;
-  touch(launch->global, touched, false);
-  touch(launch->global, touched, true);
+  if (!launch->global || launch->global->dependency) return false;
+  if (!follows_waiting(launch, touched)) {
+    check_touch_now();
+    if (!all_is_before(launch, touched)) return false;
+  }
+  waiting.touched = touched;
+  waiting.operation = launch->global->operation;
   return true;
+}
+
+void check_touched_free(TouchedMemory *touched) {
+  if (!touched) return;
+  if (waiting.touched == touched) check_touch_now();
+  free(touched->spans);
+  free(touched->ranges);
+  free(touched->accesses);
+  free(touched);
 }

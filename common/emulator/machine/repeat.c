@@ -202,6 +202,7 @@ bool repeat_skips(Launch *launch, Repetition *own) {
     own->before_known = true;
     own->before = content;
   }
+  check_touch_now();
   running++;
   return false;
 }
