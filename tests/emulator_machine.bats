@@ -330,6 +330,28 @@ EOF
   [ "${lines[1]}" = "0: 14 15 16 1003 18 5 111 21" ]
 }
 
+# $1: what the message says. $2: a declaration that ptxas refuses, too
+declaration_refused() {
+  refused "$1" <<EOF
+.version 9.0
+.target sm_90a
+.address_size 64
+$2
+.visible .entry kernel(.param .u64 p) { ret; }
+EOF
+}
+
+@test "parameters and results that no function can have: refused as by ptxas" {
+  declaration_refused "several results returns them in registers" \
+    '.func (.param .b32 a, .param .b32 b) f(.param .b32 x) { ret; }'
+  declaration_refused "several results returns them in registers" \
+    '.extern .func (.reg .b32 a, .param .b32 b) f();'
+  declaration_refused "cannot be a predicate" '.func (.param .pred a) f() { ret; }'
+  declaration_refused "cannot be a predicate" '.func f(.param .b32 x, .param .pred a) { ret; }'
+  declaration_refused "cannot be a vector" '.func (.param .v4 .b32 a) f() { ret; }'
+  declaration_refused "and no predicate" '.func (.reg .pred p, .reg .b32 a) f() { ret; }'
+}
+
 @test "texture references: refused by name" {
   refused "references by name were removed in CUDA 12" <<'EOF'
 .version 8.0

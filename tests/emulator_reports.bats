@@ -249,6 +249,21 @@ undefined_tiles_try() {
   done
 }
 
+@test "registers of A that are written behind the last wgmma.fence" {
+  EMULATOR_CHECK=strict run emulate $programs/fence_of_operands fenced
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "fenced: 32" ]
+  for kind in unfenced fenced_too_early; do
+    EMULATOR_CHECK=strict run emulate $programs/fence_of_operands $kind
+    echo "$output"
+    [ "$status" -eq 3 ]
+    [ "$(reports_in "$output")" -eq 1 ]
+    [[ $output == *"emulator: missing-wgmma-fence: strict finding in kernel products<"* ]]
+    [[ $output == *"registers that have been written since the last wgmma.fence"* ]]
+  done
+}
+
 # $1: EMULATOR_CHECK, $2: the stride, $3: the rule, or nothing
 descriptor_says() {
   EMULATOR_CHECK=$1 run emulate $programs/descriptor_cases --stride "$2"

@@ -16,7 +16,9 @@ enum { SLOTS = 1 << 16 };
 struct WarpCheck {
   uint64_t used[SLOTS / 64];  /* by any wgmma so far */
   uint64_t busy[SLOTS / 64];  /* by one that is in flight */
-  uint32_t most;              /* all bits from here on are zero */
+  uint64_t fresh[SLOTS / 64]; /* written since the last wgmma.fence */
+  uint32_t most;              /* all bits of used and busy from here on are zero */
+  uint32_t most_fresh;        /* all bits of fresh from here on are zero */
   bool fenced;                /* a wgmma.fence since the last touch */
   const Instruction *touched; /* the last instruction that touched them, with no fence since */
   struct RegistersInFlight {
@@ -39,6 +41,12 @@ static struct WarpCheck *notes_of(Warp *warp) {
   return warp->check;
 }
 
+static void forget_fresh(struct WarpCheck *notes) {
+  if (notes->most_fresh == 0) return;
+  memset(notes->fresh, 0, (notes->most_fresh / 64 + 1) * sizeof *notes->fresh);
+  notes->most_fresh = 0;
+}
+
 void registers_begin(Warp *warp) {
   struct WarpCheck *notes = warp->check;
   warp->watched &= (uint8_t)~WATCH_REGISTERS;
@@ -52,6 +60,7 @@ void registers_begin(Warp *warp) {
   notes->most = 0;
   notes->fenced = false;
   notes->touched = NULL;
+  forget_fresh(notes);
 }
 
 void registers_end(Warp *warp) {
@@ -67,6 +76,7 @@ void registers_end(Warp *warp) {
 void registers_fence(Warp *warp) {
   notes_of(warp)->fenced = true;
   notes_of(warp)->touched = NULL;
+  forget_fresh(notes_of(warp));
 }
 
 /* The wgmmas of a batch have the same accumulators. */
@@ -74,6 +84,15 @@ static bool same_slots(const struct RegistersInFlight *first,
                        const struct RegistersInFlight *second) {
   return first->count == second->count &&
          !memcmp(first->slots, second->slots, (size_t)first->count * sizeof *first->slots);
+}
+
+/* A wgmma's first use of a register, which an instruction behind the last fence has written. */
+static void report_fresh(Warp *warp, const Instruction *in) {
+  finding(warp, in, warp->lanes, "missing-wgmma-fence",
+          "this wgmma uses registers that have been written since the last wgmma.fence: the tensor "
+          "cores may not see what was written.\n"
+          "Put wgmma.fence.sync.aligned between the last write and the wgmma.");
+  forget_fresh(notes_of(warp));
 }
 
 void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, int count,
@@ -109,6 +128,7 @@ void registers_issue(Warp *warp, const Instruction *in, const uint16_t *slots, i
   warp->watched |= WATCH_REGISTERS;
   if (flight > notes->flights && same_slots(flight, flight - 1)) return;
   for (int i = 0; i < count; i++) {
+    if (slots[i] < notes->most_fresh && bit(notes->fresh, slots[i])) report_fresh(warp, in);
     set_bit(notes->used, slots[i]);
     set_bit(notes->busy, slots[i]);
     if (slots[i] >= notes->most) notes->most = slots[i] + 1u;
@@ -161,11 +181,37 @@ static void look_at(Warp *warp, const Instruction *in, LaneMask mask, const Oper
   notes->touched = in;
 }
 
+static bool is_fresh(const struct WarpCheck *notes, const Operand *operand) {
+  if (operand->kind == OPERAND_VECTOR) {
+    for (uint32_t i = 0; i < operand->count; i++)
+      if (is_fresh(notes, &operand->elements[i])) return true;
+    return false;
+  }
+  return operand->kind == OPERAND_REGISTER && !operand->constant &&
+         operand->slot < notes->most_fresh && bit(notes->fresh, operand->slot);
+}
+
+/* A register that no wgmma has used before: only writes count, and of moves those of such values. */
+static void note_written(struct WarpCheck *notes, const Instruction *in) {
+  if (in->operand_count == 0 || in->traits & READS_FIRST) return;
+  if (in->traits & MOVES && !(in->operand_count > 1 && is_fresh(notes, &in->operand[1]))) return;
+  const Operand *operand = &in->operand[0];
+  const uint32_t count = operand->kind == OPERAND_VECTOR ? operand->count : 1;
+  for (uint32_t i = 0; i < count; i++) {
+    const Operand *each = operand->kind == OPERAND_VECTOR ? &operand->elements[i] : operand;
+    if (each->kind != OPERAND_REGISTER || each->constant) continue;
+    set_bit(notes->fresh, each->slot);
+    if (each->slot >= notes->most_fresh) notes->most_fresh = each->slot + 1u;
+  }
+}
+
 /* nvcc moves accumulators about between its virtual registers, and with -G spills them to local
  * memory, where the machine code does nothing of the kind, so these accesses are not mistakes of
  * the program.
  */
 void check_registers(Warp *warp, const Instruction *in, LaneMask mask) {
-  if (in->traits & (MOVES | ACCUMULATES)) return;
+  if (in->traits & ACCUMULATES) return;
+  note_written(warp->check, in);
+  if (in->traits & MOVES) return;
   for (int i = 0; i < in->operand_count; i++) look_at(warp, in, mask, &in->operand[i]);
 }

@@ -20,7 +20,7 @@ static void add_vector_parameter(Decoder *decoder, const char *name, const Decla
     first = find_symbol(decoder->module, name)->first_register;
   }
   for (uint32_t i = 0; i < type->vector; i++) {
-    ParameterPlace place = {0, type->bytes, 0};
+    ParameterPlace place = {.bytes = type->bytes, .declared_register = true};
     if (declare_them) {
       place.offset = (uint32_t)frame_place(decoder, type->bytes, type->bytes);
       place.register_number = first + i + 1;
@@ -51,6 +51,12 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
     if (in_register && (bytes == 0 || bytes != (uint64_t)type.bytes * type.vector))
       parse_fail(decoder, "a .reg parameter is a register or a vector of them, and no predicate");
+    if (!in_register && bytes == 0 && !open)
+      parse_fail(decoder, "a .param parameter cannot be a predicate");
+    if (!in_register && type.vector > 1)
+      parse_fail(decoder,
+                 "a .param parameter cannot be a vector: make it an array (.param .align "
+                 "16 .b8 name[16])");
     if (in_register && type.vector > 1) {
       add_vector_parameter(decoder, name, &type, places, count, &capacity, declare_them);
       continue;
@@ -69,7 +75,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     } else if (declare_them) {
       symbol->offset = frame_place(decoder, bytes, type.alignment);
     }
-    ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)bytes, 0};
+    ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)bytes, 0, in_register};
     if (in_register && declare_them) {
       symbol->class = type.class;
       symbol->element_bytes = type.bytes;
@@ -81,6 +87,17 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
   } while (accept_char(decoder, ','));
   expect_char(decoder, ')');
   if (function->entry) function->traits.parameter_bytes = (uint32_t)offset;
+}
+
+static void parse_results(Decoder *decoder, Function *function, bool declare_them) {
+  skip_space(decoder);
+  if (*decoder->at != '(') return;
+  parse_parameters(decoder, function, &function->results, &function->result_count, declare_them);
+  bool in_registers = true;
+  for (uint32_t i = 0; i < function->result_count; i++)
+    in_registers &= function->results[i].declared_register;
+  if (function->result_count > 1 && !in_registers)
+    parse_fail(decoder, "a function with several results returns them in registers (.reg)");
 }
 
 static Function *new_function(Decoder *decoder, const char *name, bool entry) {
@@ -154,9 +171,7 @@ static void parse_prototype(Decoder *decoder, const char *name) {
   uint64_t cursor = decoder->frame_cursor;
   Function *prototype = new_function(decoder, name, false);
   prototype->prototype = true;
-  skip_space(decoder);
-  if (*decoder->at == '(')
-    parse_parameters(decoder, prototype, &prototype->results, &prototype->result_count, false);
+  parse_results(decoder, prototype, false);
   parse_identifier(decoder);
   skip_space(decoder);
   if (*decoder->at == '(')
@@ -425,9 +440,7 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
 
   Function *function = new_function(decoder, "", entry);
   decoder->function = function;
-  skip_space(decoder);
-  if (!entry && *decoder->at == '(')
-    parse_parameters(decoder, function, &function->results, &function->result_count, true);
+  if (!entry) parse_results(decoder, function, true);
   const char *name = parse_identifier(decoder);
   function->name = function->traits.name = name;
   skip_space(decoder);

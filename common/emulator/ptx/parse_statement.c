@@ -362,7 +362,7 @@ static ParameterPlace register_place(Decoder *decoder, const Draft *call, const 
   if (value->kind != OPERAND_REGISTER || (result && value->slot != REFER_REGISTER))
     parse_fail(decoder, "a call passes .param variables, registers and numbers");
   uint32_t bytes = value->bytes;
-  ParameterPlace place = {(uint32_t)frame_place(decoder, bytes, bytes), bytes, 0};
+  ParameterPlace place = {.offset = (uint32_t)frame_place(decoder, bytes, bytes), .bytes = bytes};
   if (result)
     place.register_number = value->target + 1;
   else
@@ -379,7 +379,7 @@ static void parse_call_item(Decoder *decoder, Draft *call, bool result, Paramete
   if (at_identifier(decoder)) {
     const Symbol *symbol = find_symbol(decoder->module, parse_identifier(decoder));
     if (symbol && symbol->kind == SYMBOL_LOCAL) {
-      ParameterPlace place = {(uint32_t)symbol->offset, (uint32_t)symbol->bytes, 0};
+      ParameterPlace place = {.offset = (uint32_t)symbol->offset, .bytes = (uint32_t)symbol->bytes};
       add_place(decoder, places, count, capacity, place);
       return;
     }
@@ -415,7 +415,8 @@ static void give_sinks_places(Decoder *decoder, CallSite *call) {
     if (!call->callee || i >= call->callee->result_count)
       parse_fail(decoder, "the size of the result _ is not known");
     uint32_t bytes = call->callee->results[i].bytes;
-    call->results[i] = (ParameterPlace){(uint32_t)frame_place(decoder, bytes, 16), bytes, 0};
+    call->results[i] =
+        (ParameterPlace){.offset = (uint32_t)frame_place(decoder, bytes, 16), .bytes = bytes};
   }
 }
 

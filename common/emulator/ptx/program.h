@@ -160,7 +160,8 @@ typedef struct {
 
 typedef struct {
   uint32_t offset, bytes;   /* in the frame (functions) or the parameter buffer (entries) */
-  uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param" */
+  uint32_t register_number; /* ".reg .b32 a": 1 + the register's; 0: ".param", or no function yet */
+  bool declared_register;   /* ".reg" */
 } ParameterPlace;
 
 /* A statement that has not been decoded yet. Until registers have slots, an operand's `target` is
