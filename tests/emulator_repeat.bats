@@ -13,8 +13,9 @@ setup() {
 skips() { # CASE
   local mode folder=$BATS_TEST_TMPDIR
   for mode in run count; do
+    status=0
     EMULATOR_REPEAT=$mode common/emulator/emulate build/tests/emulator/repeat_cases "$1" \
-      >"$folder/$mode.out" 2>"$folder/$mode.err" && status=0 || status=$?
+      >"$folder/$mode.out" 2>"$folder/$mode.err" || status=$?
     echo "exit code $status" >>"$folder/$mode.out"
   done
   skipped=$(sed -n 's/^emulator: \([0-9]*\) of [0-9]* kernel launches did not run, .*/\1/p' "$folder/count.err")

@@ -263,7 +263,8 @@ size_t memory_in_use(void) {
   return bytes;
 }
 
-const Allocation *memory_find_planned(uint64_t address) {
+/* Like memory_find, but finds absent memory too. */
+static const Allocation *memory_find_planned(uint64_t address) {
   size_t at = upper_bound(address);
   if (at == 0 || address >= entries[at - 1].place.end) return NULL;
   const Allocation *found = &entries[at - 1].place;

@@ -38,8 +38,6 @@ void memory_each(void (*visit)(const Allocation *place, void *context), void *co
 void memory_give_to_graph(uint64_t address);
 /* false: not owned by a graph, or already in this state */
 bool memory_make_present(uint64_t address, bool present);
-/* Like memory_find, but finds absent memory too, for calls about what a graph will do. */
-const Allocation *memory_find_planned(uint64_t address);
 /* Removes registered host memory that the program has unmapped. */
 void memory_forget_unmapped(bool (*is_mapped)(const void *address, size_t bytes));
 size_t memory_in_use(void);
