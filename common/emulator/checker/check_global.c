@@ -471,7 +471,8 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
     if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
   }
   now->number = number_of(now);
-  if (kind->access != ACCESS_READ || kind->flags || !now->number) note_for_repetition(now, kind);
+  if (kind->access == ACCESS_ATOMIC || kind->swaps || kind->flags & GLOBAL_VOLATILE || !now->number)
+    note_for_repetition(now, kind);
   return now->number != 0;
 }
 
