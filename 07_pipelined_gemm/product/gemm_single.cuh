@@ -322,6 +322,7 @@ template <int TYPE, int COLUMNS, bool SWAPPED>
 struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, GemmOutput output,
                                              int batch, int row, int column, int end) {
+    if (end > column + COLUMNS) end = column + COLUMNS; /* of a split, the others' parts follow */
     if (output.n > end) output.n = end;
     enum { N = gemm_chunk_n(COLUMNS) };
     typename GemmChunks<N, 0>::Addends addends;
