@@ -63,8 +63,10 @@ static const Texture *find_object(Warp *warp, const Instruction *in, int lane, u
           linear ? " (linear memory is read by tex1Dfetch only)" : "");
     return NULL;
   }
-  if (surface) launch_is_unique(warp);
-  else launch_reads_textures(warp);
+  if (surface)
+    launch_is_unique(warp);
+  else
+    launch_reads_textures(warp);
   if (!texture_has_memory(texture)) {
     fault(warp, in, 1u << lane, ERROR_ILLEGAL_ADDRESS, rule,
           "the array or the memory behind this %s object has been freed", wanted);

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 typedef struct {
-  uint64_t first; /* address of the first byte */
-  uint64_t end;   /* one past the last byte that was asked for */
-  bool read_only; /* constant memory */
-  bool absent;    /* owned by a graph, before its allocation node runs or after its free node */
-  uint8_t kind;   /* MemoryKind */
-  bool own_pages; /* nothing else is in its pages */
+  uint64_t first;  /* address of the first byte */
+  uint64_t end;    /* one past the last byte that was asked for */
+  bool read_only;  /* constant memory */
+  bool absent;     /* owned by a graph, before its allocation node runs or after its free node */
+  uint8_t kind;    /* MemoryKind */
+  bool own_pages;  /* nothing else is in its pages */
   uint32_t number; /* a later allocation at this address has another one */
 } Allocation;
 typedef enum { MEMORY_OF_DEVICE, MEMORY_OF_HOST, MEMORY_MANAGED, MEMORY_OF_HEAP } MemoryKind;

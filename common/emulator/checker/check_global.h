@@ -71,9 +71,9 @@ typedef struct GlobalLaunch {
   uint32_t clusters, agents, warps_per_cta, depth;
   struct GlobalLaneRaces *lane_races; /* global_lanes.c; NULL: none */
   struct GlobalGuesses *guesses;      /* global_guesses.c; NULL: none */
-  bool ignored;         /* out of memory for the order: nothing is reported any more */
-  bool releases;        /* some warp has released something */
-  bool triggers;        /* some warp has executed griddepcontrol.launch_dependents */
+  bool ignored;  /* out of memory for the order: nothing is reported any more */
+  bool releases; /* some warp has released something */
+  bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
   /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
    * incomplete: some accesses are not in the shadow, or are volatile. */
   bool updates, incomplete;

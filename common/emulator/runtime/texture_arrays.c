@@ -10,8 +10,10 @@
 static struct cudaArray *arrays;
 
 bool array_exists(cudaArray_const_t array) {
+  pthread_mutex_lock(&runtime_lock); /* other host threads may make and free arrays meanwhile */
   const struct cudaArray *each = arrays;
   while (each && each != array) each = each->next;
+  pthread_mutex_unlock(&runtime_lock);
   return each != NULL;
 }
 

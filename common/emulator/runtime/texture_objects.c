@@ -17,8 +17,10 @@ typedef struct TextureObject {
 static TextureObject *objects;
 
 static const TextureObject *find_object(uint64_t handle, bool surface) {
+  pthread_mutex_lock(&runtime_lock); /* as in array_exists() */
   const TextureObject *object = objects;
   while (object && (object->handle != handle || object->surface != surface)) object = object->next;
+  pthread_mutex_unlock(&runtime_lock);
   return object;
 }
 
