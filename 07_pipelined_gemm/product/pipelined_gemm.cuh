@@ -320,6 +320,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
   }
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
+  int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
+  if (most_clusters > 0 && room < sms) sms = room;
   int width = gemm_tile_width(c, p.m, p.n, p.batches, sms);
   gemm->work.width = width;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, width, gemm->work.steps);
