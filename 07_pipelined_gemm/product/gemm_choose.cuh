@@ -17,10 +17,11 @@
 enum {
   GEMM_OVERLAPPING = 6, /* terms of which the longest counts */
   GEMM_TERMS = 17,      /* all of them; the others are added up */
-  GEMM_FEATURES = 30,   /* what the networks see */
+  GEMM_TILE_ENDS = 7,   /* the term that is how many tiles an SM computes */
+  GEMM_FEATURES = 35,   /* what the networks see */
   GEMM_HIDDEN = 16,     /* values of each of their two layers */
   GEMM_NETWORKS = 4,
-  GEMM_MODELLED = 42 /* configurations */
+  GEMM_MODELLED = 56 /* configurations */
 };
 
 /* One network. The mean of several networks predicts better than any one of them. */
@@ -113,7 +114,7 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
     m = n, n = held;
   }
   float rows = ceilf((float)m / (float)(c->tile_m * c->cluster_m));
-  int width = c->tile_n;
+  int width = gemm_tile_width(c, m, n, batches, sms);
   float columns = ceilf((float)n / (float)(width * c->cluster_n));
   float area = (float)(c->tile_m * width), count = (float)batches;
   float tiles = rows * columns * count, split = (float)c->split_k;
@@ -171,7 +172,12 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_
        (float)m / (rows * (float)(c->tile_m * c->cluster_m)),
        (float)n / (columns * (float)(width * c->cluster_n)),
        c->swapped ? 1.0f : 0,
-       log2f((float)c->groups)}};
+       log2f((float)c->groups),
+       log2f((float)c->tile_m),
+       log2f((float)width),
+       log2f((float)c->cluster_m),
+       log2f((float)c->cluster_n),
+       area / 32768}};
   return facts;
 }
 
@@ -247,22 +253,33 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   return list[at].kernel != NULL ? &list[at] : NULL;
 }
 
-/* The networks predict only configurations that have a chance. Those that the rough estimate finds
- * twice as slow as the fastest were not measured, so the networks know nothing about them. */
+/* The networks predict only configurations that have a chance. Those that the rough estimate finds much
+ * slower than the fastest, and persistent kernels for small products, were not measured, so the networks
+ * know nothing about them. A large product is not for kernels that start anew for each tile, if their tiles
+ * need more than one round and kernels that carry can compute it. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
                                                    int sms, GemmCarried carried) {
-  const float hopeless = 1.8f;
+  const float brief = 10;                             /* microseconds */
+  const float least_persistent = 1e9f, large = 2e10f; /* multiplications */
+  float multiplications = (float)m * (float)n * (float)k * (float)batches;
   const GemmConfiguration *best = NULL;
   float reckoned[GEMM_MODELLED], fastest = 0, least = 0;
   for (int i = 0; i < count; i++) {
     reckoned[i] = 0;
     if (!gemm_fits(&list[i], k, carried)) continue;
+    if (list[i].persistent && multiplications < least_persistent) continue;
     GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
+    bool starts_anew = !list[i].persistent && !list[i].carries;
+    if (starts_anew && carried == GEMM_BY_ALL_THAT_CARRY && multiplications >= large &&
+        facts.terms[GEMM_TILE_ENDS] > 1) {
+      continue;
+    }
     reckoned[i] = gemm_reckon(&facts);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }
+  const float hopeless = fastest < brief ? 1.8f : 1.6f;
   for (int i = 0; i < count; i++) {
     if (reckoned[i] == 0 || reckoned[i] > hopeless * fastest) continue;
     GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);

@@ -12,7 +12,8 @@ int main(void) {
   long m, n, k;
   for (int product = 0; scanf("%ld %ld %ld", &m, &n, &k) == 3; product++) {
     for (int i = 0; i < all.count; i++) {
-      if (!gemm_fits(&all.list[i], k, GEMM_BY_ALL_THAT_CARRY)) continue;
+      GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;  // gemm_can_carry()
+      if (!gemm_fits(&all.list[i], k, carried)) continue;
       GemmFacts facts = gemm_facts(&all.list[i], m, n, k, 1, 132);
       printf("%d %d", product, i);
       for (int j = 0; j < GEMM_TERMS; j++) printf(" %.7g", facts.terms[j]);

@@ -17,11 +17,14 @@ import numpy as np
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(CHAPTER)
-OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 30, 16, 4
+OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 35, 16, 4
 TERM_FACTORS = [1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
-HOPELESS = 1.8
+HOPELESS_BRIEF, HOPELESS = 1.8, 1.6
+BRIEF = 10.0  # microseconds, by the rough estimate
+PERSISTENT, TILE_ENDS, CARRIES, SIZES = 16, 7, 11, slice(23, 26)  # where gemm_facts() has what it says of them
+MANY, LARGE = np.log2(1e9) / 4, np.log2(2e10) / 4
 LAUNCH, SHARPNESS = 2.5, 4.3  # and microseconds for a launch
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 1500, 128, 6e-3, 0.03, 5e-4
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 1500, 128, 4e-3, 0.03, 5e-4
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
 
 
@@ -66,8 +69,15 @@ def candidates(terms, features):
     """What gemm_choose() asks the networks about."""
     overlapping = terms[..., :OVERLAPPING]
     reckoned = 3 + overlapping.max(-1) + .1 * overlapping.sum(-1) + .3 * terms[..., OVERLAPPING]
-    reckoned = np.where((features != 0).any(-1), reckoned, np.inf)
-    return reckoned <= HOPELESS * reckoned.min(1, keepdims=True)
+    fits, multiplications = (features != 0).any(-1), features[..., SIZES].sum(-1)
+    persistent, carries = terms[..., PERSISTENT] > 0, features[..., CARRIES] > 0
+    too_few = persistent & (multiplications < MANY)
+    can_carry = (fits & persistent & carries).any(1, keepdims=True)
+    starts_anew = ~persistent & ~carries & (terms[..., TILE_ENDS] > 1)
+    too_many = starts_anew & can_carry & (multiplications >= LARGE)
+    reckoned = np.where(fits & ~too_few & ~too_many, reckoned, np.inf)
+    fastest = reckoned.min(1, keepdims=True)
+    return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
 
 
 def begin(seed, configurations):
