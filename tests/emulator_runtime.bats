@@ -18,10 +18,12 @@ emulate() { common/emulator/emulate "$@"; }
 }
 
 # What a program printed is the recording; on another GPU than an H200 apart from what differs between
-# the chips of compute capability 9.0: how many SMs, the size of L2 and the width of the memory's bus.
+# the chips of compute capability 9.0: how many SMs, the size of L2 and the width of the memory's bus. Attribute
+# 132, multicast between GPUs, depends on how many the machine has.
 same_calls() { # PRINTED RECORDED
-  local of_the_chip='^ *[0-9]+ (multiProcessorCount|l2CacheSize|memoryBusWidth) |^attribute (16|37|38|108|109):'
-  if head -n 1 "$1" | grep -qE 'Emulated|H200'; then of_the_chip='^$'; fi
+  local of_the_chip='^ *[0-9]+ (multiProcessorCount|l2CacheSize|memoryBusWidth) |^attribute (16|37|38|108|109|132):'
+  if head -n 1 "$1" | grep -q H200; then of_the_chip='^attribute 132:'; fi
+  if head -n 1 "$1" | grep -q Emulated; then of_the_chip='^$'; fi
   diff <(sed 1d "$1" | grep -vE "$of_the_chip") <(grep -vE "$of_the_chip" "$2")
 }
 
