@@ -62,7 +62,8 @@ static bool is_like(const LaunchKey *key, const Launch *launch) {
          key->parameters_missing == launch->parameters_missing &&
          key->cooperative == launch->cooperative &&
          key->parameter_bytes == launch->parameter_bytes &&
-         !memcmp(key->parameters, launch->parameters, key->parameter_bytes);
+         (key->parameter_bytes == 0 ||
+          !memcmp(key->parameters, launch->parameters, key->parameter_bytes));
 }
 
 static KnownLaunch *find_known(const Launch *launch) {
@@ -86,7 +87,9 @@ static KnownLaunch *add_known(const Launch *launch) {
   *oldest = (KnownLaunch){.used = ++uses};
   uint8_t *parameters = malloc(launch->parameter_bytes + 1);
   if (!parameters) return NULL;
-  memcpy(parameters, launch->parameters, launch->parameter_bytes);
+  if (launch->parameter_bytes > 0) {
+    memcpy(parameters, launch->parameters, launch->parameter_bytes);
+  }
   oldest->key = (LaunchKey){.kernel = launch->kernel,
                             .grid = launch->grid,
                             .block = launch->block,
