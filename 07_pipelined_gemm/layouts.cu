@@ -107,11 +107,11 @@ static CheckedProduct random_product(uint64_t seed) {
   p.major_b = h & 4 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
   int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
-  bool halves = (p.type == GEMM_BF16) == (p.major_a == p.major_b);
-  if (!halves) k += GEMM_STEP_K;  // all kernels but those for halves split k: it needs two steps
   bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
   if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
   if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 384;  // aligned, and only rounded
+  bool halves = (p.type == GEMM_BF16) == (p.major_a == p.major_b);
+  if (!halves) k += GEMM_STEP_K;  // all kernels but those for halves split k: it needs two steps
   if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + 7) / 8 * 8;
   p.problem = gemm_problem(m, n, k, NULL, NULL, NULL);
   p.problem.c_type = g & 2 ? GEMM_FP32 : p.type;
