@@ -161,6 +161,21 @@ misuse() {
   [[ $output == *"emulator: reserved-shared-memory: "* ]]
 }
 
+@test "instructions in one line of PTX: the end names that line once" {
+  misuse null-shared
+  [ "$status" -eq 3 ]
+  grep -qE "2 times, by 2 instructions \(PTX line [0-9]+\)$" <<<"$output"
+}
+
+@test "a pointer of the host is called one, also near memory that the device may use" {
+  for case in host-heap host-variable; do
+    misuse $case
+    [[ $output == *"is not device memory: it is a host pointer"* ]]
+  done
+  misuse past-pinned
+  [[ $output == *"is 0 bytes past the end of an allocation of 100 bytes"* ]]
+}
+
 @test "without memory: a call returns the error, or a message ends the program; nothing crashes" {
   [ -z "${SANITIZE:-}" ] || skip "the sanitizer has its own malloc"
   EMULATOR_THREADS=2 run common/emulator/emulate build/tests/emulator/out_of_memory --first 3 --step 9

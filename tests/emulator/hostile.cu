@@ -275,6 +275,36 @@ static void descriptors(void) {
   SHOW(cudaDeviceSynchronize());
 }
 
+/* Two instructions in one line of PTX. */
+__global__ void null_shared(void) {
+  asm volatile("{ .reg .u32 v; ld.shared.u32 v, [%0]; st.shared.u32 [%0], v; }" ::"r"(0)
+               : "memory");
+}
+static void shared_zero(void) {
+  null_shared<<<1, 1>>>();
+  SHOW(cudaDeviceSynchronize());
+}
+
+/* ---- Pointers of the host ---- */
+static char in_program[4096];
+__global__ void write_host(char *memory) { *memory = 1; }
+static void give_to_kernel(char *memory) {
+  write_host<<<1, 1>>>(memory);
+  SHOW(cudaDeviceSynchronize());
+}
+/* Pinned memory and what the emulator keeps for __device__ variables are its neighbours. */
+static void host_heap(void) {
+  char *pinned;
+  cudaMallocHost(&pinned, 100);
+  give_to_kernel((char *)malloc(100));
+}
+static void host_variable(void) { give_to_kernel(in_program); }
+static void past_pinned(void) {
+  char *pinned;
+  cudaMallocHost(&pinned, 100);
+  give_to_kernel(pinned + 100);
+}
+
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
   static const struct {
@@ -282,7 +312,9 @@ int main(int argc, char **argv) {
     void (*run)(void);
   } cases[] = {{"heap-and-host", heap_and_host}, {"graph-memory", graph_memory},
                {"host-memory", host_memory},     {"sizes", sizes},
-               {"callback", callback},           {"empty-descriptors", descriptors}};
+               {"callback", callback},           {"empty-descriptors", descriptors},
+               {"null-shared", shared_zero},     {"host-heap", host_heap},
+               {"host-variable", host_variable}, {"past-pinned", past_pinned}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (strcmp(name, cases[i].name) == 0) return cases[i].run(), 0;
   if (strncmp(name, "fork", 4) == 0)

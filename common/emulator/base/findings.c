@@ -153,8 +153,12 @@ static void describe_repetitions(Report *report, const Finding *finding) {
       first = line < first ? line : first;
       last = line > last ? line : last;
     }
-    report_add(report, ", by %s%d instructions (PTX lines %u to %u)",
-               finding->more_instructions ? "more than " : "", instructions, first, last);
+    report_add(report, ", by %s%d instructions (PTX ",
+               finding->more_instructions ? "more than " : "", instructions);
+    if (first < last)
+      report_add(report, "lines %u to %u)", first, last);
+    else /* inline assembly may hold several instructions in a line */
+      report_add(report, "line %u)", first);
   }
   if (finding->most > finding->least)
     report_add(report, ", at offsets 0x%x to 0x%x of shared memory", finding->least, finding->most);

@@ -287,6 +287,32 @@ bool memory_look_up(uint64_t address, Allocation *place) {
   return block != NULL;
 }
 
+/* How far outside an allocation an address is called past its end or before its start. What the host
+ * has pinned, and variables of the device, lie among the host's own data: there an address that is far
+ * from them is a pointer of the host. */
+static uint64_t neighbourhood_of(const Allocation *place, uint64_t address) {
+  if (address >= reserve_first && address < reserve_end) return (uint64_t)1 << 32;
+  return place->end - place->first;
+}
+
+/* An address between two allocations, of which one or both may be missing. */
+static void describe_outside(uint64_t address, const Allocation *before, const Allocation *after,
+                             char *text, size_t text_bytes) {
+  uint64_t past = before ? address - before->end : UINT64_MAX;
+  uint64_t ahead = after ? after->first - address : UINT64_MAX;
+  const Allocation *nearest = past <= ahead ? before : after;
+  uint64_t distance = past <= ahead ? past : ahead;
+  if (!nearest || distance >= neighbourhood_of(nearest, address))
+    snprintf(text, text_bytes,
+             "address 0x%llx is not device memory: it is a host pointer or damaged",
+             (unsigned long long)address);
+  else
+    snprintf(text, text_bytes, "address 0x%llx is %llu bytes %s of an allocation of %llu bytes",
+             (unsigned long long)address, (unsigned long long)distance,
+             nearest == before ? "past the end" : "before the start",
+             (unsigned long long)(nearest->end - nearest->first));
+}
+
 const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
   size_t at = upper_bound(address);
   static const char *const OUT_OF_BOUNDS = "global-out-of-bounds";
@@ -321,22 +347,6 @@ const char *memory_describe(uint64_t address, char *text, size_t text_bytes) {
              before->read_only ? " that the device may only read" : "");
     return before->read_only ? "write-to-constant-memory" : OUT_OF_BOUNDS;
   }
-  uint64_t past = before ? address - before->end : UINT64_MAX;
-  uint64_t ahead = after ? after->first - address : UINT64_MAX;
-  const uint64_t near = (uint64_t)1 << 32;
-  if (past <= ahead && past < near)
-    snprintf(text, text_bytes,
-             "address 0x%llx is %llu bytes past the end of an allocation of %llu bytes",
-             (unsigned long long)address, (unsigned long long)past,
-             (unsigned long long)(before->end - before->first));
-  else if (ahead < near)
-    snprintf(text, text_bytes,
-             "address 0x%llx is %llu bytes before the start of an allocation of %llu bytes",
-             (unsigned long long)address, (unsigned long long)ahead,
-             (unsigned long long)(after->end - after->first));
-  else
-    snprintf(text, text_bytes,
-             "address 0x%llx is not device memory: it is a host pointer or damaged",
-             (unsigned long long)address);
+  describe_outside(address, before, after, text, text_bytes);
   return OUT_OF_BOUNDS;
 }
