@@ -53,6 +53,34 @@ setup() {
   [ "$output" = "emulate: 02_tma_load/tma_load.cu is source text: build it first" ]
 }
 
+@test "emulate: a file that this machine cannot run is named, and a script runs" {
+  cd "$BATS_TEST_TMPDIR"
+  printf 'echo wrong\n' >text
+  : >empty
+  printf '#!/bin/sh\necho right\n' >script
+  # A program for 64-bit ARM, one for 32-bit x86, and one of the other byte order.
+  cp /bin/true arm
+  printf '\267' | dd of=arm bs=1 seek=18 conv=notrunc status=none
+  cp /bin/true small
+  printf '\001' | dd of=small bs=1 seek=4 conv=notrunc status=none
+  cp /bin/true turned
+  printf '\002' | dd of=turned bs=1 seek=5 conv=notrunc status=none
+  chmod +x text empty script
+  for name in text empty; do
+    run "$emulate" ./$name
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: ./$name is neither an executable for Linux nor a script that begins with #!" ]
+  done
+  for name in arm small turned; do
+    run "$emulate" ./$name
+    [ "$status" -eq 2 ]
+    [ "$output" = "emulate: ./$name is an executable for another kind of processor: build it for 64-bit x86" ]
+  done
+  run "$emulate" ./script
+  [ "$status" -eq 0 ]
+  [ "$output" = right ]
+}
+
 @test "emulate: options of a recording that mean nothing are refused" {
   local program=build/02_tma_load/tma_load file=$BATS_TEST_TMPDIR/file
   for option in --page --trace --record; do
