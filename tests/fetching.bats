@@ -85,11 +85,29 @@ fetch() { PATH=$bin:$PATH run common/fetch-wheels "the thing" "$build/thing" "$B
 ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device|The disk is full: 
 WARNING: Retrying (Retry(total=4)) after connection broken by NewConnectionError|The package index was not reached
 ReadTimeoutError: HTTPSConnectionPool: Read timed out.|The package index was not reached
+OSError: Could not find a suitable TLS CA certificate bundle, invalid path: /nope|The file of certificates does not exist: see PIP_CERT
 SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED]'))|The package index showed a certificate
 ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/x'|A file could not be written.
 ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)|The package index does not have it
 ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.|pip could not do it.
 END
+}
+
+@test "the folders that PYTHONHOME and PYTHONPATH name are not asked for pip" {
+  cat >"$bin/python3" <<'END'
+#!/bin/bash
+[ -z "${PYTHONHOME-}${PYTHONPATH-}" ] && [[ "$*" == *--version* ]]
+END
+  chmod +x "$bin/python3"
+  installed_bats "Bats 1.2.1"
+  export PYTHONHOME=/nothing PYTHONPATH=/nothing
+  PATH=$bin:$PATH run common/find-bats "$build"
+  echo "$output"
+  [[ $output == *"bats could not be fetched. pip could not do it."* ]]
+  # Neither a CUDA_HOME nor an nvcc on PATH: the compiler is to be fetched, too.
+  PATH=$bin:/usr/bin:/bin CUDA_HOME= run common/find-toolkit "$build" check
+  echo "$output"
+  [[ $output != *"python3 with pip"* ]]
 }
 
 @test "no process that it started outlives it, so that a pipe it prints to is closed" {

@@ -83,6 +83,19 @@ only_tools() { # TOOL...
   [[ $output == "These are needed and not installed: g++."* ]]
 }
 
+@test "of a compiler that CC names its own package is named; without cmp nothing else is said" {
+  ln -s /bin/true "$BATS_TEST_TMPDIR/g++"
+  PATH=$BATS_TEST_TMPDIR:$PATH CC="no-such-cc -m64" run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == "These are needed and not installed: no-such-cc."*"sudo apt-get install no-such-cc" ]]
+  only_tools bash dirname sed sort head gcc g++ ar awk find python3
+  PATH=$BATS_TEST_TMPDIR/bin CUDA_HOME= run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == "These are needed and not installed: cmp"* ]]
+}
+
 @test "a toolkit in a path that make cannot work with is refused" {
   mkdir -p "$BATS_TEST_TMPDIR/my cuda/bin"
   printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$BATS_TEST_TMPDIR/my cuda/bin/nvcc"
