@@ -370,10 +370,15 @@ only_tools() { # TOOL...
   printf '#!/bin/sh\necho "<$LD_LIBRARY_PATH>"\n' >"$BATS_TEST_TMPDIR/program"
   chmod +x "$BATS_TEST_TMPDIR/program"
   for device in gpu emulator; do
-    DEVICE=$device LD_LIBRARY_PATH='' run common/run-program "$BATS_TEST_TMPDIR/program"
-    echo "$output"
-    [[ $output != *::* ]]
-    [[ $output != *:\> ]]
+    for path in '' : ::: ::/mine:; do
+      DEVICE=$device LD_LIBRARY_PATH=$path run common/run-program "$BATS_TEST_TMPDIR/program"
+      echo "$output"
+      [[ $output != *::* ]]
+      [[ $output != *:\> ]]
+    done
+    [[ $output == *:/mine\> ]]
+    DEVICE=$device LD_LIBRARY_PATH=/mine::/other: run common/run-program "$BATS_TEST_TMPDIR/program"
+    [[ $output == *:/mine:/other\> ]]
     DEVICE=$device LD_LIBRARY_PATH=/mine run common/run-program "$BATS_TEST_TMPDIR/program"
     [[ $output == *:/mine\> ]]
   done
