@@ -497,6 +497,47 @@ END
   print_their_usage $(find build/0[0-9]_* -maxdepth 1 -type f -executable)
 }
 
+@test "every script of common/: --help prints its usage, exit 0; too few arguments print it, exit 2" {
+  local script
+  for script in bench-chapters check-chapters exercise fetch-wheels find-bats find-toolkit run-chapters \
+    show-pitfalls step take watch-chapter; do
+    for help in -h --help; do
+      run common/$script $help
+      [ "$status" -eq 0 ]
+      [[ $output == "$script "* ]]
+      run bash -c "common/$script $help 2>/dev/null >/dev/full"
+      [ "$status" -eq 1 ]
+    done
+    case $script in check-chapters | take) continue ;; esac
+    run common/$script
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == "$script "* ]]
+  done
+}
+
+@test "scripts name a chapter or a command that does not exist, exit 2" {
+  for arguments in "show-pitfalls nope" "bench-chapters nope" "exercise list nope" "exercise start 99" \
+    "watch-chapter x nope"; do
+    run common/$arguments
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == "there is no chapter '${arguments##* }'; the chapters are: 01_"* ]]
+  done
+  run common/exercise solve 02_tma_load
+  [ "$status" -eq 2 ]
+  [[ $output == "exercise start|hint|list CHAPTER"* ]]
+}
+
+@test "exercises and bench: output that cannot be written is no success" {
+  for goal in exercises bench-chapters; do
+    command="common/$goal 02_tma_load"
+    [ $goal != exercises ] || command="common/exercise list 02_tma_load"
+    run bash -c "DEVICE=emulator $command 2>/dev/null >/dev/full"
+    [ "$status" -eq 1 ]
+  done
+}
+
 @test "a check whose lines cannot be written is no success" {
   printf '@%s { %s; }\n' 'test "right"' true >"$BATS_TEST_TMPDIR/one.bats"
   run bash -c "common/check-chapters '$BATS_TEST_TMPDIR/one.bats' >/dev/full"
