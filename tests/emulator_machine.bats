@@ -341,6 +341,21 @@ $2
 EOF
 }
 
+# One instruction as a module of its own
+instruction_alone() {
+  printf '%s\n' '.version 9.0' '.target sm_90a' '.address_size 64' '.entry kernel() {' \
+    '.reg .pred %p<2>; .reg .b16 %h<4>; .reg .b32 %r<5>; .reg .b64 %a<3>; .reg .f32 %f<3>;' "$1" 'ret; }'
+}
+
+@test "modifiers, constants and widths that ptxas 13.0 refuses: refused" {
+  while read -r instruction; do
+    instruction_alone "$instruction" >"$BATS_TEST_TMPDIR/alone.ptx"
+    run "$run_ptx" "$BATS_TEST_TMPDIR/alone.ptx"
+    echo "$output"
+    [[ $output == *"refused: "*"${instruction%;}"* ]]
+  done <tests/emulator/ptx/refused.txt
+}
+
 @test "parameters and results that no function can have: refused as by ptxas" {
   declaration_refused "several results returns them in registers" \
     '.func (.param .b32 a, .param .b32 b) f(.param .b32 x) { ret; }'

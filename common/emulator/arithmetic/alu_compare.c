@@ -158,12 +158,18 @@ static StepResult select_u64(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+/* Numbers of 16 bits are selected as .b16, pairs as .b32. */
+static bool selectable(Type type) {
+  uint32_t bytes = type_bytes(type);
+  return bytes >= 2 && bytes <= 8 && (type <= TYPE_S64 || type == TYPE_F32 || type == TYPE_F64);
+}
+
 bool decode_selp(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   uint32_t bytes = type_bytes(type);
   if (!form_operands(&form, 4, 4)) return false;
-  if (bytes < 2 || bytes > 8 || type > TYPE_F64) return form_fail(&form, "selp has no such type");
+  if (!selectable(type)) return form_fail(&form, "selp has no such type");
   out->d = form_destination(&form, 0, type);
   out->a = form_source(&form, 1, type);
   out->b = form_source(&form, 2, type);
@@ -186,8 +192,7 @@ bool decode_slct(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Type type = form_type(&form), by = form_type(&form);
   bool flush = form_take(&form, "ftz");
   uint32_t bytes = type_bytes(type);
-  if (bytes < 2 || bytes > 8 || type > TYPE_F64 || (by != TYPE_S32 && by != TYPE_F32) ||
-      (flush && by != TYPE_F32))
+  if (!selectable(type) || (by != TYPE_S32 && by != TYPE_F32) || (flush && by != TYPE_F32))
     return form_fail(&form, "slct has no such types");
   if (!form_columns(&form, type, type, type, by)) return false;
   if (by == TYPE_S32) return form_end(&form, bytes == 8 ? slct_s32_u64 : slct_s32_u32);

@@ -304,6 +304,17 @@ static bool integer_type(Type type) {
          type == TYPE_B32 || type == TYPE_B64;
 }
 
+static const char *atomic_misplaced(const PtxStatement *statement, const Transfer *transfer,
+                                    bool returns) {
+  if (!returns && transfer->acquire) return "red cannot acquire: use atom";
+  if (transfer->space != SPACE_GENERIC && transfer->space != SPACE_GLOBAL &&
+      transfer->space != SPACE_SHARED)
+    return "atomics work on global and shared memory";
+  if (transfer->space == SPACE_SHARED && has_modifier(statement, "L2::cache_hint"))
+    return "shared memory is not cached";
+  return NULL;
+}
+
 bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const operations[] = {"and", "or",  "xor", "exch", "cas", "add",
                                            "inc", "dec", "min", "max",  NULL};
@@ -317,9 +328,8 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->strong = true;
   transfer->kind.access = ACCESS_ATOMIC;
   transfer->space = form_space(&form);
-  if (transfer->space != SPACE_GENERIC && transfer->space != SPACE_GLOBAL &&
-      transfer->space != SPACE_SHARED)
-    return form_fail(&form, "atomics work on global and shared memory");
+  const char *misplaced = atomic_misplaced(statement, transfer, returns);
+  if (misplaced) return form_fail(&form, misplaced);
   int operation = form_choose(&form, operations);
   if (operation < 0) return form_fail(&form, "no such atomic operation");
   atomic->operation = (AtomicOperation)operation;

@@ -14,7 +14,10 @@ bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instructio
                                        "tensormap", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   form_space(&form);
-  if (form_choose(&form, levels) < 0) return form_fail(&form, "prefetch names a cache level");
+  int level = form_choose(&form, levels);
+  if (level < 0) return form_fail(&form, "prefetch names a cache level");
+  if (level > 0 && strcmp(statement->modifiers[0], "prefetchu") == 0)
+    return form_fail(&form, "prefetchu is .L1");
   if (!form_operands(&form, 1, 1)) return false;
   form_address(&form, 0);
   return form_end(&form, no_effect);

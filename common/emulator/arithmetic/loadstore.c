@@ -540,6 +540,39 @@ const Operand *form_address(Form *form, int index) {
   return operand;
 }
 
+static bool has_any(const PtxStatement *statement, const char *const *modifiers) {
+  for (int i = 0; modifiers[i]; i++)
+    if (has_modifier(statement, modifiers[i])) return true;
+  return false;
+}
+
+/* Modifiers that ptxas does not take together, or not in this space. */
+static const char *modifiers_clash(const PtxStatement *statement, Space space) {
+  static const char *const orders[] = {"relaxed", "acquire", "release", NULL};
+  static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
+  static const char *const operators[] = {"ca", "cg", "cs", "lu", "cv", "wb", "wt", NULL};
+  static const char *const priorities[] = {"L1::evict_normal", "L1::evict_unchanged",
+                                           "L1::evict_first",  "L1::evict_last",
+                                           "L1::no_allocate",  NULL};
+  static const char *const hints[] = {"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B", NULL};
+  bool ordered = has_any(statement, orders), global = space == SPACE_GLOBAL;
+  bool cached = has_any(statement, operators), priority = has_any(statement, priorities);
+  global |= space == SPACE_GENERIC;
+  if (ordered != has_any(statement, scopes))
+    return ".relaxed, .acquire and .release need a scope, and a scope needs one of them";
+  bool mmio = has_modifier(statement, "mmio"), is_volatile = has_modifier(statement, "volatile");
+  bool hint = has_any(statement, hints);
+  if (cached && (ordered || priority || is_volatile))
+    return "a cache operator such as .cg excludes an order, .volatile and an eviction priority";
+  if (is_volatile && (priority || hint)) return ".volatile excludes what is said about caches";
+  if ((ordered || is_volatile) && !global && space != SPACE_SHARED)
+    return "an order and .volatile are for global and shared memory";
+  if (!global && (priority || hint || mmio))
+    return ".mmio, eviction priorities and hints for the L2 cache are for global memory";
+  if (mmio && !has_modifier(statement, "sys")) return ".mmio has the scope .sys";
+  return NULL;
+}
+
 static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Instruction *out,
                             bool is_load) {
   static const char *const vectors[] = {"v2", "v4", NULL};
@@ -552,6 +585,8 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->space = form_space(&form);
   out->own_memory = transfer->space == SPACE_LOCAL || transfer->space == SPACE_PARAM ||
                     transfer->space == SPACE_CONST;
+  const char *clash = modifiers_clash(statement, transfer->space);
+  if (clash) return form_fail(&form, clash);
   bool constant_path = is_load && form_take(&form, "nc");
   if (strcmp(statement->modifiers[0], "ldu") == 0) constant_path = true;
   if (constant_path && transfer->space != SPACE_GLOBAL && transfer->space != SPACE_GENERIC)

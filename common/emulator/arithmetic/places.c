@@ -3,6 +3,7 @@
 #include "arithmetic/loadstore.h"
 #include "base/access.h"
 #include "base/memory.h"
+#include "base/written.h"
 #include "state/cluster.h"
 #include "state/notes.h"
 
@@ -75,6 +76,17 @@ static bool all_in_global(const Range *range, uint32_t bytes, Access access) {
          !(last.read_only && access != ACCESS_READ);
 }
 
+/* libcu++ makes atomics of 8 and 16 bits from those of the aligned word around them. The end of that
+ * word may lie behind the allocation, where a GPU has memory, too. */
+static bool is_word_at_end(const Transfer *transfer, uint64_t address, uint32_t bytes,
+                           Access access) {
+  if (!transfer->strong || access == ACCESS_WRITE || bytes != 4 || address % 4 != 0) return false;
+  const Allocation *found = memory_find(address);
+  if (!found || found->read_only || found->end - address >= 4) return false;
+  written_set(found->end, address + 4 - found->end); /* they are put back as they were */
+  return true;
+}
+
 /* One lane after the other. The first lane with an invalid address ends the launch. */
 static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask,
                                 const Transfer *transfer, Access access, Places *places,
@@ -84,7 +96,11 @@ static bool places_lane_by_lane(Warp *warp, const Instruction *in, LaneMask mask
     int lane = first_lane(left);
     uint64_t address = places->address[lane];
     Space space = transfer->space;
-    if (space == SPACE_GENERIC) {
+    if ((space == SPACE_GENERIC || space == SPACE_GLOBAL) &&
+        is_word_at_end(transfer, address, bytes, access)) {
+      space = SPACE_GLOBAL;
+      places->at[lane] = (uint8_t *)(uintptr_t)address;
+    } else if (space == SPACE_GENERIC) {
       uint64_t offset;
       places->at[lane] =
           generic_bytes_at(warp, in, lane, address, bytes, bytes, access, &space, &offset);

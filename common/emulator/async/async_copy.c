@@ -58,6 +58,34 @@ static bool may_copy_to(Warp *warp, const Instruction *in, int lane, uint32_t to
   return shared_bytes_at(warp, in, lane, to, bytes, bytes, ACCESS_WRITE);
 }
 
+/* The checker sees one copy where lanes copy the same bytes to the same place: whichever is last,
+ * the result is the same. In cooperative groups' memcpy_async, lanes that have nothing left repeat
+ * the last copy. */
+static AsyncCheck *check_issue(const AsyncOperation *operation, Warp *warp, const Instruction *in) {
+  SharedPiece writes[LANES];
+  int count = 0, lane_of[LANES];
+  LaneMask lanes = operation->copy.lanes;
+  uint64_t seen = 0; /* places, modulo 64 */
+  for (LaneMask left = lanes; left; left &= left - 1) {
+    int lane = first_lane(left), same;
+    uint32_t to = operation->copy.shared[lane], bytes = operation->copy.bytes;
+    uint64_t place = 1ull << (to / bytes & 63);
+    for (same = seen & place ? 0 : count; same < count; same++)
+      if (writes[same].address == to &&
+          operation->copy.source[lane_of[same]] == operation->copy.source[lane] &&
+          operation->copy.source_bytes[lane_of[same]] == operation->copy.source_bytes[lane])
+        break;
+    seen |= place;
+    if (same < count) {
+      lanes &= ~(1u << lane);
+      continue;
+    }
+    lane_of[count] = lane;
+    writes[count++] = (SharedPiece){to, bytes};
+  }
+  return check_copies_issue(warp, in, lanes, writes, count);
+}
+
 static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
   static const uint8_t nothing[16];
   const CopyForm *form = in->decoded;
@@ -96,7 +124,7 @@ static StepResult run_copy(Warp *warp, const Instruction *in, LaneMask mask) {
     operation->copy.group[lane] = async->copy_committed[lane];
     writes[count++] = (SharedPiece){to, form->bytes};
   }
-  if (settings()->check) operation->check = check_copies_issue(warp, in, mask, writes, count);
+  if (settings()->check) operation->check = check_issue(operation, warp, in);
   copy_list_prune(async);
   operation->write = land_copy;
   operation->shared = writes[0].address;

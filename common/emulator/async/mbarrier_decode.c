@@ -6,7 +6,7 @@ static const char *const arrive_semantics[] = {"release", "relaxed", NULL};
 static const char *const wait_semantics[] = {"acquire", "relaxed", NULL};
 static const char *const relaxed_semantics[] = {"relaxed", NULL};
 
-/* Takes .sem, .scope, .space and .b64. Without them: the strong semantics, .cta, generic. */
+/* Takes .sem with .scope, .space and .b64. Without them: the strong semantics, .cta, generic. */
 static MbarrierForm *take_common(Form *form, const char *const *semantics, bool cluster_window) {
   MbarrierForm *made = decoder_allocate(form->decoder, sizeof *made);
   *made = (MbarrierForm){.token = -1, .count = -1};
@@ -14,7 +14,9 @@ static MbarrierForm *take_common(Form *form, const char *const *semantics, bool 
   made->acquire = made->release = semantic <= 0;
   /* The checker asks for no scope: CUTLASS waits with .cta for arrivals of other CTAs. */
   made->cluster_scope = form_take(form, "cluster");
-  if (!made->cluster_scope) form_take(form, "cta");
+  bool scoped = made->cluster_scope || form_take(form, "cta");
+  if (scoped != (semantic >= 0))
+    form_fail(form, ".relaxed, .acquire and .release need a scope, and a scope needs one of them");
   if (form_take(form, "shared::cta") || form_take(form, "shared"))
     made->window = WINDOW_CTA;
   else if (cluster_window && form_take(form, "shared::cluster"))
@@ -119,9 +121,9 @@ bool decode_mbarrier_wait(Decoder *decoder, const PtxStatement *statement, Instr
   made->address = 1;
   made->count = 2;
   need_address(&form, 1);
-  need_value(&form, 2);
+  form_source(&form, 2, made->parity ? TYPE_U32 : TYPE_B64);
   made->bounded = out->operand_count == 4;
-  if (made->bounded) need_value(&form, 3); /* the suspend time, which is ignored */
+  if (made->bounded) form_source(&form, 3, TYPE_U32); /* the suspend time, which is ignored */
   return finish(&form, made, mbarrier_wait);
 }
 

@@ -163,19 +163,39 @@ static StepResult run_named_barrier(Warp *warp, const Instruction *in, LaneMask 
 
 static bool is_number(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
 
-/* If the barrier and the number of threads are constants, they are read only once. */
-static void read_constants(BarrierForm *form) {
+/* If the barrier and the number of threads are constants, they are read only once. False: ptxas
+ * refuses such a constant. */
+static bool read_constants(BarrierForm *form) {
+  if (form->barrier->constant && form->barrier->constant_value >= 16) return false;
+  if (form->threads && form->threads->constant && form->threads->constant_value % LANES != 0)
+    return false;
   form->constant = form->barrier->constant && (!form->threads || form->threads->constant);
-  if (!form->constant) return;
+  if (!form->constant) return true;
   form->number = (uint32_t)form->barrier->constant_value;
   if (form->threads) form->expected = (uint32_t)form->threads->constant_value;
+  return true;
+}
+
+/* "d, a[, threads], p" */
+static bool take_reduction(BarrierForm *form, const Operand *operand, uint32_t count, bool popc) {
+  if (count != 3 && count != 4) return false;
+  for (uint32_t i = 1; i + 1 < count; i++)
+    if (!is_number(&operand[i])) return false;
+  form->result = &operand[0];
+  form->barrier = &operand[1];
+  form->threads = count == 4 ? &operand[2] : NULL;
+  form->predicate = &operand[count - 1];
+  if (form->predicate->kind != OPERAND_PREDICATE && !form->predicate->constant) return false;
+  return operand[0].kind == OPERAND_SINK ||
+         (!operand[0].constant && operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE));
 }
 
 bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   BarrierForm *form = decoder_allocate(decoder, sizeof *form);
   bool known = true, sync = false, arrives = false, reduces = false;
   int operation = -1;
-  const char *type = NULL;
+  const char *type = NULL, *may_be_aligned = "aligned";
+  if (strcmp(statement->modifiers[0], "bar") == 0) may_be_aligned = ""; /* it always is */
   for (int i = 1; i < statement->modifier_count; i++) {
     const char *name = statement->modifiers[i];
     if (strcmp(name, "sync") == 0)
@@ -192,7 +212,7 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
       operation = REDUCE_OR;
     else if (strcmp(name, "u32") == 0 || strcmp(name, "pred") == 0)
       type = name;
-    else if (strcmp(name, "cta") != 0 && strcmp(name, "aligned") != 0)
+    else if (strcmp(name, "cta") != 0 && strcmp(name, may_be_aligned) != 0)
       known = false;
   }
   const Operand *operand = out->operand;
@@ -205,18 +225,7 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
   bool fine;
   if (reduces) {
     bool popc = operation == REDUCE_POPC;
-    fine = (count == 3 || count == 4) && (type[0] == 'u') == popc;
-    for (uint32_t i = 1; fine && i + 1 < count; i++) fine = is_number(&operand[i]);
-    if (fine) {
-      fine = operand[0].kind == OPERAND_SINK ||
-             (!operand[0].constant &&
-              operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE));
-      form->result = &operand[0];
-      form->barrier = &operand[1];
-      form->threads = count == 4 ? &operand[2] : NULL;
-      form->predicate = &operand[count - 1];
-      fine = fine && (form->predicate->kind == OPERAND_PREDICATE || form->predicate->constant);
-    }
+    fine = (type[0] == 'u') == popc && take_reduction(form, operand, count, popc);
     form->kind = (uint8_t)operation;
   } else {
     fine = arrives ? count == 2 : count == 1 || count == 2;
@@ -225,9 +234,11 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
     form->threads = count == 2 ? &operand[1] : NULL;
     form->kind = arrives ? ARRIVE : SYNC;
   }
-  if (!fine) return decoder_error(decoder, statement, "the operands do not fit the instruction");
+  if (!fine || !read_constants(form))
+    return decoder_error(decoder, statement,
+                         "the operands do not fit: barriers are 0 to 15, and the number of threads "
+                         "is a multiple of 32");
   out->decoded = form;
-  read_constants(form);
   out->execute = form->constant ? take_part : run_named_barrier;
   return true;
 }

@@ -379,7 +379,7 @@ bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction
     fine = is_result(&operand[0]) && (!pair || is_predicate_result(&operand[1])) &&
            is_value(&operand[1 + pair]) && is_value(&operand[2 + pair]) &&
            is_value(&operand[3 + pair]);
-    fine = fine && (operand[0].bytes == 4 || operand[0].kind == OPERAND_SINK) &&
+    fine = fine && operand[0].bytes == 4 &&
            (operand[1 + pair].bytes == 4 || operand[1 + pair].constant);
     shuffle->kind = out->shuffle;
     shuffle->d = &operand[0];
@@ -423,7 +423,8 @@ bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *
   if (fine) {
     const Operand *operand = out->operand;
     fine = is_result(&operand[0]) && is_value(&operand[1 + pair]) &&
-           (!pair || is_predicate_result(&operand[1]));
+           (!pair || is_predicate_result(&operand[1])) &&
+           (operand[1 + pair].constant || operand[1 + pair].bytes == (match->wide ? 8 : 4));
     match->kind = all;
     match->d = &operand[0];
     match->p = pair ? &operand[1] : NULL;
@@ -512,8 +513,9 @@ bool decode_activemask(Decoder *decoder, const PtxStatement *statement, Instruct
   out->execute = run_activemask;
   return wants(decoder, statement,
                statement->modifier_count == 2 && has_modifier(statement, "b32") &&
-                   out->operand_count == 1 && is_result(&out->operand[0]),
-               "activemask.b32 d");
+                   out->operand_count == 1 && is_result(&out->operand[0]) &&
+                   out->operand[0].bytes == 4,
+               "activemask.b32 d, a 32-bit register");
 }
 
 /* ---- bar.warp.sync: a meeting at which nothing is exchanged ---- */

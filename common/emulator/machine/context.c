@@ -204,7 +204,8 @@ static void fill_columns(Warp *warp) {
         }
         break;
       case COLUMN_SHARED_SYMBOL: {
-        uint32_t address = warp->cta->rank << 24 | kernel->shared_offsets[column->symbol->number];
+        uint32_t offset = kernel->shared_offsets[column->symbol->number] + (uint32_t)column->value;
+        uint32_t address = warp->cta->rank << 24 | (offset & 0xffffffu);
         if (column->bytes == 8)
           fill_u64(warp, column->slot, address);
         else

@@ -75,6 +75,12 @@ const Operand *form_operand(Form *form, int index) {
 /* Registers of 1 to 4 bytes all take one slot. */
 static uint32_t column_bytes(uint32_t bytes) { return bytes <= 4 ? 4 : bytes; }
 
+/* A register of 32 bits may hold a narrower number. */
+static bool register_holds(const Operand *operand, Type type) {
+  uint32_t bytes = type_bytes(type);
+  return column_bytes(operand->bytes) == column_bytes(bytes) && (bytes != 4 || operand->bytes == 4);
+}
+
 static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
   uint64_t bits = operand->constant_value;
   if (type == TYPE_F32 && operand->floating && operand->bytes == 8) {
@@ -113,10 +119,10 @@ uint16_t form_value(Form *form, const Operand *operand, Type type) {
     form_fail(form, "a source operand must be a register or a literal");
     return 0;
   }
-  uint32_t bytes = column_bytes(type_bytes(type));
   if (operand->constant)
-    return decoder_constant(form->decoder, literal_bits(form, operand, type), bytes);
-  if (column_bytes(operand->bytes) != bytes) {
+    return decoder_constant(form->decoder, literal_bits(form, operand, type),
+                            column_bytes(type_bytes(type)));
+  if (!register_holds(operand, type)) {
     decoder_error(form->decoder, form->statement,
                   "a source register of %d bytes, but the type is .%s", operand->bytes,
                   type_name(type));
@@ -136,7 +142,7 @@ uint16_t form_destination(Form *form, int index, Type type) {
     form_fail(form, "the destination must be a register");
     return 0;
   }
-  if (column_bytes(operand->bytes) != column_bytes(type_bytes(type))) {
+  if (!register_holds(operand, type)) {
     decoder_error(form->decoder, form->statement,
                   "a destination register of %d bytes, but the type is .%s", operand->bytes,
                   type_name(type));

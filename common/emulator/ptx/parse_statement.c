@@ -71,10 +71,10 @@ static void column_operand(Operand *out, uint8_t bytes, uint32_t column, int64_t
 }
 
 static void shared_operand(Decoder *decoder, Draft *draft, const Symbol *symbol, bool in_address,
-                           Operand *out) {
+                           uint64_t addend, Operand *out) {
   uint8_t bytes = in_address || bytes_of_type(&draft->statement) != 8 ? 4 : 8;
   number_add(decoder, &decoder->function->shared, symbol->number);
-  column_operand(out, bytes, column_of_shared(decoder, symbol, bytes), 0);
+  column_operand(out, bytes, column_of_shared(decoder, symbol, bytes, addend), 0);
 }
 
 /* A name that is not declared (yet): a special register or a label. */
@@ -120,8 +120,7 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
         extern_operand(decoder, out, symbol, (uint64_t)addend);
       return;
     case SYMBOL_SHARED:
-      shared_operand(decoder, draft, symbol, in_address, out);
-      if (addend) parse_fail(decoder, "the address of a .shared variable plus a number");
+      shared_operand(decoder, draft, symbol, in_address, (uint64_t)addend, out);
       return;
     case SYMBOL_LOCAL:
       if (decoder->function->entry)

@@ -38,7 +38,7 @@ typedef struct {
  * read). All columns of a module are numbered in one list. */
 typedef enum {
   COLUMN_LITERAL,
-  COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank */
+  COLUMN_SHARED_SYMBOL, /* offset in the kernel's shared memory, with the CTA's rank, plus a number */
   COLUMN_FRAME,         /* where the lane's .local frame begins */
   COLUMN_EXTERN,        /* address of a variable that is not defined yet, plus an offset */
   COLUMN_SPECIAL
@@ -396,7 +396,7 @@ Symbol *find_symbol(const Module *module, const char *name);
 const Function *function_at(const Module *module, uint64_t address);
 uint32_t column_of_literal(Decoder *decoder, uint64_t value, unsigned bytes);
 uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t addend);
-uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes);
+uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes, uint64_t addend);
 
 struct Initialiser {
   Initialiser *next;

@@ -143,14 +143,16 @@ uint32_t column_of_extern(Decoder *decoder, const Symbol *symbol, uint64_t adden
   return note_column(decoder, new_column(decoder, column));
 }
 
-uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes) {
+uint32_t column_of_shared(Decoder *decoder, const Symbol *symbol, unsigned bytes, uint64_t addend) {
   Module *module = decoder->module;
   for (uint32_t i = 0; i < module->column_count; i++) {
     const Column *column = &module->columns[i];
-    if (column->kind == COLUMN_SHARED_SYMBOL && column->symbol == symbol && column->bytes == bytes)
+    if (column->kind == COLUMN_SHARED_SYMBOL && column->symbol == symbol &&
+        column->bytes == bytes && column->value == addend)
       return note_column(decoder, i);
   }
-  Column column = {.kind = COLUMN_SHARED_SYMBOL, .bytes = (uint8_t)bytes, .symbol = symbol};
+  Column column = {
+      .kind = COLUMN_SHARED_SYMBOL, .bytes = (uint8_t)bytes, .symbol = symbol, .value = addend};
   return note_column(decoder, new_column(decoder, column));
 }
 

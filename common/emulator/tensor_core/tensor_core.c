@@ -204,11 +204,11 @@ static bool decode_matrix_move(Decoder *decoder, const PtxStatement *statement, 
   static const char *const counts[] = {"x1", "x2", "x4", NULL};
   Form form = form_begin(decoder, statement, out, 1);
   MatrixMove *move = decoder_allocate(decoder, sizeof *move);
-  const int count =
-      (form_take(&form, "sync"), form_take(&form, "aligned"), form_choose(&form, counts));
+  const bool aligned = form_take(&form, "sync") && form_take(&form, "aligned");
+  const int count = form_choose(&form, counts);
   if (form_take(&form, "m16n16") || form_take(&form, "m8n16") || form_take(&form, "m16n8"))
     return decoder_error(decoder, statement, "this shape exists from sm_100a on, not on sm_90a");
-  if (!form_take(&form, "m8n8") || count < 0 || !form_take(&form, "b16"))
+  if (!aligned || !form_take(&form, "m8n8") || count < 0 || !form_take(&form, "b16"))
     return decoder_error(decoder, statement, "expected .sync.aligned.m8n8, .x1 .x2 or .x4, .b16");
   move->matrices = 1 << count;
   move->transposed = form_take(&form, "trans");

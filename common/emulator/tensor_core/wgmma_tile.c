@@ -53,6 +53,10 @@ const char *wgmma_read_form(const char *const *modifiers, int count, bool sparse
   if (!read_number_format(modifiers[at + 1], &form->a)) return "the type of A is not known";
   if (!read_number_format(modifiers[at + 2], &form->b)) return "the type of B is not known";
   at += 3;
+  if (at < count && !form->saturate && strcmp(modifiers[at], "satfinite") == 0) {
+    form->saturate = true; /* CUTLASS writes it here; ptxas takes both places */
+    at++;
+  }
   if (form->a == NUMBER_B1) {
     if (at + 2 > count || strcmp(modifiers[at], "and") != 0 ||
         strcmp(modifiers[at + 1], "popc") != 0)

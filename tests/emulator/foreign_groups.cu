@@ -1,0 +1,73 @@
+// foreign_groups: copies by tiles of cooperative groups, atomics of libcu++ on narrow types, and the
+// address of a shared variable plus a number. Nothing here is wrong, and the emulator must be silent.
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cuda/atomic>
+#include <cuda/barrier>
+
+#include "check.h"
+
+namespace groups = cooperative_groups;
+enum { THREADS = 96, WARPS = THREADS / 32, PER_WARP = 64 };
+
+// 256 bytes are 16 copies of 16 bytes: lanes 16 to 31 of each warp have nothing left, and cooperative
+// groups lets them repeat the copy of lane 15.
+__global__ void copy_by_tiles(const int *from, int *to) {
+  __shared__ alignas(16) int tiles[WARPS][PER_WARP];
+  auto warp = groups::tiled_partition<32>(groups::this_thread_block());
+  int *tile = tiles[warp.meta_group_rank()];
+  groups::memcpy_async(warp, tile, from + warp.meta_group_rank() * PER_WARP,
+                       cuda::aligned_size_t<16>(sizeof tiles[0]));
+  groups::wait(warp);
+  for (int i = warp.thread_rank(); i < PER_WARP; i += 32)
+    to[warp.meta_group_rank() * PER_WARP + i] = tile[PER_WARP - 1 - i];
+}
+
+__global__ void count(short *counter, unsigned char *flag) {
+  cuda::atomic_ref<short, cuda::thread_scope_device> all(*counter);
+  all.fetch_add(1);
+  cuda::atomic_ref<unsigned char, cuda::thread_scope_device> any(*flag);
+  any.fetch_or(1);
+}
+
+__global__ void store_at_offset(uint32_t *to) {
+  asm volatile(
+      "{ .reg .u32 at; .shared .align 4 .b8 bytes[32];\n"
+      "  mov.u32 at, bytes+12;\n"
+      "  st.shared.u32 [at], 77;\n"
+      "  ld.shared.u32 %0, [bytes+12]; }"
+      : "=r"(*to)::"memory");
+}
+
+int main(int argc, char **argv) {
+  program_begin("foreign_groups", argc, argv, NULL, 0);
+  int host[WARPS * PER_WARP], result[WARPS * PER_WARP], *from, *to;
+  for (int i = 0; i < WARPS * PER_WARP; i++) host[i] = i * 37;
+  CUDA_CHECK(cudaMalloc(&from, sizeof host));
+  CUDA_CHECK(cudaMalloc(&to, sizeof host));
+  CUDA_CHECK(cudaMemcpy(from, host, sizeof host, cudaMemcpyHostToDevice));
+  copy_by_tiles<<<1, THREADS>>>(from, to);
+  CUDA_CHECK(cudaMemcpy(result, to, sizeof result, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < WARPS * PER_WARP; i++)
+    check_that(result[i] == host[i / PER_WARP * PER_WARP + PER_WARP - 1 - i % PER_WARP],
+               "a tile was not copied");
+
+  short *counter, counted;
+  unsigned char *flag, flagged;
+  CUDA_CHECK(cudaMalloc(&counter, sizeof *counter));
+  CUDA_CHECK(cudaMalloc(&flag, sizeof *flag));
+  CUDA_CHECK(cudaMemset(counter, 0, sizeof *counter));
+  CUDA_CHECK(cudaMemset(flag, 0, sizeof *flag));
+  count<<<3, 32>>>(counter, flag);
+  CUDA_CHECK(cudaMemcpy(&counted, counter, sizeof counted, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(&flagged, flag, sizeof flagged, cudaMemcpyDeviceToHost));
+  check_that(counted == 96 && flagged == 1, "an atomic of a narrow type is wrong");
+
+  store_at_offset<<<1, 1>>>((uint32_t *)to);
+  CUDA_CHECK(cudaMemcpy(result, to, sizeof result[0], cudaMemcpyDeviceToHost));
+  check_that(result[0] == 77, "the address of a shared variable plus a number is wrong");
+  return program_end("tiles, narrow atomics, an address plus a number");
+}
