@@ -69,6 +69,46 @@ reports_in() { grep -cE '^emulator: [a-z-]+: (error|strict finding) in kernel ' 
   [ $failed -eq 0 ]
 }
 
+# Lines "HEADING|PLACE|RULE|GRADE" for each bug of FOUND.md; what is missing is empty.
+bugs_found() { # FILE
+  awk '
+    function finish() { if (heading) print heading "|" place "|" rule "|" grade; heading = "" }
+    /^##/ { finish() }
+    /^### / { heading = substr($0, 5); place = rule = grade = ""; getline; place = $0; getline; place = place " " $0 }
+    heading && !rule && /^emulator: [a-z-]*: (error|strict finding) in / {
+      rule = $2; sub(":", "", rule); grade = $3 }
+    END { finish() }' "$1"
+}
+
+misformed_bugs() { # FILE
+  local heading place rule grade strict
+  strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c | grep -o '"[a-z-]*"' | tr -d '"')
+  while IFS='|' read -r heading place rule grade; do
+    grep -qE '^[A-Za-z0-9._-]+( [0-9.]+)?,? .*: .' <<<"$heading" || echo "no project and what is wrong: $heading"
+    grep -qE '^`[A-Za-z0-9_./-]+/[A-Za-z0-9_.-]+\.[a-z]+`' <<<"$place" || echo "no file: $heading"
+    grep -qE 'lines? [0-9]|[^,] `[^`]+`|, `' <<<"$place" || echo "neither a line nor a statement: $heading"
+    grep -qE "^\| \`$rule\` \|" common/emulator/CHECKS.md || echo "no report by a rule of CHECKS.md: $heading"
+    expected=error
+    ! grep -qx "$rule" <<<"$strict" || expected=strict
+    [ "$grade" = $expected ] || echo "the grade of $rule is $expected: $heading"
+  done < <(bugs_found "$1")
+}
+
+@test "FOUND.md: each bug has its project, file and place, what is wrong, and a report in its present form" {
+  found=tests/emulator/FOUND.md
+  [ "$(bugs_found $found | wc -l)" -ge 13 ]
+  run misformed_bugs $found
+  echo "$output"
+  [ -z "$output" ]
+  sed '0,/^emulator: read-without-wait: error/s//emulator: read-without-wait: strict finding/; /matmul_11.cuh` (/d' \
+    $found >"$BATS_TEST_TMPDIR/changed"
+  run misformed_bugs "$BATS_TEST_TMPDIR/changed"
+  echo "$output"
+  [ "${#lines[@]}" -ge 2 ]
+  [[ ${lines[0]} == "the grade of read-without-wait is error: CUTLASS 4.2, "* ]]
+  [[ ${lines[1]} == "no file: fast.cu, kernel 11: "* ]]
+}
+
 @test "an unrolled loop: one report, and how often and where at the end" {
   run emulate $programs/report_cases unrolled
   echo "$output"
