@@ -3,6 +3,7 @@
 #
 #   DEVICE=gpu|emulator   where programs run; default: a Hopper GPU if there is one
 #   CUDA_HOME=...         the CUDA Toolkit; default: PATH, /usr/local/cuda, else it is fetched
+#                         ("fetch": it is fetched, whatever is installed)
 #   PROGRAM=name          run this program instead of the main ones
 #   TESTS=name            check runs only this file of tests/, whichever it is
 #   EXERCISE=number       start or judge this exercise instead of the next

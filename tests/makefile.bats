@@ -57,6 +57,33 @@ setup() {
   [[ $output == *"nvcc 12.4, but the lessons need 12.5 or newer"* ]]
 }
 
+@test "an nvcc of CUDA 12 will do on a machine with a driver; the emulator needs 13" {
+  mkdir -p "$BATS_TEST_TMPDIR/old/bin"
+  printf '#!/bin/sh\necho "Cuda compilation tools, release 12.8, V12.8.93"\n' >"$BATS_TEST_TMPDIR/old/bin/nvcc"
+  chmod +x "$BATS_TEST_TMPDIR/old/bin/nvcc"
+  export CUDA_HOME=$BATS_TEST_TMPDIR/old
+  NVIDIA_DRIVER=/nonexistent run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"/old holds nvcc 12.8. What it builds runs on a GPU alone"* ]]
+  [[ $output == *"the toolkit must be 13.0 or newer"*"make CUDA_HOME=fetch"* ]]
+  NVIDIA_DRIVER="/nonexistent /" run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  [ "$status" -eq 0 ]
+  [ "$output" = "$CUDA_HOME" ]
+}
+
+@test "CUDA_HOME=fetch takes the fetched toolkit, whatever is installed" {
+  fetched=$BATS_TEST_TMPDIR/build/cuda/nvidia/cu13
+  mkdir -p "$fetched/bin"
+  printf '#!/bin/sh\necho "release 13.0, V13.0.88"\n' >"$fetched/bin/nvcc"
+  chmod +x "$fetched/bin/nvcc"
+  cp common/toolkit-requirements.txt "$BATS_TEST_TMPDIR/build/cuda/complete"
+  CUDA_HOME=fetch run common/find-toolkit "$BATS_TEST_TMPDIR/build" run
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "$fetched" ]
+}
+
 # A folder of links to these tools alone.
 only_tools() { # TOOL...
   local tool
