@@ -62,6 +62,10 @@ export EMULATOR_CHECK ?= strict
 
 # ---- The tools and the toolkit: only goals that compile look for them ----
 GOALS := $(or $(MAKECMDGOALS),all)
+RUNNING := $(filter run run-% check% bench% pitfalls% exercise% hint% watch% measure-clock figures book take%,$(GOALS))
+ifneq ($(and $(filter-out $(ROOT)/build,$(BUILD)),$(RUNNING)),)
+$(error BUILD is '$(BUILD)', but "make $(firstword $(RUNNING))" needs its programs in $(ROOT)/build: leave BUILD out)
+endif
 COMPILING := $(filter-out help clean format lint-page hint hint-% exercises exercises-% take take-%,$(GOALS))
 ifneq ($(COMPILING),)
 CC := $(if $(filter default,$(origin CC)),gcc,$(CC))

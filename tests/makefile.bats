@@ -164,6 +164,12 @@ only_tools() { # TOOL...
   done
   run make BUILD="$BATS_TEST_TMPDIR/elsewhere" help
   [ "$status" -eq 0 ]
+  # What runs programs looks for them in build/.
+  for goal in run run-02 check bench pitfalls exercise; do
+    run make BUILD="$BATS_TEST_TMPDIR/elsewhere" $goal
+    [ "$status" -eq 2 ]
+    [[ $output == *"but \"make $goal\" needs its programs in $PWD/build: leave BUILD out"* ]]
+  done
 }
 
 @test "a folder of letters, digits, accents and . _ + - @ is fine" {
