@@ -49,6 +49,28 @@ reports() { # RULE
   done
 }
 
+@test "repeated launches: results that were overwritten are put in place again" {
+  skips results-overwritten
+  [ "$skipped" -eq 3 ]
+  skips results-in-turns
+  [ "$skipped" -eq 7 ]
+  skips input-changed-back
+  [ "$skipped" -eq 2 ]
+  skips other-input # the second time its input is still the same
+  [ "$skipped" -eq 1 ]
+  skips allocated-again
+  [ "$skipped" -eq 0 ]
+}
+
+@test "repeated launches: results that were put in place are checked like those of a launch that ran" {
+  skips results-copied-without-waiting
+  [ "$skipped" -eq 4 ]
+  reports stream-race
+  skips overwritten-without-waiting
+  [ "$skipped" -eq 3 ]
+  reports stream-race
+}
+
 @test "repeated launches: memory that the host can touch itself" {
   for name in managed-read-without-waiting pinned-written-without-waiting; do
     skips "$name"

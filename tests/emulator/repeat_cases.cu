@@ -78,6 +78,68 @@ static int freed_in_other_stream(void) {
   return 0;
 }
 
+/* ---- Its results have been overwritten, but it reads the same ---- */
+
+static int overwrite_and_run(void) {
+  CHECK(cudaMemsetAsync(output, 0, BYTES, one));
+  run(one);
+  return 0;
+}
+static int results_overwritten(void) {
+  for (int i = 0; i < TIMES; i++)
+    if (overwrite_and_run()) return 1;
+  CHECK(cudaStreamSynchronize(one));
+  return show(output);
+}
+static int results_in_turns(void) {
+  for (int i = 0; i < TIMES; i++) {
+    run(one);
+    triple<<<COUNT / 256, 256, 0, one>>>(more, output);
+  }
+  run(one);
+  CHECK(cudaStreamSynchronize(one));
+  return show(output);
+}
+/* From the second time on it is known what becomes of that input. */
+static int input_changed_back(void) {
+  for (int i = 0; i < TIMES; i++) {
+    CHECK(cudaMemcpyAsync(output, input, BYTES, cudaMemcpyDeviceToDevice, one));
+    add_one<<<COUNT / 256, 256, 0, one>>>(output);
+  }
+  CHECK(cudaStreamSynchronize(one));
+  return show(output);
+}
+static int other_input(void) {
+  for (int i = 0; i < TIMES; i++) {
+    if (overwrite_and_run()) return 1;
+    CHECK(cudaMemsetAsync(input, i, sizeof(int), one));
+    CHECK(cudaStreamSynchronize(one));
+    if (show(output)) return 1;
+  }
+  return 0;
+}
+static int allocated_again(void) {
+  for (int i = 0; i < TIMES; i++) {
+    if (overwrite_and_run()) return 1;
+    CHECK(cudaStreamSynchronize(one));
+    CHECK(cudaFree(output));
+    CHECK(cudaMalloc(&output, BYTES));
+  }
+  return 0;
+}
+static int results_copied_without_waiting(void) {
+  results_overwritten();
+  overwrite_and_run();
+  CHECK(cudaMemcpyAsync(more, output, BYTES, cudaMemcpyDeviceToDevice, two));
+  return 0;
+}
+static int overwritten_without_waiting(void) {
+  results_overwritten();
+  CHECK(cudaMemsetAsync(output, 0, BYTES, two));
+  run(one);
+  return 0;
+}
+
 /* ---- The launch does not wait for what came before ---- */
 
 static int input_copied_without_waiting(void) {
@@ -237,6 +299,13 @@ static const struct {
              {"input-overwritten", input_overwritten},
              {"read-by-other-stream", read_by_other_stream},
              {"freed-in-other-stream", freed_in_other_stream},
+             {"results-overwritten", results_overwritten},
+             {"results-in-turns", results_in_turns},
+             {"input-changed-back", input_changed_back},
+             {"other-input", other_input},
+             {"allocated-again", allocated_again},
+             {"results-copied-without-waiting", results_copied_without_waiting},
+             {"overwritten-without-waiting", overwritten_without_waiting},
              {"input-copied-without-waiting", input_copied_without_waiting},
              {"output-read-without-waiting", output_read_without_waiting},
              {"managed-read-without-waiting", managed_read_without_waiting},

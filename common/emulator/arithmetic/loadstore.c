@@ -127,8 +127,9 @@ void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Trans
   if (!warp->cta->cluster->launch->global) return;
   const GlobalKind *kind = &transfer->kind;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  LaneMask looked_at = places->one ? mask & -mask : mask;
   if (kind->access != ACCESS_ATOMIC)
-    check_unwritten(warp, mask, places->address, places->run, bytes, (Access)kind->access);
+    check_unwritten(warp, looked_at, places->address, places->run, bytes, (Access)kind->access);
   if (kind->reach == REACH_PLAIN) {
     StoredValues stored = {{stores_same, store_alike}, warp, transfer, places};
     check_global(warp, in, mask, places->address, places->run, bytes, kind,

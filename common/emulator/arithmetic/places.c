@@ -256,6 +256,29 @@ static bool find_global_run(const Warp *warp, LaneMask mask, const Transfer *tra
   return true;
 }
 
+/* The next most usual one: all 32 lanes read one place. */
+static bool find_global_one(const Warp *warp, LaneMask mask, const Transfer *transfer,
+                            Access access, Places *places) {
+  bool global = transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC;
+  if (mask != ~0u || access != ACCESS_READ || !global || transfer->address->bytes != 8)
+    return false;
+  uint64_t bytes = (uint64_t)transfer->element_bytes * transfer->element_count;
+  const uint64_t *base = column_u64(warp, transfer->address->slot);
+  uint64_t address = base[0] + (uint64_t)transfer->address->offset, different = 0;
+  if (base[LANES - 1] != base[0]) return false; /* most of the others already differ here */
+  for (int lane = 0; lane < LANES; lane++) different |= base[lane] ^ base[0];
+  if (different | (address & (bytes - 1)) | (address & GENERIC_TAG_MASK)) return false;
+  if (warp->async || (warp->watched & WATCH_STEPS)) return false;
+  Range range = {.least = address, .most = address};
+  if (!all_in_global(&range, (uint32_t)bytes, access)) return false;
+  for (int lane = 0; lane < LANES; lane++) places->at[lane] = (uint8_t *)(uintptr_t)address;
+  for (int lane = 0; lane < LANES; lane++) places->address[lane] = address;
+  places->run = false;
+  places->one = true;
+  places->in_order = true;
+  return true;
+}
+
 /* Addresses of one space that are all valid: lane i's bytes are at (address - subtract) + host +
  * i * stride. */
 typedef struct {
@@ -324,7 +347,9 @@ static void note_global(Warp *warp, const Instruction *in, LaneMask mask, const 
 __attribute__((noinline)) static bool find_any_places(Warp *warp, const Instruction *in,
                                                       LaneMask mask, const Transfer *transfer,
                                                       Access access, Places *places) {
-  if (find_global_run(warp, mask, transfer, access, places)) return true;
+  if (find_global_run(warp, mask, transfer, access, places) ||
+      find_global_one(warp, mask, transfer, access, places))
+    return true;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
   LANE_ARRAY uint32_t shared[LANES];
   LaneMask shared_lanes = 0;

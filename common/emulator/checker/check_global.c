@@ -388,11 +388,11 @@ static void note_overwritten(const GlobalNow *now, uint32_t readers) {
 }
 
 /* What decides whether the launch may be skipped when it comes again (global_repeat.c). */
-static void note_for_repetition(const GlobalNow *now, const GlobalKind *kind) {
+static void note_for_repetition(const GlobalNow *now) {
   GlobalLaunch *launch = now->launch;
-  if (kind->access == ACCESS_ATOMIC || kind->swaps)
+  if (now->number)
     __atomic_store_n(&launch->updates, true, __ATOMIC_RELAXED);
-  if (!now->number || kind->flags & GLOBAL_VOLATILE)
+  else
     __atomic_store_n(&launch->incomplete, true, __ATOMIC_RELAXED);
 }
 
@@ -472,7 +472,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   }
   now->number = number_of(now);
   if (kind->access == ACCESS_ATOMIC || kind->swaps || kind->flags & GLOBAL_VOLATILE || !now->number)
-    note_for_repetition(now, kind);
+    note_for_repetition(now);
   return now->number != 0;
 }
 
@@ -487,6 +487,16 @@ static LaneMask next_run(GlobalNow *now, LaneMask left, const uint64_t *addresse
   } while (left && addresses[first_lane(left)] == now->first + count * now->lane_bytes);
   now->bytes = count * now->lane_bytes;
   return left;
+}
+
+/* When several lanes read one place, the first of them stands for all. */
+static LaneMask without_copies(const GlobalNow *now, LaneMask mask, const uint64_t *addresses) {
+  uint64_t first = addresses[first_lane(mask)], differing = 0;
+  int last = LANES - 1 - __builtin_clz(mask);
+  if (!reads_plainly(now) || addresses[last] != first) return mask;
+  for (int lane = 0; lane < LANES; lane++)
+    differing |= (addresses[lane] ^ first) & -(uint64_t)(mask >> lane & 1);
+  return differing ? mask : mask & -mask;
 }
 
 void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
@@ -508,7 +518,7 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
   } else {
     uint8_t lanes[LANES];
     GlobalHeldPage held = {NULL, 0};
-    for (LaneMask left = mask; left;) {
+    for (LaneMask left = without_copies(&now, mask, addresses); left;) {
       left = next_run(&now, left, addresses, lanes);
       if (!(now.first & GENERIC_TAG_MASK))
         global_shadow_touch_more(&now, &held, now.first, now.bytes);

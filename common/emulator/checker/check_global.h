@@ -75,7 +75,7 @@ typedef struct GlobalLaunch {
   bool releases; /* some warp has released something */
   bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
   /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
-   * incomplete: some accesses are not in the shadow, or are volatile. */
+   * incomplete: some accesses are not in the shadow. */
   bool updates, incomplete;
   pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;

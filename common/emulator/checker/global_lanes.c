@@ -126,6 +126,19 @@ static uint64_t address_of(const LanePast *access, int lane) {
   return access->run ? access->first + (uint32_t)lane * access->bytes : access->addresses[lane];
 }
 
+/* Structures that follow each other, of which each lane accesses one member: the next lane's bytes begin
+ * only after both members of this lane's structure. */
+static bool only_meet_themselves(const LanePast *own, const LanePast *past) {
+  if (own->run || past->run || (own->mask & past->mask) != UINT32_MAX) return false;
+  uint64_t step = own->addresses[1] - own->addresses[0], differing = 0;
+  uint64_t apart = past->addresses[0] - own->addresses[0];
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    differing |= (own->addresses[lane] ^ (own->addresses[0] + lane * step)) |
+                 (past->addresses[lane] ^ (own->addresses[lane] + apart));
+  if (differing || step >> 32 || own->bytes > step || past->bytes > step) return false;
+  return apart >> 63 ? own->bytes - apart <= step : past->bytes + apart <= step;
+}
+
 /* Lanes of the two accesses that touch the same bytes and are not ordered. */
 static void compare(const GlobalNow *now, const LaneOrder *order, const LanePast *own,
                     const LanePast *past, bool past_writes) {
@@ -272,7 +285,7 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
     for (uint32_t i = 0; i < kept; i++) {
       const LanePast *past = &lanes->pasts[past_writes][i];
       if (past->stamp < order->first || (strong && past->strong) || !may_meet(&one, past) ||
-          is_guess(now, past, past_writes))
+          is_guess(now, past, past_writes) || only_meet_themselves(&one, past))
         continue;
       compare(now, order, &one, past, past_writes);
     }

@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/written.h"
 #include "checker/check_global.h"
 
 enum { RANGES_MOST = 1 << 20, ACCESSES_MOST = 256, SPAN_GAP = 256, FIRST_CAPACITY = 64 };
@@ -78,16 +79,14 @@ static uint16_t own_access(Collection *all, uint32_t value, KnownValue *last) {
   return last->access;
 }
 
-static void add_span(Collection *all, uint64_t first, uint64_t end) {
-  TouchedMemory *touched = all->touched;
-  TouchedSpan *last = touched->span_count ? &touched->spans[touched->span_count - 1] : NULL;
-  if (last && last->allocation == all->place->number && first - last->end <= SPAN_GAP) {
+static void add_span(const Allocation *place, TouchedSpans *to, uint64_t first, uint64_t end) {
+  TouchedSpan *last = to->count ? &to->spans[to->count - 1] : NULL;
+  if (last && last->place == place->first && first - last->end <= SPAN_GAP) {
     last->end = end;
     return;
   }
-  touched->spans =
-      grown(touched->spans, touched->span_count, &touched->span_capacity, sizeof *touched->spans);
-  touched->spans[touched->span_count++] = (TouchedSpan){first, end, all->place->number};
+  to->spans = grown(to->spans, to->count, &to->capacity, sizeof *to->spans);
+  to->spans[to->count++] = (TouchedSpan){first, end, place->first, place->end};
 }
 
 static bool add_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
@@ -102,7 +101,9 @@ static bool add_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell
   if (all->place->kind != MEMORY_OF_DEVICE || touched->range_count == RANGES_MOST)
     all->fails = true;
   if (all->fails) return false;
-  add_span(all, first, end);
+  add_span(all->place, &touched->all, first, end);
+  if (touched->updates || !writer) add_span(all->place, &touched->inputs, first, end);
+  if (writer) touched->output_bytes += end - first;
   TouchedRange *last = touched->range_count ? &touched->ranges[touched->range_count - 1] : NULL;
   if (last && last->end == first && last->writer == writer && last->reader == reader) {
     last->end = end;
@@ -142,6 +143,35 @@ bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t
     if (range->writer && range->first < end && first < range->end) return true;
   }
   return false;
+}
+
+/* ---- What it has written ---- */
+
+uint8_t *check_outputs_copy(const TouchedMemory *touched) {
+  uint8_t *copy = malloc(touched->output_bytes + 1), *to = copy;
+  for (size_t i = 0; copy && i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    uint64_t bytes = range->end - range->first;
+    if (!range->writer) continue;
+    if (!written_all(range->first, bytes)) { /* it has stored what nobody had written */
+      free(copy);
+      return NULL;
+    }
+    memcpy(to, (const void *)(uintptr_t)range->first, bytes);
+    to += bytes;
+  }
+  return copy;
+}
+
+void check_outputs_restore(const TouchedMemory *touched, const uint8_t *copy) {
+  for (size_t i = 0; i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    uint64_t bytes = range->end - range->first;
+    if (!range->writer) continue;
+    memcpy((void *)(uintptr_t)range->first, copy, bytes);
+    written_set(range->first, bytes);
+    copy += bytes;
+  }
 }
 
 /* ---- The same accesses by another launch ---- */
@@ -247,7 +277,8 @@ bool check_touch_again(const Launch *launch, const TouchedMemory *touched) {
 void check_touched_free(TouchedMemory *touched) {
   if (!touched) return;
   if (waiting.touched == touched) check_touch_now();
-  free(touched->spans);
+  free(touched->all.spans);
+  free(touched->inputs.spans);
   free(touched->ranges);
   free(touched->accesses);
   free(touched);

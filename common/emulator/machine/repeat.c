@@ -1,11 +1,18 @@
-/* repeat.c: recognises launches that would only repeat what memory already holds (repeat.h).
+/* repeat.c: recognises launches that would only repeat an earlier one (repeat.h).
  *
  * A launch is known by its kernel, parameters, grid, block, cluster and shared memory. What it does is
  * determined by these and by the memory that it reads. When a launch has run, the checker's shadow
- * says which memory it has touched. "This launch leaves memory with this content as it is" is then
- * known in two cases: it has written nothing that it had read before, so with its own results in
- * place it computes the same again; or the content was the same before it ran and after. The content
- * is compared by a fingerprint that includes which bytes have been written at all.
+ * says which memory it has touched. A later launch can be skipped in two cases.
+ *
+ * It would leave all of this memory as it is. That is known if the earlier one has written nothing that
+ * it had read before, so that with its results in place it computes the same again; or if the content
+ * was the same before it ran and after.
+ *
+ * Or what it reads is the same as before the earlier one, and a copy of that one's results was kept:
+ * these are put in place. If the earlier one has changed what it had read, all that it has touched
+ * counts as read.
+ *
+ * Contents are compared by a fingerprint that includes which bytes have been written at all.
  *
  * A launch that also depends on something else, or that does something besides writing memory, always
  * runs: see is_repeatable and the callers of launch_is_unique. So does one that a report may come
@@ -25,6 +32,8 @@
 #include "base/written.h"
 
 enum { KNOWN_MOST = 64, MISSES_BEFORE_REST = 4, REST_MOST = 64 };
+/* Copies of results: of all launches, and of one that has not come again so far. */
+static const uint64_t COPIES_MOST = 512ull << 20, FIRST_COPY_MOST = 16ull << 20;
 
 typedef struct {
   const Function *kernel; /* NULL: the entry is free */
@@ -41,14 +50,17 @@ typedef struct {
   bool reads_textures;
   bool stays; /* with this content the launch leaves memory as it is */
   uint64_t content;
-  uint32_t misses; /* how often in a row the content was another one */
-  uint32_t rest;   /* launches for which it is not looked at */
+  uint8_t *results;     /* a copy of what it has written; NULL: none */
+  uint64_t needs;       /* the content of its input before these results */
+  bool results_changed; /* last time the results had to be put in place */
+  uint32_t misses;      /* how often in a row the content was another one */
+  uint32_t rest;        /* launches for which it is not looked at */
   uint64_t used;
 } KnownLaunch;
 
 /* Launches begin and end under the runtime's lock. */
 static KnownLaunch known[KNOWN_MOST];
-static uint64_t uses, begun, launched, skipped;
+static uint64_t uses, begun, launched, skipped, copied_bytes;
 static uint32_t running;
 
 /* ---- The table ---- */
@@ -72,7 +84,15 @@ static KnownLaunch *find_known(const Launch *launch) {
   return NULL;
 }
 
+static void drop_results(KnownLaunch *entry) {
+  if (!entry->results) return;
+  copied_bytes -= entry->touched->output_bytes;
+  free(entry->results);
+  entry->results = NULL;
+}
+
 static void set_touched(KnownLaunch *entry, TouchedMemory *touched) {
+  drop_results(entry);
   check_touched_free(entry->touched);
   entry->touched = touched;
 }
@@ -128,13 +148,16 @@ static void add_texture(uint64_t handle, const Texture *texture, void *context) 
   *content = content_of_span(*content, texture->first, texture->first + texture_bytes(texture));
 }
 
-/* False: some of this memory has been freed. */
-static bool find_content(const TouchedMemory *touched, bool textures, uint64_t *content) {
+/* False: some of this memory has been freed. If other memory has been allocated in its place since, its
+ * content counts, like that of any other. */
+static bool find_content(const TouchedSpans *spans, bool textures, uint64_t *content) {
   *content = 0;
-  for (size_t i = 0; i < touched->span_count; i++) {
-    const TouchedSpan *span = &touched->spans[i];
+  for (size_t i = 0; i < spans->count; i++) {
+    const TouchedSpan *span = &spans->spans[i];
     const Allocation *place = memory_find(span->first);
-    if (!place || place->number != span->allocation) return false;
+    if (!place || place->absent || place->kind != MEMORY_OF_DEVICE || place->first != span->place ||
+        place->end != span->place_end)
+      return false;
     *content = content_of_span(*content, span->first, span->end);
   }
   memory_each(add_constants, content);
@@ -181,29 +204,51 @@ static bool is_wanted(void) {
          !all->record_file && !all->count && !all->clock && !all->explore;
 }
 
+/* Is its input what it was before its results were copied? */
+static bool has_results_for(const KnownLaunch *entry) {
+  uint64_t content;
+  return entry->results && find_content(&entry->touched->inputs, entry->reads_textures, &content) &&
+         content == entry->needs;
+}
+
+typedef enum { REPEATS_NOTHING, REPEATS_IN_PLACE, REPEATS_RESULTS } Repeats;
+
+/* A fingerprint of all that it touches costs time, and of a launch whose results are overwritten each
+ * time its input is enough. */
+static Repeats repeats(const KnownLaunch *entry, Repetition *own) {
+  bool results_first = entry->results && (entry->results_changed || !entry->stays);
+  if (results_first && has_results_for(entry)) return REPEATS_RESULTS;
+  uint64_t content;
+  own->before_known = find_content(&entry->touched->all, entry->reads_textures, &content);
+  if (!own->before_known) return REPEATS_NOTHING;
+  own->before = content;
+  if (entry->stays && content == entry->content) return REPEATS_IN_PLACE;
+  return !results_first && has_results_for(entry) ? REPEATS_RESULTS : REPEATS_NOTHING;
+}
+
+static bool skips(KnownLaunch *entry, const Launch *launch, Repetition *own) {
+  Repeats which = repeats(entry, own);
+  if (which == REPEATS_NOTHING || !check_touch_again(launch, entry->touched)) return false;
+  entry->results_changed = which == REPEATS_RESULTS;
+  if (which == REPEATS_RESULTS) check_outputs_restore(entry->touched, entry->results);
+  entry->misses = 0;
+  entry->used = ++uses;
+  skipped++;
+  return true;
+}
+
 bool repeat_skips(Launch *launch, Repetition *own) {
   *own = (Repetition){.begun = ++begun, .findings = findings_made()};
   count_launch();
   own->watched = is_wanted() && running == 0 && !launch->overlaps && !launch->overlaps_begun &&
                  launch->recording < 0 && launch->global;
   KnownLaunch *entry = own->watched ? find_known(launch) : NULL;
-  bool rests = entry && entry->rest > 0;
-  if (rests) {
+  if (entry && entry->rest > 0) {
     entry->rest--;
     own->watched = false;
-  }
-  uint64_t content;
-  if (entry && !rests && entry->touched &&
-      find_content(entry->touched, entry->reads_textures, &content)) {
-    if (entry->stays && content == entry->content && check_touch_again(launch, entry->touched)) {
-      entry->misses = 0;
-      entry->used = ++uses;
-      skipped++;
-      own->watched = false;
-      return true;
-    }
-    own->before_known = true;
-    own->before = content;
+  } else if (entry && entry->touched && skips(entry, launch, own)) {
+    own->watched = false;
+    return true;
   }
   check_touch_now();
   running++;
@@ -221,11 +266,33 @@ TouchedMemory *repeat_touched(const Launch *launch, const Repetition *own) {
 }
 
 static bool same_spans(const TouchedMemory *a, const TouchedMemory *b) {
-  bool same = a && b && a->span_count == b->span_count;
-  for (size_t i = 0; same && i < a->span_count; i++)
-    same = a->spans[i].first == b->spans[i].first && a->spans[i].end == b->spans[i].end &&
-           a->spans[i].allocation == b->spans[i].allocation;
+  bool same = a && b && a->all.count == b->all.count;
+  for (size_t i = 0; same && i < a->all.count; i++) {
+    const TouchedSpan *one = &a->all.spans[i], *other = &b->all.spans[i];
+    same = one->first == other->first && one->end == other->end && one->place == other->place &&
+           one->place_end == other->place_end;
+  }
   return same;
+}
+
+/* ---- Copies of results ---- */
+
+static void make_room_for(uint64_t bytes) {
+  while (copied_bytes + bytes > COPIES_MOST) {
+    KnownLaunch *oldest = NULL;
+    for (int i = 0; i < KNOWN_MOST; i++)
+      if (known[i].results && (!oldest || known[i].used < oldest->used)) oldest = &known[i];
+    drop_results(oldest);
+  }
+}
+
+static void keep_results(KnownLaunch *entry, uint64_t needs, bool first) {
+  uint64_t bytes = entry->touched->output_bytes;
+  if (bytes > (first ? FIRST_COPY_MOST : COPIES_MOST)) return;
+  make_room_for(bytes);
+  entry->results = check_outputs_copy(entry->touched);
+  entry->needs = needs;
+  if (entry->results) copied_bytes += bytes;
 }
 
 /* Looking costs time: a launch that meets other contents again and again is looked at less often. */
@@ -254,7 +321,7 @@ void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *to
   entry->reads_textures = launch->reads_textures;
   if (!fresh) count_miss(entry);
   uint64_t content;
-  if (!touched || !find_content(touched, launch->reads_textures, &content)) {
+  if (!touched || !find_content(&touched->all, launch->reads_textures, &content)) {
     set_touched(entry, NULL);
     return;
   }
@@ -262,4 +329,8 @@ void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *to
   if (launch->reads_textures) texture_each(find_written_texture, &textures);
   entry->content = content;
   entry->stays = (!touched->updates && !textures.writes) || (same && content == own->before);
+  if (textures.writes) return;
+  uint64_t needs = own->before;
+  if (touched->updates ? same : find_content(&touched->inputs, launch->reads_textures, &needs))
+    keep_results(entry, needs, fresh);
 }

@@ -1,8 +1,8 @@
-/* repeat.h: a launch that would leave all memory as it is need not run.
+/* repeat.h: a launch whose results are known need not run.
  *
- * Benchmarks launch a kernel hundreds of times with the same arguments on the same data. After a launch
- * its results are in memory. If it comes again, and nothing has changed what it reads and what it
- * has written, it would write the same bytes once more. */
+ * Benchmarks launch a kernel hundreds of times with the same arguments on the same data. If a launch
+ * comes again, and nothing has changed what it reads, it would write the same bytes once more. Its
+ * results are still in memory, or a copy of them is put in place. */
 #ifndef EMULATOR_REPEAT_H
 #define EMULATOR_REPEAT_H
 
