@@ -121,6 +121,16 @@ reports() { # RULE
   done
 }
 
+@test "blocks: of those that only compute and read the clock, one is enough" {
+  run timeout 100 common/emulator/emulate build/tests/emulator/repeat_cases blocks-alike
+  [ "$output" = "all blocks have ended" ]
+  for name in blocks-differ processors-differ; do
+    skips "$name"
+    grep -q cudaErrorLaunchFailure "$BATS_TEST_TMPDIR/count.out"
+    reports trap
+  done
+}
+
 @test "repeated launches: all run in a random order, without checks and with EMULATOR_REPEAT=run" {
   for setting in EMULATOR_SCHEDULE=random:1 EMULATOR_CHECK=off EMULATOR_CHECK=shared; do
     EMULATOR_REPEAT=count run env "$setting" common/emulator/emulate build/tests/emulator/repeat_cases in-order

@@ -26,6 +26,18 @@ __global__ void count_blocks(int *counter) {
 __global__ void race(int *data) { data[threadIdx.x % 64] = (int)threadIdx.x; }
 __global__ void say(int number) { printf("kernel %d\n", number); }
 __global__ void read_clock(long long *time) { *time += clock64(); }
+__global__ void pass_time(long long clocks) {
+  long long start = clock64();
+  while (clock64() - start < clocks) continue;
+}
+__global__ void fail_in_block(unsigned block) {
+  if (blockIdx.x == block) asm("trap;");
+}
+__global__ void fail_on_processor(unsigned processor) {
+  unsigned own;
+  asm("mov.u32 %0, %%smid;" : "=r"(own));
+  if (own == processor) asm("trap;");
+}
 __global__ void allocate(void **place) { *place = malloc(64); }
 __global__ void fail(const int *data) {
   if (data[0] == 7) asm("trap;");
@@ -292,6 +304,26 @@ static int in_several_streams(void) {
   return show(output);
 }
 
+/* ---- Blocks that all do the same ---- */
+
+/* If all blocks ran, it would take hours. */
+static int blocks_alike(void) {
+  for (int i = 0; i < TIMES; i++) pass_time<<<1 << 22, 512, 0, one>>>(1000000);
+  CHECK(cudaStreamSynchronize(one));
+  puts("all blocks have ended");
+  return 0;
+}
+static int blocks_differ(void) {
+  fail_in_block<<<100, 32, 0, one>>>(99);
+  puts(cudaGetErrorName(cudaStreamSynchronize(one)));
+  return 0;
+}
+static int processors_differ(void) {
+  fail_on_processor<<<100, 32, 0, one>>>(99);
+  puts(cudaGetErrorName(cudaStreamSynchronize(one)));
+  return 0;
+}
+
 static const struct {
   const char *name;
   int (*run)(void);
@@ -306,6 +338,9 @@ static const struct {
              {"allocated-again", allocated_again},
              {"results-copied-without-waiting", results_copied_without_waiting},
              {"overwritten-without-waiting", overwritten_without_waiting},
+             {"blocks-alike", blocks_alike},
+             {"blocks-differ", blocks_differ},
+             {"processors-differ", processors_differ},
              {"input-copied-without-waiting", input_copied_without_waiting},
              {"output-read-without-waiting", output_read_without_waiting},
              {"managed-read-without-waiting", managed_read_without_waiting},

@@ -197,7 +197,7 @@ static void count_launch(void) {
 
 /* ---- Launches ---- */
 
-static bool is_wanted(void) {
+bool repeat_is_wanted(void) {
   const Settings *all = settings();
   bool in_order = all->schedule == SCHEDULE_LATE || all->schedule == SCHEDULE_EARLY;
   return all->skip_repetitions && in_order && all->check && all->check_global &&
@@ -240,8 +240,8 @@ static bool skips(KnownLaunch *entry, const Launch *launch, Repetition *own) {
 bool repeat_skips(Launch *launch, Repetition *own) {
   *own = (Repetition){.begun = ++begun, .findings = findings_made()};
   count_launch();
-  own->watched = is_wanted() && running == 0 && !launch->overlaps && !launch->overlaps_begun &&
-                 launch->recording < 0 && launch->global;
+  own->watched = repeat_is_wanted() && running == 0 && !launch->overlaps &&
+                 !launch->overlaps_begun && launch->recording < 0 && launch->global;
   KnownLaunch *entry = own->watched ? find_known(launch) : NULL;
   if (entry && entry->rest > 0) {
     entry->rest--;

@@ -15,6 +15,8 @@ typedef struct {
   uint64_t before, begun, findings;
 } Repetition;
 
+/* May anything be left out? Not if somebody looks at each launch, or all do not run in one order. */
+bool repeat_is_wanted(void);
 /* When the launch begins to run. True: it need not, and counts as having touched its memory. */
 bool repeat_skips(Launch *launch, Repetition *own);
 /* It has been set aside, or it prints: the next one may do something else. */

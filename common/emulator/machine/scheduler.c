@@ -18,9 +18,11 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/report.h"
 #include "base/written.h"
 #include "base/settings.h"
 #include "checker/checker.h"
+#include "machine/alike.h"
 #include "machine/explore.h"
 #include "machine/launch.h"
 #include "machine/machine.h"
@@ -73,6 +75,7 @@ struct LaunchFlow {
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
   bool begun, skipped;
+  bool alike; /* all blocks do the same */
   Repetition repetition;
 };
 
@@ -272,6 +275,15 @@ static void settle_paused_turn(struct LaunchFlow *flow, uint64_t steps) {
   pass_turn(flow, flow->resident < MIXED_MOST ? flow->resident : MIXED_MOST);
 }
 
+/* One of the blocks that all do the same has ended, and nothing was wrong with it. */
+static void finish_alike(struct LaunchFlow *flow) {
+  for (; flow->next < flow->total; flow->next++) {
+    if (flow->state[flow->next] != CLUSTER_FRESH) continue;
+    flow->state[flow->next] = CLUSTER_FINISHED;
+    flow->finished++;
+  }
+}
+
 static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, uint64_t steps) {
   uint32_t number = context->cluster.number;
   bool had_turn = flow->turn == number;
@@ -282,6 +294,7 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       flow->finished++;
       flow->polled_steps = 0;
       flow->hurry = 0;
+      if (flow->alike && findings_made() == flow->repetition.findings) finish_alike(flow);
       print_output(flow, false);
       break;
     case CLUSTER_FAULT:
@@ -485,6 +498,7 @@ bool launch_continue(Launch *launch, bool may_stall) {
     flow->begun = true;
     flow->skipped = repeat_skips(launch, &flow->repetition);
     if (flow->skipped) flow->finished = flow->total;
+    flow->alike = flow->total > 1 && repeat_is_wanted() && blocks_are_alike(launch);
   }
   if (flow->skipped) return true;
   if (explore_wanted() && flow->finished == 0 && explore_launch(launch)) {
