@@ -379,6 +379,13 @@ static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
 
 static void make_defined(const FlowStep *flow_step) {
   static const uint8_t NONE[16];
+  if (flow_step->destination_count == 1 && is_register(flow_step->destinations[0])) {
+    const Operand *to = flow_step->destinations[0];
+    if (!(flow_step->notes->lanes[to->slot] & ~flow_step->mask)) {
+      undefined_set_column(flow_step->notes, to->slot, column_bytes(to), false, 0);
+      return;
+    }
+  }
   for (LaneMask left = flow_step->mask; left; left &= left - 1)
     for (int i = 0; i < flow_step->destination_count; i++) {
       const Operand *to = flow_step->destinations[i];
@@ -462,12 +469,27 @@ static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) 
                       "says which lanes take part");
 }
 
+/* Has it anything to do with marked registers? Most instructions have not. */
+static bool meets_marks(const struct WarpUndefined *notes, const Operand *operands,
+                        uint32_t count) {
+  LaneMask lanes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const Operand *operand = &operands[i];
+    if (operand->kind != OPERAND_VECTOR)
+      lanes |= undefined_lanes(notes, operand);
+    else if (meets_marks(notes, operand->elements, operand->count))
+      return true;
+  }
+  return lanes != 0;
+}
+
 void check_undefined(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpUndefined *notes = warp->undefined;
   if (!notes || notes->marked == 0) {
     warp->watched &= (uint8_t)~WATCH_UNDEFINED;
     return;
   }
+  if (!meets_marks(notes, in->operand, in->operand_count)) return;
   look_at_addresses(warp, in, mask);
   if (in->traits & OPERANDS_DECIDE) look_at_decisive(warp, in, mask);
   if (in->traits & WARP_WIDE) {

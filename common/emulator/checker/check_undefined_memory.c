@@ -365,6 +365,14 @@ static MovedRange moved_range(const Warp *warp, LaneMask mask, uint8_t *const *a
   return range;
 }
 
+/* The lanes that access bytes of global memory which nothing has written. */
+static LaneMask lanes_not_written(LaneMask mask, uint8_t *const *at, uint32_t bytes) {
+  LaneMask lanes = 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    if (!written_all((uint64_t)(uintptr_t)at[first_lane(left)], bytes)) lanes |= left & -left;
+  return lanes;
+}
+
 /* The lanes for which marks must be looked at one by one, in a load or store. A store of other
  * lanes has cleared the marks in shared memory: undefined_access. */
 static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const *at,
@@ -387,10 +395,9 @@ static LaneMask lanes_with_marks(const Warp *warp, LaneMask mask, uint8_t *const
   }
   if (access == ACCESS_WRITE) return range.marked;
   const Launch *launch = cluster->launch;
-  bool written = bytes <= NEAR &&
-                 !overlaps(range.first, range.end, launch->parameters, launch->parameter_bytes) &&
-                 written_all((uint64_t)(uintptr_t)range.first, bytes);
-  return written ? range.marked : mask;
+  if (overlaps(range.first, range.end, launch->parameters, launch->parameter_bytes)) return mask;
+  bool written = bytes <= NEAR && written_all((uint64_t)(uintptr_t)range.first, bytes);
+  return range.marked | (written ? 0 : lanes_not_written(mask, at, range.bytes));
 }
 
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
