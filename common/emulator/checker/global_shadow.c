@@ -182,10 +182,18 @@ void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
 
 /* ---- A look at what is known ---- */
 
+static bool same_cell(GlobalCell a, GlobalCell b) {
+  return a.writes == b.writes && a.reads == b.reads;
+}
+
+/* Words with the same past are one. */
 static bool each_word(const SplitLine *split, uint64_t address, VisitCell visit, void *context) {
-  for (uint32_t word = 0; word < LINE_CELLS; word++) {
-    if (split->words[word].writes != GLOBAL_SPLIT) {
-      if (!visit(context, address + word * 4, 4, split->words[word])) return false;
+  for (uint32_t word = 0, end; word < LINE_CELLS; word = end) {
+    GlobalCell cell = split->words[word];
+    end = word + 1;
+    if (cell.writes != GLOBAL_SPLIT) {
+      while (end < LINE_CELLS && same_cell(split->words[end], cell)) end++;
+      if (!visit(context, address + word * 4, (end - word) * 4, cell)) return false;
       continue;
     }
     for (uint32_t i = 0; i < 4; i++)
