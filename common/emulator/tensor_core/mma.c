@@ -185,9 +185,11 @@ static inline uint32_t number_at(const void *column, int lane, int index, int bi
   return bits == 32 ? value : value & ((1u << bits) - 1u);
 }
 
-static void gather(const MmaForm *form, const void *const *a, const void *const *b,
-                   Matrices *matrices) {
-  const int bits = (int)number_bits(form->a), each = 32 / bits;
+__attribute__((always_inline)) static inline void gather_of(const MmaForm *form, int bits,
+                                                            const void *const *a,
+                                                            const void *const *b,
+                                                            Matrices *matrices) {
+  const int each = 32 / bits;
   const int a_depth = form->sparse ? form->depth / 2 : form->depth;
   for (int lane = 0; lane < LANES; lane++) {
     const int group = lane / 4, place = lane % 4;
@@ -202,6 +204,17 @@ static void gather(const MmaForm *form, const void *const *a, const void *const 
       for (int i = 0; i < each; i++)
         matrices->b[(r * 4 * each + place * each + i) * 8 + group] = number_at(b[r], lane, i, bits);
   }
+}
+
+static void gather(const MmaForm *form, const void *const *a, const void *const *b,
+                   Matrices *matrices) {
+  const int bits = (int)number_bits(form->a);
+  if (bits == 16) /* the usual sizes, which the compiler then knows */
+    gather_of(form, 16, a, b, matrices);
+  else if (bits == 8)
+    gather_of(form, 8, a, b, matrices);
+  else
+    gather_of(form, bits, a, b, matrices);
 }
 
 /* The layout of C and D: calls `act` for each of a lane's numbers. */
@@ -240,6 +253,27 @@ int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int sele
   const uint32_t which = metadata[4 * (row % 8) + place] >> shift;
   if (bits == 32) return 2 * index + ((which & 0xfu) == 0xeu ? 1 : 0);
   return 4 * (index / 2) + (int)(which & 3u);
+}
+
+/* All numbers of C or D. Of 32 bits, those of two registers alternate: the matrix has eight columns. */
+static void read_results(const MmaForm *form, const void *const *c, uint32_t *matrix) {
+  const int results = form->rows * 8 / LANES;
+  for (int i = 0; i < results && form->c != RESULT_F16; i++)
+    for (int lane = 0; lane < LANES; lane++)
+      matrix[i / 2 * 64 + 2 * lane + i % 2] = ((const uint32_t *)c[i])[lane];
+  for (int lane = 0; lane < LANES && form->c == RESULT_F16; lane++)
+    for (int i = 0; i < results; i++)
+      matrix[result_row(lane, i) * 8 + result_column(lane, i)] = read_result(form->c, c, lane, i);
+}
+
+static void write_results(const MmaForm *form, const uint32_t *matrix, void *const *d) {
+  const int results = form->rows * 8 / LANES;
+  for (int i = 0; i < results && form->d != RESULT_F16; i++)
+    for (int lane = 0; lane < LANES; lane++)
+      ((uint32_t *)d[i])[lane] = matrix[i / 2 * 64 + 2 * lane + i % 2];
+  for (int lane = 0; lane < LANES && form->d == RESULT_F16; lane++)
+    for (int i = 0; i < results; i++)
+      write_result(form->d, d, lane, i, matrix[result_row(lane, i) * 8 + result_column(lane, i)]);
 }
 
 typedef struct {
@@ -287,6 +321,17 @@ static void small_to_half(NumberFormat format, uint32_t *numbers, size_t count) 
   for (size_t i = 0; i < count; i++) numbers[i] = half_of_float(wide[i]);
 }
 
+/* The numbers of a sparse A at their places. */
+static void spread_integers(const MmaForm *form, const uint32_t *numbers, const uint32_t *metadata,
+                            int16_t *a) {
+  const int depth = form->depth, stored = depth / 2;
+  memset(a, 0, (size_t)(form->rows * depth) * sizeof *a);
+  for (int row = 0; row < form->rows; row++)
+    for (int k = 0; k < stored; k++)
+      a[row * depth + sparse_position(metadata, number_bits(form->a), depth, form->selector, row,
+                                      k)] = extend_integer(form->a, numbers[row * stored + k]);
+}
+
 static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *metadata) {
   const int depth = form->depth, a_depth = form->sparse ? depth / 2 : depth;
   const uint32_t bits = number_bits(form->a);
@@ -304,14 +349,11 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
   }
   if (form->d == RESULT_S32) {
     int16_t a[MAX_ROWS * MAX_DEPTH], b[MAX_DEPTH * 8];
-    memset(a, 0, sizeof a);
-    for (int row = 0; row < form->rows; row++)
-      for (int k = 0; k < a_depth; k++) {
-        const int to =
-            form->sparse ? sparse_position(metadata, bits, depth, form->selector, row, k) : k;
-        a[row * depth + to] = extend_integer(form->a, matrices->a[row * a_depth + k]);
-      }
-    for (int i = 0; i < depth * 8; i++) b[i] = extend_integer(form->b, matrices->b[i]);
+    if (form->sparse)
+      spread_integers(form, matrices->a, metadata, a);
+    else
+      extend_integers(form->a, matrices->a, a, (size_t)(form->rows * depth));
+    extend_integers(form->b, matrices->b, b, (size_t)(depth * 8));
     multiply_integers(form->saturate, form->rows, 8, depth, a, (size_t)depth, b, 8, matrices->c, 8);
     return;
   }
@@ -438,14 +480,7 @@ void mma_compute(const MmaForm *form, const void *const *a, const void *const *b
   }
   Matrices matrices;
   gather(form, a, b, &matrices);
-  const int results = form->rows * 8 / LANES;
-  for (int lane = 0; lane < LANES; lane++)
-    for (int i = 0; i < results; i++)
-      matrices.c[result_row(lane, i) * 8 + result_column(lane, i)] =
-          read_result(form->c, c, lane, i);
+  read_results(form, c, matrices.c);
   multiply(form, &matrices, metadata);
-  for (int lane = 0; lane < LANES; lane++)
-    for (int i = 0; i < results; i++)
-      write_result(form->d, d, lane, i,
-                   matrices.c[result_row(lane, i) * 8 + result_column(lane, i)]);
+  write_results(form, matrices.c, d);
 }

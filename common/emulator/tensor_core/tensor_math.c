@@ -472,6 +472,15 @@ int16_t extend_integer(NumberFormat format, uint32_t bits) {
   }
 }
 
+void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers, size_t count) {
+  if (format == NUMBER_S8)
+    for (size_t i = 0; i < count; i++) numbers[i] = (int8_t)bits[i];
+  else if (format == NUMBER_U8)
+    for (size_t i = 0; i < count; i++) numbers[i] = (uint8_t)bits[i];
+  else
+    for (size_t i = 0; i < count; i++) numbers[i] = extend_integer(format, bits[i]);
+}
+
 void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
                        size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
                        size_t accumulator_pitch) {
@@ -484,6 +493,8 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
         const int16_t *y = &b[(size_t)k * b_pitch + (size_t)first];
         if (count == 32)
           for (int i = 0; i < 32; i++) sums[i] += x * y[i];
+        else if (count == 8)
+          for (int i = 0; i < 8; i++) sums[i] += x * y[i];
         else
           for (int i = 0; i < count; i++) sums[i] += x * y[i];
       }

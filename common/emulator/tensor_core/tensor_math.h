@@ -70,6 +70,7 @@ void multiply_integers(bool saturate, int rows, int columns, int depth, const in
                        size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
                        size_t accumulator_pitch);
 int16_t extend_integer(NumberFormat format, uint32_t bits);
+void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers, size_t count);
 
 /* One f64 multiply-add of the tensor core. */
 uint64_t multiply_add_double(uint64_t a, uint64_t b, uint64_t c);

@@ -11,6 +11,7 @@
 
 #include "base/access.h"
 #include "base/half.h"
+#include "base/report.h"
 #include "arithmetic/loadstore.h"
 #include "base/settings.h"
 #include "tensor_core/mma.h"
@@ -115,7 +116,13 @@ static void place_of_element(const Fragment *fragment, int lane, int r, int inde
 
 /* ---- wmma.load and wmma.store ---- */
 typedef struct {
+  uint8_t row, column;
+} MatrixPlace;
+
+typedef struct {
   Fragment fragment;
+  int each;                  /* how many numbers of a register are moved one by one */
+  const MatrixPlace *places; /* of each register, number and lane */
   bool column_major, store;
   Space space;
   uint8_t element_bytes; /* bytes per access: narrower numbers move one register at a time */
@@ -152,25 +159,55 @@ typedef struct {
   LaneMask shared_lanes, global_lanes;
 } ElementPlaces;
 
+static void find_addresses(const FragmentMove *move, int r, int index, const MatrixOrigin *origin,
+                           uint64_t *address) {
+  const uint64_t bits = (uint64_t)move->fragment.bits;
+  const MatrixPlace *places = move->places + (r * move->each + index) * LANES;
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint64_t row = places[lane].row, column = places[lane].column;
+    const uint64_t pitch = origin->pitch[lane];
+    const uint64_t number = move->column_major ? column * pitch + row : row * pitch + column;
+    address[lane] = origin->base[lane] + (bits < 8 ? number * bits / 8 : number * (bits / 8));
+  }
+}
+
+/* The usual access: all lanes, in the shared memory of one CTA. False: any other. */
+static bool find_in_shared(Warp *warp, LaneMask mask, const FragmentMove *move,
+                           ElementPlaces *places) {
+  const uint64_t bytes = move->element_bytes;
+  if (mask != UINT32_MAX || move->space != SPACE_SHARED) return false;
+  uint64_t least = UINT64_MAX, most = 0, bits = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    const uint64_t address = places->global[lane];
+    least = address < least ? address : least;
+    most = address > most ? address : most;
+    bits |= address;
+  }
+  const Cta *cta = shared_address_cta(warp, (uint32_t)least);
+  if ((bits & (bytes - 1)) || most >> 32 || !cta ||
+      SHARED_RANK((uint32_t)least) != SHARED_RANK((uint32_t)most) ||
+      SHARED_OFFSET((uint32_t)most) + bytes > cta->shared_bytes)
+    return false;
+  for (int lane = 0; lane < LANES; lane++) {
+    places->shared[lane] = (uint32_t)places->global[lane];
+    places->at[lane] = cta->shared + SHARED_OFFSET(places->shared[lane]);
+  }
+  places->shared_lanes = mask;
+  return true;
+}
+
 static bool find_elements(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
                           const MatrixOrigin *origin, ElementPlaces *places) {
   const FragmentMove *move = in->decoded;
-  const Fragment *fragment = &move->fragment;
+  find_addresses(move, r, index, origin, places->global);
+  if (!notes_wanted && find_in_shared(warp, mask, move, places)) return true;
   for (LaneMask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
-    int row, column;
-    place_of_element(fragment, lane, r, index, &row, &column);
-    const uint64_t pitch = origin->pitch[lane];
-    const uint64_t number = move->column_major ? (uint64_t)column * pitch + (uint64_t)row
-                                               : (uint64_t)row * pitch + (uint64_t)column;
-    const uint64_t address =
-        origin->base[lane] +
-        (fragment->bits < 8 ? number * (uint64_t)fragment->bits / 8 : number * move->element_bytes);
     Space where;
-    places->at[lane] = element_at(warp, in, lane, address, move, &places->shared[lane], &where);
+    places->at[lane] =
+        element_at(warp, in, lane, places->global[lane], move, &places->shared[lane], &where);
     if (!places->at[lane]) return false;
     note(move->store ? NOTE_WRITE : NOTE_READ, places->at[lane], move->element_bytes);
-    places->global[lane] = address;
     places->shared_lanes |= (LaneMask)(where == SPACE_SHARED) << lane;
     places->global_lanes |= (LaneMask)(where == SPACE_GLOBAL) << lane;
   }
@@ -238,10 +275,16 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
   return STEP_NEXT;
 }
 
+/* A register that repeats another one has read the same bytes. That need not be looked at again, unless there
+ * was something to report, or somebody watches. */
+static bool repeats_quietly(const Warp *warp, const FragmentMove *move, LaneMask mask, int r,
+                            uint64_t findings) {
+  return r >= move->fragment.distinct && mask == UINT32_MAX && !notes_wanted && !warp->watched &&
+         !warp->cta->cluster->recorder && findings_made() == findings;
+}
+
 static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask mask) {
   const FragmentMove *move = in->decoded;
-  const int bits = move->fragment.bits;
-  const int each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
   const int count = move->store ? move->fragment.distinct : move->fragment.registers;
   MatrixOrigin origin;
   if (settings()->check) check_warp_met(warp, in, mask);
@@ -251,10 +294,35 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
                          : move->column_major ? (uint32_t)move->fragment.rows
                                               : (uint32_t)move->fragment.columns;
   }
-  for (int r = 0; r < count; r++)
-    for (int index = 0; index < each; index++)
+  const bool repeats = count > move->fragment.distinct;
+  const uint64_t findings = repeats ? findings_made() : 0;
+  uint32_t loaded[8][LANES];
+  for (int r = 0; r < count; r++) {
+    if (repeats_quietly(warp, move, mask, r, findings)) {
+      memcpy(column_u32(warp, move->slots[r]), loaded[r % move->fragment.distinct], sizeof *loaded);
+      continue;
+    }
+    for (int index = 0; index < move->each; index++)
       if (move_element(warp, in, mask, r, index, &origin) != STEP_NEXT) return STEP_FAULT;
+    if (repeats) memcpy(loaded[r], column_u32(warp, move->slots[r]), sizeof *loaded);
+  }
   return STEP_NEXT;
+}
+
+static void make_places(Decoder *decoder, FragmentMove *move) {
+  const int bits = move->fragment.bits, registers = move->fragment.registers;
+  move->each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
+  MatrixPlace *places =
+      decoder_allocate(decoder, (size_t)(registers * move->each * LANES) * sizeof *places);
+  for (int r = 0; r < registers; r++)
+    for (int index = 0; index < move->each; index++)
+      for (int lane = 0; lane < LANES; lane++) {
+        int row, column;
+        place_of_element(&move->fragment, lane, r, index, &row, &column);
+        places[(r * move->each + index) * LANES + lane] =
+            (MatrixPlace){(uint8_t)row, (uint8_t)column};
+      }
+  move->places = places;
 }
 
 static bool read_shape(Form *form, Shape *shape) {
@@ -294,6 +362,7 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
   move->fragment =
       fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
                   matrix < 2 ? (int)number_bits(number) : result_bits, number == NUMBER_F16);
+  make_places(decoder, move);
   const int bits = move->fragment.bits;
   if (is_transposed(shape)) move->column_major = !move->column_major;
   if (bits < 8 && move->column_major != (matrix == 1))
