@@ -256,7 +256,8 @@ int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int sele
 }
 
 /* All numbers of C or D. Of 32 bits, those of two registers alternate: the matrix has eight columns. */
-static void read_results(const MmaForm *form, const void *const *c, uint32_t *matrix) {
+static void read_results(const MmaForm *form, const void *const *c, Matrices *matrices) {
+  uint32_t *matrix = matrices->c;
   const int results = form->rows * 8 / LANES;
   for (int i = 0; i < results && form->c != RESULT_F16; i++)
     for (int lane = 0; lane < LANES; lane++)
@@ -266,7 +267,8 @@ static void read_results(const MmaForm *form, const void *const *c, uint32_t *ma
       matrix[result_row(lane, i) * 8 + result_column(lane, i)] = read_result(form->c, c, lane, i);
 }
 
-static void write_results(const MmaForm *form, const uint32_t *matrix, void *const *d) {
+static void write_results(const MmaForm *form, const Matrices *matrices, void *const *d) {
+  const uint32_t *matrix = matrices->c;
   const int results = form->rows * 8 / LANES;
   for (int i = 0; i < results && form->d != RESULT_F16; i++)
     for (int lane = 0; lane < LANES; lane++)
@@ -480,7 +482,7 @@ void mma_compute(const MmaForm *form, const void *const *a, const void *const *b
   }
   Matrices matrices;
   gather(form, a, b, &matrices);
-  read_results(form, c, matrices.c);
+  read_results(form, c, &matrices);
   multiply(form, &matrices, metadata);
-  write_results(form, matrices.c, d);
+  write_results(form, &matrices, d);
 }
