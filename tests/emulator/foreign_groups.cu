@@ -1,5 +1,5 @@
-// foreign_groups: copies by tiles of cooperative groups, atomics of libcu++ on narrow types, and the
-// address of a shared variable plus a number. Nothing here is wrong, and the emulator must be silent.
+// foreign_groups: copies by tiles of cooperative groups, atomics of libcu++ on narrow types, turns as
+// in Marlin, and the address of a shared variable plus a number. Nothing here is wrong, and the emulator must be silent.
 #include <stdint.h>
 #include <stdio.h>
 
@@ -31,6 +31,26 @@ __global__ void count(short *counter, unsigned char *flag) {
   all.fetch_add(1);
   cuda::atomic_ref<unsigned char, cuda::thread_scope_device> any(*flag);
   any.fetch_or(1);
+}
+
+// Marlin's barrier between the blocks of a column: each adds one after a fence, and the last one, which
+// has waited for all others, sets the counter to zero by a plain store.
+__global__ void take_turns(int *counter, int *sum) {
+  if (threadIdx.x == 0) {
+    int turn;
+    do asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(turn) : "l"(counter) : "memory");
+    while (turn != (int)blockIdx.x);
+  }
+  __syncthreads();
+  if (threadIdx.x == 32) *sum += blockIdx.x + 1;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x == gridDim.x - 1) {
+    *counter = 0;
+  } else {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    asm volatile("red.relaxed.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+  }
 }
 
 __global__ void store_at_offset(uint32_t *to) {
@@ -66,8 +86,14 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(&flagged, flag, sizeof flagged, cudaMemcpyDeviceToHost));
   check_that(counted == 96 && flagged == 1, "an atomic of a narrow type is wrong");
 
+  int turns[2];
+  CUDA_CHECK(cudaMemset(to, 0, sizeof turns));
+  for (int i = 0; i < 2; i++) take_turns<<<5, 64>>>(to, to + 1);
+  CUDA_CHECK(cudaMemcpy(turns, to, sizeof turns, cudaMemcpyDeviceToHost));
+  check_that(turns[0] == 0 && turns[1] == 30, "the blocks have not taken turns");
+
   store_at_offset<<<1, 1>>>((uint32_t *)to);
   CUDA_CHECK(cudaMemcpy(result, to, sizeof result[0], cudaMemcpyDeviceToHost));
   check_that(result[0] == 77, "the address of a shared variable plus a number is wrong");
-  return program_end("tiles, narrow atomics, an address plus a number");
+  return program_end("tiles, narrow atomics, turns, an address plus a number");
 }

@@ -7,10 +7,12 @@ emulator says.
 A program is an executable of this repository (build/05_multicast/multicast). Its PTX is plain text
 inside, so a mutation of the same length is made in place and nothing is compiled: a number, a
 removed statement, two statements swapped, a wait that is not repeated. Every mutant runs in the
-late order. If no rule is named, it runs in three others.
+late order. If no rule is named, it runs in three others. A rule that the unmutated program breaks
+in that order, too, does not count.
 
 Each line: the program and source line, the mutation, the rule that was named (with the order, if it
-was not late), or what the program itself said: "wrong values", or "passes" if nobody noticed.
+was not late), or what the program itself said: "wrong values", or "passes" if nobody noticed, or
+"not executed" if no thread comes to what was changed.
 The last lines count them. Nothing here is an error: a mutation may leave a program correct.
 """
 import argparse
@@ -121,29 +123,48 @@ def mutant_of(data, change):
     return data[:first.start] + swapped + data[first.start + len(swapped):]
 
 
-def run(program, order, directory):
+def is_executed(data, change, program, directory):
+    """Does any thread come there? A trap in its place says so."""
+    length = len(change[1] if change[1] is not None else change[2].text)
+    if length < len("trap;"):
+        return True
+    with open(program, "wb") as file:
+        file.write(mutant_of(data, (change[0], b"trap;".ljust(length))))
+    return run(program, "late", directory)[1] != 0
+
+
+def run(program, order, directory, known=()):
     environment = dict(os.environ, EMULATOR_SCHEDULE=order, EMULATOR_CHECK="strict",
                        EMULATOR_THREADS="1")
     try:
         done = subprocess.run(["common/emulator/emulate", program], env=environment, cwd=directory,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return "NO END", 124, ""
+        return ["NO END"], 124, ""
     text = done.stderr.decode("utf-8", "replace")
     rules = list(dict.fromkeys(re.findall(r"^emulator: ([a-z0-9-]+)(?:: \w+ | in |: )", text, re.M)))
+    rules = [rule for rule in rules if rule not in known]
     if done.returncode < 0:
-        return f"CRASH, signal {-done.returncode}", done.returncode, text
-    return "+".join(rules[:3]), done.returncode, text
+        return [f"CRASH, signal {-done.returncode}"], done.returncode, text
+    return rules, done.returncode, text
 
 
-def outcome_of(program, directory):
+EXIT_FINDINGS = 3  # the program itself ended with 0
+
+
+def of_unmutated(program, directory):
+    """What the program reports without a mutation, by order."""
+    return {order: run(os.path.abspath(program), order, directory)[0] for order in ORDERS}
+
+
+def outcome_of(program, directory, known):
     outcomes = []
     for order in ORDERS:
-        rules, code, text = run(program, order, directory)
-        if rules and order == "late":
-            return rules, text
+        rules, code, text = run(program, order, directory, known[order])
+        if known[order] and code == EXIT_FINDINGS:
+            code = 0
         if rules:
-            return f"{rules} ({order})", text
+            return "+".join(rules[:3]) + (f" ({order})" if order != "late" else ""), text
         outcomes.append(code)
     return ("passes" if not any(outcomes) else "wrong values"), ""
 
@@ -166,15 +187,18 @@ def main():
     random.Random(arguments.seed).shuffle(every)
     every = sorted(every[:arguments.count], key=lambda m: (m[0], m[2]))
     totals = collections.Counter()
+    known = {program: of_unmutated(program, directory) for program in arguments.programs}
     with tempfile.TemporaryDirectory() as scratch:
         for program, data, line, what, change in every:
             mutant = os.path.join(scratch, os.path.basename(program))
             with open(mutant, "wb") as file:
                 file.write(mutant_of(data, change))
             os.chmod(mutant, 0o755)
-            outcome, text = outcome_of(mutant, directory)
+            outcome, text = outcome_of(mutant, directory, known[program])
+            if outcome == "passes" and not is_executed(data, change, mutant, directory):
+                outcome = "not executed"
             kind = ("named in another order" if "(" in outcome else
-                    outcome if outcome in ("passes", "wrong values", "NO END") or
+                    outcome if outcome in ("passes", "not executed", "wrong values", "NO END") or
                     outcome.startswith("CRASH") else "named")
             totals[kind] += 1
             print(f"{os.path.basename(program)}:{line}\t{what}\t{outcome}", flush=True)

@@ -185,6 +185,23 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
          past->issuer == now->access.issuer;
 }
 
+static SeenCell *seen_cell(const GlobalNow *now) {
+  uint64_t slot = (now->address >> 2) + (now->address & 3) * (SEEN_CELLS / 4);
+  return &now->own->seen[now->access.agent * SEEN_CELLS + slot % SEEN_CELLS];
+}
+
+/* The same by a load that acquires: this warp has seen the present value, so the strong writes that
+ * made it come before what the warp does. Marlin's last block waits for its turn at a counter that
+ * the others have increased after a fence, and then sets it to zero by a plain store. */
+static bool is_acquired(const GlobalNow *now, uint32_t writes, const GlobalAccess *past) {
+  if (!now->own || past->reach == REACH_PLAIN || !reaches(now, past->reach, past)) return false;
+  const SeenCell *seen = seen_cell(now);
+  if (seen->address != now->address || seen->writes != writes) return false;
+  if (!seen->number || global_settled(now, seen->number)) return false;
+  const GlobalAccess *load = global_access(seen->number);
+  return load->flags & GLOBAL_ACQUIRES && reaches(now, load->reach, past);
+}
+
 /* A store over what another block has read, which may depend on a flag that this block has stored
  * since: CUB's algorithms in place (thrust::unique) publish a tile's state by a relaxed store once
  * the tile has been read. The state depends on what was read, and the store on the state, so the
@@ -206,6 +223,10 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spar
     const GlobalAccess *past = global_access(number);
     if (!reads && is_own_update(now, past)) own = past;
     if (is_observed(now, own, past) || (reads && depends_on_flag(now, past))) continue;
+    if (!reads && is_acquired(now, value, past)) {
+      *any_spared = true; /* the next place may not have been read */
+      continue;
+    }
     if (!races(now, past)) {
       GlobalMistake mistake = mistake_of(now, past, reads);
       if (mistake == MISTAKE_RACE) continue;
@@ -258,11 +279,6 @@ static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
          past->agent == own->agent && past->issuer == own->issuer && past->reach == own->reach &&
          past->flags == own->flags && past->lock == own->lock &&
          time_of(past) > now->check->epoch[own->agent];
-}
-
-static SeenCell *seen_cell(const GlobalNow *now) {
-  uint64_t slot = (now->address >> 2) + (now->address & 3) * (SEEN_CELLS / 4);
-  return &now->own->seen[now->access.agent * SEEN_CELLS + slot % SEEN_CELLS];
 }
 
 /* Is the warp among these readers, and nothing has been written since? */
@@ -412,7 +428,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   } else {
     after = next_or_known(now, cell, &lasting);
   }
-  if (plain_read && lasting) note_read(now, after);
+  if ((plain_read && lasting) || now->access.flags & GLOBAL_ACQUIRES) note_read(now, after);
   bool one_for_all = lasting || now->conflict;
   now->before = one_for_all ? before : (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
   now->after = after;
@@ -465,6 +481,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
   /* one number stands for an instruction's swaps that succeed and those that fail */
   if (kind->access == ACCESS_ATOMIC || kind->swaps) now->access.flags |= GLOBAL_UPDATES;
   if (kind->unread) now->access.flags |= GLOBAL_UNREAD;
+  if (kind->acquire && kind->access == ACCESS_READ) now->access.flags |= GLOBAL_ACQUIRES;
   const GlobalWarp *state = &now->own->warps[now->access.issuer];
   if (state->lock) {
     now->access.lock = lock_tag(state->lock);

@@ -43,6 +43,7 @@ enum {
   GLOBAL_LEFT_LOCK = 64, /* a store without the lock under which its warp has read the place */
   GLOBAL_UPDATES = 32,   /* an atomic, which reads what it changes */
   GLOBAL_UNREAD = 256,   /* an atomic whose result nobody reads */
+  GLOBAL_ACQUIRES = 512, /* a load that acquires */
   GLOBAL_OPERATION = 8   /* by the host or a stream's copy, not by a kernel: `in` is NULL */
 };
 enum { NOT_FINISHED = UINT32_MAX };
