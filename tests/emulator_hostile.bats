@@ -136,6 +136,13 @@ misuse() {
   [[ $output == *"unmapped since: 700"* ]]
 }
 
+@test "pinned memory is freed, registered memory unregistered, a variable of the device neither" {
+  misuse free-or-unregister
+  [ "$status" -eq 0 ]
+  [[ $output == *"free registered 1, variable 1; unregister pinned 1, variable 1"* ]]
+  [[ $output == *"still there 0; free pinned 0, unregister registered 0"* ]]
+}
+
 @test "sizes that overflow, the start of the heap, a limit that there is not" {
   misuse sizes
   [ "$status" -eq 0 ]

@@ -305,16 +305,39 @@ static void past_pinned(void) {
   give_to_kernel(pinned + 100);
 }
 
+/* What was registered, or is a variable of the device, is not what cudaHostAlloc has allocated. */
+static void free_or_unregister(void) {
+  char *pinned, *variable;
+  char *pages =
+      (char *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  cudaMallocHost(&pinned, 64);
+  cudaHostRegister(pages, 8192, 0);
+  cudaGetSymbolAddress((void **)&variable, kept);
+  printf("free registered %d, variable %d; ", cudaFreeHost(pages), cudaFreeHost(variable));
+  printf("unregister pinned %d, variable %d\n", cudaHostUnregister(pinned),
+         cudaHostUnregister(variable));
+  char *still_there = pinned;
+  printf("still there %d; ", cudaMemcpyToSymbol(kept, &still_there, sizeof still_there));
+  printf("free pinned %d, unregister registered %d\n", cudaFreeHost(pinned),
+         cudaHostUnregister(pages));
+}
+
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
   static const struct {
     const char *name;
     void (*run)(void);
-  } cases[] = {{"heap-and-host", heap_and_host}, {"graph-memory", graph_memory},
-               {"host-memory", host_memory},     {"sizes", sizes},
-               {"callback", callback},           {"empty-descriptors", descriptors},
-               {"null-shared", shared_zero},     {"host-heap", host_heap},
-               {"host-variable", host_variable}, {"past-pinned", past_pinned}};
+  } cases[] = {{"heap-and-host", heap_and_host},
+               {"graph-memory", graph_memory},
+               {"host-memory", host_memory},
+               {"sizes", sizes},
+               {"callback", callback},
+               {"empty-descriptors", descriptors},
+               {"null-shared", shared_zero},
+               {"host-heap", host_heap},
+               {"host-variable", host_variable},
+               {"past-pinned", past_pinned},
+               {"free-or-unregister", free_or_unregister}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (strcmp(name, cases[i].name) == 0) return cases[i].run(), 0;
   if (strncmp(name, "fork", 4) == 0)

@@ -226,13 +226,24 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
 cudaError_t cudaMallocHost(void **address, size_t bytes) {
   return cudaHostAlloc(address, bytes, 0);
 }
+/* Memory of the host that begins here: allocated by cudaHostAlloc, or else registered. Variables of the
+ * device are neither. */
+static bool host_memory_begins(const void *address, bool allocated) {
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  return place && place->first == (uint64_t)(uintptr_t)address && place->kind == MEMORY_OF_HOST &&
+         place->own_pages == allocated;
+}
+static void forget_host_memory(void *address) {
+  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
+  host_watch_forget(place->first, place->end);
+  memory_unregister(address);
+}
 cudaError_t cudaFreeHost(void *address) {
   cudaError_t error = runtime_synchronise();
   if (error != cudaSuccess || !address) return runtime_answer(error);
   HOLD_RUNTIME_LOCK;
-  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
-  if (place) host_watch_forget(place->first, place->end);
-  if (!memory_unregister(address)) return runtime_answer(cudaErrorInvalidValue);
+  if (!host_memory_begins(address, true)) return runtime_answer(cudaErrorInvalidValue);
+  forget_host_memory(address);
   free(address);
   return cudaSuccess;
 }
@@ -257,11 +268,12 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
 void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
   HOLD_RUNTIME_LOCK;
-  const Allocation *place = memory_find((uint64_t)(uintptr_t)address);
-  if (place) host_watch_forget(place->first, place->end);
-  if (memory_unregister(address)) return cudaSuccess;
-  bool elsewhere = within_device(address, 1); /* not where registered memory begins */
-  return runtime_answer(elsewhere ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered);
+  if (!host_memory_begins(address, false)) {
+    bool elsewhere = within_device(address, 1); /* not where registered memory begins */
+    return runtime_answer(elsewhere ? cudaErrorInvalidValue : cudaErrorHostMemoryNotRegistered);
+  }
+  forget_host_memory(address);
+  return cudaSuccess;
 }
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned flags) {
   (void)flags;
