@@ -36,7 +36,7 @@ silent_in_every_schedule() {
   silent_in_every_schedule foreign_cub
 }
 
-@test "lanes that repeat a copy, atomics of 1 and 2 bytes at the end of an allocation, turns of blocks: silent" {
+@test "lanes that repeat a copy, atomics of 1 and 2 bytes at the end of memory, turns of blocks: silent" {
   silent_in_every_schedule foreign_groups
 }
 

@@ -33,6 +33,16 @@ __global__ void count(short *counter, unsigned char *flag) {
   any.fetch_or(1);
 }
 
+// All its shared memory has two bytes.
+__global__ void count_in_block(int *to) {
+  __shared__ short counter;
+  if (threadIdx.x == 0) counter = 0;
+  __syncthreads();
+  cuda::atomic_ref<short, cuda::thread_scope_block>(counter).fetch_add(1);
+  __syncthreads();
+  if (threadIdx.x == 0) *to = counter;
+}
+
 // Marlin's barrier between the blocks of a column: each adds one after a fence, and the last one, which
 // has waited for all others, sets the counter to zero by a plain store.
 __global__ void take_turns(int *counter, int *sum) {
@@ -85,6 +95,10 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(&counted, counter, sizeof counted, cudaMemcpyDeviceToHost));
   CUDA_CHECK(cudaMemcpy(&flagged, flag, sizeof flagged, cudaMemcpyDeviceToHost));
   check_that(counted == 96 && flagged == 1, "an atomic of a narrow type is wrong");
+
+  count_in_block<<<1, 64>>>(to);
+  CUDA_CHECK(cudaMemcpy(result, to, sizeof result[0], cudaMemcpyDeviceToHost));
+  check_that(result[0] == 64, "an atomic of a narrow type in shared memory is wrong");
 
   int turns[2];
   CUDA_CHECK(cudaMemset(to, 0, sizeof turns));

@@ -232,7 +232,8 @@ Context *context_new(Launch *launch) {
   uint32_t warps = (threads + LANES - 1) / LANES, warp_count = warps * cta_count;
   Context *context = calloc(1, sizeof *context);
   if (!context) return NULL;
-  uint32_t shared_bytes = shared_size(launch);
+  /* libcu++ makes atomics of 8 and 16 bits of those of the word around them: it is there, whole */
+  uint32_t shared_bytes = (shared_size(launch) + 3u) & ~3u;
   size_t shared_stride = (shared_bytes + 4095u) & ~(size_t)4095;
   uint32_t local_bytes = (kernel->local_bytes + 15u) & ~15u;
   uint32_t predicates = (module->predicates + 15u) & ~15u;

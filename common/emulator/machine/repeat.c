@@ -148,16 +148,25 @@ static void add_texture(uint64_t handle, const Texture *texture, void *context) 
   *content = content_of_span(*content, texture->first, texture->first + texture_bytes(texture));
 }
 
+static bool is_there(const TouchedSpan *span) {
+  const Allocation *place = memory_find(span->first);
+  return place && !place->absent && place->kind == MEMORY_OF_DEVICE &&
+         place->first == span->place && place->end == span->place_end;
+}
+
+static bool all_there(const TouchedSpans *spans) {
+  for (size_t i = 0; i < spans->count; i++)
+    if (!is_there(&spans->spans[i])) return false;
+  return true;
+}
+
 /* False: some of this memory has been freed. If other memory has been allocated in its place since, its
  * content counts, like that of any other. */
 static bool find_content(const TouchedSpans *spans, bool textures, uint64_t *content) {
   *content = 0;
   for (size_t i = 0; i < spans->count; i++) {
     const TouchedSpan *span = &spans->spans[i];
-    const Allocation *place = memory_find(span->first);
-    if (!place || place->absent || place->kind != MEMORY_OF_DEVICE || place->first != span->place ||
-        place->end != span->place_end)
-      return false;
+    if (!is_there(span)) return false;
     *content = content_of_span(*content, span->first, span->end);
   }
   memory_each(add_constants, content);
@@ -204,10 +213,11 @@ bool repeat_is_wanted(void) {
          !all->record_file && !all->count && !all->clock && !all->explore;
 }
 
-/* Is its input what it was before its results were copied? */
+/* Is its input what it was before its results were copied, and the memory for them still there? */
 static bool has_results_for(const KnownLaunch *entry) {
   uint64_t content;
-  return entry->results && find_content(&entry->touched->inputs, entry->reads_textures, &content) &&
+  return entry->results && all_there(&entry->touched->all) &&
+         find_content(&entry->touched->inputs, entry->reads_textures, &content) &&
          content == entry->needs;
 }
 
