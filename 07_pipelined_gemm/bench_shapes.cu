@@ -85,8 +85,8 @@ int main(int argc, char **argv) {
   Option options[] = {
       {"--all", "1: every configuration", &all_configurations, 0, 1},
       {"--rest", "milliseconds before each measurement", &rest_milliseconds, 0, 1000},
-      {"--milliseconds", "measured", &measured_milliseconds, 1, 10000},
-      {"--rounds", "the median of so many", &rounds, 1, MOST_ROUNDS}};
+      {"--milliseconds", "length of each measurement", &measured_milliseconds, 1, 10000},
+      {"--rounds", "measurements of each product; the median counts", &rounds, 1, MOST_ROUNDS}};
   program_begin("bench_shapes", argc, argv, options, 4);
   if (shapes_path == NULL || csv_path == NULL) {
     fprintf(stderr, "bench_shapes: say --shapes FILE and --csv FILE\n");

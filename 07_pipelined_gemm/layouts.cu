@@ -221,8 +221,8 @@ static void check_odd_rows(void) {
 
 int main(int argc, char **argv) {
   long runs = 0, seed = 1;
-  Option options[] = {{"--runs", "so many random products", &runs, 1, 100000},
-                      {"--seed", "of the random products", &seed, 1, 1 << 20}};
+  Option options[] = {{"--runs", "check this many random products", &runs, 1, 100000},
+                      {"--seed", "which random products", &seed, 1, 1 << 20}};
   program_begin("layouts", argc, argv, options, 2);
   if (runs > 0) {
     check_random(runs, seed);

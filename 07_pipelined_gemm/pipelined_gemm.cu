@@ -254,8 +254,8 @@ int main(int argc, char **argv) {
                       {"--n", "rows of B, columns of C", &n, 1, 1 << 20},
                       {"--k", "columns of A and B", &k, 1, 1 << 20},
                       {"--check", "rows of C compared with a sum in double", &check, 1, 1 << 20},
-                      {"--runs", "so many products of random shapes", &runs, 1, 100000},
-                      {"--seed", "of the random shapes", &seed, 1, 1 << 20}};
+                      {"--runs", "check this many products of random shapes", &runs, 1, 100000},
+                      {"--seed", "which random shapes", &seed, 1, 1 << 20}};
   program_begin("pipelined_gemm", argc, argv, options, 6);
   if (trace) {
     refuse_what_does_not_fit(m ? m : 4096, n ? n : 4096, k ? k : 1024);

@@ -1,6 +1,7 @@
 /* check.c: start, checks and verdict of every program. */
 #include "check.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -148,6 +149,8 @@ static void print_usage(FILE *out, const Option *options, int option_count) {
     fprintf(out, "  %-12s %s", options[i].name, options[i].meaning);
     if (options[i].least == 0 && options[i].most == 0)
       fprintf(out, "\n");
+    else if (*options[i].value < options[i].least) /* what happens without it, its meaning says */
+      fprintf(out, " (%ld to %ld)\n", options[i].least, options[i].most);
     else
       fprintf(out, " (%ld to %ld; default %ld)\n", options[i].least, options[i].most,
               *options[i].value);
@@ -168,41 +171,56 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
   exit(EXIT_USAGE);
 }
 
+/* A whole number in decimal digits within the option's bounds. */
+static bool read_value(const Option *option, const char *text, long *value) {
+  char *end;
+  errno = 0;
+  *value = strtol(text, &end, 10);
+  bool digits = isdigit((unsigned char)text[text[0] == '-']) && !*end && !errno;
+  return digits && *value >= option->least && *value <= option->most;
+}
+
+/* The option that an argument names, as "--name" or "--name=VALUE"; then *value_text is VALUE. */
+static const Option *find_option(const Option *options, int option_count, const char *argument,
+                                 const char **value_text) {
+  for (int i = 0; i < option_count; i++) {
+    size_t length = strlen(options[i].name);
+    if (strncmp(argument, options[i].name, length)) continue;
+    bool flag = options[i].least == 0 && options[i].most == 0;
+    *value_text = argument[length] ? argument + length + 1 : NULL;
+    if (!argument[length] || (argument[length] == '=' && !flag)) return &options[i];
+  }
+  return NULL;
+}
+
 static void read_options(int argc, char **argv, const Option *options, int option_count) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
+    print_usage(stdout, options, option_count);
+    program_exit(EXIT_PASS);
+  }
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--full")) {
       print_full = true;
       continue;
     }
-    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-      print_usage(stdout, options, option_count);
-      program_exit(EXIT_PASS);
-    }
-    const Option *option = NULL;
-    for (int j = 0; j < option_count; j++) {
-      if (!strcmp(argv[i], options[j].name)) option = &options[j];
-    }
+    const char *text;
+    const Option *option = find_option(options, option_count, argv[i], &text);
     if (!option) refuse_arguments(options, option_count, "unknown argument '%s'", argv[i]);
     if (option->least == 0 && option->most == 0) {
       *option->value = 1;
       continue;
     }
-    if (i + 1 == argc) {
+    if (!text && i + 1 == argc) {
       refuse_arguments(options, option_count, "%s needs a number: %s %ld", option->name,
                        option->name, option->least);
     }
-    const char *text = argv[++i];
-    char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (end == text || *end || errno) {
-      refuse_arguments(options, option_count, "%s '%s' is not a whole number", option->name, text);
+    if (!text) text = argv[++i];
+    if (!read_value(option, text, option->value)) {
+      refuse_arguments(options, option_count,
+                       "%s is '%s', but must be a whole number from %ld to %ld, in digits",
+                       option->name, text, option->least, option->most);
     }
-    if (value < option->least || value > option->most) {
-      refuse_arguments(options, option_count, "%s %ld is outside %ld to %ld", option->name, value,
-                       option->least, option->most);
-    }
-    *option->value = value;
   }
 }
 

@@ -36,8 +36,9 @@ void check_cu(CUresult result, const char *call, const char *file, int line);
 /* The likely causes of an error, or NULL if there is nothing to add to its description. */
 const char *error_hint(cudaError_t error);
 
-/* An option "--name VALUE" (a whole number within least..most), or a flag "--name" when least and
- * most are both 0: then value becomes 1. */
+/* An option "--name VALUE" or "--name=VALUE" (a whole number within least..most), or a flag "--name"
+ * when least and most are both 0: then value becomes 1. A value below least before the options are
+ * read means that the option was not given. */
 typedef struct {
   const char *name;
   const char *meaning;

@@ -79,10 +79,10 @@ setup() {
 @test "bad arguments: what was given, which values there are, exit 2" {
   run common/run-program build/$chapter/tma_load --rows 0
   [ "$status" -eq 2 ]
-  [[ $output == *"--rows 0 is outside 1 to 65536"* ]]
+  [[ $output == *"--rows is '0', but must be a whole number from 1 to 65536"* ]]
   run common/run-program build/$chapter/tma_load --rows many
   [ "$status" -eq 2 ]
-  [[ $output == *"--rows 'many' is not a whole number"* ]]
+  [[ $output == *"--rows is 'many', but must be a whole number from 1 to 65536"* ]]
   run common/run-program build/$chapter/coordinates --cta 4096
   [ "$status" -eq 2 ]
   for name in tma_load coordinates remainder ranks two_ways_to_wait descriptor tensormap_replace \

@@ -112,12 +112,28 @@ END
   [[ $output == *"unknown argument '--colour'"*"usage: verdicts [--case N]"* ]]
   run common/run-program $program --case
   [ "$status" -eq 2 ]
-  run common/run-program $program --case two
+  for value in two 99 -1 0x1 1e0 1.0 ' 1' '1 ' '' 4294967297 18446744073709551617; do
+    run common/run-program $program --case "$value"
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
+    run common/run-program $program --case="$value"
+    [ "$status" -eq 2 ]
+    [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
+  done
+  run common/run-program $program --full=1
   [ "$status" -eq 2 ]
-  [[ $output == *"--case 'two' is not a whole number"* ]]
-  run common/run-program $program --case 99
+  [[ $output == *"unknown argument '--full=1'"* ]]
+  run common/run-program $program --cases=1
   [ "$status" -eq 2 ]
-  [[ $output == *"--case 99 is outside 0 to 12"* ]]
+  [[ $output == *"unknown argument '--cases=1'"* ]]
+}
+
+@test "an option and its value in one word or two; 010 is ten" {
+  for arguments in '--case 012' --case=12; do
+    run common/run-program $program $arguments
+    [[ $output == *"verdicts: case 12" ]]
+  done
 }
 
 @test "output that cannot be written is no success, whatever the verdict" {
@@ -164,4 +180,13 @@ END
   run common/run-program $program --help
   [ "$status" -eq 0 ]
   [[ $output == *"usage: verdicts"* ]]
+  run common/run-program $program --case two --help
+  [ "$status" -eq 0 ]
+}
+
+@test "a default outside of an option's bounds is not shown: it means that the option was not given" {
+  run common/run-program build/07_pipelined_gemm/pipelined_gemm --help
+  echo "$output"
+  [[ $output == *"--m          rows of A and C (1 to 1048576)"* ]]
+  [[ $output == *"--check      rows of C compared with a sum in double (1 to 1048576; default 16)"* ]]
 }
