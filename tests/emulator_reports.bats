@@ -84,7 +84,7 @@ misformed_bugs() { # FILE
   local heading place rule grade strict
   strict=$(sed -n '/STRICT_RULES\[\]/,/};/p' common/emulator/base/findings.c | grep -o '"[a-z-]*"' | tr -d '"')
   while IFS='|' read -r heading place rule grade; do
-    grep -qE '^[A-Za-z0-9.+_-]+ .*: .' <<<"$heading" || echo "no project and what is wrong: $heading"
+    grep -qE '^[A-Za-z0-9.+_-]+,? .*: .' <<<"$heading" || echo "no project and what is wrong: $heading"
     grep -qE '^`[A-Za-z0-9_./-]+\.[a-z]+`' <<<"$place" || echo "no file: $heading"
     grep -qE 'lines? [0-9]|[^,] `[^`]+`|, `' <<<"$place" || echo "neither a line nor a statement: $heading"
     grep -qE "^\| \`$rule\` \|" common/emulator/CHECKS.md || echo "no report by a rule of CHECKS.md: $heading"
