@@ -138,24 +138,52 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
   }
 }
 
-/* The same by four warps without TMA: they load the next lines while they wait for a stage. */
-template <class Tile, bool WORDS>
+/* The same by four warps without TMA, GEMM_DIRECT_AHEAD steps at a time on their way. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_produce_by_copies(const GemmWork &work,
+                                                              const GemmSinglePlace<Tile> &place) {
+  static_assert(Tile::SHARING == 1, "nothing is loaded for others");
+  enum { AHEAD = GEMM_DIRECT_AHEAD };
+  int batch_a = work.shared_operands & 1 ? 0 : place.batch;
+  int batch_b = work.shared_operands & 2 ? 0 : place.batch;
+  uint32_t stage = 0, parity = 0, landed = 0, landed_parity = 0;
+#pragma unroll 1
+  for (int step = 0; step < place.steps + AHEAD - 1; step++) {
+    if (step < place.steps) {
+      int k = (place.first_step + step) * GEMM_STEP_K;
+      mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
+      gemm_copy_directly<Tile::MAJOR_A, Tile::TILE_M>(work.a, place.row, k, batch_a,
+                                                      place.ring_a + stage * Tile::A_BYTES);
+      gemm_copy_directly<Tile::MAJOR_B, Tile::TILE_N>(work.b, place.column, k, batch_b,
+                                                      place.ring_b + stage * place.b_bytes);
+      gemm_advance_single(work.stages, &stage, &parity);
+    }
+    gemm_commit_copies(); /* also of nothing, so that each step has a group */
+    if (step < AHEAD - 1) continue;
+    gemm_wait_for_copies<AHEAD - 1>();
+    fence_proxy_async(); /* wgmma reads through another proxy */
+    mbarrier_arrive(&place.fixed->full[landed]);
+    gemm_advance_single(work.stages, &landed, &landed_parity);
+  }
+}
+
+/* The same for lines of any alignment: the next lines are read while the warps wait for a stage. */
+template <class Tile>
 static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &work,
                                                              const GemmSinglePlace<Tile> &place) {
-  static_assert(Tile::SHARING == 1, "nothing is loaded for others");
   int batch_a = work.shared_operands & 1 ? 0 : place.batch;
   int batch_b = work.shared_operands & 2 ? 0 : place.batch;
   uint32_t stage = 0, parity = 0;
 #pragma unroll 1
   for (int step = 0; step < place.steps; step++) {
     int k = (place.first_step + step) * GEMM_STEP_K;
-    GemmDirectLoad<Tile::MAJOR_A, Tile::TILE_M, WORDS> a;
-    GemmDirectLoad<Tile::MAJOR_B, Tile::TILE_N, WORDS> b;
+    GemmDirectLoad<Tile::MAJOR_A, Tile::TILE_M> a;
+    GemmDirectLoad<Tile::MAJOR_B, Tile::TILE_N> b;
     a.begin(work.a, place.row, k, batch_a);
     b.begin(work.b, place.column, k, batch_b);
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
-    a.end(work.a, place.row, k, batch_a, place.ring_a + stage * Tile::A_BYTES);
-    b.end(work.b, place.column, k, batch_b, place.ring_b + stage * place.b_bytes);
+    a.end(place.ring_a + stage * Tile::A_BYTES);
+    b.end(place.ring_b + stage * place.b_bytes);
     fence_proxy_async(); /* wgmma reads through another proxy */
     mbarrier_arrive(&place.fixed->full[stage]);
     gemm_advance_single(work.stages, &stage, &parity);
@@ -179,9 +207,9 @@ struct GemmProducer<Tile, true> {
                                              const GemmSinglePlace<Tile> &place) {
     gemm_wait_for_earlier_kernels();
     if (work.a.words && work.b.words) {
-      gemm_produce_directly<Tile, true>(work, place);
+      gemm_produce_by_copies<Tile>(work, place);
     } else {
-      gemm_produce_directly<Tile, false>(work, place);
+      gemm_produce_directly<Tile>(work, place);
     }
   }
 };
