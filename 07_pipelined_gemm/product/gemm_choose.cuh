@@ -6,38 +6,44 @@
  * stores, the ends of tiles, the sums of a split k. Of the terms that overlap, the longest counts most.
  * Small neural networks predict the factor that this leaves unexplained. They see the same terms, the
  * padding of the tiles, and the sizes. tools/fit_model.py fits both to measurements on an H200
- * (measured/configurations.csv) and writes gemm_model.cuh. */
+ * (measured/configurations.csv) and writes gemm_model.cuh.
+ *
+ * A program may choose for every product anew, so this must be fast. Configurations that a rough estimate finds
+ * hopeless never reach the networks. What the networks see of the product alone enters their sums once, and
+ * what they see of the configuration alone is in gemm_model.cuh already. */
 #ifndef PIPELINED_GEMM_GEMM_CHOOSE_CUH
 #define PIPELINED_GEMM_GEMM_CHOOSE_CUH
 
 #include <math.h>
 
 #include "gemm_width.cuh"
+#include "tile_shares.cuh"
 
 enum {
-  GEMM_OVERLAPPING = 6, /* terms of which the longest counts */
-  GEMM_TERMS = 17,      /* all of them; the others are added up */
-  GEMM_TILE_ENDS = 7,   /* the term that is how many tiles an SM computes */
-  GEMM_FEATURES = 35,   /* what the networks see */
-  GEMM_HIDDEN = 16,     /* values of each of their two layers */
-  GEMM_NETWORKS = 4,
-  GEMM_MODELLED = 56 /* configurations */
+  GEMM_OVERLAPPING = 7, /* terms of which the longest counts */
+  GEMM_TERMS = 18,      /* all of them; the others are added up */
+  GEMM_ASIDE = 11,      /* what the networks see of the product alone, */
+  GEMM_FEATURES = 19,   /* of the product and the configuration, */
+  GEMM_TRAITS = 9,      /* and of the configuration alone */
+  GEMM_HIDDEN = 32,     /* values of each of a network's two layers */
+  GEMM_NETWORKS = 2,
+  GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
+  GEMM_MODELLED = 67 /* configurations */
 };
 
-/* One network. The mean of several networks predicts better than any one of them. */
+constexpr float GEMM_HOPELESS = 1e30f; /* for a time */
+
+/* The mean of several networks predicts better than any one of them. Their values lie side by side. */
 typedef struct {
-  float launch, sharpness;   /* of the choice of the longest term: 1 would add them up */
+  float launch;
   float term[GEMM_TERMS];    /* factors */
   float body[GEMM_MODELLED]; /* factor of a configuration's overlapping terms */
-  float first[GEMM_FEATURES][GEMM_HIDDEN];
-  float first_bias[GEMM_MODELLED][GEMM_HIDDEN]; /* each configuration's own */
-  float second[GEMM_HIDDEN][GEMM_HIDDEN], second_bias[GEMM_HIDDEN];
-  float last[GEMM_HIDDEN];
-} GemmNetwork;
-
-typedef struct {
-  float mean[GEMM_FEATURES], scale[GEMM_FEATURES];
-  GemmNetwork network[GEMM_NETWORKS];
+  float aside[GEMM_ASIDE][GEMM_WIDTH];
+  float first[GEMM_FEATURES][GEMM_WIDTH];
+  float first_bias[GEMM_MODELLED][GEMM_WIDTH]; /* each configuration's own, with its traits in it */
+  float second[GEMM_NETWORKS][GEMM_HIDDEN][GEMM_HIDDEN];
+  float second_bias[GEMM_WIDTH];
+  float last[GEMM_WIDTH]; /* divided by the number of networks */
 } GemmModel;
 
 /* Steps of 64 k. If the kernel needs more steps, TMA fills the additional ones with zeros. */
@@ -58,6 +64,22 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }
 
+/* The best sharing of left-over tiles (tile_shares.cuh), nearly: the steps of the cluster with most, and of how
+ * many parts a tile consists. */
+static inline int gemm_shared_steps(int left, int steps, int clusters, int sum_steps, int *parts) {
+  int least = gemm_divide_up(left * steps, clusters), best = steps, most = steps;
+  if (least < 2 * SHARES_LEAST_STEPS) least = 2 * SHARES_LEAST_STEPS;
+  *parts = 1;
+  for (int count = 2; count < steps; count++) {
+    int each = gemm_divide_up(steps, count);
+    if (each < least) each = least;
+    int cost = each + count * sum_steps;
+    if (cost < best) best = cost, most = each, *parts = count;
+    if (each == least || cost > best) break;
+  }
+  return most;
+}
+
 /* How the work of a product is distributed over the SMs. */
 typedef struct {
   float busy_steps; /* of the SM with most work */
@@ -73,16 +95,12 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
   int at_once = gemm_clusters_at_once(c, sms);
   GemmLoad load = {0, 0, 1, 1, 1, (float)steps, 1};
   if (c->persistent) {
-    TileShares shares =
-        tile_shares(tiles < 1e9f ? (int)tiles : 1000000000, steps, at_once, c->sum_steps);
-    float rest = shares.left > 0 ? (float)steps : 0;
-    if (shares.sharers > shares.left) {
-      int each = gemm_divide_up(shares.left * steps, shares.sharers);
-      rest = (float)each;
-      load.parts = (float)gemm_divide_up(steps, each);
-    }
-    load.busy_steps = (float)shares.whole * (float)steps + rest;
-    load.tile_ends = (float)(shares.whole + (shares.left > 0));
+    int all = tiles < 1e9f ? (int)tiles : 1000000000;
+    int whole = all / at_once, left = all - whole * at_once, rest = 0, parts = 1;
+    if (left > 0) rest = gemm_shared_steps(left, steps, at_once, c->sum_steps, &parts);
+    load.parts = (float)parts;
+    load.busy_steps = (float)whole * (float)steps + (float)rest;
+    load.tile_ends = (float)(whole + (left > 0));
   } else {
     load.part_steps = (float)gemm_divide_up(steps, c->split_k * c->groups);
     load.parts = (float)c->groups;
@@ -96,145 +114,178 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
   return load;
 }
 
+/* A product as a kernel sees it, so with m and n swapped if its operands are. */
+typedef struct {
+  int64_t m, n, k, batches;
+  int sms;
+  float a, b, output; /* megabytes */
+  bool copied, uneven, in_two;
+  float memory, store, all; /* microseconds */
+} GemmSide;
+
+static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
+                                 bool swapped) {
+  const float mega = 1e6f, l2 = 45; /* megabytes */
+  GemmSide side = {swapped ? n : m, swapped ? m : n, k, batches, sms};
+  float count = (float)batches * 2 / mega;
+  side.a = (float)side.m * (float)k * count, side.b = (float)side.n * (float)k * count;
+  side.output = (float)m * (float)n * count;
+  side.copied = k % 8 != 0, side.uneven = n % 8 != 0;
+  side.in_two = !side.copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
+  side.all = (side.a + side.b + side.output) / 4.2f;
+  side.memory = side.a + side.b + side.output > l2 ? side.all - l2 / 4.2f : 0;
+  side.store = side.output / 3.0f;
+  return side;
+}
+
+static inline void gemm_aside(const GemmSide *side, float *aside) {
+  const float values[GEMM_ASIDE] = {logf(side->a + 0.1f),
+                                    logf(side->b + 0.1f),
+                                    logf(side->memory + 0.1f),
+                                    logf(side->store + 0.1f),
+                                    logf(side->all + 0.1f),
+                                    side->in_two ? 2.0f : 1.0f,
+                                    side->copied ? 1.0f : 0,
+                                    side->uneven ? 1.0f : 0,
+                                    log2f((float)side->m * (float)side->batches) / 4,
+                                    log2f((float)side->n) / 4,
+                                    log2f((float)side->k) / 4};
+  for (int i = 0; i < GEMM_ASIDE; i++) aside[i] = values[i];
+}
+
 /* What is known of a configuration and a product. */
 typedef struct {
   float terms[GEMM_TERMS]; /* microseconds, except for factors */
-  float features[GEMM_FEATURES];
+  GemmLoad load;
+  float stages, columns, row_share,
+      column_share; /* in flight; of a tile; of the tiles that is not padding */
+  float occupied;   /* of the SMs */
 } GemmFacts;
 
 static inline float gemm_least(float a, float b) { return a < b ? a : b; }
 
-static inline GemmFacts gemm_facts(const GemmConfiguration *c, int64_t m, int64_t n, int64_t k,
-                                   int64_t batches, int sms) {
+static inline GemmFacts gemm_facts(const GemmConfiguration *c, const GemmSide *side) {
   const float clocks = 1700, mega = 1e6f; /* clocks in a microsecond */
-  int steps = gemm_steps(c, k);
-  bool uneven = n % 8 != 0;
-  if (c->swapped) {
-    int64_t held = m;
-    m = n, n = held;
-  }
-  float rows = ceilf((float)m / (float)(c->tile_m * c->cluster_m));
-  int width = gemm_tile_width(c, m, n, batches, sms);
-  float columns = ceilf((float)n / (float)(width * c->cluster_n));
-  float area = (float)(c->tile_m * width), count = (float)batches;
-  float tiles = rows * columns * count, split = (float)c->split_k;
-  float a = (float)m * (float)k * 2 * count, b = (float)n * (float)k * 2 * count;
-  float output = (float)m * (float)n * 2 * count;
-  bool copied = k % 8 != 0;
-  bool in_two = !copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
-  GemmLoad load = gemm_load_of(c, tiles, steps, sms);
+  int64_t m = side->m, n = side->n;
+  int steps = gemm_steps(c, side->k);
+  int width = gemm_tile_width(c, m, n, side->batches, side->sms);
+  float row_step = (float)(c->tile_m * c->cluster_m), column_step = (float)(width * c->cluster_n);
+  float rows = ceilf((float)m / row_step), columns = ceilf((float)n / column_step);
+  float area = (float)(c->tile_m * width), split = (float)c->split_k;
+  float tiles = rows * columns * (float)side->batches;
+  GemmLoad load = gemm_load_of(c, tiles, steps, side->sms);
   float cluster = (float)(c->cluster_m * c->cluster_n * c->split_k);
   float own = (gemm_least((float)c->tile_m, (float)((m + 7) / 8 * 8)) / (float)c->cluster_n +
                gemm_least((float)width, (float)((n + 7) / 8 * 8)) /
                    (c->most_steps > 0 ? load.tile_ends : (float)c->cluster_m)) *
               128; /* bytes that a CTA loads itself for a step */
-  float lines = in_two ? 2.0f : 1.0f;
-  float in_flight = (float)gemm_ring_stages(c, width, steps) * load.resident;
-  float beyond_l2 = a + b + output - 45 * mega;
+  float lines = side->in_two ? 2.0f : 1.0f;
+  float stages = (float)gemm_ring_stages(c, width, steps);
+  float in_flight = stages * load.resident;
   float tensor = load.busy_steps * area / 32 / clocks;
   float sm = load.busy_steps * own / clocks / 32 * lines;
   float chip = tiles * cluster / split * (float)steps * own / (5.5f * mega) * lines;
   float latency = load.busy_steps / in_flight * 0.7f;
-  float memory = beyond_l2 > 0 ? beyond_l2 / (4.2f * mega) : 0;
-  float store = output / (3.0f * mega), tile_store = load.tile_ends * area * 2 / 65536;
-  float all = (a + b + output) / (4.2f * mega);
+  float copied = side->copied ? 1.0f : 0;
   GemmFacts facts = {
-      {tensor, sm, chip, latency, memory, store, tile_store, load.tile_ends, load.rounds,
-       load.parts - 1, (load.parts - 1) * area / split / 32768, log2f(split),
-       area / 32768 * (1 - 1 / split), copied ? 1.0f : 0, copied ? (a + b) / mega : 0,
-       uneven ? output / mega : 0, c->persistent ? 1.0f : 0},
-      {logf(tensor + 0.1f),
-       logf(sm + 0.1f),
-       logf(chip + 0.1f),
-       logf(latency + 0.1f),
-       logf(memory + 0.1f),
-       logf(store + 0.1f),
-       logf(tile_store + 0.1f),
-       logf(a / mega + 0.1f),
-       logf(b / mega + 0.1f),
-       logf(all + 0.1f),
-       lines,
-       c->carries ? 1.0f : 0,
-       c->persistent ? 1.0f : 0,
-       copied ? 1.0f : 0,
-       uneven ? 1.0f : 0,
-       log2f(split),
-       gemm_least(load.full, 8),
-       gemm_least(tiles * cluster * (float)c->groups / (float)sms, 1),
-       logf(load.tile_ends),
-       logf(load.rounds),
-       logf(load.parts),
-       logf(in_flight),
-       logf(load.part_steps),
-       log2f((float)m * count) / 4,
-       log2f((float)n) / 4,
-       log2f((float)k) / 4,
-       (float)m / (rows * (float)(c->tile_m * c->cluster_m)),
-       (float)n / (columns * (float)(width * c->cluster_n)),
-       c->swapped ? 1.0f : 0,
-       log2f((float)c->groups),
-       log2f((float)c->tile_m),
-       log2f((float)width),
-       log2f((float)c->cluster_m),
-       log2f((float)c->cluster_n),
-       area / 32768}};
+      {tensor, sm, chip, latency, side->memory, side->store, side->all,
+       load.tile_ends * area * 2 / 65536, load.tile_ends, load.rounds, load.parts - 1,
+       (load.parts - 1) * area / split / 32768, c->split_k > 1 ? 1.0f : 0,
+       area / 32768 * (1 - 1 / split), copied, copied * (side->a + side->b),
+       side->uneven ? side->output : 0, c->persistent ? 1.0f : 0},
+      load,
+      in_flight,
+      (float)width,
+      (float)m / (rows * row_step),
+      (float)n / (columns * column_step),
+      gemm_least(tiles * cluster * (float)c->groups / (float)side->sms, 1)};
   return facts;
 }
 
-/* The natural logarithm of the microseconds that a network predicts. */
-static inline float gemm_predict(const GemmNetwork *w, int configuration, const GemmFacts *facts,
-                                 const float *features) {
-  float longest = 0, sum = w->launch, hidden[GEMM_HIDDEN], again[GEMM_HIDDEN], off = 0;
-  for (int i = 0; i < GEMM_TERMS; i++) {
-    float term = facts->terms[i] * w->term[i];
-    if (i < GEMM_OVERLAPPING) {
-      longest += powf(term + 1e-3f, w->sharpness);
-    } else {
-      sum += term;
-    }
-  }
-  sum += powf(longest, 1 / w->sharpness) * w->body[configuration];
-  for (int j = 0; j < GEMM_HIDDEN; j++) {
-    hidden[j] = w->first_bias[configuration][j];
-    again[j] = w->second_bias[j];
-  }
-  for (int i = 0; i < GEMM_FEATURES; i++) {
-    for (int j = 0; j < GEMM_HIDDEN; j++) hidden[j] += features[i] * w->first[i][j];
-  }
-  for (int i = 0; i < GEMM_HIDDEN; i++) {
-    if (hidden[i] <= 0) continue;
-    for (int j = 0; j < GEMM_HIDDEN; j++) again[j] += hidden[i] * w->second[i][j];
-  }
-  for (int i = 0; i < GEMM_HIDDEN; i++) off += again[i] > 0 ? again[i] * w->last[i] : 0;
-  return logf(sum) + off;
+/* What the networks see of a product and a configuration; `base` is what gemm_base() answers. */
+static inline void gemm_features(const GemmFacts *facts, float base, float *features) {
+  const float *terms = facts->terms;
+  const GemmLoad *load = &facts->load;
+  const float values[GEMM_FEATURES] = {logf(terms[0] + 0.1f),
+                                       logf(terms[1] + 0.1f),
+                                       logf(terms[2] + 0.1f),
+                                       logf(terms[3] + 0.1f),
+                                       logf(terms[GEMM_OVERLAPPING] + 0.1f),
+                                       base,
+                                       gemm_least(load->full, 8),
+                                       facts->occupied,
+                                       logf(load->tile_ends),
+                                       logf(load->rounds),
+                                       load->parts - 1,
+                                       logf(facts->stages),
+                                       logf(load->part_steps),
+                                       facts->row_share,
+                                       facts->column_share,
+                                       facts->columns / 64,
+                                       1 / load->tile_ends,
+                                       1 / load->part_steps,
+                                       1 / (facts->stages + 1)};
+  for (int i = 0; i < GEMM_FEATURES; i++) features[i] = values[i];
 }
 
 /* A rough estimate in microseconds: the longest of the overlapping terms, and a little of all terms. */
 static inline float gemm_reckon(const GemmFacts *facts) {
+  enum { OF_LOADS = 6 }; /* terms */
   float longest = 0, sum = 0;
-  for (int i = 0; i < GEMM_OVERLAPPING; i++) {
+  for (int i = 0; i < OF_LOADS; i++) {
     if (facts->terms[i] > longest) longest = facts->terms[i];
     sum += facts->terms[i];
   }
   return 3 + longest + 0.1f * sum + 0.3f * facts->terms[GEMM_OVERLAPPING];
 }
 
-/* The mean of the networks' predictions, times their number. */
-static inline float gemm_predict_all(const GemmModel *model, int configuration,
-                                     const GemmFacts *facts) {
-  float features[GEMM_FEATURES], sum = 0;
-  for (int i = 0; i < GEMM_FEATURES; i++) {
-    features[i] = (facts->features[i] - model->mean[i]) * model->scale[i];
+/* The natural logarithm of the microseconds that the terms alone predict. The longest of those that overlap
+ * counts most: they are added as fourth powers. */
+static inline float gemm_base(const GemmModel *model, int configuration, const GemmFacts *facts) {
+  float fourths = 0, sum = model->launch;
+  for (int i = 0; i < GEMM_OVERLAPPING; i++) {
+    float term = facts->terms[i] * model->term[i] + 1e-3f;
+    fourths += term * term * term * term;
   }
-  for (int i = 0; i < GEMM_NETWORKS; i++) {
-    sum += gemm_predict(&model->network[i], configuration, facts, features);
+  for (int i = GEMM_OVERLAPPING; i < GEMM_TERMS; i++) sum += facts->terms[i] * model->term[i];
+  return logf(sum + sqrtf(sqrtf(fourths)) * model->body[configuration]);
+}
+
+/* Adds values, times a row of weights for each, to `sums`. */
+static inline void gemm_add_weighted(float *sums, const float (*weights)[GEMM_WIDTH],
+                                     const float *values, int count) {
+  for (int i = 0; i < count; i++) {
+    for (int j = 0; j < GEMM_WIDTH; j++) sums[j] += values[i] * weights[i][j];
   }
-  return sum;
+}
+
+/* The natural logarithm of the microseconds that terms and networks predict. `base` is what the terms alone
+ * predict, `aside` the sums of what the networks see of the product alone. */
+static inline float gemm_predict(const GemmModel *model, int configuration, const GemmFacts *facts,
+                                 float base, const float *aside) {
+  float off = 0;
+  float features[GEMM_FEATURES], hidden[GEMM_WIDTH];
+  gemm_features(facts, base, features);
+  for (int j = 0; j < GEMM_WIDTH; j++) hidden[j] = model->first_bias[configuration][j] + aside[j];
+  gemm_add_weighted(hidden, model->first, features, GEMM_FEATURES);
+  for (int network = 0; network < GEMM_NETWORKS; network++) {
+    const float *from = hidden + network * GEMM_HIDDEN, *last = model->last + network * GEMM_HIDDEN;
+    float again[GEMM_HIDDEN];
+    for (int j = 0; j < GEMM_HIDDEN; j++) {
+      again[j] = model->second_bias[network * GEMM_HIDDEN + j];
+    }
+    for (int i = 0; i < GEMM_HIDDEN; i++) {
+      float value = from[i] > 0 ? from[i] : 0;
+      for (int j = 0; j < GEMM_HIDDEN; j++) again[j] += value * model->second[network][i][j];
+    }
+    for (int j = 0; j < GEMM_HIDDEN; j++) off += again[j] > 0 ? again[j] * last[j] : 0;
+  }
+  return base + off;
 }
 
 /* Lines of k elements that TMA cannot read are copied before a product, or loaded directly, whichever takes
- * less time for its data. Fitted to 48 products (NOTES.md). The tiles of `list` are 64 x 64; tiles get so many
- * CTAs that each SM has two. NULL: copy them. */
+ * less time for its data. Fitted to 91 products (NOTES.md). The tiles of `list` are 64 x 64; more CTAs share a tile
+ * until two SMs have three, but each has at least five steps. NULL: copy them. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list, int count,
                                                           int64_t m, int64_t n, int64_t k,
                                                           int64_t batches, int sms) {
@@ -246,44 +297,69 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   float more = loaded * (words ? 0.1e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
   if (k % 8 == 0 || more > copy || (!words && steps > 2)) return NULL;
   int at = 0;
-  while (at + 1 < count && tiles * (float)list[at].groups < 2 * (float)sms &&
-         steps >= list[at + 1].groups) {
+  const int least_steps = 5; /* of a CTA, if several share a tile */
+  while (at + 1 < count && tiles * (float)list[at].groups < 1.5f * (float)sms &&
+         steps >= least_steps * list[at + 1].groups) {
     at++;
   }
   return list[at].kernel != NULL ? &list[at] : NULL;
 }
 
-/* The networks predict only configurations that have a chance. Those that the rough estimate finds much
- * slower than the fastest, and persistent kernels for small products, were not measured, so the networks
- * know nothing about them. A large product is not for kernels that start anew for each tile, if their tiles
- * need more than one round and kernels that carry can compute it. */
+/* Facts of all configurations that have a chance, and what the terms predict for them; elsewhere `base` is
+ * GEMM_HOPELESS. Those that the rough estimate finds much slower than the fastest, and persistent kernels for
+ * small products, were not measured, so the networks know nothing about them. A large product is not for
+ * kernels that start anew for each tile, if their tiles need more than one round and kernels that carry
+ * can compute it. Returns the least base. */
+static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
+                                         int count, const GemmSide sides[2], GemmCarried carried,
+                                         GemmFacts *facts, float *base) {
+  const float brief = 10;                             /* microseconds */
+  const float least_persistent = 1e9f, large = 2e10f; /* multiplications */
+  const GemmSide *side = &sides[0];
+  float multiplications = (float)side->m * (float)side->n * (float)side->k * (float)side->batches;
+  float reckoned[GEMM_MODELLED], fastest = 0, least = GEMM_HOPELESS;
+  for (int i = 0; i < count; i++) {
+    reckoned[i] = GEMM_HOPELESS;
+    if (!gemm_fits(&list[i], side->k, carried)) continue;
+    if (list[i].persistent && multiplications < least_persistent) continue;
+    facts[i] = gemm_facts(&list[i], &sides[list[i].swapped]);
+    bool starts_anew = !list[i].persistent && !list[i].carries;
+    if (starts_anew && carried == GEMM_BY_ALL_THAT_CARRY && multiplications >= large &&
+        facts[i].load.tile_ends > 1) {
+      continue;
+    }
+    reckoned[i] = gemm_reckon(&facts[i]);
+    if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
+  }
+  const float slowest = fastest * (fastest < brief ? 1.8f : 1.6f);
+  for (int i = 0; i < count; i++) {
+    base[i] = reckoned[i] > slowest ? GEMM_HOPELESS : gemm_base(model, i, &facts[i]);
+    if (base[i] < least) least = base[i];
+  }
+  return least;
+}
+
+/* The networks are asked only about configurations for which the terms predict nearly the least time. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
                                                    int sms, GemmCarried carried) {
-  const float brief = 10;                             /* microseconds */
-  const float least_persistent = 1e9f, large = 2e10f; /* multiplications */
-  float multiplications = (float)m * (float)n * (float)k * (float)batches;
-  const GemmConfiguration *best = NULL;
-  float reckoned[GEMM_MODELLED], fastest = 0, least = 0;
-  for (int i = 0; i < count; i++) {
-    reckoned[i] = 0;
-    if (!gemm_fits(&list[i], k, carried)) continue;
-    if (list[i].persistent && multiplications < least_persistent) continue;
-    GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
-    bool starts_anew = !list[i].persistent && !list[i].carries;
-    if (starts_anew && carried == GEMM_BY_ALL_THAT_CARRY && multiplications >= large &&
-        facts.terms[GEMM_TILE_ENDS] > 1) {
-      continue;
-    }
-    reckoned[i] = gemm_reckon(&facts);
-    if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
+  const float near = 0.25f; /* of a logarithm: 28 % more */
+  const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
+                             gemm_side(m, n, k, batches, sms, true)};
+  GemmFacts facts[GEMM_MODELLED];
+  float base[GEMM_MODELLED], sums[2][GEMM_WIDTH], least = 0;
+  float most = gemm_find_candidates(model, list, count, sides, carried, facts, base) + near;
+  for (int i = 0; i < 2; i++) {
+    float aside[GEMM_ASIDE];
+    gemm_aside(&sides[i], aside);
+    for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
+    gemm_add_weighted(sums[i], model->aside, aside, GEMM_ASIDE);
   }
-  const float hopeless = fastest < brief ? 1.8f : 1.6f;
+  const GemmConfiguration *best = NULL;
   for (int i = 0; i < count; i++) {
-    if (reckoned[i] == 0 || reckoned[i] > hopeless * fastest) continue;
-    GemmFacts facts = gemm_facts(&list[i], m, n, k, batches, sms);
-    float time = gemm_predict_all(model, i, &facts);
+    if (base[i] == GEMM_HOPELESS || base[i] > most) continue;
+    float time = gemm_predict(model, i, &facts[i], base[i], sums[list[i].swapped]);
     if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;

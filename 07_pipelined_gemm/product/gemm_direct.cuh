@@ -3,8 +3,7 @@
  *
  * The four warps of a producer warpgroup read lines of 64 elements, two elements a lane. They write them to the
  * stage as TMA would: with the 128-byte swizzle, and with zeros for what lies outside. If all lines begin
- * at multiples of 4 bytes, cp.async copies them, several stages ahead. Otherwise the warps read words into
- * registers and shift them by an element where a line begins in the middle of a word.
+ * at multiples of 4 bytes, cp.async copies them, several stages ahead. Otherwise the warps read each element by itself.
  *
  * Copying an operand first (gemm_repack.cuh) and loading the copy by TMA moves three times as many bytes. If an
  * operand is used only once or twice, that would take most of the time. */
@@ -81,70 +80,34 @@ static __device__ __forceinline__ void gemm_copy_directly(const GemmOperand &ope
   }
 }
 
-/* The lines of a block that belong to this warp, whatever their alignment. Those that are 4 lines apart begin
- * at the same place in a word. Only what is inside of a line is read. */
+/* The lines of a block that belong to this warp, whatever their alignment, element by element. */
 template <int MAJOR>
-struct GemmDirectLines {
-  uint32_t held[GEMM_LINES_HELD]; /* words as they lie in memory */
-  uint32_t after;                 /* what follows the words of line number `lane` */
-  int shift;                      /* the words begin so many elements before the lanes' elements */
-
-  __device__ __forceinline__ void read(const GemmOperand &operand, int row, int k, int batch) {
-    GemmDirectPlace<MAJOR> at = GemmDirectPlace<MAJOR>::of(operand, row, k, batch);
-    int lane = threadIdx.x % 32;
-    shift = (int)((uintptr_t)at.from / 2 % 2);
-    int first = at.x - shift, second = first + 1;
-    int lines = operand.lines - at.y;
-    int lines_of_first = first >= 0 && first < operand.line ? lines : 0;
-    int lines_of_second = second < operand.line ? lines : 0;
-    const uint16_t *pair = at.from - shift;
+static __device__ __forceinline__ void gemm_read_lines(const GemmOperand &operand, int row, int k,
+                                                       int batch, uint32_t *held) {
+  GemmDirectPlace<MAJOR> at = GemmDirectPlace<MAJOR>::of(operand, row, k, batch);
 #pragma unroll
-    for (int j = 0; j < GEMM_LINES_HELD; j++, pair += 4 * operand.line_stride) {
-      held[j] = 0;
-      if (4 * j < min(lines_of_first, lines_of_second)) {
-        held[j] = *(const uint32_t *)pair;
-      } else if (4 * j < lines_of_first) {
-        held[j] = pair[0];
-      } else if (4 * j < lines_of_second) {
-        held[j] = (uint32_t)pair[1] << 16;
-      }
-    }
-    int past = at.x - 2 * lane + 63;
-    bool reads = shift != 0 && lane < GEMM_LINES_HELD && past < operand.line &&
-                 at.y + 4 * lane < operand.lines;
-    after = reads ? at.from[63 - 2 * lane + 4 * lane * operand.line_stride] : 0;
+  for (int j = 0; j < GEMM_LINES_HELD; j++) {
+    const uint16_t *pair = at.from + 4 * j * operand.line_stride;
+    bool inside = at.y + 4 * j < operand.lines && at.x < operand.line;
+    uint32_t low = inside ? pair[0] : 0, high = inside && at.x + 1 < operand.line ? pair[1] : 0;
+    held[j] = high << 16 | low;
   }
+}
 
-  __device__ __forceinline__ void write(uint8_t *block) const {
-    int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+/* ROWS rows by 64 k of any alignment, a block at a time. */
+template <int MAJOR, int ROWS>
+static __device__ __forceinline__ void gemm_load_directly(const GemmOperand &operand, int row,
+                                                          int k, int batch, uint8_t *tile) {
+  int warp = threadIdx.x / 32 % 4;
+#pragma unroll
+  for (int block = 0; block < ROWS / 64; block++) {
+    uint32_t held[GEMM_LINES_HELD];
+    gemm_read_lines<MAJOR>(operand, row + 64 * block, k, batch, held);
 #pragma unroll
     for (int j = 0; j < GEMM_LINES_HELD; j++) {
-      uint32_t value = held[j];
-      if (shift != 0) { /* for all lanes of a warp */
-        uint32_t next = __shfl_down_sync(0xFFFFFFFF, value, 1);
-        uint32_t last = __shfl_sync(0xFFFFFFFF, after, j);
-        value = __byte_perm(value, lane == 31 ? last : next, 0x5432);
-      }
-      *(uint32_t *)(block + gemm_direct_offset(4 * j + warp)) = value;
+      *(uint32_t *)(tile + block * GEMM_BLOCK_BYTES + gemm_direct_offset(4 * j + warp)) = held[j];
     }
   }
-};
-
-/* ROWS rows by 64 k of any alignment: first read, then written. */
-template <int MAJOR, int ROWS>
-struct GemmDirectLoad {
-  enum { BLOCKS = ROWS / 64 };
-  GemmDirectLines<MAJOR> blocks[BLOCKS];
-
-  __device__ __forceinline__ void begin(const GemmOperand &operand, int row, int k, int batch) {
-#pragma unroll
-    for (int i = 0; i < BLOCKS; i++) blocks[i].read(operand, row + 64 * i, k, batch);
-  }
-
-  __device__ __forceinline__ void end(uint8_t *tile) {
-#pragma unroll
-    for (int i = 0; i < BLOCKS; i++) blocks[i].write(tile + i * GEMM_BLOCK_BYTES);
-  }
-};
+}
 
 #endif

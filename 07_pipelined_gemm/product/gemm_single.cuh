@@ -167,7 +167,7 @@ static __device__ __forceinline__ void gemm_produce_by_copies(const GemmWork &wo
   }
 }
 
-/* The same for lines of any alignment: the next lines are read while the warps wait for a stage. */
+/* The same for lines of any alignment, a step at a time. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &work,
                                                              const GemmSinglePlace<Tile> &place) {
@@ -177,13 +177,11 @@ static __device__ __forceinline__ void gemm_produce_directly(const GemmWork &wor
 #pragma unroll 1
   for (int step = 0; step < place.steps; step++) {
     int k = (place.first_step + step) * GEMM_STEP_K;
-    GemmDirectLoad<Tile::MAJOR_A, Tile::TILE_M> a;
-    GemmDirectLoad<Tile::MAJOR_B, Tile::TILE_N> b;
-    a.begin(work.a, place.row, k, batch_a);
-    b.begin(work.b, place.column, k, batch_b);
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
-    a.end(place.ring_a + stage * Tile::A_BYTES);
-    b.end(place.ring_b + stage * place.b_bytes);
+    gemm_load_directly<Tile::MAJOR_A, Tile::TILE_M>(work.a, place.row, k, batch_a,
+                                                    place.ring_a + stage * Tile::A_BYTES);
+    gemm_load_directly<Tile::MAJOR_B, Tile::TILE_N>(work.b, place.column, k, batch_b,
+                                                    place.ring_b + stage * place.b_bytes);
     fence_proxy_async(); /* wgmma reads through another proxy */
     mbarrier_arrive(&place.fixed->full[stage]);
     gemm_advance_single(work.stages, &stage, &parity);

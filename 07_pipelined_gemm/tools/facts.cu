@@ -1,23 +1,63 @@
 // facts: what gemm_choose.cuh knows of each configuration and product, for fit_model.py.
-// From lines "m n k" of the input; a line of the output for each configuration that fits: the
-// product's number, the configuration's, its terms and its features.
+// The first line of the output names the configurations, the next ones have each configuration's traits. Then,
+// for each line "m n k" of the input, a line for each configuration that fits: the product's number, the
+// configuration's, its rough estimate, its terms, what the networks see of the product alone, and what they
+// see of both, with a base of zero.
 #include <stdio.h>
 
 #include "../product/gemm_configurations.cuh"
 
+#ifdef SWEEP_CANDIDATES
+int sweep_candidates(GemmConfiguration *list);
+static GemmConfigurations listed(void) {
+  static GemmConfiguration list[256];
+  GemmConfigurations all = {list, sweep_candidates(list)};
+  return all;
+}
+#else
+static GemmConfigurations listed(void) {
+  return gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+}
+#endif
+
+static void print_floats(const float *values, int count) {
+  for (int i = 0; i < count; i++) printf(" %.7g", values[i]);
+}
+
 int main(void) {
-  GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  GemmConfigurations all = listed();
   for (int i = 0; i < all.count; i++) printf("%s%s", i ? " " : "", all.list[i].name);
   printf("\n");
+  for (int i = 0; i < all.count; i++) {
+    const GemmConfiguration *c = &all.list[i];
+    const float traits[GEMM_TRAITS] = {(float)c->carries,
+                                       (float)c->persistent,
+                                       log2f((float)c->split_k),
+                                       (float)c->swapped,
+                                       log2f((float)c->groups),
+                                       log2f((float)c->tile_m),
+                                       log2f((float)c->cluster_m),
+                                       log2f((float)c->cluster_n),
+                                       log2f((float)c->ctas)};
+    print_floats(traits, GEMM_TRAITS);
+    printf("\n");
+  }
   long m, n, k;
   for (int product = 0; scanf("%ld %ld %ld", &m, &n, &k) == 3; product++) {
+    const GemmSide sides[2] = {gemm_side(m, n, k, 1, 132, false), gemm_side(m, n, k, 1, 132, true)};
+    GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;  // gemm_can_carry()
     for (int i = 0; i < all.count; i++) {
-      GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;  // gemm_can_carry()
-      if (!gemm_fits(&all.list[i], k, carried)) continue;
-      GemmFacts facts = gemm_facts(&all.list[i], m, n, k, 1, 132);
-      printf("%d %d", product, i);
-      for (int j = 0; j < GEMM_TERMS; j++) printf(" %.7g", facts.terms[j]);
-      for (int j = 0; j < GEMM_FEATURES; j++) printf(" %.7g", facts.features[j]);
+      const GemmConfiguration *c = &all.list[i];
+      if (c->direct || !gemm_fits(c, k, carried)) continue;
+      const GemmSide *side = &sides[c->swapped];
+      GemmFacts facts = gemm_facts(c, side);
+      float aside[GEMM_ASIDE], features[GEMM_FEATURES];
+      gemm_aside(side, aside);
+      gemm_features(&facts, 0, features);
+      printf("%d %d %.7g", product, i, gemm_reckon(&facts));
+      print_floats(facts.terms, GEMM_TERMS);
+      print_floats(aside, GEMM_ASIDE);
+      print_floats(features, GEMM_FEATURES);
       printf("\n");
     }
   }

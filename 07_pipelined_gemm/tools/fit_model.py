@@ -17,15 +17,58 @@ import numpy as np
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(CHAPTER)
-OVERLAPPING, TERMS, FEATURES, HIDDEN, NETWORKS = 6, 17, 35, 16, 4
-TERM_FACTORS = [1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
+OVERLAPPING, TERMS, ASIDE, FEATURES, TRAITS, HIDDEN, NETWORKS = 7, 18, 11, 19, 9, 32, 2
+TERM_FACTORS = [1, 1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
 HOPELESS_BRIEF, HOPELESS = 1.8, 1.6
 BRIEF = 10.0  # microseconds, by the rough estimate
-PERSISTENT, TILE_ENDS, CARRIES, SIZES = 16, 7, 11, slice(23, 26)  # where gemm_facts() has what it says of them
+NEAR = 0.25  # of a logarithm: what the terms alone predict to be slower than this is not chosen
+TILE_ENDS, PERSISTENT, BASE = 8, 17, 5  # where the terms, and the features, have them
+SIZES = slice(8, 11)  # of what the networks see of the product: the logarithms of m, n and k
 MANY, LARGE = np.log2(1e9) / 4, np.log2(2e10) / 4
-LAUNCH, SHARPNESS = 2.5, 4.3  # and microseconds for a launch
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 1500, 128, 4e-3, 0.03, 5e-4
+LAUNCH = 2.5  # microseconds
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 3000, 256, 4e-3, 0.03, 1e-3
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
+
+
+class Facts:
+    """What gemm_choose.cuh knows of products and configurations: terms, aside, features[product, configuration],
+    traits[configuration]. `reckoned` is infinite where a configuration does not fit."""
+
+    def __init__(self, names, traits, reckoned, terms, aside, features):
+        self.names, self.traits, self.reckoned = names, traits, reckoned
+        self.terms, self.aside, self.features = terms, aside, features
+
+    def of(self, products=slice(None), configurations=slice(None)):
+        pick = lambda x: x[products][:, configurations]
+        return Facts(list(np.array(self.names)[configurations]), self.traits[configurations], pick(self.reckoned),
+                     pick(self.terms), pick(self.aside), pick(self.features))
+
+    def candidates(self):
+        """What gemm_choose() asks the networks about."""
+        persistent, carries = self.traits[:, 1] > 0, self.traits[:, 0] > 0
+        fits, sizes = np.isfinite(self.reckoned), self.aside[..., SIZES].sum(-1)
+        too_few = persistent & (sizes < MANY)
+        can_carry = (fits & persistent & carries).any(1, keepdims=True)
+        starts_anew = ~persistent & ~carries & (self.terms[..., TILE_ENDS] > 1)
+        too_many = starts_anew & can_carry & (sizes >= LARGE)
+        reckoned = np.where(too_few | too_many, np.inf, self.reckoned)
+        fastest = reckoned.min(1, keepdims=True)
+        return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
+
+
+def parse_facts(text, products):
+    """The output of tools/facts.cu."""
+    lines = text.splitlines()
+    names = lines[0].split()
+    traits = np.array([line.split() for line in lines[1:1 + len(names)]], np.float32)
+    shape = products, len(names)
+    reckoned = np.full(shape, np.inf, np.float32)
+    numbers = np.zeros((*shape, TERMS + ASIDE + FEATURES), np.float32)
+    for line in lines[1 + len(names):]:
+        product, configuration, rough, *values = line.split()
+        at = int(product), int(configuration)
+        reckoned[at], numbers[at] = rough, values
+    return Facts(names, traits, reckoned, *np.split(numbers, [TERMS, TERMS + ASIDE], -1))
 
 
 def read():
@@ -44,8 +87,7 @@ def drawn(shapes, chosen):
     return np.repeat(chosen, [TUNED if shapes[i] in tuned else 1 for i in chosen])
 
 
-def facts(names, shapes):
-    """Terms and features of every product and configuration, as gemm_facts() has them."""
+def facts_of(names, shapes):
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "facts")
         subprocess.run(["nvcc", "-std=c++14", "-Xcicc", "-O0", "-gencode",
@@ -53,73 +95,81 @@ def facts(names, shapes):
                         program, os.path.join(CHAPTER, "tools", "facts.cu"),
                         os.path.join(ROOT, "build/common/libcommon.a")], check=True)
         text = subprocess.run([program], input="".join("%d %d %d\n" % s for s in shapes), text=True,
-                              check=True, stdout=subprocess.PIPE).stdout.splitlines()
-    if text[0].split() != names:
+                              check=True, stdout=subprocess.PIPE).stdout
+    facts = parse_facts(text, len(shapes))
+    if facts.names != names:
         sys.exit("the columns of configurations.csv are not gemm_configurations.cuh's")
-    terms = np.zeros((len(shapes), len(names), TERMS), np.float32)
-    features = np.zeros((len(shapes), len(names), FEATURES), np.float32)
-    for line in text[1:]:
-        product, configuration, *numbers = line.split()
-        at = int(product), int(configuration)
-        terms[at], features[at] = numbers[:TERMS], numbers[TERMS:]
-    return terms, features
+    return facts
 
 
-def candidates(terms, features):
-    """What gemm_choose() asks the networks about."""
-    overlapping = terms[..., :OVERLAPPING]
-    reckoned = 3 + overlapping.max(-1) + .1 * overlapping.sum(-1) + .3 * terms[..., OVERLAPPING]
-    fits, multiplications = (features != 0).any(-1), features[..., SIZES].sum(-1)
-    persistent, carries = terms[..., PERSISTENT] > 0, features[..., CARRIES] > 0
-    too_few = persistent & (multiplications < MANY)
-    can_carry = (fits & persistent & carries).any(1, keepdims=True)
-    starts_anew = ~persistent & ~carries & (terms[..., TILE_ENDS] > 1)
-    too_many = starts_anew & can_carry & (multiplications >= LARGE)
-    reckoned = np.where(fits & ~too_few & ~too_many, reckoned, np.inf)
-    fastest = reckoned.min(1, keepdims=True)
-    return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
+def begin(configurations):
+    """The terms are shared by all networks; these differ in where they begin."""
+    def network(seed):
+        keys = jax.random.split(jax.random.PRNGKey(seed), 4)
+        normal, inputs = jax.random.normal, ASIDE + FEATURES + TRAITS
+        return {"first": normal(keys[0], (inputs, HIDDEN)) / np.sqrt(inputs),
+                "first_bias": 0.25 * normal(keys[3], (configurations, HIDDEN)),
+                "second": normal(keys[1], (HIDDEN, HIDDEN)) / np.sqrt(HIDDEN),
+                "second_bias": jnp.zeros(HIDDEN), "last": 0.1 * normal(keys[2], (HIDDEN,))}
+    return {"launch": jnp.log(LAUNCH), "term": jnp.log(jnp.array(TERM_FACTORS)), "body": jnp.zeros(configurations),
+            "network": jax.vmap(network)(jnp.arange(NETWORKS))}
 
 
-def begin(seed, configurations):
-    keys = jax.random.split(jax.random.PRNGKey(seed), 4)
-    normal = jax.random.normal
-    return {"launch": jnp.log(LAUNCH), "sharpness": jnp.log(SHARPNESS - 1),
-            "term": jnp.log(jnp.array(TERM_FACTORS)), "body": jnp.zeros(configurations),
-            "first": normal(keys[0], (FEATURES, HIDDEN)) / np.sqrt(FEATURES),
-            "first_bias": 0.25 * normal(keys[3], (configurations, HIDDEN)),
-            "second": normal(keys[1], (HIDDEN, HIDDEN)) / np.sqrt(HIDDEN),
-            "second_bias": jnp.zeros(HIDDEN), "last": 0.1 * normal(keys[2], (HIDDEN,))}
+def base_of(p, terms):
+    """gemm_base()."""
+    scaled = terms * jnp.exp(p["term"])
+    longest = jnp.sqrt(jnp.sqrt(((scaled[..., :OVERLAPPING] + 1e-3) ** 4).sum(-1)))
+    return jnp.log(jnp.exp(p["launch"]) + longest * jnp.exp(p["body"]) + scaled[..., OVERLAPPING:].sum(-1))
 
 
-def predict(p, terms, features):
-    """gemm_predict()."""
-    scaled, sharpness = terms * jnp.exp(p["term"]), 1 + jnp.exp(p["sharpness"])
-    longest = ((scaled[..., :OVERLAPPING] + 1e-3) ** sharpness).sum(-1) ** (1 / sharpness)
-    time = jnp.exp(p["launch"]) + longest * jnp.exp(p["body"]) + scaled[..., OVERLAPPING:].sum(-1)
-    hidden = jax.nn.relu(features @ p["first"] + p["first_bias"])
-    hidden = jax.nn.relu(hidden @ p["second"] + p["second_bias"])
-    return jnp.log(time) + hidden @ p["last"]
+def predict(p, terms, seen, scale):
+    """gemm_predict(), for each network by itself: [network, product, configuration]. `seen` is normalised, except
+    that the base is missing."""
+    base = base_of(p, terms)
+    at = ASIDE + BASE
+    seen = seen.at[..., at].set(jax.lax.stop_gradient(base) * scale[at] + seen[..., at])
+
+    def off(network):
+        hidden = jax.nn.relu(seen @ network["first"] + network["first_bias"])
+        return jax.nn.relu(hidden @ network["second"] + network["second_bias"]) @ network["last"]
+    return base + jax.vmap(off)(p["network"])
 
 
-def train(terms, features, times, draw):
-    """All networks at once: they differ in where they begin and in the order of the products."""
-    known, fits = ~np.isnan(times), candidates(terms, features)
+def seen_by_networks(facts):
+    traits = np.broadcast_to(facts.traits, (*facts.reckoned.shape, TRAITS))
+    return np.concatenate([facts.aside, facts.features, traits], -1)
+
+
+def normalise(facts, times):
+    seen, known = seen_by_networks(facts), ~np.isnan(times) & np.isfinite(facts.reckoned)
+    mean, deviation = seen[known].mean(0), seen[known].std(0)
+    mean[ASIDE + BASE], deviation[ASIDE + BASE] = np.log(times[known]).mean(), np.log(times[known]).std()
+    return mean, 1 / np.maximum(deviation, 1e-3)
+
+
+def scaled(facts, mean, scale):
+    fits = np.isfinite(facts.reckoned)[..., None]
+    return np.where(fits, (seen_by_networks(facts) - mean) * scale, 0).astype(np.float32)
+
+
+def train(facts, times, draw, mean, scale):
+    known, usable = ~np.isnan(times), jnp.array(facts.candidates())
     best = np.nanmin(times, 1, keepdims=True)
     wanted = jnp.array(np.log(np.where(known, times, 1)), jnp.float32)
     # What choosing a configuration loses (all, if it was so slow that it was not measured); and what is far
     # from the best need not be known well.
     lost = jnp.array(np.where(known, np.minimum(times / best - 1, 1), 1), jnp.float32)
     weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** 2, 0), jnp.float32)
-    usable, terms, features = jnp.array(fits), jnp.array(terms), jnp.array(features)
-    draw = jnp.array(draw)
+    terms, seen, draw = jnp.array(facts.terms), jnp.array(scaled(facts, mean, scale)), jnp.array(draw)
+    scale = jnp.array(scale, jnp.float32)
 
     def loss(p, at):
-        predicted = predict(p, terms[at], features[at])
+        predicted = predict(p, terms[at], seen[at], scale)
         error = jnp.abs(predicted - wanted[at])
         error = jnp.where(error < .1, 5 * error ** 2, error - .05)
         share = jax.nn.softmax(jnp.where(usable[at], -predicted, -50) / TEMPERATURE, -1)
-        decay = sum((p[name] ** 2).sum() for name in ("first", "second", "last", "first_bias"))
-        return ((weight[at] * error).sum() / weight[at].sum() + 2 * (share * lost[at]).sum(-1).mean() +
+        decay = sum((p["network"][name] ** 2).sum() for name in ("first", "second", "last", "first_bias"))
+        return ((weight[at] * error).sum() / weight[at].sum() + 2 * (share * lost[at]).sum(-1).mean(-1).sum() +
                 DECAY * decay + 1e-3 * (p["body"] ** 2).sum())
 
     def step(held, turn):  # of Adam, with a rate that falls like a cosine
@@ -135,30 +185,29 @@ def train(terms, features, times, draw):
                  (jnp.sqrt(b / (1 - .999 ** (count + 1))) + 1e-8), p, first, second)
         return (p, first, second), None
 
-    def one(seed):
-        p = begin(seed, times.shape[1])
-        zeros = jax.tree_util.tree_map(jnp.zeros_like, p)
-        turns = jax.random.split(jax.random.PRNGKey(1000 + seed), STEPS), jnp.arange(STEPS)
-        return jax.lax.scan(step, (p, zeros, zeros), turns)[0][0]
-
-    all_networks = jax.jit(jax.vmap(one))(jnp.arange(NETWORKS))
-    return [{name: np.asarray(v[i]) for name, v in all_networks.items()} for i in range(NETWORKS)]
+    p = begin(times.shape[1])
+    zeros = jax.tree_util.tree_map(jnp.zeros_like, p)
+    turns = jax.random.split(jax.random.PRNGKey(1000), STEPS), jnp.arange(STEPS)
+    p = jax.jit(lambda held: jax.lax.scan(step, held, turns)[0][0])((p, zeros, zeros))
+    return jax.tree_util.tree_map(np.asarray, p)
 
 
-def fit(terms, features, times, chosen, draw):
-    known = ~np.isnan(times[chosen])
-    mean, deviation = features[chosen][known].mean(0), features[chosen][known].std(0)
-    scale = 1 / np.maximum(deviation, 1e-3)
-    fits = (features != 0).any(-1, keepdims=True)
-    return mean, scale, train(terms, np.where(fits, (features - mean) * scale, 0), times, draw)
+def fit(facts, times, chosen, draw):
+    mean, scale = normalise(facts.of(chosen), times[chosen])
+    return mean, scale, train(facts, times, draw, mean, scale)
 
 
-def regret(model, terms, features, times, chosen):
-    mean, scale, networks = model
-    total = sum(np.array(predict(p, terms[chosen], (features[chosen] - mean) * scale)) for p in networks)
-    total[~candidates(terms[chosen], features[chosen])] = np.inf
-    taken = times[chosen][np.arange(len(chosen)), total.argmin(1)]
-    return np.nan_to_num(taken / np.nanmin(times[chosen], 1) - 1, nan=1)  # not measured: twice as slow
+def picks(model, facts):
+    mean, scale, p = model
+    total = np.array(predict(p, facts.terms, jnp.array(scaled(facts, mean, scale)), scale)).mean(0)
+    base = np.where(facts.candidates(), np.array(base_of(p, facts.terms)), np.inf)
+    total[base > base.min(1, keepdims=True) + NEAR] = np.inf
+    return total.argmin(1)
+
+
+def regret(model, facts, times):
+    taken = times[np.arange(len(times)), picks(model, facts)]
+    return np.nan_to_num(taken / np.nanmin(times, 1) - 1, nan=1)  # not measured: twice as slow
 
 
 def numbers(values):
@@ -170,20 +219,24 @@ def rows(values):
     return "{" + ",\n     ".join("{" + numbers(row) + "}" for row in np.asarray(values)) + "}"
 
 
-def write(path, name, what, model, text):
-    mean, scale, networks = model
+def write(path, name, what, model, facts, text):
+    """Networks side by side; what normalises the inputs, and what a configuration's traits add, is in the weights."""
+    mean, scale, p = model
+    networks = p["network"]
+    first = np.asarray(networks["first"], float) * scale[:, None]  # [network, input, hidden]
+    traits = facts.traits @ first[:, ASIDE + FEATURES:] - (mean @ first)[:, None]
+    bias = np.asarray(networks["first_bias"], float) + traits
+    side_by_side = lambda values: np.concatenate(list(np.asarray(values, float)), -1)
+    first = side_by_side(first)
     out = [f"/* {os.path.basename(path)}: written by tools/fit_model.py. The numbers of the model in",
            f" * gemm_choose.cuh, fitted to {what} of measured/configurations.csv. */",
            "/* clang-format off */", *text, "", f"static const GemmModel {name} = {{",
-           f"  {{{numbers(mean)}}},", f"  {{{numbers(scale)}}}, {{"]
-    for p in networks:
-        p = {k: np.asarray(v, float) for k, v in p.items()}
-        out += [f"    {{{numbers(np.exp(p['launch']))}, {numbers(1 + np.exp(p['sharpness']))},",
-                f"     {{{numbers(np.exp(p['term']))}}},", f"     {{{numbers(np.exp(p['body']))}}},",
-                f"     {rows(p['first'])},", f"     {rows(p['first_bias'])},",
-                f"     {rows(p['second'])},", f"     {{{numbers(p['second_bias'])}}},",
-                f"     {{{numbers(p['last'])}}}}},"]
-    out += ["  }", "};", "", "#endif", ""]
+           f"    {numbers(np.exp(p['launch']))},", f"    {{{numbers(np.exp(p['term']))}}},",
+           f"    {{{numbers(np.exp(p['body']))}}},", f"    {rows(first[:ASIDE])},",
+           f"    {rows(first[ASIDE:ASIDE + FEATURES])},", f"    {rows(side_by_side(bias))},",
+           "    {" + ",\n     ".join(rows(network) for network in networks["second"]) + "},",
+           f"    {{{numbers(side_by_side(networks['second_bias']))}}},",
+           f"    {{{numbers(side_by_side(networks['last']) / NETWORKS)}}}", "};", "", "#endif", ""]
     with open(path, "w") as file:
         file.write("\n".join(out))
 
@@ -196,19 +249,19 @@ def say(label, lost):
 
 def main():
     names, shapes, times = read()
-    terms, features = facts(names, shapes)
+    facts = facts_of(names, shapes)
     halves = np.arange(0, len(shapes), 2), np.arange(1, len(shapes), 2)
-    half = fit(terms, features, times, halves[0], drawn(shapes, halves[0]))
-    say("fitted to one half, judged on it", regret(half, terms, features, times, halves[0]))
-    say("judged on the other half", regret(half, terms, features, times, halves[1]))
+    half = fit(facts, times, halves[0], drawn(shapes, halves[0]))
+    for label, products in zip(("fitted to one half, judged on it", "judged on the other half"), halves):
+        say(label, regret(half, facts.of(products), times[products]))
     guard = ["#ifndef PIPELINED_GEMM_%s_CUH", "#define PIPELINED_GEMM_%s_CUH", ""]
     write(os.path.join(ROOT, "tests/07_pipelined_gemm/half_model.cuh"), "half_model",
-          "every second product", half, [g % "HALF_MODEL" if "%" in g else g for g in guard] +
+          "every second product", half, facts, [g % "HALF_MODEL" if "%" in g else g for g in guard] +
           ['#include "../../07_pipelined_gemm/product/gemm_choose.cuh"'])
     every = np.arange(len(shapes))
-    whole = fit(terms, features, times, every, drawn(shapes, every))
-    say("fitted to all, judged on all", regret(whole, terms, features, times, np.arange(len(shapes))))
-    write(os.path.join(CHAPTER, "product", "gemm_model.cuh"), "gemm_model", "all products", whole,
+    whole = fit(facts, times, every, drawn(shapes, every))
+    say("fitted to all, judged on all", regret(whole, facts, times))
+    write(os.path.join(CHAPTER, "product", "gemm_model.cuh"), "gemm_model", "all products", whole, facts,
           [g % "GEMM_MODEL" if "%" in g else g for g in guard] + ['#include "gemm_choose.cuh"'])
 
 
