@@ -183,6 +183,8 @@ static inline GemmConfigurations gemm_configurations(void) {
       "short_" NAME)
   static const GemmConfiguration list[] = {
       GEMM_CARRY(128, 256, 2, 1, 4, 2, 9, true, "128x256_2x1"),
+      GEMM_CARRY(128, 216, 2, 1, 4, 2, 9, false, "128x216_2x1"),
+      GEMM_CARRY_SWAPPED(128, 216, 2, 1, 4, 2, 9, false, "128x216_2x1"),
       GEMM_CARRY(128, 192, 2, 1, 5, 1, 9, true, "128x192_2x1"),
       GEMM_CARRY_SWAPPED(128, 192, 2, 1, 5, 1, 9, false, "128x192_2x1"),
       GEMM_CARRY(128, 168, 1, 2, 5, 2, 9, false, "128x168_1x2"),
@@ -200,6 +202,7 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE_SWAPPED(192, 128, 1, 2, 1, 1, 1, "192x128_1x2"),
       GEMM_SINGLE(192, 128, 1, 2, 1, 1, 2, "192x128_1x2_split_1x2"),
       GEMM_SINGLE_SWAPPED(192, 64, 1, 2, 1, 1, 1, "192x64_1x2"),
+      GEMM_SINGLE(128, 256, 1, 2, 1, 1, 1, "128x256_1x2"),
       GEMM_SINGLE(128, 256, 2, 1, 1, 1, 1, "128x256_2x1"),
       GEMM_SINGLE(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
       GEMM_SINGLE_SWAPPED(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
@@ -241,13 +244,10 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE_SWAPPED(64, 32, 4, 1, 1, 1, 1, "64x32_4x1"),
       GEMM_SINGLE(64, 32, 4, 1, 1, 2, 1, "64x32_4x1/2"),
       GEMM_SINGLE_SWAPPED(64, 32, 4, 1, 1, 2, 1, "64x32_4x1/2"),
-      GEMM_SINGLE(64, 32, 1, 1, 2, 1, 1, "64x32_split_2"),
-      GEMM_SINGLE(64, 32, 1, 1, 2, 3, 1, "64x32_split_2/3"),
       GEMM_SINGLE(64, 32, 1, 1, 4, 1, 1, "64x32_split_4"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 4, 1, 1, "64x32_split_4"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 4, 3, 1, "64x32_split_4/3"),
       GEMM_SINGLE(64, 32, 1, 1, 8, 1, 1, "64x32_split_8"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 1, 1, "64x32_split_8"),
       GEMM_SINGLE(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
   };
 #undef GEMM_CARRY
