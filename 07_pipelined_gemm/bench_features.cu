@@ -122,25 +122,22 @@ static float timed(const PipelinedGemm *gemm, const Library *l, int algorithm, i
   return milliseconds / (float)launches * 1e3f;
 }
 
-// The kernel that carries a tile in registers if the epilogue is simple enough for it, or else the one
-// with two halves. A program with all configurations would take minutes to compile.
+// The largest tile that carries. A program with all configurations would take minutes to compile.
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
-  static const GemmConfiguration large[] = {
-      gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 0, 2, 1, 4, 2>>("carry_128x256_2x1",
-                                                                               9),
-      gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 128, 2, 1, 4, 2>>(
-          "persistent_128x256_2x1", 9)};
+  static const GemmConfiguration
+      large = gemm_persistent_configuration <
+              GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, 256, 0, 2, 1, 4, 2>,
+      true,
+      TYPE == GEMM_BF16 && MAJOR_A == GEMM_K_MAJOR &&
+          MAJOR_B == GEMM_K_MAJOR > ("carry_128x256_2x1", 9);
   GemmProblem problem = gemm_problem(size, size, size, a, b, c);
   problem.c_type = f->c_type;
   problem.beta = f->beta;
   problem.bias = f->bias ? bias : NULL;
   problem.activation = f->activation;
-  GemmStatus status =
-      gemm_plan_with(gemm, &problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B,
-                     &large[gemm_can_carry(&problem) == GEMM_BY_NONE ? 1 : 0], 0);
+  GemmStatus status = gemm_plan_with(gemm, &problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
+                                     (GemmMajor)MAJOR_B, &large, 0);
   char text[256];
   pipelined_gemm_explain(status, text, sizeof(text));
   if (status.error != GEMM_OK) program_fail("%s: %s", f->name, text);
@@ -245,15 +242,18 @@ int main(int argc, char **argv) {
   printf("feature,pipelined_gemm us,cuBLASLt us,ratio\n");
   for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) bench_feature(&features[i]);
 
+  // NVML numbers all GPUs, also those that CUDA_VISIBLE_DEVICES hides.
+  char bus[32];
+  CUDA_CHECK(cudaDeviceGetPCIBusId(bus, sizeof(bus), 0));
   void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW), *device = NULL;
   int (*start)(void) = nvml ? (int (*)(void))dlsym(nvml, "nvmlInit_v2") : NULL;
-  int (*handle)(unsigned, void **) =
-      nvml ? (int (*)(unsigned, void **))dlsym(nvml, "nvmlDeviceGetHandleByIndex_v2") : NULL;
+  int (*handle)(const char *, void **) =
+      nvml ? (int (*)(const char *, void **))dlsym(nvml, "nvmlDeviceGetHandleByPciBusId_v2") : NULL;
   NvmlEnergy *energy =
       nvml ? (NvmlEnergy *)dlsym(nvml, "nvmlDeviceGetTotalEnergyConsumption") : NULL;
   unsigned long long millijoules;
   if (start == NULL || handle == NULL || energy == NULL || start() != 0 ||
-      handle(0, &device) != 0 || energy(device, &millijoules) != 0) {
+      handle(bus, &device) != 0 || energy(device, &millijoules) != 0) {
     printf("no energy counter here\n");
     return program_end("features measured");
   }

@@ -50,11 +50,12 @@ static GemmConfigurations few_configurations(void) {
           "64x64_split_4x2", 2, 2),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 4, true> >(
           "64x64_split_4_swapped", 2),
-      gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1, 2, 4, 2> >(
+      gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1,
+                                                       2, 4, TYPE == GEMM_BF16 ? 1 : 2>,
+                                    true, TYPE == GEMM_BF16>(
           TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", 9),
       gemm_persistent_configuration<
-          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2> >(
+          GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2>, false>(
           TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", 9, 1),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 6> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
@@ -163,7 +164,7 @@ static void check_layouts(void) {
   static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
   printf(
       "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
-      "            (carry_: not with the old C or with C in fp32)\n");
+      "            (carry_..._swapped: only rounded; carry_128x64_1x2: not with C in fp32)\n");
   for (int i = 0; i < 8; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));

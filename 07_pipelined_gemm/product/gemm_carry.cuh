@@ -4,32 +4,89 @@
  * twice: a fifth more shared memory traffic for 128 x 256. But a single accumulator cannot be stored
  * while wgmma adds to it. So a finished tile is rounded to 16 bits and carried in half as many
  * registers. The accumulator is then free for the next tile at once. In each of that tile's first steps,
- * a chunk of the carried tile is stored while the tensor cores multiply. Bias and activation are applied
- * before the rounding, in a separate kernel because they need registers. This works only for a C of 16
- * bits that TMA can write and whose old values are not read. */
+ * a chunk of the carried tile is stored while the tensor cores multiply. This works only for a C that
+ * TMA can write.
+ *
+ * Bias, old C and activation are applied before the rounding, in a separate kernel because they need
+ * registers. The producer loads a tile's old C into the ring, behind the tile's last step:
+ *
+ *     stages     | step 62 | step 63 | old C | old C | step 0 of the next tile | ...
+ *
+ * A C in fp32 has a third kernel. There are not enough registers to carry such a tile, so five eighths of
+ * it (of 128 x 256) are stored at once: through the warps' boxes, and through a stage of the ring, which the
+ * producer leaves empty. The stage is free again when TMA has read it, a step later. */
 #ifndef PIPELINED_GEMM_GEMM_CARRY_CUH
 #define PIPELINED_GEMM_GEMM_CARRY_CUH
 
 #include "gemm_persistent.cuh"
 #include "gemm_transposed.cuh"
 
-/* Starts to store the carried chunk number `chunk`. */
+/* Puts 16 rows of 32 columns in fp32 into a box under the 128-byte swizzle. Rows of odd number write their
+ * blocks of 8 columns in another order: otherwise two rows would meet in a bank. */
+static __device__ __forceinline__ void gemm_stage_fp32(uint8_t *box, const float *d) {
+  int row = (int)gemm_thread() % 32 / 4, pair = (int)gemm_thread() % 4 * 8, odd = row % 2;
+#pragma unroll
+  for (int i = 0; i < 8; i++) { /* even: the upper row */
+    int here = 2 * i, other = 2 * (i ^ 4), block = i / 2 ^ 2 * odd;
+    *(float2 *)(box + gemm_staged<64>(row + i % 2 * 8, block * 32 + pair)) =
+        make_float2(odd ? d[other] : d[here], odd ? d[other + 1] : d[here + 1]);
+  }
+}
+
+/* The registers that carry a tile: of values rounded to 16 bits, or of values in fp32. */
+template <class Tile, bool FP32 = Tile::FP32>
+struct GemmCarriedValues {
+  typedef uint32_t Value;
+  enum { CHUNKS = Tile::TILE_N / Tile::CHUNK_N, OF_CHUNK = Tile::CHUNK_N / 4 };
+
+  static __device__ __forceinline__ void take(Value *carried, const float *d) {
+    gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d);
+  }
+
+  static __device__ __forceinline__ void stage(uint8_t *box, const Value *chunk, bool transposed) {
+    if (transposed) {
+      gemm_stage_transposed<Tile::CHUNK_N>(box, chunk);
+    } else {
+      gemm_stage_packed<Tile::CHUNK_N>(box, chunk);
+    }
+  }
+};
+
 template <class Tile>
-static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
-                                                          const uint32_t *carried, int chunk,
-                                                          const GemmWork &work,
-                                                          const GemmPiece &piece, int warp) {
+struct GemmCarriedValues<Tile, true> {
+  typedef float Value;
+  enum {
+    CHUNKS = Tile::TILE_N / Tile::CHUNK_N - Tile::STORED_AT_ONCE,
+    OF_CHUNK = Tile::CHUNK_N / 2
+  };
+
+  /* Volatile: otherwise the compiler would read the accumulator itself later, while wgmma adds to it. */
+  static __device__ __forceinline__ void take(Value *carried, const float *d) {
+#pragma unroll
+    for (int i = 0; i < CHUNKS * OF_CHUNK; i++) {
+      asm volatile("mov.b32 %0, %1;"
+                   : "=f"(carried[i])
+                   : "f"(d[Tile::STORED_AT_ONCE * OF_CHUNK + i]));
+    }
+  }
+
+  static __device__ __forceinline__ void stage(uint8_t *box, const Value *chunk, bool) {
+    gemm_stage_fp32(box, chunk);
+  }
+};
+
+/* Starts to store chunk number `chunk` of a tile, from the values that are carried. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_store_carried(
+    GemmStaging *staging, const typename GemmCarriedValues<Tile>::Value *values, int chunk,
+    const GemmWork &work, const GemmPiece &piece, int warp) {
   enum { N = Tile::CHUNK_N, BOXES = Tile::BOXES };
   bool first_lane = threadIdx.x % 32 == 0;
-  uint8_t *box = gemm_next_box<N, BOXES>(staging);
+  uint8_t *box = gemm_next_box<Tile::BOX_BYTES / 32, BOXES>(staging);
   if (first_lane) bulk_wait_group_read(BOXES - 1);
   __syncwarp(); /* what was in the box has been read */
   int row = piece.row + warp * 16, column = piece.column + chunk * N;
-  if (work.output.transposed) {
-    gemm_stage_transposed<N>(box, carried + chunk * (N / 4));
-  } else {
-    gemm_stage_packed<N>(box, carried + chunk * (N / 4));
-  }
+  GemmCarriedValues<Tile>::stage(box, values, work.output.transposed);
   fence_proxy_async();
   __syncwarp();
   if (first_lane) {
@@ -37,6 +94,44 @@ static __device__ __forceinline__ void gemm_store_carried(GemmStaging *staging,
                    work.output.transposed ? column : row, piece.batch);
     bulk_commit_group();
   }
+}
+
+/* From where a warp stores chunk number `chunk` of those that are not carried. */
+template <class Tile>
+static __device__ __forceinline__ uint8_t *gemm_box_at_once(const GemmStaging &staging,
+                                                            typename Tile::Shared *shared,
+                                                            uint32_t stage, int warp, int chunk) {
+  if (chunk >= Tile::IN_STAGE) return staging.memory + (chunk - Tile::IN_STAGE) * Tile::BOX_BYTES;
+  return gemm_ring_box<Tile>(shared, stage, chunk) + warp * Tile::BOX_BYTES;
+}
+
+/* C in fp32: starts to store the chunks for which there are no registers to carry them, from a free stage
+ * of the ring and from the boxes. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_store_at_once(GemmStaging *staging, const float *d,
+                                                          typename Tile::Shared *shared,
+                                                          uint32_t stage, const GemmWork &work,
+                                                          const GemmPiece &piece, int warp) {
+  bool first_lane = threadIdx.x % 32 == 0;
+  if (first_lane) bulk_wait_group_read(0);
+  __syncwarp(); /* what was in the boxes has been read */
+#pragma unroll
+  for (int i = 0; i < Tile::STORED_AT_ONCE; i++) {
+    gemm_stage_fp32(gemm_box_at_once<Tile>(*staging, shared, stage, warp, i),
+                    d + i * (Tile::CHUNK_N / 2));
+  }
+  fence_proxy_async();
+  __syncwarp();
+  if (first_lane) {
+#pragma unroll
+    for (int i = 0; i < Tile::STORED_AT_ONCE; i++) {
+      gemm_store_box(&work.c, work.output.streaming,
+                     gemm_box_at_once<Tile>(*staging, shared, stage, warp, i),
+                     piece.column + i * Tile::CHUNK_N, piece.row + warp * 16, piece.batch);
+      if (i + 1 >= Tile::IN_STAGE) bulk_commit_group(); /* all of the stage in one group */
+    }
+  }
+  staging->box = 0;
 }
 
 /* Adds what others contribute to a tile, 32 columns at a time, because few registers are left. */
@@ -61,57 +156,131 @@ static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const
   }
 }
 
-/* The bias of a tile, two columns in a word. It is read while the tile's last step is multiplied. */
-template <int COLUMNS>
+/* The bias of a tile: of each 64 columns a lane has two. It is read while the tile's last step is multiplied. */
+template <class Tile>
 struct GemmTileBias {
-  enum { WORDS = (COLUMNS + 63) / 64 };
-  uint32_t words[WORDS]; /* this lane's of each 32; transposed: its two rows' */
+  enum { PAIRS = (Tile::TILE_N + 63) / 64, WORDS = Tile::FP32 ? 2 : 1 };
+  uint32_t words[PAIRS][WORDS]; /* 16 bits: both in one word */
+
+  __device__ __forceinline__ void read(const GemmOutput &output, int column) {
+    column += (int)threadIdx.x % 32 * 2;
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) {
+      if (column + 64 * i >= output.n)
+        continue; /* else the next column is also inside: n is even */
+      if (Tile::FP32) {
+        const uint32_t *bias = (const uint32_t *)output.bias + column + 64 * i;
+        words[i][0] = bias[0], words[i][WORDS - 1] = bias[1];
+      } else {
+        const uint16_t *bias = (const uint16_t *)output.bias + column + 64 * i;
+        words[i][0] = (uint32_t)bias[1] << 16 | bias[0];
+      }
+    }
+  }
+
+  /* That of this lane's two columns of 8: block number `block`. */
+  __device__ __forceinline__ float2 of(int block, int lane) const {
+    int from = 4 * (block % 8) + lane % 4;
+    uint32_t first = __shfl_sync(0xFFFFFFFF, words[block / 8][0], from);
+    if (!Tile::FP32) return gemm_unpack<Tile::TYPE>(first);
+    uint32_t second = __shfl_sync(0xFFFFFFFF, words[block / 8][WORDS - 1], from);
+    return make_float2(__uint_as_float(first), __uint_as_float(second));
+  }
 };
 
-static __device__ __forceinline__ uint32_t gemm_read_bias_word(const GemmOutput &output, int first,
-                                                               int second) {
-  const uint16_t *bias = (const uint16_t *)output.bias;
-  uint32_t low = first < output.n ? bias[first] : 0, high = second < output.n ? bias[second] : 0;
-  return high << 16 | low;
-}
-
-template <int COLUMNS>
-static __device__ __forceinline__ void gemm_read_tile_bias(const GemmOutput &output, int row,
-                                                           int column,
-                                                           GemmTileBias<COLUMNS> *bias) {
-  int lane = threadIdx.x % 32;
+/* d = alpha * d + bias. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_add_tile_bias(const GemmOutput &output,
+                                                          const GemmTileBias<Tile> &bias,
+                                                          float *d) {
+  if (output.bias == NULL && output.alpha == 1) return;
+  int lane = (int)gemm_thread() % 32;
 #pragma unroll
-  for (int i = 0; i < GemmTileBias<COLUMNS>::WORDS; i++) {
-    int first = output.transposed ? row : column + 64 * i + 2 * lane;
-    bias->words[i] = gemm_read_bias_word(output, first, first + (output.transposed ? 8 : 1));
+  for (int i = 0; i < Tile::TILE_N / 8; i++) {
+    float2 sum = bias.of(i, lane);
+    d[4 * i] = output.alpha * d[4 * i] + sum.x;
+    d[4 * i + 1] = output.alpha * d[4 * i + 1] + sum.y;
+    d[4 * i + 2] = output.alpha * d[4 * i + 2] + sum.x;
+    d[4 * i + 3] = output.alpha * d[4 * i + 3] + sum.y;
   }
 }
 
-/* d = activation(alpha * d + bias). */
-template <int TYPE, int COLUMNS>
-static __device__ __forceinline__ void gemm_finish_tile(const GemmOutput &output,
-                                                        const GemmTileBias<COLUMNS> &bias,
-                                                        float *d) {
+/* Two values of a lane of box number `box` of the old C, in 16 bits or in 32. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_add_old_box(const GemmOutput &output,
+                                                        const uint8_t *rows, float *d) {
+  int lane = (int)gemm_thread() % 32;
+  if (Tile::FP32) {
 #pragma unroll
-  for (int i = 0; i < COLUMNS / 4; i++) { /* even: the upper row */
-    int from = 4 * (i / 2) + threadIdx.x % 4;
-    uint32_t word =
-        output.transposed ? bias.words[0] : __shfl_sync(0xFFFFFFFF, bias.words[i / 16], from % 32);
-    float2 sum = gemm_unpack<TYPE>(word);
-    if (output.transposed) sum.x = sum.y = i % 2 ? sum.y : sum.x;
-    d[2 * i] = output.alpha * d[2 * i] + sum.x;
-    d[2 * i + 1] = output.alpha * d[2 * i + 1] + sum.y;
+    for (int i = 0; i < Tile::RING_BOX_N / 4; i++) { /* even: the upper row */
+      float2 two = *(
+          const float2 *)(rows + gemm_staged<64>(lane / 4 + i % 2 * 8, i / 2 * 32 + lane % 4 * 8));
+      d[2 * i] += output.beta * two.x, d[2 * i + 1] += output.beta * two.y;
+    }
+  } else {
+#pragma unroll
+    for (int at = 0; at < Tile::RING_BOX_N; at += 16) {
+      uint32_t old[4];
+      gemm_ldmatrix_x4(shared_address(rows) + gemm_staged<64>(lane % 16, (at + lane / 16 * 8) * 2),
+                       old);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float2 two = gemm_unpack<Tile::TYPE>(old[i]);
+        d[at / 2 + 2 * i] += output.beta * two.x, d[at / 2 + 2 * i + 1] += output.beta * two.y;
+      }
+    }
   }
-  gemm_activate<COLUMNS / 2>(output, d);
+}
+
+/* d = d + beta * old C, from its stages, which are then free. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_add_old_tile(const GemmWork &work, int actor, int warp,
+                                                         GemmConsumer<Tile> *c, float *d) {
+#pragma unroll
+  for (int box = 0; box < Tile::RING_BOXES; box++) {
+    if (box % Tile::IN_STAGE == 0) c->wait_for_stage(work, actor);
+    gemm_add_old_box<Tile>(work.output,
+                           gemm_ring_box<Tile>(c->shared, c->stage, box) + warp * (16 * 128),
+                           d + box * (Tile::RING_BOX_N / 2));
+    if (box + 1 == Tile::RING_BOXES || (box + 1) % Tile::IN_STAGE == 0) {
+      __syncwarp(); /* all lanes have read */
+      c->free_stage(work, actor, c->stage, c->count);
+      c->advance();
+    }
+  }
 }
 
 template <class Tile>
 struct GemmConsumeTiles<Tile, true> {
   enum {
-    N = Tile::CHUNK_N,
-    CHUNKS = Tile::TILE_N / N,
-    CHUNKS_A_STEP = (CHUNKS + GEMM_CARRY_STEPS - 1) / GEMM_CARRY_STEPS
+    FROM_BOXES = Tile::FP32 ? Tile::STORED_AT_ONCE - Tile::IN_STAGE : 0, /* not from the stage */
+    CHUNKS = GemmCarriedValues<Tile>::CHUNKS,
+    VALUES = GemmCarriedValues<Tile>::OF_CHUNK,
+    FIRST_STEP = Tile::FP32 ? 1 : 0, /* of those in which chunks are stored */
+    STEPS = GEMM_CARRY_STEPS - FIRST_STEP,
+    CHUNKS_A_STEP = (CHUNKS + STEPS - 1) / STEPS
   };
+
+  static __device__ __forceinline__ void store(
+      GemmStaging *staging, const typename GemmCarriedValues<Tile>::Value *carried, int from,
+      int to, const GemmWork &work, const GemmPiece &piece, int warp) {
+#pragma unroll
+    for (int i = 0; i < CHUNKS; i++) {
+      if (i >= from && i < to) {
+        gemm_store_carried<Tile>(staging, carried + i * VALUES, Tile::STORED_AT_ONCE + i, work,
+                                 piece, warp);
+      }
+    }
+  }
+
+  /* The stage from which a part of the last tile was stored. */
+  static __device__ __forceinline__ void free_stored(GemmConsumer<Tile> *c, const GemmWork &work,
+                                                     int actor, uint32_t stage) {
+    if (!Tile::FP32) return;
+    if (threadIdx.x % 32 == 0) bulk_wait_group_read(FROM_BOXES);
+    __syncwarp();
+    c->free_stage(work, actor, stage, c->count);
+  }
 
   static __device__ __forceinline__ void run(const GemmWork &work, typename Tile::Shared *shared,
                                              uint32_t warpgroup, uint32_t rank) {
@@ -121,7 +290,8 @@ struct GemmConsumeTiles<Tile, true> {
     GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
     bool carrying = false;
     float d[Tile::TILE_N / 2];
-    uint32_t carried[Tile::TILE_N / 4];
+    typename GemmCarriedValues<Tile>::Value carried[CHUNKS > 0 ? CHUNKS * VALUES : 1];
+    uint32_t stored = 0; /* the stage from which a part of the last tile is stored */
     GemmPiece piece, done = {};
     do {
 #pragma unroll
@@ -131,11 +301,9 @@ struct GemmConsumeTiles<Tile, true> {
         c.multiply_left(d, step > 0);
         wgmma_commit();
         if (carrying) {
-#pragma unroll
-          for (int chunk = step * CHUNKS_A_STEP;
-               chunk < (step + 1) * CHUNKS_A_STEP && chunk < CHUNKS; chunk++) {
-            gemm_store_carried<Tile>(&staging, carried, chunk, work, done, warp);
-          }
+          if (step == 0) free_stored(&c, work, actor, stored);
+          int from = (step - FIRST_STEP) * CHUNKS_A_STEP;
+          store(&staging, carried, from, from + CHUNKS_A_STEP, work, done, warp);
         }
         if (step > 0) {
           wgmma_wait_all_but_one();
@@ -151,10 +319,9 @@ struct GemmConsumeTiles<Tile, true> {
         c.free_stage(work, actor, c.held, c.count - 1);
         c.advance();
       }
-      GemmTileBias<Tile::TILE_N> bias = {};
-      if (Tile::FINISHES && work.output.bias != NULL && !piece.given) {
-        int row = piece.row + warp * 16 + (int)threadIdx.x % 32 / 4;
-        gemm_read_tile_bias(work.output, row, piece.column, &bias);
+      GemmTileBias<Tile> bias = {};
+      if (Tile::FINISHES && !piece.given) {
+        if (work.output.bias != NULL) bias.read(work.output, piece.column);
       }
       wgmma_wait_all();
       c.free_stage(work, actor, c.held, c.count - 1);
@@ -167,16 +334,23 @@ struct GemmConsumeTiles<Tile, true> {
         gemm_raise_flag(flag);
       } else {
         gemm_take_all<Tile>(work, piece, d);
-        if (Tile::FINISHES) gemm_finish_tile<Tile::TYPE>(work.output, bias, d);
+        if (Tile::FINISHES) gemm_add_tile_bias<Tile>(work.output, bias, d);
+        if (Tile::FINISHES && work.output.beta != 0)
+          gemm_add_old_tile<Tile>(work, actor, warp, &c, d);
+        if (Tile::FINISHES) gemm_activate<Tile::TILE_N / 2>(work.output, d);
+        if (Tile::FP32) {
+          c.wait_for_stage(work, actor);
+          stored = c.stage;
+          gemm_store_at_once<Tile>(&staging, d, shared, stored, work, piece, warp);
+          c.advance();
+        }
       }
       /* Always: otherwise these registers would stay in use through the code above. */
-      gemm_pack_all<Tile::TYPE, Tile::TILE_N>(carried, d);
+      GemmCarriedValues<Tile>::take(carried, d);
     } while (!done.last);
     if (carrying) {
-#pragma unroll
-      for (int chunk = 0; chunk < CHUNKS; chunk++) {
-        gemm_store_carried<Tile>(&staging, carried, chunk, work, done, warp);
-      }
+      free_stored(&c, work, actor, stored);
+      store(&staging, carried, 0, CHUNKS, work, done, warp);
     }
     if (threadIdx.x % 32 == 0) bulk_wait_group_read(0); /* shared memory must outlive the stores */
   }

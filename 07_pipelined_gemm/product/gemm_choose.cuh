@@ -52,6 +52,14 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
   return (int)(steps < c->least_steps ? c->least_steps : steps);
 }
 
+/* The kernel of a configuration that carries for such products, or NULL. */
+static inline const void *gemm_carrying_kernel(const GemmConfiguration *c, GemmCarried carried) {
+  return carried == GEMM_BY_ALL_THAT_CARRY   ? c->kernel
+         : carried == GEMM_BY_FINISHING      ? c->finishing
+         : carried == GEMM_BY_FINISHING_FP32 ? c->finishing_fp32
+                                             : NULL;
+}
+
 /* Can this configuration compute a product of this k? `carried`: which kernels that carry can. */
 static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried carried) {
   int steps = gemm_steps(c, k);
@@ -59,8 +67,7 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
   return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
          (c->most_steps == 0 || steps <= c->most_steps) &&
-         (!c->carries || carried == GEMM_BY_ALL_THAT_CARRY ||
-          (carried == GEMM_BY_FINISHING && c->finishing != NULL)) &&
+         (!c->carries || gemm_carrying_kernel(c, carried) != NULL) &&
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }
 
@@ -309,14 +316,21 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
  * GEMM_HOPELESS. Those that the rough estimate finds much slower than the fastest, and persistent kernels for
  * small products, were not measured, so the networks know nothing about them. A large product is not for
  * kernels that start anew for each tile, if their tiles need more than one round and kernels that carry
- * can compute it. Returns the least base. */
+ * can compute it. An epilogue is not for tiles in two halves, if kernels that carry can compute it. Returns
+ * the least base. */
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
                                          int count, const GemmSide sides[2], GemmCarried carried,
                                          GemmFacts *facts, float *base) {
   const float brief = 10;                             /* microseconds */
   const float least_persistent = 1e9f, large = 2e10f; /* multiplications */
+  /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
+   * too much of the few tiles that can is empty. */
+  const int64_t least_k = 512, least_side = 1024;
   const GemmSide *side = &sides[0];
   float multiplications = (float)side->m * (float)side->n * (float)side->k * (float)side->batches;
+  bool by_rounding = carried == GEMM_BY_ALL_THAT_CARRY;
+  bool by_carrying = by_rounding || (carried != GEMM_BY_NONE && side->k >= least_k &&
+                                     side->m >= least_side && side->n >= least_side);
   float reckoned[GEMM_MODELLED], fastest = 0, least = GEMM_HOPELESS;
   for (int i = 0; i < count; i++) {
     reckoned[i] = GEMM_HOPELESS;
@@ -324,10 +338,11 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     if (list[i].persistent && multiplications < least_persistent) continue;
     facts[i] = gemm_facts(&list[i], &sides[list[i].swapped]);
     bool starts_anew = !list[i].persistent && !list[i].carries;
-    if (starts_anew && carried == GEMM_BY_ALL_THAT_CARRY && multiplications >= large &&
-        facts[i].load.tile_ends > 1) {
+    if (starts_anew && by_carrying && multiplications >= large && facts[i].load.tile_ends > 1) {
       continue;
     }
+    bool in_halves = list[i].persistent && !list[i].carries;
+    if (in_halves && carried != GEMM_BY_NONE && !by_rounding) continue;
     reckoned[i] = gemm_reckon(&facts[i]);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }

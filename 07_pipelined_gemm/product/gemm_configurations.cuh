@@ -43,14 +43,19 @@ struct GemmShortKernel<Tile, false> {
   static const void *get(void) { return NULL; }
 };
 
-/* FINISHES: with a second kernel for products with an epilogue. Tiles in two halves always have one. */
-template <class Tile, bool FINISHES = true>
+/* FINISHES: with a second kernel for products with an epilogue. Tiles in two halves always have one. FP32: with
+ * a third one for a C in fp32. */
+template <class Tile, bool FINISHES = true, bool FP32 = false>
 static inline GemmConfiguration gemm_persistent_configuration(const char *name, int sum_steps,
                                                               int swapped = 0) {
   typedef GemmPersistentTile<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B, Tile::TILE_M, Tile::LEFT_N,
                              Tile::RIGHT_N, Tile::CLUSTER_M, Tile::CLUSTER_N, Tile::STAGES,
                              Tile::BOXES, Tile::TRACED, true>
       Finishing;
+  typedef GemmPersistentTile<Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B, Tile::TILE_M, Tile::LEFT_N,
+                             Tile::RIGHT_N, Tile::CLUSTER_M, Tile::CLUSTER_N, Tile::STAGES,
+                             Tile::BOXES, Tile::TRACED, true, FP32>
+      FinishingFp32;
   enum {
     POSSIBLE = gemm_has_kernel(Tile::TILE_M, Tile::TILE_N) &&
                ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
@@ -62,6 +67,8 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       GemmPersistentKernel<Tile, POSSIBLE>::get(),
       GemmPersistentKernel < Finishing,
       POSSIBLE && (Tile::RIGHT_N > 0 ? !Tile::TRACED : FINISHES) > ::get(),
+      GemmPersistentKernel < FinishingFp32,
+      POSSIBLE && FP32 > ::get(),
       Tile::TILE_M,
       Tile::TILE_N,
       Tile::TILE_N,
@@ -96,6 +103,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
   GemmConfiguration c = {name,
                          GemmSingleKernel<Tile, POSSIBLE>::get(),
                          NULL,
+                         NULL,
                          Tile::TILE_M,
                          Tile::TILE_N,
                          Tile::LEAST_N,
@@ -123,6 +131,7 @@ template <class Tile>
 static inline GemmConfiguration gemm_short_configuration(const char *name) {
   GemmConfiguration c = {name,
                          GemmShortKernel<Tile, gemm_has_kernel(Tile::TILE_M, Tile::TILE_N)>::get(),
+                         NULL,
                          NULL,
                          Tile::TILE_M,
                          Tile::TILE_N,
@@ -161,7 +170,7 @@ static inline GemmConfigurations gemm_configurations(void) {
 #define GEMM_CARRY(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, FINISHES, NAME)        \
   gemm_persistent_configuration<                                                                \
       GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES>, \
-      FINISHES>("carry_" NAME, SUM_STEPS)
+      FINISHES, FINISHES && N % 128 == 0>("carry_" NAME, SUM_STEPS)
 #define GEMM_CARRY_SWAPPED(M, N, CLUSTER_M, CLUSTER_N, STAGES, BOXES, SUM_STEPS, FINISHES, NAME) \
   gemm_persistent_configuration<                                                                 \
       GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, M, N, 0, CLUSTER_M, CLUSTER_N, STAGES, BOXES>,  \

@@ -9,7 +9,9 @@
  *   - values that are only rounded to 16 bits, rows of C that TMA can write: stmatrix to the staging
  *     memory, TMA store;
  *   - 16 bits otherwise: stmatrix to the staging memory, ordinary stores;
- *   - fp32: straight from and to the registers, since four lanes have the 32 bytes of a sector. */
+ *   - fp32: straight from and to the registers, since four lanes have the 32 bytes of a sector.
+ *
+ * Kernels that carry tiles have their own way (gemm_carry.cuh), also for the old C and for a C in fp32. */
 #ifndef PIPELINED_GEMM_GEMM_EPILOGUE_CUH
 #define PIPELINED_GEMM_GEMM_EPILOGUE_CUH
 
@@ -27,6 +29,9 @@ static inline __host__ __device__ constexpr int gemm_chunk_n(int columns) {
          : columns % 40 == 0 ? 40
                              : 24;
 }
+
+constexpr int GEMM_FP32_CHUNK_N =
+    32; /* of C in fp32, where a kernel carries tiles: a line of 128 bytes */
 
 constexpr int GEMM_STAGING_BYTES = 16 * 64 * 2; /* of shared memory, for a warp's largest chunk */
 

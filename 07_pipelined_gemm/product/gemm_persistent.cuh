@@ -22,7 +22,7 @@ typedef struct {
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int LEFT_N_, int RIGHT_N_,
           int CLUSTER_M_, int CLUSTER_N_, int STAGES_, int BOXES_, bool TRACED_ = false,
-          bool FINISHES_ = false>
+          bool FINISHES_ = false, bool FP32_ = false>
 struct GemmPersistentTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -36,12 +36,26 @@ struct GemmPersistentTile {
   static constexpr int CLUSTER_SIZE = CLUSTER_M * CLUSTER_N;
   static constexpr int STAGES = STAGES_;
   static constexpr int LEAST_STEPS = RIGHT_N > 0 ? 2 : GEMM_CARRY_STEPS; /* of a piece */
-  static constexpr int CHUNK_N = gemm_chunk_n(LEFT_N | RIGHT_N);         /* divides both */
-  static constexpr int LINE_N = gemm_line_n(CHUNK_N);
-  static constexpr int BOXES = BOXES_;    /* of 16 x LINE_N values, in which a warp stages C */
+  static constexpr bool FP32 = FP32_; /* if it carries: C is in fp32, else 16 bits */
+  static constexpr int CHUNK_N =
+      FP32 ? GEMM_FP32_CHUNK_N : gemm_chunk_n(LEFT_N | RIGHT_N); /* divides both */
+  static constexpr int BOX_BYTES = 32 * (FP32 ? 64 : gemm_line_n(CHUNK_N));
+  static constexpr int BOXES = BOXES_;    /* of 16 rows, in which a warp stages C */
   static constexpr bool TRACED = TRACED_; /* with a clock */
   static constexpr bool FINISHES =
       FINISHES_; /* for products with an epilogue, others for those without */
+  /* A tile of C also goes through the ring, if it is carried: as boxes that are 128 bytes wide, as many in
+   * a stage as fit into its A and B. The old C arrives in them. Of a new C in fp32, for which there are not
+   * enough registers, a stage of boxes is stored at once, the warps' own boxes too, and the rest is carried. */
+  static constexpr int RING_BOX_N = FP32 ? 32 : 64; /* columns */
+  static constexpr int RING_BOX_BYTES = TILE_M * 128;
+  static constexpr int RING_BOXES = TILE_N / RING_BOX_N; /* of a tile; */
+  static constexpr int IN_STAGE = 1 + TILE_N / TILE_M;   /* and of a stage */
+  static constexpr int MOST_AT_ONCE = IN_STAGE + BOXES;
+  static constexpr int STORED_AT_ONCE = !FP32                       ? 0
+                                        : RING_BOXES < MOST_AT_ONCE ? RING_BOXES
+                                                                    : MOST_AT_ONCE;
+  static_assert(!FINISHES || TILE_N % RING_BOX_N == 0, "no box reaches into the next tile");
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
@@ -54,16 +68,29 @@ struct GemmPersistentTile {
   static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? (RIGHT_N > 0 ? 216 : 224) : 152;
   static constexpr int MOVES_REGISTERS =
       CONSUMERS > 1; /* with one consumer there are enough for all */
+  /* TMA stores what is only rounded. An epilogue has fewer columns at a time, for which the registers suffice,
+   * and ordinary stores. */
+  static constexpr int TMA_BOXES = FINISHES && RIGHT_N > 0 ? 0 : BOXES;
+  static constexpr int STORE_N = FINISHES && CONSUMERS > 2 ? 16 : CHUNK_N;
+  typedef typename GemmChunks<STORE_N, TMA_BOXES>::Addends Addends;
   typedef GemmCluster<CLUSTER_M, CLUSTER_N> Cluster;
   struct Shared {
     uint8_t a[STAGES][TILE_M * GEMM_ROW_BYTES];
     uint8_t b[STAGES][TILE_N * GEMM_ROW_BYTES];
-    uint8_t staging[CONSUMERS * 4][BOXES * 16 * LINE_N * 2];
+    uint8_t staging[CONSUMERS * 4][BOXES * BOX_BYTES];
     uint64_t full[STAGES];
     uint64_t empty[STAGES];
     GemmPiece piece[STAGES]; /* that begins with this stage */
   };
 };
+
+/* threadIdx.x, asked anew each time: what is computed from it does not stay in registers from tile to tile,
+ * of which some kernels have none left. */
+static __device__ __forceinline__ uint32_t gemm_thread(void) {
+  uint32_t thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
 
 /* The ring's next stage, and the parity of the phase that it is in. */
 template <int STAGES>
@@ -92,6 +119,35 @@ static __device__ __forceinline__ void gemm_describe_piece(const GemmWork &work,
   told->takes = tile_contributions(work.shares, worker, piece);
   told->given = piece.end < work.shares.steps;
   told->last = last;
+}
+
+/* Where box number `box` of a tile of C lies in its stage. */
+template <class Tile>
+static __device__ __forceinline__ uint8_t *gemm_ring_box(typename Tile::Shared *shared,
+                                                         uint32_t stage, int box) {
+  int place = box % Tile::IN_STAGE;
+  return place == 0 ? shared->a[stage] : shared->b[stage] + (place - 1) * Tile::RING_BOX_BYTES;
+}
+
+/* Loads the old C of this CTA's tile into the stages behind its last step. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_produce_old(const GemmWork &work,
+                                                        typename Tile::Shared *shared, int row,
+                                                        int column, int batch, uint32_t *stage,
+                                                        uint32_t *parity) {
+#pragma unroll 1
+  for (int first = 0; first < Tile::RING_BOXES; first += Tile::IN_STAGE) {
+    int left = Tile::RING_BOXES - first;
+    int boxes = left < Tile::IN_STAGE ? left : Tile::IN_STAGE;
+    uint64_t *full = &shared->full[*stage];
+    mbarrier_wait_parity(&shared->empty[*stage], *parity ^ 1);
+    mbarrier_arrive_expect_tx(full, boxes * Tile::RING_BOX_BYTES);
+    for (int box = 0; box < boxes; box++) {
+      tma_load_3d(gemm_ring_box<Tile>(shared, *stage, box), &work.old,
+                  column + (first + box) * Tile::RING_BOX_N, row, batch, full);
+    }
+    gemm_advance<Tile::STAGES>(stage, parity);
+  }
 }
 
 template <class Tile>
@@ -132,6 +188,15 @@ static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
           shared->b[stage] + slice_n * GEMM_ROW_BYTES, map_b, column + slice_n, step * GEMM_STEP_K,
           batch_b, full, mask_b);
       gemm_record<Tile>(work, 0, &events, GEMM_LOAD_ISSUED, count++);
+      gemm_advance<Tile::STAGES>(&stage, &parity);
+    }
+    if (piece.end != work.shares.steps) continue;
+    if (Tile::FINISHES && Tile::RIGHT_N == 0 && work.output.beta != 0) {
+      gemm_produce_old<Tile>(work, shared, row, column, batch, &stage, &parity);
+    }
+    if (Tile::FP32) { /* a stage for the consumers to write to */
+      mbarrier_wait_parity(&shared->empty[stage], parity ^ 1);
+      mbarrier_arrive(&shared->full[stage]);
       gemm_advance<Tile::STAGES>(&stage, &parity);
     }
   }
@@ -201,7 +266,7 @@ struct GemmConsumer {
    * order of one thread is enough to have the read before the write. */
   __device__ __forceinline__ GemmPiece read_piece(void) const {
     const GemmPiece *told = &shared->piece[stage];
-    bool reads = threadIdx.x % 32 == own_lane;
+    bool reads = gemm_thread() % 32 == own_lane;
     GemmPiece piece;
     piece.row = pass_on(reads ? told->row : 0);
     piece.column = pass_on(reads ? told->column : 0);
@@ -231,11 +296,11 @@ struct GemmConsumer {
 /* What becomes of a half that is multiplied: a contribution is given to the tile's owner; an owner
  * adds what others contribute, always in the same order; and a whole tile is stored. */
 template <class Tile, int COLUMNS>
-static __device__ __forceinline__ void gemm_finish(
-    const GemmWork &work, const GemmPiece &piece, int first_column, float *d, GemmStaging *staging,
-    typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends *addends) {
+static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const GemmPiece &piece,
+                                                   int first_column, float *d, GemmStaging *staging,
+                                                   typename Tile::Addends *addends) {
   enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32 };
-  uint32_t thread = threadIdx.x - 128;
+  uint32_t thread = gemm_thread() - 128;
   if (piece.given) {
     gemm_give<THREADS, COLUMNS>(
         gemm_part<THREADS, Tile::TILE_N>(work, blockIdx.x, first_column, thread), d);
@@ -248,7 +313,7 @@ static __device__ __forceinline__ void gemm_finish(
     gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, first_column, thread),
                                 d);
   }
-  gemm_store<Tile::TYPE, COLUMNS, Tile::CHUNK_N, Tile::BOXES,
+  gemm_store<Tile::TYPE, COLUMNS, Tile::STORE_N, Tile::TMA_BOXES,
              Tile::FINISHES ? GEMM_FINISHES : GEMM_ROUNDS>(
       staging, d, &work.c, work.output, piece.batch, piece.row + (int)(thread / 32) * 16,
       piece.column + first_column, piece.column + Tile::TILE_N, addends);
@@ -256,11 +321,10 @@ static __device__ __forceinline__ void gemm_finish(
 
 /* The bias and the old C for a tile's first columns, read a step before they are needed. */
 template <class Tile>
-static __device__ __forceinline__ void gemm_read_ahead(
-    const GemmWork &work, const GemmPiece &piece,
-    typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends *addends) {
+static __device__ __forceinline__ void gemm_read_ahead(const GemmWork &work, const GemmPiece &piece,
+                                                       typename Tile::Addends *addends) {
   if (!Tile::FINISHES || piece.given) return;
-  int warp = (int)(threadIdx.x - 128) / 32;
+  int warp = (int)(gemm_thread() - 128) / 32;
   gemm_read_addends<Tile::TYPE>(work.output, piece.batch, piece.row + warp * 16, piece.column,
                                 addends);
 }
@@ -275,8 +339,7 @@ static __device__ __forceinline__ void gemm_consume(const GemmWork &work,
   GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
 
   float left[Tile::LEFT_N / 2], right[Tile::RIGHT_N / 2];
-  typename GemmChunks<Tile::CHUNK_N, Tile::BOXES>::Addends
-      addends; /* of the chunk that is stored next */
+  typename Tile::Addends addends; /* of the chunk that is stored next */
   int actor = (int)warpgroup;
   c.wait_for_stage(work, actor);
   GemmPiece piece = c.read_piece();

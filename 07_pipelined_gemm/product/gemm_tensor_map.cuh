@@ -19,7 +19,7 @@ static inline bool gemm_tma_can_reach(const GemmLines *lines) {
          (lines->batches == 1 || lines->batch_stride % 8 == 0);
 }
 
-/* Boxes of `box_line` elements (at most 64) by `box_lines` lines, under the narrowest swizzle that is
+/* Boxes of `box_line` elements (at most 128 bytes) by `box_lines` lines, under the narrowest swizzle that is
  * as wide. L2 fetches 256 bytes at a time; but only 128 where lines do not start at multiples of 128
  * bytes: there it would cost up to a fifth of the speed (NOTES.md). */
 static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const GemmLines *lines,
@@ -27,23 +27,26 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const
   TmaEncodeTiled encode = NULL;
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
-  cuuint64_t batch_bytes = (cuuint64_t)lines->batch_stride * 2;
-  if (lines->batches == 1) batch_bytes = (cuuint64_t)lines->line_stride * 2; /* not used */
+  int bytes = type == GEMM_FP32 ? 4 : 2; /* of an element */
+  cuuint64_t batch_bytes = (cuuint64_t)lines->batch_stride * bytes;
+  if (lines->batches == 1) batch_bytes = (cuuint64_t)lines->line_stride * bytes; /* not used */
   const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
                               (cuuint64_t)lines->batches};
-  const cuuint64_t strides[] = {(cuuint64_t)lines->line_stride * 2, batch_bytes};
+  const cuuint64_t strides[] = {(cuuint64_t)lines->line_stride * bytes, batch_bytes};
   const cuuint32_t box[] = {(cuuint32_t)box_line, (cuuint32_t)box_lines, 1}, every[] = {1, 1, 1};
-  CUtensorMapL2promotion promotion = lines->line_stride % 64 == 0
+  CUtensorMapL2promotion promotion = lines->line_stride * bytes % 128 == 0
                                          ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B
                                          : CU_TENSOR_MAP_L2_PROMOTION_L2_128B;
-  int line_n = gemm_line_n(box_line);
+  int line_n = gemm_line_n(box_line * bytes / 2);
   CUtensorMapSwizzle swizzle = line_n == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
                                : line_n == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
                                               : CU_TENSOR_MAP_SWIZZLE_32B;
-  CUresult result = encode(
-      map, type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-      3, (void *)(uintptr_t)lines->memory, sizes, strides, box, every,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  CUtensorMapDataType data_type = type == GEMM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                  : type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                      : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  CUresult result =
+      encode(map, data_type, 3, (void *)(uintptr_t)lines->memory, sizes, strides, box, every,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
 

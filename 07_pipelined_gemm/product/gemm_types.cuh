@@ -91,6 +91,7 @@ typedef struct {
 /* The argument of both kernels, in addition to the tensor maps of A and B. */
 typedef struct {
   CUtensorMap c;       /* if output.by_tma: boxes of 16 rows, as wide as the kernel's chunks */
+  CUtensorMap old;     /* the same C, for a kernel that carries tiles and adds the old C to them */
   TileOrder order;     /* of the clusters' tiles of one product */
   int tiles;           /* of one product, in clusters; batches follow each other */
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
@@ -112,7 +113,8 @@ typedef struct {
   const char *name;
   const void *kernel;
   const void *finishing; /* the kernel for products with an epilogue; NULL: the same, or none */
-  int tile_m, tile_n;    /* of a CTA */
+  const void *finishing_fp32; /* of a kernel that carries: for a C in fp32, or NULL */
+  int tile_m, tile_n;         /* of a CTA */
   int least_n, step_n; /* gemm_single: its tiles can be this narrow, and what is between in steps */
   int cluster_m, cluster_n; /* CTAs in a cluster that share loads, as a grid of tiles */
   int split_k;              /* CTAs in a cluster that share the k range of one tile */
@@ -131,9 +133,14 @@ typedef struct {
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
 } GemmConfiguration;
 
-/* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue, which
- * not every configuration has; all. */
-typedef enum { GEMM_BY_NONE, GEMM_BY_FINISHING, GEMM_BY_ALL_THAT_CARRY } GemmCarried;
+/* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue or for
+ * a C in fp32, which not every configuration has; all. */
+typedef enum {
+  GEMM_BY_NONE,
+  GEMM_BY_FINISHING,
+  GEMM_BY_FINISHING_FP32,
+  GEMM_BY_ALL_THAT_CARRY
+} GemmCarried;
 
 static inline __host__ __device__ int gemm_divide_up(int a, int b) { return (a + b - 1) / b; }
 

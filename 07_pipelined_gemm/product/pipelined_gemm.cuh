@@ -127,12 +127,12 @@ static inline TileOrder gemm_tile_order(const GemmConfiguration *c, int m, int n
   return order;
 }
 
-/* TMA can write C: 16 bits, aligned. It also cuts a line off only at a multiple of 16 bytes, so it
+/* TMA can write C: aligned. It also cuts a line off only at a multiple of 16 bytes, so it
  * would write past the end of any other n. */
 static inline bool gemm_tma_can_write(const GemmProblem *p) {
   int64_t stride = p->ldc == 0 ? p->n : p->ldc;
   GemmLines c = {p->c, p->n, p->m, stride, p->batches, p->stride_c};
-  return p->c_type != GEMM_FP32 && p->n % 8 == 0 && gemm_tma_can_reach(&c);
+  return p->n % 8 == 0 && gemm_tma_can_reach(&c);
 }
 
 static inline bool gemm_is_plain(const GemmProblem *p) {
@@ -150,9 +150,10 @@ static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMa
   *major_a = *major_b, *major_b = major;
 }
 
-/* Only where TMA writes C, and the old C is not read. */
+/* Only where TMA writes C. */
 static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
-  if (p->beta != 0 || !gemm_tma_can_write(p)) return GEMM_BY_NONE;
+  if (!gemm_tma_can_write(p)) return GEMM_BY_NONE;
+  if (p->c_type == GEMM_FP32) return GEMM_BY_FINISHING_FP32;
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
@@ -307,12 +308,14 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   GemmOutput output = gemm_output(&p);
   output.transposed = c->swapped;
   GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
-  if (!gemm_fits(c, p.k, gemm_can_carry(&p)))
-    return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  GemmCarried carried = gemm_can_carry(&p);
+  if (!gemm_fits(c, p.k, carried)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
   if (c->swapped) gemm_swap_operands(&p, &major_a, &major_b);
 
   gemm->configuration = c;
-  gemm->kernel = output.plain || c->finishing == NULL ? c->kernel : c->finishing;
+  gemm->kernel = c->carries                             ? gemm_carrying_kernel(c, carried)
+                 : output.plain || c->finishing == NULL ? c->kernel
+                                                        : c->finishing;
   gemm->work.steps = gemm_steps(c, p.k);
   int device = 0, sms = 0;
   cudaError_t error = cudaGetDevice(&device);
@@ -373,8 +376,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     }
     gemm->work.output.by_tma = by_tma && c->store_n > 0 && (c->carries || !output.streaming);
     if (error == cudaSuccess && gemm->work.output.by_tma) {
-      error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->swapped ? 16 : c->store_n,
-                              c->swapped ? c->store_n : 16);
+      int store_n = p.c_type == GEMM_FP32 ? GEMM_FP32_CHUNK_N : c->store_n;
+      error = gemm_encode_map(&gemm->work.c, p.c_type, &lines_c, c->swapped ? 16 : store_n,
+                              c->swapped ? store_n : 16);
+    }
+    if (error == cudaSuccess && c->carries && p.beta != 0) {
+      error = gemm_encode_map(&gemm->work.old, p.c_type, &lines_c, p.c_type == GEMM_FP32 ? 32 : 64,
+                              c->tile_m);
     }
     status = gemm_cuda_status(error, "encoding a tensor map");
   }

@@ -122,6 +122,29 @@ static void replay_measurements(const char *path) {
   check_that(lost / judged < MOST_LOST, "%.4f lost on average", lost / judged);
 }
 
+// Epilogues, the old C and C in fp32: where kernels that carry can compute them, tiles in two halves are not
+// chosen, and large products are not for kernels that start anew for each tile.
+static void choose_for_epilogues(void) {
+  static const int shapes[][3] = {{4096, 4096, 4096},  {2048, 2048, 2048}, {8192, 8192, 8192},
+                                  {4096, 14336, 4096}, {8192, 8192, 1024}, {8192, 8192, 128},
+                                  {256, 4096, 4096},   {100, 136, 200}};
+  GemmConfigurations all = all_configurations();
+  for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    const int *s = shapes[i];
+    for (int carried = GEMM_BY_FINISHING; carried <= GEMM_BY_FINISHING_FP32; carried++) {
+      const GemmConfiguration *c = gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2],
+                                               1, 132, (GemmCarried)carried);
+      check_that(c != NULL && gemm_fits(c, s[2], (GemmCarried)carried), "%d x %d x %d has one",
+                 s[0], s[1], s[2]);
+      if (c == NULL) continue;
+      printf("%d x %d x %d%s: %s\n", s[0], s[1], s[2],
+             carried == GEMM_BY_FINISHING_FP32 ? " in fp32" : "", c->name);
+      check_that(c->carries || !c->persistent, "%s is not for an epilogue", c->name);
+      if (i == 0) check_that(c->carries, "%s does not carry", c->name);
+    }
+  }
+}
+
 static void time_the_choice(void) {
   enum { TIMES = 200 };
   GemmConfigurations all = all_configurations();
@@ -140,6 +163,7 @@ static void time_the_choice(void) {
 int main(int argc, char **argv) {
   program_begin("choices", argc, argv, NULL, 0);
   replay_measurements("07_pipelined_gemm/measured/configurations.csv");
+  choose_for_epilogues();
   time_the_choice();
   long grids = 0, shapes = 0, shared = 0;
   for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
