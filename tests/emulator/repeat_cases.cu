@@ -19,6 +19,15 @@ __global__ void triple(const int *from, int *to) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   to[i] = 3 * from[i];
 }
+/* Neighbouring words are written by different instructions. */
+__global__ void write_members(int *data, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  data[4 * i] = i;
+  data[4 * i + 1] = i + 1;
+  data[4 * i + 2] = i + 2;
+  data[4 * i + 3] = i + 3;
+}
 __global__ void add_one(int *data) { data[blockIdx.x * blockDim.x + threadIdx.x]++; }
 __global__ void count_blocks(int *counter) {
   if (threadIdx.x == 0) atomicAdd(counter, 1);
@@ -150,6 +159,17 @@ static int overwritten_without_waiting(void) {
   CHECK(cudaMemsetAsync(output, 0, BYTES, two));
   run(one);
   return 0;
+}
+
+/* More than a million places, of which none is like its neighbour. */
+static int members_apart(void) {
+  const int count = 300001;
+  int *memory;
+  CHECK(cudaMalloc(&memory, count * 4 * sizeof *memory));
+  for (int i = 0; i < TIMES; i++) write_members<<<count / 256 + 1, 256, 0, one>>>(memory, count);
+  CHECK(cudaMemcpyAsync(more, memory + 4096, BYTES, cudaMemcpyDeviceToDevice, two));
+  CHECK(cudaDeviceSynchronize());
+  return show(memory + 4 * count - 4);
 }
 
 /* ---- The launch does not wait for what came before ---- */
@@ -338,6 +358,7 @@ static const struct {
              {"allocated-again", allocated_again},
              {"results-copied-without-waiting", results_copied_without_waiting},
              {"overwritten-without-waiting", overwritten_without_waiting},
+             {"members-apart", members_apart},
              {"blocks-alike", blocks_alike},
              {"blocks-differ", blocks_differ},
              {"processors-differ", processors_differ},

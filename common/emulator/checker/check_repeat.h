@@ -22,8 +22,9 @@ typedef struct {
   uint64_t output_bytes;       /* how much it has written */
   struct TouchedRange *ranges; /* exactly what it has touched, by address */
   size_t range_count, range_capacity;
-  struct GlobalAccess *accesses; /* those of the ranges */
-  uint32_t access_count;
+  struct LinePattern *patterns;  /* those of the ranges */
+  struct GlobalAccess *accesses; /* those of the ranges and patterns */
+  uint32_t pattern_count, access_count;
 } TouchedMemory;
 
 /* Before check_launch_end. NULL: it is not known exactly, or the launch has touched memory that the

@@ -11,13 +11,35 @@
 #include "base/written.h"
 #include "checker/check_global.h"
 
-enum { RANGES_MOST = 1 << 20, ACCESSES_MOST = 256, SPAN_GAP = 256, FIRST_CAPACITY = 64 };
+enum {
+  RANGES_MOST = 1 << 20,
+  ACCESSES_MOST = 256,
+  SPAN_GAP = 256,
+  FIRST_CAPACITY = 64,
+  LINE_BYTES = 128,
+  PARTS_FOR_PATTERN = 4, /* lines with fewer parts are so many ranges */
+  PATTERNS_MOST = 256,
+  VALUES_KEPT = 8
+};
 
-/* Accesses are numbers of TouchedMemory.accesses, from 1 on; 0: none. */
+/* Accesses are numbers of TouchedMemory.accesses, from 1 on; 0: none. A range with a pattern consists of whole
+ * lines with the same parts, as when each thread accesses the members of a structure one by one. Then
+ * `writer` and `reader` only say whether there are any. */
 typedef struct TouchedRange {
   uint64_t first, end;
   uint16_t writer, reader;
+  uint16_t pattern; /* number of TouchedMemory.patterns, from 1 on; 0: none */
 } TouchedRange;
+
+typedef struct {
+  uint8_t first, end; /* bytes of the line */
+  uint16_t writer, reader;
+} LinePart;
+
+typedef struct LinePattern {
+  uint32_t count;
+  LinePart parts[LINE_BYTES];
+} LinePattern;
 
 typedef struct {
   uint32_t value; /* GlobalCell.writes or .reads */
@@ -29,7 +51,9 @@ typedef struct {
   GlobalNow now; /* of the launch */
   uint64_t workspace;
   const Allocation *place;
-  KnownValue writes, reads; /* the last ones that were looked at */
+  KnownValue writes[VALUES_KEPT], reads[VALUES_KEPT]; /* that were looked at lately */
+  uint64_t line;                                      /* the line of `parts` */
+  LinePattern parts;
   bool fails;
 } Collection;
 
@@ -66,7 +90,8 @@ static uint16_t access_like(Collection *all, const GlobalAccess *wanted) {
 }
 
 /* The launch's own access among these; 0: none. A plain one, if there is one, races with more. */
-static uint16_t own_access(Collection *all, uint32_t value, KnownValue *last) {
+static uint16_t own_access(Collection *all, uint32_t value, KnownValue *known) {
+  KnownValue *last = &known[value % VALUES_KEPT];
   if (value == last->value) return last->access;
   const GlobalNow *now = &all->now;
   const GlobalAccess *own = NULL;
@@ -89,29 +114,83 @@ static void add_span(const Allocation *place, TouchedSpans *to, uint64_t first, 
   to->spans[to->count++] = (TouchedSpan){first, end, place->first, place->end};
 }
 
+static void add_range(Collection *all, const TouchedRange *range) {
+  TouchedMemory *touched = all->touched;
+  TouchedRange *last = touched->range_count ? &touched->ranges[touched->range_count - 1] : NULL;
+  if (last && last->end == range->first && last->writer == range->writer &&
+      last->reader == range->reader && last->pattern == range->pattern) {
+    last->end = range->end;
+    return;
+  }
+  if (touched->range_count == RANGES_MOST) all->fails = true;
+  if (all->fails) return;
+  touched->ranges = grown(touched->ranges, touched->range_count, &touched->range_capacity,
+                          sizeof *touched->ranges);
+  touched->ranges[touched->range_count++] = *range;
+}
+
+/* 0: there are too many. */
+static uint16_t pattern_like(Collection *all, const LinePattern *wanted) {
+  TouchedMemory *touched = all->touched;
+  size_t bytes = wanted->count * sizeof *wanted->parts;
+  for (uint32_t i = 0; i < touched->pattern_count; i++) {
+    const LinePattern *each = &touched->patterns[i];
+    if (each->count == wanted->count && !memcmp(each->parts, wanted->parts, bytes))
+      return (uint16_t)(i + 1);
+  }
+  if (touched->pattern_count == PATTERNS_MOST) return 0;
+  if (!touched->patterns) touched->patterns = calloc(PATTERNS_MOST, sizeof *touched->patterns);
+  if (!touched->patterns) out_of_memory();
+  touched->patterns[touched->pattern_count++] = *wanted;
+  return (uint16_t)touched->pattern_count;
+}
+
+/* The parts of a line have all been seen. */
+static void end_line(Collection *all) {
+  LinePattern *parts = &all->parts;
+  uint16_t pattern = parts->count < PARTS_FOR_PATTERN ? 0 : pattern_like(all, parts);
+  TouchedRange line = {all->line, all->line + LINE_BYTES, 0, 0, pattern};
+  for (uint32_t i = 0; i < parts->count; i++) {
+    const LinePart *part = &parts->parts[i];
+    line.writer |= part->writer != 0;
+    line.reader |= part->reader != 0;
+    if (!pattern)
+      add_range(all, &(TouchedRange){all->line + part->first, all->line + part->end, part->writer,
+                                     part->reader, 0});
+  }
+  if (pattern) add_range(all, &line);
+  parts->count = 0;
+}
+
+static void add_part(Collection *all, uint64_t first, uint64_t end, uint16_t writer,
+                     uint16_t reader) {
+  uint64_t line = first / LINE_BYTES * LINE_BYTES;
+  if (line != all->line) end_line(all);
+  all->line = line;
+  LinePattern *parts = &all->parts;
+  LinePart *last = parts->count ? &parts->parts[parts->count - 1] : NULL;
+  if (last && last->end == first - line && last->writer == writer && last->reader == reader)
+    last->end = (uint8_t)(end - line);
+  else
+    parts->parts[parts->count++] =
+        (LinePart){(uint8_t)(first - line), (uint8_t)(end - line), writer, reader};
+}
+
 static bool add_cell(void *context, uint64_t address, uint32_t bytes, GlobalCell cell) {
   Collection *all = context;
   TouchedMemory *touched = all->touched;
   uint64_t first = address > all->place->first ? address : all->place->first;
   uint64_t end = address + bytes < all->place->end ? address + bytes : all->place->end;
   if (first >= end) return true;
-  uint16_t writer = own_access(all, cell.writes, &all->writes);
-  uint16_t reader = own_access(all, cell.reads, &all->reads);
+  uint16_t writer = own_access(all, cell.writes, all->writes);
+  uint16_t reader = own_access(all, cell.reads, all->reads);
   if (!writer && !reader) return !all->fails;
-  if (all->place->kind != MEMORY_OF_DEVICE || touched->range_count == RANGES_MOST)
-    all->fails = true;
+  if (all->place->kind != MEMORY_OF_DEVICE) all->fails = true;
   if (all->fails) return false;
   add_span(all->place, &touched->all, first, end);
   if (touched->updates || !writer) add_span(all->place, &touched->inputs, first, end);
   if (writer) touched->output_bytes += end - first;
-  TouchedRange *last = touched->range_count ? &touched->ranges[touched->range_count - 1] : NULL;
-  if (last && last->end == first && last->writer == writer && last->reader == reader) {
-    last->end = end;
-    return true;
-  }
-  touched->ranges = grown(touched->ranges, touched->range_count, &touched->range_capacity,
-                          sizeof *touched->ranges);
-  touched->ranges[touched->range_count++] = (TouchedRange){first, end, writer, reader};
+  add_part(all, first, end, writer, reader);
   return true;
 }
 
@@ -120,6 +199,7 @@ static void collect_from(const Allocation *place, void *context) {
   if (all->fails || place->first == all->workspace) return;
   all->place = place;
   global_shadow_each(all->now.launch->operation, place->first, place->end, add_cell, all);
+  end_line(all);
 }
 
 TouchedMemory *check_touched(const Launch *launch) {
@@ -137,6 +217,26 @@ TouchedMemory *check_touched(const Launch *launch) {
   return NULL;
 }
 
+/* Calls `visit` for the parts of all ranges until it returns false. False: it has. */
+typedef bool (*VisitRange)(void *context, const TouchedRange *range);
+static bool visit_ranges(const TouchedMemory *touched, VisitRange visit, void *context) {
+  for (size_t i = 0; i < touched->range_count; i++) {
+    const TouchedRange *range = &touched->ranges[i];
+    if (!range->pattern) {
+      if (!visit(context, range)) return false;
+      continue;
+    }
+    const LinePattern *pattern = &touched->patterns[range->pattern - 1];
+    for (uint64_t line = range->first; line < range->end; line += LINE_BYTES)
+      for (uint32_t k = 0; k < pattern->count; k++) {
+        const LinePart *part = &pattern->parts[k];
+        TouchedRange one = {line + part->first, line + part->end, part->writer, part->reader, 0};
+        if (!visit(context, &one)) return false;
+      }
+  }
+  return true;
+}
+
 bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t end) {
   for (size_t i = 0; i < touched->range_count; i++) {
     const TouchedRange *range = &touched->ranges[i];
@@ -147,31 +247,35 @@ bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t
 
 /* ---- What it has written ---- */
 
+static bool copy_output(void *context, const TouchedRange *range) {
+  uint8_t **to = context;
+  uint64_t bytes = range->end - range->first;
+  if (!range->writer) return true;
+  if (!written_all(range->first, bytes)) return false; /* it has stored what nobody had written */
+  memcpy(*to, (const void *)(uintptr_t)range->first, bytes);
+  *to += bytes;
+  return true;
+}
+
 uint8_t *check_outputs_copy(const TouchedMemory *touched) {
   uint8_t *copy = malloc(touched->output_bytes + 1), *to = copy;
-  for (size_t i = 0; copy && i < touched->range_count; i++) {
-    const TouchedRange *range = &touched->ranges[i];
-    uint64_t bytes = range->end - range->first;
-    if (!range->writer) continue;
-    if (!written_all(range->first, bytes)) { /* it has stored what nobody had written */
-      free(copy);
-      return NULL;
-    }
-    memcpy(to, (const void *)(uintptr_t)range->first, bytes);
-    to += bytes;
-  }
-  return copy;
+  if (copy && visit_ranges(touched, copy_output, &to)) return copy;
+  free(copy);
+  return NULL;
+}
+
+static bool restore_output(void *context, const TouchedRange *range) {
+  const uint8_t **from = context;
+  uint64_t bytes = range->end - range->first;
+  if (!range->writer) return true;
+  memcpy((void *)(uintptr_t)range->first, *from, bytes);
+  written_set(range->first, bytes);
+  *from += bytes;
+  return true;
 }
 
 void check_outputs_restore(const TouchedMemory *touched, const uint8_t *copy) {
-  for (size_t i = 0; i < touched->range_count; i++) {
-    const TouchedRange *range = &touched->ranges[i];
-    uint64_t bytes = range->end - range->first;
-    if (!range->writer) continue;
-    memcpy((void *)(uintptr_t)range->first, copy, bytes);
-    written_set(range->first, bytes);
-    copy += bytes;
-  }
+  visit_ranges(touched, restore_output, &copy);
 }
 
 /* ---- The same accesses by another launch ---- */
@@ -215,26 +319,38 @@ static bool all_is_before(const Launch *launch, const TouchedMemory *touched) {
   return true;
 }
 
+typedef struct {
+  GlobalLaunch *launch;
+  const TouchedMemory *touched;
+  GlobalNow *now; /* of each access */
+  bool writes;
+} Touching;
+
+/* False: there are no numbers left, and nothing is checked any more. */
+static bool touch_range(void *context, const TouchedRange *range) {
+  const Touching *all = context;
+  uint16_t which = all->writes ? range->writer : range->writer ? 0 : range->reader;
+  if (!which) return true;
+  GlobalNow *each = &all->now[which];
+  if (!each->launch) {
+    each->launch = all->launch;
+    each->kind = all->writes ? ACCESS_WRITE : ACCESS_READ;
+    each->access = all->touched->accesses[which - 1];
+    each->access.operation = all->launch->operation;
+    each->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
+    GlobalAccess *made = global_access_new(NULL, &each->number);
+    if (!made) return false;
+    *made = each->access;
+  }
+  global_shadow_touch(each, range->first, range->end - range->first);
+  return true;
+}
+
 static void touch(GlobalLaunch *launch, const TouchedMemory *touched, bool writes) {
   GlobalNow *now = calloc(touched->access_count + 1, sizeof *now);
   if (!now) out_of_memory();
-  for (size_t i = 0; i < touched->range_count; i++) {
-    const TouchedRange *range = &touched->ranges[i];
-    uint16_t which = writes ? range->writer : range->writer ? 0 : range->reader;
-    if (!which) continue;
-    GlobalNow *each = &now[which];
-    if (!each->launch) {
-      each->launch = launch;
-      each->kind = writes ? ACCESS_WRITE : ACCESS_READ;
-      each->access = touched->accesses[which - 1];
-      each->access.operation = launch->operation;
-      each->before = (GlobalCell){GLOBAL_SPLIT, GLOBAL_SPLIT};
-      GlobalAccess *made = global_access_new(NULL, &each->number);
-      if (!made) break; /* there are no numbers left: nothing is checked any more */
-      *made = each->access;
-    }
-    global_shadow_touch(each, range->first, range->end - range->first);
-  }
+  Touching all = {launch, touched, now, writes};
+  visit_ranges(touched, touch_range, &all);
   free(now);
 }
 
@@ -280,6 +396,7 @@ void check_touched_free(TouchedMemory *touched) {
   free(touched->all.spans);
   free(touched->inputs.spans);
   free(touched->ranges);
+  free(touched->patterns);
   free(touched->accesses);
   free(touched);
 }
