@@ -60,6 +60,9 @@ reports() { # RULE
   [ "$skipped" -eq 1 ]
   skips allocated-again
   [ "$skipped" -eq 0 ]
+  skips results-freed
+  [ "$skipped" -eq 3 ]
+  reports use-after-free
 }
 
 @test "repeated launches: results that were put in place are checked like those of a launch that ran" {

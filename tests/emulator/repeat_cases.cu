@@ -161,6 +161,20 @@ static int overwritten_without_waiting(void) {
   return 0;
 }
 
+static int results_freed(void) {
+  int *memory;
+  CHECK(cudaMalloc(&memory, BYTES));
+  for (int i = 0; i < TIMES; i++) {
+    CHECK(cudaMemsetAsync(memory, 0, BYTES, one));
+    triple<<<COUNT / 256, 256, 0, one>>>(input, memory);
+    CHECK(cudaStreamSynchronize(one));
+  }
+  CHECK(cudaFree(memory));
+  triple<<<COUNT / 256, 256, 0, one>>>(input, memory);
+  puts(cudaGetErrorName(cudaStreamSynchronize(one)));
+  return 0;
+}
+
 /* More than a million places, of which none is like its neighbour. */
 static int members_apart(void) {
   const int count = 300001;
@@ -358,6 +372,7 @@ static const struct {
              {"allocated-again", allocated_again},
              {"results-copied-without-waiting", results_copied_without_waiting},
              {"overwritten-without-waiting", overwritten_without_waiting},
+             {"results-freed", results_freed},
              {"members-apart", members_apart},
              {"blocks-alike", blocks_alike},
              {"blocks-differ", blocks_differ},
