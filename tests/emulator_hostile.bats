@@ -140,13 +140,14 @@ misuse() {
   misuse free-or-unregister
   [ "$status" -eq 0 ]
   [[ $output == *"free registered 1, variable 1; unregister pinned 1, variable 1"* ]]
+  [[ $output == *"register pinned 1, around 1; unregister NULL 1"* ]]
   [[ $output == *"still there 0; free pinned 0, unregister registered 0"* ]]
 }
 
 @test "sizes that overflow, the start of the heap, a limit that there is not" {
   misuse sizes
   [ "$status" -eq 0 ]
-  [[ $output == *"pitch 1 1, 3D 2 0, plain 2 2, host 2"* ]]
+  [[ $output == *"fetches of L2 1 0, pitch 1 1, 3D 2 0, plain 2 2, host 2"* ]]
   [[ $output == *"copies 12 12 1 1, fills 1 1"* ]]
   [[ $output == *"limit 1"* ]]
 }
@@ -157,6 +158,7 @@ misuse() {
   [[ $output == *"behind it: 0"* ]]
   misuse fork
   [[ $output == *"child: 3 3 3"* ]]
+  [[ $output == *"child, other calls: 3 3"* ]]
   [[ $output == *"parent: 0"* ]]
   misuse fork-first
   [[ $output == *"child: 0 0 0"* ]]

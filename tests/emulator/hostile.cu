@@ -202,6 +202,8 @@ static void sizes(void) {
   cudaPitchedPtr pitched;
   cudaMemcpy3DParms copy = {};
   cudaMalloc(&device, 64);
+  printf("fetches of L2 %d %d, ", cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 129),
+         cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 128));
   printf("pitch %d %d, ", cudaMallocPitch(&memory, &pitch, half - 512, half + 514),
          cudaMallocPitch(&memory, &pitch, all, 2));
   printf("3D %d %d, ", cudaMalloc3D(&pitched, make_cudaExtent(512, half + 1, half)),
@@ -250,6 +252,11 @@ static void fork_now(bool first) {
   if (child == 0) {
     alarm(20);
     work("child");
+    if (!first) {
+      cudaGraph_t graph;
+      printf("child, other calls: %d %d\n", cudaGraphCreate(&graph, 0), cudaDeviceReset());
+      fflush(stdout);
+    }
     _exit(0);
   }
   waitpid(child, &status, 0);
@@ -316,6 +323,8 @@ static void free_or_unregister(void) {
   printf("free registered %d, variable %d; ", cudaFreeHost(pages), cudaFreeHost(variable));
   printf("unregister pinned %d, variable %d\n", cudaHostUnregister(pinned),
          cudaHostUnregister(variable));
+  printf("register pinned %d, around %d; unregister NULL %d\n", cudaHostRegister(pinned, 64, 0),
+         cudaHostRegister(pages, (size_t)-1, 0), cudaHostUnregister(NULL));
   char *still_there = pinned;
   printf("still there %d; ", cudaMemcpyToSymbol(kept, &still_there, sizeof still_there));
   printf("free pinned %d, unregister registered %d\n", cudaFreeHost(pinned),

@@ -131,7 +131,10 @@ static int the_context;
 /* How often it has been pushed in this thread: a thread begins with the runtime's. */
 static _Thread_local unsigned contexts_pushed = 1;
 
-CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuInit(unsigned flags) {
+  if (runtime_may_ask() == cudaErrorInitializationError) return CUDA_ERROR_NOT_INITIALIZED;
+  return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
 CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
@@ -157,6 +160,8 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
   return as_driver(cudaMemGetInfo(&free_bytes, bytes));
 }
 CUresult cuCtxGetCurrent(CUcontext *context) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return as_driver(error);
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   *context = contexts_pushed ? (CUcontext)&the_context : NULL;
   return CUDA_SUCCESS;

@@ -544,6 +544,8 @@ cudaError_t cudaDeviceSynchronize(void) {
   return runtime_answer(error != cudaSuccess ? error : runtime_synchronise());
 }
 cudaError_t cudaDeviceReset(void) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return runtime_answer(error);
   streams_drop_all();
   device_output_flush();
   fault_to_come = cudaSuccess;

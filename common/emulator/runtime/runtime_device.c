@@ -123,6 +123,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 
 /* ---- Limits, as an H200 answers. Only the heap's changes what kernels can do here. ---- */
 
+static const size_t MOST_L2_FETCH = 128;            /* bytes */
 static const size_t MOST_STACK = (size_t)512 << 10; /* local memory that a thread can have */
 static const size_t MOST_PRINTF_BYTES = (size_t)2 << 30;
 enum { LIMIT_OF_SHARED_MEMORY = CU_LIMIT_SHMEM_SIZE, LIMITS };
@@ -152,6 +153,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
                               : cudaErrorInvalidValue); /* it is in use */
   size_t most_of_l2 = (size_t)attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
   if ((limit == cudaLimitStackSize && value > MOST_STACK) ||
+      (limit == cudaLimitMaxL2FetchGranularity && value > MOST_L2_FETCH) ||
       (limit == cudaLimitPersistingL2CacheSize && value > most_of_l2))
     return runtime_answer(cudaErrorInvalidValue);
   if (limit == cudaLimitPrintfFifoSize && value > MOST_PRINTF_BYTES) value = MOST_PRINTF_BYTES;

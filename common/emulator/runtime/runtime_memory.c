@@ -250,13 +250,16 @@ cudaError_t cudaFreeHost(void *address) {
 cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
   const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped |
                          cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
-  if (!address || !bytes || (flags & ~known)) return runtime_answer(cudaErrorInvalidValue);
+  bool around = (uint64_t)(uintptr_t)address + bytes < bytes;
+  if (!address || !bytes || around || (flags & ~known))
+    return runtime_answer(cudaErrorInvalidValue);
   HOLD_RUNTIME_LOCK;
   const Allocation *there = memory_find((uint64_t)(uintptr_t)address);
   host_watch_open(); /* it may share pages with memory that is registered already */
   if (there)
-    return runtime_answer(there->kind == MEMORY_OF_HOST ? cudaErrorHostMemoryAlreadyRegistered
-                                                        : cudaErrorInvalidValue);
+    return runtime_answer(there->kind == MEMORY_OF_HOST && !there->own_pages
+                              ? cudaErrorHostMemoryAlreadyRegistered
+                              : cudaErrorInvalidValue);
   if (bytes > host_bytes()) return runtime_answer(cudaErrorMemoryAllocation);
   HostAccess access = host_access(address, bytes);
   if (access == HOST_UNMAPPED || (access == HOST_READABLE && !(flags & cudaHostRegisterReadOnly)) ||
@@ -267,6 +270,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags) {
 }
 void forget_unmapped_host_memory(void) { memory_forget_unmapped(host_is_mapped); }
 cudaError_t cudaHostUnregister(void *address) {
+  if (!address) return runtime_answer(cudaErrorInvalidValue);
   HOLD_RUNTIME_LOCK;
   if (!host_memory_begins(address, false)) {
     bool elsewhere = within_device(address, 1); /* not where registered memory begins */
