@@ -133,7 +133,9 @@ typedef struct {
 static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
                                  bool swapped) {
   const float mega = 1e6f, l2 = 45; /* megabytes */
-  GemmSide side = {swapped ? n : m, swapped ? m : n, k, batches, sms};
+  GemmSide side;
+  side.m = swapped ? n : m, side.n = swapped ? m : n;
+  side.k = k, side.batches = batches, side.sms = sms;
   float count = (float)batches * 2 / mega;
   side.a = (float)side.m * (float)k * count, side.b = (float)side.n * (float)k * count;
   side.output = (float)m * (float)n * count;
