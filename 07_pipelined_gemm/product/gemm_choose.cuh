@@ -28,7 +28,7 @@ enum {
   GEMM_HIDDEN = 32,     /* values of each of a network's two layers */
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
-  GEMM_MODELLED = 67 /* configurations */
+  GEMM_MODELLED = 76 /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f; /* for a time */
