@@ -30,15 +30,10 @@ int main(void) {
   printf("\n");
   for (int i = 0; i < all.count; i++) {
     const GemmConfiguration *c = &all.list[i];
-    const float traits[GEMM_TRAITS] = {(float)c->carries,
-                                       (float)c->persistent,
-                                       log2f((float)c->split_k),
-                                       (float)c->swapped,
-                                       log2f((float)c->groups),
-                                       log2f((float)c->tile_m),
-                                       log2f((float)c->cluster_m),
-                                       log2f((float)c->cluster_n),
-                                       log2f((float)c->ctas)};
+    const float traits[GEMM_TRAITS] = {
+        (float)c->carries,          (float)c->persistent,       log2f((float)c->split_k),
+        (float)c->swapped,          log2f((float)c->groups),    log2f((float)c->tile_m),
+        log2f((float)c->cluster_m), log2f((float)c->cluster_n), log2f((float)c->ctas)};
     print_floats(traits, GEMM_TRAITS);
     printf("\n");
   }
