@@ -314,12 +314,31 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   return list[at].kernel != NULL ? &list[at] : NULL;
 }
 
+static inline bool gemm_in_halves(const GemmConfiguration *c) {
+  return c->persistent && !c->carries;
+}
+
+/* Does a kernel that carries compute the product in the same tiles, which this one has in two halves? */
+static inline bool gemm_is_carried(const GemmConfiguration *list, int count,
+                                   const GemmConfiguration *c, int64_t k, GemmCarried carried) {
+  if (!gemm_in_halves(c)) return false;
+  for (int i = 0; i < count; i++) {
+    const GemmConfiguration *other = &list[i];
+    if (other->carries && other->swapped == c->swapped && other->tile_m == c->tile_m &&
+        other->tile_n == c->tile_n && other->cluster_m == c->cluster_m &&
+        other->cluster_n == c->cluster_n && gemm_fits(other, k, carried)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Facts of all configurations that have a chance, and what the terms predict for them; elsewhere `base` is
  * GEMM_HOPELESS. Those that the rough estimate finds much slower than the fastest, and persistent kernels for
  * small products, were not measured, so the networks know nothing about them. A large product is not for
  * kernels that start anew for each tile, if their tiles need more than one round and kernels that carry
- * can compute it. An epilogue is not for tiles in two halves, if kernels that carry can compute it. Returns
- * the least base. */
+ * can compute it. Tiles in two halves are not for an epilogue that kernels that carry can compute, nor for
+ * what a kernel that carries computes in the same tiles. Returns the least base. */
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
                                          int count, const GemmSide sides[2], GemmCarried carried,
                                          GemmFacts *facts, float *base) {
@@ -343,8 +362,8 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     if (starts_anew && by_carrying && multiplications >= large && facts[i].load.tile_ends > 1) {
       continue;
     }
-    bool in_halves = list[i].persistent && !list[i].carries;
-    if (in_halves && carried != GEMM_BY_NONE && !by_rounding) continue;
+    if (gemm_in_halves(&list[i]) && carried != GEMM_BY_NONE && !by_rounding) continue;
+    if (gemm_is_carried(list, count, &list[i], side->k, carried)) continue;
     reckoned[i] = gemm_reckon(&facts[i]);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }
