@@ -51,7 +51,9 @@ class Facts:
         can_carry = (fits & persistent & carries).any(1, keepdims=True)
         starts_anew = ~persistent & ~carries & (self.terms[..., TILE_ENDS] > 1)
         too_many = starts_anew & can_carry & (sizes >= LARGE)
-        reckoned = np.where(too_few | too_many, np.inf, self.reckoned)
+        carried = np.array([name.replace("persistent", "carry") in self.names for name in self.names])
+        in_halves = persistent & ~carries & carried & can_carry
+        reckoned = np.where(too_few | too_many | in_halves, np.inf, self.reckoned)
         fastest = reckoned.min(1, keepdims=True)
         return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
 
