@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv. Writes
+"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv, whose times of large
+products are multiplied by measured/rest_factors.csv. Writes
 product/gemm_model.cuh, fitted to all measured products, and tests/07_pipelined_gemm/half_model.cuh,
 fitted to every second one, for the test that replays the others. Needs numpy and jax; nothing else in this repository does. Takes some minutes.
 
@@ -26,7 +27,8 @@ TILE_ENDS, PERSISTENT, BASE = 8, 17, 5  # where the terms, and the features, hav
 SIZES = slice(8, 11)  # of what the networks see of the product: the logarithms of m, n and k
 MANY, LARGE = np.log2(1e9) / 4, np.log2(2e10) / 4
 LAUNCH = 2.5  # microseconds
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 5000, 256, 4e-3, 0.03, 1e-3
+RESTED = 2048 ** 3  # multiplications, from which rest_factors.csv counts
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 3000, 256, 4e-3, 0.03, 1e-3
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
 
 
@@ -73,12 +75,19 @@ def parse_facts(text, products):
     return Facts(names, traits, reckoned, *np.split(numbers, [TERMS, TERMS + ASIDE], -1))
 
 
+def rows_of(name):
+    with open(os.path.join(CHAPTER, "measured", name)) as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
 def read():
-    with open(os.path.join(CHAPTER, "measured", "configurations.csv")) as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    rows = rows_of("configurations.csv")
     names = [name for name in rows[0] if "_" in name]  # the configurations'
     shapes = [tuple(int(row[x]) for x in "mnk") for row in rows]
     times = np.array([[float(row[name] or "nan") for name in names] for row in rows])
+    factors = {row["configuration"]: float(row["factor"]) for row in rows_of("rest_factors.csv")}
+    rested = np.array([m * n * k >= RESTED for m, n, k in shapes])
+    times[rested] *= [factors.get(name, 1) for name in names]
     return names, shapes, times
 
 
