@@ -18,3 +18,11 @@ setup() {
   [ "${lines[0]}" = "error 0" ]
   [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(seq 0.5 255.5 | xargs)" ]
 }
+
+@test "wmma: rows at addresses that are no multiples of four" {
+  run build/tests/emulator/run_ptx tests/emulator/ptx/wmma.ptx odd_product 1 32 buffer:f32:256
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[0]}" = "error 0" ]
+  [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(seq 0.5 255.5 | xargs)" ]
+}

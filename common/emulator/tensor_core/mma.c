@@ -12,7 +12,7 @@
 
 #include "base/half.h"
 
-enum { MAX_ROWS = 16, MAX_DEPTH = 256 };
+enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_RESULTS = 256 };
 
 /* ---- Modifiers ---- */
 
@@ -174,10 +174,17 @@ static uint32_t add_floats(uint32_t a, uint32_t b) {
 
 /* ---- Matrices out of registers and back ---- */
 
+/* Products side by side, which share rows of A or columns of B. The registers are those of one tile
+ * after another: A's from row to row, B's from column to column, and those of C and D along the rows. */
+typedef struct {
+  int down, across; /* tiles */
+  int rows, columns;
+} Tiling;
+
 typedef struct {
   uint32_t a[MAX_ROWS * MAX_DEPTH]; /* [row][k], compressed when sparse */
   uint32_t b[MAX_DEPTH * 8];        /* [k][column] */
-  uint32_t c[MAX_ROWS * 8];
+  uint32_t c[MAX_RESULTS];          /* [row][column] */
 } Matrices;
 
 static inline uint32_t number_at(const void *column, int lane, int index, int bits) {
@@ -185,39 +192,81 @@ static inline uint32_t number_at(const void *column, int lane, int index, int bi
   return bits == 32 ? value : value & ((1u << bits) - 1u);
 }
 
-__attribute__((always_inline)) static inline void gather_of(const MmaForm *form, int bits,
-                                                            const void *const *a,
-                                                            const void *const *b,
-                                                            Matrices *matrices) {
+/* A register of A holds 16 bytes of each of eight rows, those of C two numbers of each. */
+enum { PIECE_ROWS = 8, PIECE_WORDS = 4 };
+
+/* The numbers in words that lie one behind the other. */
+__attribute__((always_inline)) static inline void unpack(const uint32_t *words, int bits, int count,
+                                                         uint32_t *numbers) {
+  const uint16_t *halves = (const uint16_t *)(const void *)words;
+  const uint8_t *bytes = (const uint8_t *)(const void *)words;
   const int each = 32 / bits;
-  const int a_depth = form->sparse ? form->depth / 2 : form->depth;
-  for (int lane = 0; lane < LANES; lane++) {
-    const int group = lane / 4, place = lane % 4;
-    const int row_step = form->rows == 8 ? 1 : 2;
-    for (int r = 0; r < form->a_registers; r++) {
-      const int row = group + (r % row_step) * 8;
-      const int first = (r / row_step) * 4 * each + place * each;
-      for (int i = 0; i < each; i++)
-        matrices->a[row * a_depth + first + i] = number_at(a[r], lane, i, bits);
-    }
-    for (int r = 0; r < form->b_registers; r++)
-      for (int i = 0; i < each; i++)
-        matrices->b[(r * 4 * each + place * each + i) * 8 + group] = number_at(b[r], lane, i, bits);
-  }
+  if (bits == 32)
+    memcpy(numbers, words, (size_t)count * sizeof *numbers);
+  else if (bits == 16)
+    for (int i = 0; i < count; i++) numbers[i] = halves[i];
+  else if (bits == 8)
+    for (int i = 0; i < count; i++) numbers[i] = bytes[i];
+  else
+    for (int i = 0; i < count; i++)
+      numbers[i] = words[i / each] >> (i % each * bits) & ((1u << bits) - 1u);
 }
 
-static void gather(const MmaForm *form, const void *const *a, const void *const *b,
+__attribute__((always_inline)) static inline void gather_a(const MmaForm *form, Tiling tiling,
+                                                           int bits, const void *const *a,
+                                                           uint32_t *numbers) {
+  const int depth = form->sparse ? form->depth / 2 : form->depth;
+  const int row_words = depth * bits / 32, row_step = form->rows == 8 ? 1 : 2;
+  uint32_t words[MAX_ROWS * MAX_DEPTH];
+  for (int tile = 0; tile < tiling.down; tile++)
+    for (int r = 0; r < form->a_registers; r++) {
+      const uint32_t *from = a[tile * form->a_registers + r];
+      const int row = tile * form->rows + r % row_step * PIECE_ROWS;
+      uint32_t *to = words + row * row_words + r / row_step * PIECE_WORDS;
+      for (int i = 0; i < PIECE_ROWS; i++)
+        memcpy(to + i * row_words, from + i * PIECE_WORDS, PIECE_WORDS * sizeof *to);
+    }
+  unpack(words, bits, tiling.rows * depth, numbers);
+}
+
+__attribute__((always_inline)) static inline void gather_b(const MmaForm *form, Tiling tiling,
+                                                           int bits, const void *const *b,
+                                                           uint32_t *numbers) {
+  const int each = 32 / bits;
+  const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1u;
+  for (int tile = 0; tile < tiling.across; tile++)
+    for (int r = 0; r < form->b_registers; r++)
+      for (int place = 0; place < 4; place++) {
+        const uint32_t *from = b[tile * form->b_registers + r];
+        uint32_t *to = numbers + (r * 4 + place) * each * tiling.columns + tile * 8;
+        uint32_t words[8];
+        for (int column = 0; column < 8; column++) words[column] = from[column * 4 + place];
+        for (int i = 0; i < each; i++)
+          for (int column = 0; column < 8; column++)
+            to[i * tiling.columns + column] = words[column] >> (i * bits) & mask;
+      }
+}
+
+__attribute__((always_inline)) static inline void gather_of(const MmaForm *form, Tiling tiling,
+                                                            int bits, const void *const *a,
+                                                            const void *const *b,
+                                                            Matrices *matrices) {
+  gather_a(form, tiling, bits, a, matrices->a);
+  gather_b(form, tiling, bits, b, matrices->b);
+}
+
+static void gather(const MmaForm *form, Tiling tiling, const void *const *a, const void *const *b,
                    Matrices *matrices) {
   const int bits = (int)number_bits(form->a);
   if (bits == 16) /* the usual sizes, which the compiler then knows */
-    gather_of(form, 16, a, b, matrices);
+    gather_of(form, tiling, 16, a, b, matrices);
   else if (bits == 8)
-    gather_of(form, 8, a, b, matrices);
+    gather_of(form, tiling, 8, a, b, matrices);
   else
-    gather_of(form, bits, a, b, matrices);
+    gather_of(form, tiling, bits, a, b, matrices);
 }
 
-/* The layout of C and D: calls `act` for each of a lane's numbers. */
+/* The layout of C and D: the place of number `index` of a lane. */
 static inline int result_row(int lane, int index) { return lane / 4 + (index / 2) * 8; }
 static inline int result_column(int lane, int index) { return (lane % 4) * 2 + index % 2; }
 
@@ -255,27 +304,59 @@ int sparse_position(const uint32_t *metadata, uint32_t bits, int depth, int sele
   return 4 * (index / 2) + (int)(which & 3u);
 }
 
-/* All numbers of C or D. Of 32 bits, those of two registers alternate: the matrix has eight columns. */
-static void read_results(const MmaForm *form, const void *const *c, Matrices *matrices) {
-  uint32_t *matrix = matrices->c;
-  const int results = form->rows * 8 / LANES;
-  for (int i = 0; i < results && form->c != RESULT_F16; i++)
-    for (int lane = 0; lane < LANES; lane++)
-      matrix[i / 2 * 64 + 2 * lane + i % 2] = ((const uint32_t *)c[i])[lane];
-  for (int lane = 0; lane < LANES && form->c == RESULT_F16; lane++)
-    for (int i = 0; i < results; i++)
-      matrix[result_row(lane, i) * 8 + result_column(lane, i)] = read_result(form->c, c, lane, i);
+/* Eight rows of eight numbers of C: of 32 bits, those of two registers alternate; of 16, one register
+ * holds them. */
+static void read_piece(ResultFormat format, const void *const *c, uint32_t *numbers) {
+  const uint32_t *first = c[0], *second = format == RESULT_F16 ? NULL : c[1];
+  for (int lane = 0; lane < LANES; lane++) {
+    numbers[2 * lane] = second ? first[lane] : first[lane] & 0xffffu;
+    numbers[2 * lane + 1] = second ? second[lane] : first[lane] >> 16;
+  }
 }
 
-static void write_results(const MmaForm *form, const Matrices *matrices, void *const *d) {
-  const uint32_t *matrix = matrices->c;
-  const int results = form->rows * 8 / LANES;
-  for (int i = 0; i < results && form->d != RESULT_F16; i++)
-    for (int lane = 0; lane < LANES; lane++)
-      ((uint32_t *)d[i])[lane] = matrix[i / 2 * 64 + 2 * lane + i % 2];
-  for (int lane = 0; lane < LANES && form->d == RESULT_F16; lane++)
-    for (int i = 0; i < results; i++)
-      write_result(form->d, d, lane, i, matrix[result_row(lane, i) * 8 + result_column(lane, i)]);
+static void write_piece(ResultFormat format, const uint32_t *numbers, void *const *d) {
+  uint32_t *first = d[0], *second = format == RESULT_F16 ? NULL : d[1];
+  for (int lane = 0; lane < LANES && second; lane++) {
+    first[lane] = numbers[2 * lane];
+    second[lane] = numbers[2 * lane + 1];
+  }
+  for (int lane = 0; lane < LANES && !second; lane++)
+    first[lane] = (numbers[2 * lane] & 0xffffu) | numbers[2 * lane + 1] << 16;
+}
+
+enum { PIECE_COLUMNS = 8, PIECE_RESULTS = PIECE_ROWS * PIECE_COLUMNS };
+
+/* The place in the matrix of piece number `piece`, in the order of the registers. */
+static uint32_t *piece_at(const MmaForm *form, Tiling tiling, uint32_t *matrix, int piece) {
+  const int of_tile = form->rows / PIECE_ROWS, tile = piece / of_tile;
+  const int row = tile / tiling.across * form->rows + piece % of_tile * PIECE_ROWS;
+  return matrix + row * tiling.columns + tile % tiling.across * PIECE_COLUMNS;
+}
+
+static void read_results(const MmaForm *form, Tiling tiling, const void *const *c,
+                         Matrices *matrices) {
+  const int registers = form->c == RESULT_F16 ? 1 : 2;
+  const int pieces = tiling.rows * tiling.columns / PIECE_RESULTS;
+  for (int piece = 0; piece < pieces; piece++) {
+    uint32_t numbers[PIECE_RESULTS], *to = piece_at(form, tiling, matrices->c, piece);
+    read_piece(form->c, c + piece * registers, numbers);
+    for (int row = 0; row < PIECE_ROWS; row++)
+      memcpy(to + row * tiling.columns, numbers + row * PIECE_COLUMNS,
+             PIECE_COLUMNS * sizeof *numbers);
+  }
+}
+
+static void write_results(const MmaForm *form, Tiling tiling, Matrices *matrices, void *const *d) {
+  const int registers = form->d == RESULT_F16 ? 1 : 2;
+  const int pieces = tiling.rows * tiling.columns / PIECE_RESULTS;
+  for (int piece = 0; piece < pieces; piece++) {
+    uint32_t numbers[PIECE_RESULTS];
+    const uint32_t *from = piece_at(form, tiling, matrices->c, piece);
+    for (int row = 0; row < PIECE_ROWS; row++)
+      memcpy(numbers + row * PIECE_COLUMNS, from + row * tiling.columns,
+             PIECE_COLUMNS * sizeof *numbers);
+    write_piece(form->d, numbers, d + piece * registers);
+  }
 }
 
 typedef struct {
@@ -334,7 +415,9 @@ static void spread_integers(const MmaForm *form, const uint32_t *numbers, const 
                                       k)] = extend_integer(form->a, numbers[row * stored + k]);
 }
 
-static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *metadata) {
+static void multiply(const MmaForm *form, Tiling tiling, Matrices *matrices,
+                     const uint32_t *metadata) {
+  const int rows = tiling.rows, columns = tiling.columns;
   const int depth = form->depth, a_depth = form->sparse ? depth / 2 : depth;
   const uint32_t bits = number_bits(form->a);
   if (form->a == NUMBER_B1) {
@@ -354,14 +437,15 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
     if (form->sparse)
       spread_integers(form, matrices->a, metadata, a);
     else
-      extend_integers(form->a, matrices->a, a, (size_t)(form->rows * depth));
-    extend_integers(form->b, matrices->b, b, (size_t)(depth * 8));
-    multiply_integers(form->saturate, form->rows, 8, depth, a, (size_t)depth, b, 8, matrices->c, 8);
+      extend_integers(form->a, matrices->a, a, (size_t)(rows * depth));
+    extend_integers(form->b, matrices->b, b, (size_t)(depth * columns));
+    multiply_integers(form->saturate, rows, columns, depth, a, (size_t)depth, b, (size_t)columns,
+                      matrices->c, (size_t)columns);
     return;
   }
   FloatStore store_a, store_b, store_dense;
-  const FloatMatrix a = float_matrix(&store_a, a_depth), b = float_matrix(&store_b, 8);
-  const size_t a_count = (size_t)(form->rows * a_depth), b_count = (size_t)(depth * 8);
+  const FloatMatrix a = float_matrix(&store_a, a_depth), b = float_matrix(&store_b, columns);
+  const size_t a_count = (size_t)(rows * a_depth), b_count = (size_t)(depth * columns);
   NumberFormat a_format = form->a, b_format = form->b;
   if (bits == 8) { /* subnormals of e4m3 are normal numbers in f16, which affects the alignment */
     small_to_half(form->a, matrices->a, a_count);
@@ -385,7 +469,29 @@ static void multiply(const MmaForm *form, Matrices *matrices, const uint32_t *me
   if (bits == 8)
     multiply_small_floats(form, left, b, matrices->c);
   else
-    multiply_floats(&form->rule, form->rows, 8, depth, left, b, matrices->c, 8);
+    multiply_floats(&form->rule, rows, columns, depth, left, b, matrices->c, (size_t)columns);
+}
+
+/* results[column] += the sum of a[k] * b[k][column]. A NaN, which none of the following sums loses, is
+ * computed again, by the rule for which NaN it is. */
+static void multiply_row_of_doubles(int depth, const uint64_t *a, const uint64_t *b,
+                                    uint64_t *results) {
+  double sums[8], row[16], numbers[16][8];
+  bool any_nan = false;
+  memcpy(sums, results, sizeof sums);
+  memcpy(row, a, (size_t)depth * sizeof *row);
+  memcpy(numbers, b, (size_t)depth * sizeof *numbers);
+  for (int k = 0; k < depth; k++)
+    for (int column = 0; column < 8; column++)
+      sums[column] = __builtin_fma(row[k], numbers[k][column], sums[column]);
+  for (int column = 0; column < 8; column++) any_nan |= sums[column] != sums[column];
+  if (!any_nan) {
+    memcpy(results, sums, sizeof sums);
+    return;
+  }
+  for (int column = 0; column < 8; column++)
+    for (int k = 0; k < depth; k++)
+      results[column] = multiply_add_double(a[k], b[k * 8 + column], results[column]);
 }
 
 static void compute_doubles(const MmaForm *form, const void *const *a, const void *const *b,
@@ -402,10 +508,7 @@ static void compute_doubles(const MmaForm *form, const void *const *a, const voi
       result[result_row(lane, r)][result_column(lane, r)] = ((const uint64_t *)c[r])[lane];
   }
   for (int row = 0; row < form->rows; row++)
-    for (int column = 0; column < 8; column++)
-      for (int k = 0; k < form->depth; k++)
-        result[row][column] =
-            multiply_add_double(left[row][k], right[k][column], result[row][column]);
+    multiply_row_of_doubles(form->depth, left[row], &right[0][0], result[row]);
   for (int lane = 0; lane < LANES; lane++)
     for (int r = 0; r < form->d_registers; r++)
       ((uint64_t *)d[r])[lane] = result[result_row(lane, r)][result_column(lane, r)];
@@ -470,19 +573,23 @@ static void compute_quad_pairs(const MmaForm *form, const void *const *a, const 
     }
 }
 
+void mma_compute_tiles(const MmaForm *form, int down, int across, const void *const *a,
+                       const void *const *b, const void *const *c, const uint32_t *metadata,
+                       void *const *d) {
+  const Tiling tiling = {down, across, down * form->rows, across * form->columns};
+  Matrices matrices;
+  gather(form, tiling, a, b, &matrices);
+  read_results(form, tiling, c, &matrices);
+  multiply(form, tiling, &matrices, metadata);
+  write_results(form, tiling, &matrices, d);
+}
+
 void mma_compute(const MmaForm *form, const void *const *a, const void *const *b,
                  const void *const *c, const uint32_t *metadata, void *const *d) {
-  if (form->a == NUMBER_F64) {
+  if (form->a == NUMBER_F64)
     compute_doubles(form, a, b, c, d);
-    return;
-  }
-  if (form->rows == 8 && form->a == NUMBER_F16) {
+  else if (form->rows == 8 && form->a == NUMBER_F16)
     compute_quad_pairs(form, a, b, c, d);
-    return;
-  }
-  Matrices matrices;
-  gather(form, a, b, &matrices);
-  read_results(form, c, &matrices);
-  multiply(form, &matrices, metadata);
-  write_results(form, &matrices, d);
+  else
+    mma_compute_tiles(form, 1, 1, a, b, c, metadata, d);
 }

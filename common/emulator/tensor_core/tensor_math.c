@@ -32,60 +32,6 @@ static const struct {
 
 uint32_t number_bits(NumberFormat format) { return formats[format].bits; }
 
-/* Branch-free, so that the loop over a tile vectorises. `spare`: bits of the container below the
- * number (tf32 uses the upper 19 bits of 32; the rest is ignored). */
-static inline __attribute__((always_inline)) void read_format(
-    int exponent_bits, int mantissa_bits, int spare, bool has_infinity, bool negate,
-    const uint32_t *restrict numbers, float *restrict values, int16_t *restrict exponents,
-    size_t count) {
-  const uint32_t top = (1u << exponent_bits) - 1u, mantissa_mask = (1u << mantissa_bits) - 1u;
-  const int bias = (int)(top >> 1);
-  for (size_t i = 0; i < count; i++) {
-    const uint32_t number = numbers[i] >> spare;
-    const uint32_t field = (number >> mantissa_bits) & top;
-    const uint32_t mantissa = number & mantissa_mask;
-    const uint32_t sign = ((number >> (exponent_bits + mantissa_bits) & 1u) ^ (negate ? 1u : 0u))
-                          << 31;
-    const bool full = field == top && (has_infinity || mantissa == mantissa_mask);
-    int exponent = (field != 0 ? (int)field : 1) - bias;
-    uint32_t value;
-    if (exponent_bits == 8) { /* the upper part of a float */
-      value = (field << mantissa_bits | mantissa) << (23 - mantissa_bits);
-    } else {
-      const int significand = (int)(mantissa | (field != 0 ? mantissa_mask + 1u : 0u));
-      const uint32_t unit = (uint32_t)(exponent - mantissa_bits + 127) << 23;
-      value = half_bits((float)significand * half_float(unit));
-    }
-    exponent = (field | mantissa) == 0 ? EXPONENT_ZERO : exponent;
-    const int special = has_infinity && mantissa == 0 ? EXPONENT_INFINITY : EXPONENT_NAN;
-    exponents[i] = (int16_t)(full ? special : exponent);
-    values[i] = half_float(sign | (full ? 0u : value));
-  }
-}
-
-void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
-                  size_t count) {
-  float *values = matrix.values;
-  int16_t *exponents = matrix.exponents;
-  switch (format) { /* constant widths let the compiler vectorise */
-    case NUMBER_F16:
-      read_format(5, 10, 0, true, negate, numbers, values, exponents, count);
-      break;
-    case NUMBER_BF16:
-      read_format(8, 7, 0, true, negate, numbers, values, exponents, count);
-      break;
-    case NUMBER_TF32:
-      read_format(8, 10, 13, true, negate, numbers, values, exponents, count);
-      break;
-    case NUMBER_E4M3:
-      read_format(4, 3, 0, false, negate, numbers, values, exponents, count);
-      break;
-    default:
-      read_format(5, 2, 0, true, negate, numbers, values, exponents, count);
-      break;
-  }
-}
-
 /* ---- One result at a time: the rule as it is written, for every value there is ---- */
 
 typedef struct {
@@ -232,6 +178,14 @@ static inline Ints load_operand(const void *from) {
 static inline Ints all(int32_t value) { return (Ints){0} + value; }
 static inline Floats floats_of(Ints value) { return __builtin_convertvector(value, Floats); }
 static inline Ints cut(Floats value) { return __builtin_convertvector(value, Ints); }
+/* Rounded toward zero; without AVX-512 in this mode only. */
+static inline Floats truncated_floats(Ints value) {
+#ifdef __AVX512BW__
+  return (Floats)_mm512_cvt_roundepi32_ps((__m512i)value, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+#else
+  return floats_of(value);
+#endif
+}
 
 #if defined(__AVX512BW__)
 static inline Ints larger(Ints a, Ints b) { return (Ints)_mm512_max_epi32((__m512i)a, (__m512i)b); }
@@ -262,6 +216,82 @@ static inline bool any_negative(Ints a) {
   return found < 0;
 }
 #endif
+
+/* ---- Numbers as floats and exponents ---- */
+
+/* `spare`: bits of the container below the number (tf32 uses the upper 19 bits of 32; the rest is
+ * ignored). */
+typedef struct {
+  int exponent_bits, mantissa_bits, spare;
+  bool has_infinity, negate;
+} NumberLayout;
+
+__attribute__((always_inline)) static inline void read_vector(NumberLayout layout, Ints numbers,
+                                                              float *values, int16_t *exponents) {
+  const int mantissa_bits = layout.mantissa_bits, width = layout.exponent_bits + mantissa_bits;
+  const int32_t top = (1 << layout.exponent_bits) - 1, mantissa_mask = (1 << mantissa_bits) - 1;
+  const Ints number = (Ints)((Unsigneds)numbers >> layout.spare);
+  const Ints field = (number >> mantissa_bits) & top, mantissa = number & mantissa_mask;
+  const Ints sign = ((number >> width) ^ (layout.negate ? 1 : 0)) << 31;
+  const Ints subnormal = field == 0;
+  const Ints exponent = field - subnormal - (top >> 1);
+  Ints full = field == top, value;
+  if (!layout.has_infinity) full &= mantissa == mantissa_mask;
+  if (layout.exponent_bits == 8) { /* the upper part of a float */
+    value = (number & ((1 << width) - 1)) << (23 - mantissa_bits);
+  } else {
+    const Ints significand = mantissa | (~subnormal & (mantissa_mask + 1));
+    value = (Ints)(floats_of(significand) * (Floats)((exponent - mantissa_bits + 127) << 23));
+  }
+  const Ints zero = subnormal & (mantissa == 0);
+  const Ints infinite = mantissa == (layout.has_infinity ? 0 : -1);
+  const Ints special = EXPONENT_NAN + (infinite & (EXPONENT_INFINITY - EXPONENT_NAN));
+  const Ints finite = (zero & EXPONENT_ZERO) | (~zero & exponent);
+  const HalfOfShorts narrow =
+      __builtin_convertvector((full & special) | (~full & finite), HalfOfShorts);
+  value = (value & ~full) | sign;
+  memcpy(values, &value, sizeof value);
+  memcpy(exponents, &narrow, sizeof narrow);
+}
+
+__attribute__((always_inline)) static inline void read_layout(NumberLayout layout,
+                                                              const uint32_t *numbers,
+                                                              FloatMatrix matrix, size_t count) {
+  size_t i = 0;
+  for (; i + WIDTH <= count; i += WIDTH)
+    read_vector(layout, load_operand(numbers + i), matrix.values + i, matrix.exponents + i);
+  if (i == count) return;
+  uint32_t last[WIDTH] = {0};
+  float values[WIDTH];
+  int16_t exponents[WIDTH];
+  memcpy(last, numbers + i, (count - i) * sizeof *last);
+  read_vector(layout, load_operand(last), values, exponents);
+  memcpy(matrix.values + i, values, (count - i) * sizeof *values);
+  memcpy(matrix.exponents + i, exponents, (count - i) * sizeof *exponents);
+}
+
+void read_numbers(NumberFormat format, bool negate, const uint32_t *numbers, FloatMatrix matrix,
+                  size_t count) {
+  switch (format) { /* constant widths make better code */
+    case NUMBER_F16:
+      read_layout((NumberLayout){5, 10, 0, true, negate}, numbers, matrix, count);
+      break;
+    case NUMBER_BF16:
+      read_layout((NumberLayout){8, 7, 0, true, negate}, numbers, matrix, count);
+      break;
+    case NUMBER_TF32:
+      read_layout((NumberLayout){8, 10, 13, true, negate}, numbers, matrix, count);
+      break;
+    case NUMBER_E4M3:
+      read_layout((NumberLayout){4, 3, 0, false, negate}, numbers, matrix, count);
+      break;
+    default:
+      read_layout((NumberLayout){5, 2, 0, true, negate}, numbers, matrix, count);
+      break;
+  }
+}
+
+/* ---- Sums ---- */
 
 /* For f32, a zero gets nearly the exponent of a subnormal, and an infinity or NaN gets 128. Such
  * extreme results are left to add_products anyway. (Always inline: a host without AVX cannot pass
@@ -364,7 +394,7 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(const Fl
     } else if (half) {
       settle_halves((Ints)sum, exponents, results + WIDTH * w);
     } else {
-      Ints bits = (Ints)(floats_of((Ints)sum) * (Floats)((exponents + 127) << 23));
+      Ints bits = (Ints)(truncated_floats((Ints)sum) * (Floats)((exponents + 127) << 23));
       if (rule->short_result) bits &= ~0x3ff;
       memcpy(results + WIDTH * w, &bits, sizeof bits);
     }
@@ -372,16 +402,42 @@ static inline __attribute__((always_inline)) unsigned add_products_wide(const Fl
   return left_out;
 }
 
-static void take_block(const float *values, const int16_t *exponents, size_t count,
-                       NumbersOfB *block) {
-  if (count == BLOCK) { /* a constant size compiles to vector moves */
-    memcpy(block->values, values, sizeof block->values);
-    memcpy(block->exponents, exponents, sizeof block->exponents);
-    return;
-  }
-  memset(block, 0, sizeof *block);
+/* `columns` numbers in blocks of BLOCK; a constant count compiles to vector moves. */
+__attribute__((always_inline)) static inline void take_block(const float *values,
+                                                             const int16_t *exponents, size_t count,
+                                                             NumbersOfB *block) {
   memcpy(block->values, values, count * sizeof *values);
   memcpy(block->exponents, exponents, count * sizeof *exponents);
+}
+
+/* One step's numbers of B for the columns from `column` on. */
+static inline __attribute__((always_inline)) void take_blocks(FloatMatrix b, int step, int first,
+                                                              size_t column, size_t count,
+                                                              NumbersOfB *blocks) {
+  for (int k = 0; k < step; k++) {
+    const size_t at = (size_t)(first + k) * b.pitch + column;
+    const float *values = b.values + at;
+    const int16_t *exponents = b.exponents + at;
+    if (count == BLOCK)
+      take_block(values, exponents, BLOCK, &blocks[k]);
+    else if (count == WIDTH)
+      take_block(values, exponents, WIDTH, &blocks[k]);
+    else if (count == 8)
+      take_block(values, exponents, 8, &blocks[k]);
+    else
+      take_block(values, exponents, count, &blocks[k]);
+  }
+}
+
+/* What add_products_wide has left out. */
+__attribute__((noinline)) static void add_left_out(const FloatRule *rule, unsigned left_out,
+                                                   size_t count, const float *a,
+                                                   const int16_t *a_exponents, FloatMatrix b,
+                                                   uint32_t *results) {
+  for (size_t i = 0; i < count; i++)
+    if (left_out >> i / WIDTH & 1u)
+      results[i] = add_products(rule, a, a_exponents,
+                                (FloatMatrix){b.values + i, b.exponents + i, b.pitch}, results[i]);
 }
 
 static inline __attribute__((always_inline)) void multiply_step(
@@ -391,6 +447,7 @@ static inline __attribute__((always_inline)) void multiply_step(
   int32_t left[MOST_ROWS * MOST_STEP];
   NumbersOfB right[MOST_STEP];
   uint32_t part[BLOCK] = {0}; /* for the last columns, where a full vector would not fit */
+  if (columns % BLOCK) memset(right, 0, (size_t)step * sizeof *right);
   for (int first = 0; first < depth; first += step) {
     for (int row = 0; row < rows; row++)
       for (int k = 0; k < step; k++) {
@@ -401,28 +458,37 @@ static inline __attribute__((always_inline)) void multiply_step(
     for (int column = 0; column < columns; column += BLOCK) {
       const size_t count = (size_t)(columns - column < BLOCK ? columns - column : BLOCK);
       const size_t block = (size_t)first * b.pitch + (size_t)column;
-      for (size_t k = 0; k < (size_t)step; k++)
-        take_block(b.values + block + k * b.pitch, b.exponents + block + k * b.pitch, count,
-                   &right[k]);
+      take_blocks(b, step, first, (size_t)column, count, right);
       for (int row = 0; row < rows; row++) {
         uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)column];
-        uint32_t *target = count < BLOCK ? memcpy(part, results, count * 4) : results;
+        uint32_t *target = count % WIDTH ? memcpy(part, results, count * 4) : results;
         const size_t from = (size_t)row * a.pitch + (size_t)first;
         const RowOfA numbers = {a.values + from, left + row * step};
         const unsigned left_out =
             count > WIDTH ? add_products_wide(rule, half, step, 2, numbers, right, target)
                           : add_products_wide(rule, half, step, 1, numbers, right, target);
-        if (count < BLOCK) memcpy(results, part, count * 4);
-        if (left_out == 0) continue;
-        for (size_t i = 0; i < count; i++)
-          if (left_out >> i / WIDTH & 1u)
-            results[i] = add_products(
-                rule, a.values + from, a.exponents + from,
-                (FloatMatrix){b.values + block + i, b.exponents + block + i, b.pitch}, results[i]);
+        if (count % WIDTH) memcpy(results, part, count * 4);
+        if (left_out)
+          add_left_out(rule, left_out, count, a.values + from, a.exponents + from,
+                       (FloatMatrix){b.values + block, b.exponents + block, b.pitch}, results);
       }
     }
   }
 }
+
+/* For f32, sums are truncated, not rounded, when converted to floats. Without AVX-512 the mode says so;
+ * everything else here is exact in either mode. */
+#ifdef __AVX512BW__
+static int truncate_sums(void) { return 0; }
+static void round_sums(int mode) { (void)mode; }
+#else
+static int truncate_sums(void) {
+  const int mode = fegetround();
+  fesetround(FE_TOWARDZERO);
+  return mode;
+}
+static void round_sums(int mode) { fesetround(mode); }
+#endif
 
 void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, FloatMatrix a,
                      FloatMatrix b, uint32_t *accumulators, size_t accumulator_pitch) {
@@ -435,10 +501,7 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, Fl
       STEP(true, rule->step);
     return;
   }
-  /* So that sums are truncated, not rounded, when converted to floats. Everything else here is
-   * exact in either mode. */
-  const int rounding = fegetround();
-  fesetround(FE_TOWARDZERO);
+  const int mode = truncate_sums();
   switch (rule->step) {
     case 8:
       STEP(false, 8);
@@ -453,7 +516,7 @@ void multiply_floats(const FloatRule *rule, int rows, int columns, int depth, Fl
       STEP(false, rule->step);
       break;
   }
-  fesetround(rounding);
+  round_sums(mode);
 #undef STEP
 }
 
@@ -481,32 +544,73 @@ void extend_integers(NumberFormat format, const uint32_t *bits, int16_t *numbers
     for (size_t i = 0; i < count; i++) numbers[i] = extend_integer(format, bits[i]);
 }
 
+/* The sums of the products of two 16-bit numbers in each place. */
+#if defined(__AVX512BW__)
+static inline Ints products_of_pairs(Ints a, Ints b) {
+  return (Ints)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+}
+#elif defined(__AVX2__)
+static inline Ints products_of_pairs(Ints a, Ints b) {
+  return (Ints)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+}
+#else
+__attribute__((always_inline)) static inline Ints products_of_pairs(Ints a, Ints b) {
+  return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+}
+#endif
+
+/* B's numbers of up to WIDTH columns, two of each column side by side. */
+enum { MOST_DEPTH = 256 };
+typedef struct {
+  Ints pairs[MOST_DEPTH / 2];
+} PairsOfB;
+
+__attribute__((always_inline)) static inline void take_pairs(const int16_t *b, size_t pitch,
+                                                             int depth, size_t count,
+                                                             PairsOfB *taken) {
+  for (int k = 0; k < depth; k += 2) {
+    HalfOfShorts first = {0}, second = {0};
+    memcpy(&first, b + (size_t)k * pitch, count * sizeof *b);
+    memcpy(&second, b + (size_t)(k + 1) * pitch, count * sizeof *b);
+    taken->pairs[k / 2] = (__builtin_convertvector(first, Ints) & 0xffff) |
+                          __builtin_convertvector(second, Ints) << 16;
+  }
+}
+
+/* results += sums; INT32_MAX or INT32_MIN where that does not fit. */
+__attribute__((always_inline)) static inline Ints saturated_sum(Ints results, Ints sums) {
+  const Ints sum = (Ints)((Unsigneds)results + (Unsigneds)sums);
+  const Ints overflow = ((results ^ sum) & (sums ^ sum)) >> 31;
+  return (sum & ~overflow) | (((sum >> 31) ^ INT32_MIN) & overflow);
+}
+
 void multiply_integers(bool saturate, int rows, int columns, int depth, const int16_t *a,
                        size_t a_pitch, const int16_t *b, size_t b_pitch, uint32_t *accumulators,
                        size_t accumulator_pitch) {
-  for (int row = 0; row < rows; row++)
-    for (int first = 0; first < columns; first += 32) {
-      const int count = columns - first < 32 ? columns - first : 32;
-      int32_t sums[32] = {0}; /* at most 128 products of 16 bits: no overflow */
-      for (int k = 0; k < depth; k++) {
-        const int32_t x = a[(size_t)row * a_pitch + (size_t)k];
-        const int16_t *y = &b[(size_t)k * b_pitch + (size_t)first];
-        if (count == 32)
-          for (int i = 0; i < 32; i++) sums[i] += x * y[i];
-        else if (count == 8)
-          for (int i = 0; i < 8; i++) sums[i] += x * y[i];
-        else
-          for (int i = 0; i < count; i++) sums[i] += x * y[i];
-      }
+  for (int first = 0; first < columns; first += WIDTH) {
+    const size_t count = (size_t)(columns - first < WIDTH ? columns - first : WIDTH);
+    PairsOfB right;
+    if (count == WIDTH) /* a constant count compiles to vector moves */
+      take_pairs(b + first, b_pitch, depth, WIDTH, &right);
+    else
+      take_pairs(b + first, b_pitch, depth, count, &right);
+    for (int row = 0; row < rows; row++) {
       uint32_t *results = &accumulators[(size_t)row * accumulator_pitch + (size_t)first];
-      for (int i = 0; i < count; i++) {
-        const int64_t exact = (int64_t)(int32_t)results[i] + sums[i];
-        const int64_t bounded = exact > INT32_MAX   ? INT32_MAX
-                                : exact < INT32_MIN ? INT32_MIN
-                                                    : exact;
-        results[i] = (uint32_t)(saturate ? bounded : exact);
+      uint32_t part[WIDTH] = {0};
+      Ints sums = {0}; /* at most 256 products of 9 bits: no overflow */
+      for (int k = 0; k < depth; k += 2) {
+        int32_t pair;
+        memcpy(&pair, &a[(size_t)row * a_pitch + (size_t)k], sizeof pair);
+        sums += products_of_pairs(all(pair), right.pairs[k / 2]);
       }
+      uint32_t *target = count < WIDTH ? memcpy(part, results, count * 4) : results;
+      const Ints before = load_operand(target);
+      const Ints after =
+          saturate ? saturated_sum(before, sums) : (Ints)((Unsigneds)before + (Unsigneds)sums);
+      memcpy(target, &after, sizeof after);
+      if (count < WIDTH) memcpy(results, part, count * 4);
     }
+  }
 }
 
 /* ---- Doubles ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/access.h"
+#include "base/gather.h"
 #include "base/half.h"
 #include "base/report.h"
 #include "arithmetic/loadstore.h"
@@ -115,25 +116,28 @@ static void place_of_element(const Fragment *fragment, int lane, int r, int inde
 }
 
 /* ---- wmma.load and wmma.store ---- */
+/* Where each lane's number is: `outer` rows (or columns, if column-major) from the matrix's start, and
+ * `inner` numbers further. */
 typedef struct {
-  uint8_t row, column;
-} MatrixPlace;
+  uint8_t outer[LANES], inner[LANES];
+} MatrixPlaces;
 
 typedef struct {
   Fragment fragment;
-  int each;                  /* how many numbers of a register are moved one by one */
-  const MatrixPlace *places; /* of each register, number and lane */
+  int each;                   /* the numbers of a register, unless those are narrower than a byte */
+  const MatrixPlaces *places; /* of each register and number */
+  uint8_t outer_most, inner_most;
   bool column_major, store;
+  bool adjacent; /* the numbers of a register lie side by side in memory */
   Space space;
-  uint8_t element_bytes; /* bytes per access: narrower numbers move one register at a time */
+  uint8_t element_bytes; /* of a number, or of a register of narrower ones */
   const Operand *address, *stride;
   uint16_t slots[8];
 } FragmentMove;
 
 static uint8_t *element_at(Warp *warp, const Instruction *in, int lane, uint64_t address,
-                           const FragmentMove *move, uint32_t *shared, Space *where) {
+                           const FragmentMove *move, size_t bytes, uint32_t *shared, Space *where) {
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
-  const size_t bytes = move->element_bytes;
   Space space = move->space;
   uint64_t inner = address;
   uint8_t *at;
@@ -151,6 +155,13 @@ typedef struct {
   uint64_t base[LANES], pitch[LANES];
 } MatrixOrigin;
 
+/* What is moved at once: one of the numbers of a register, or all of them. */
+typedef struct {
+  int r, index;
+  uint32_t bytes;
+  unsigned shift; /* of the bits in the register */
+} Portion;
+
 /* One element of each lane: where it is. */
 typedef struct {
   uint8_t *at[LANES];
@@ -159,110 +170,87 @@ typedef struct {
   LaneMask shared_lanes, global_lanes;
 } ElementPlaces;
 
-static void find_addresses(const FragmentMove *move, int r, int index, const MatrixOrigin *origin,
-                           uint64_t *address) {
+static const MatrixPlaces *places_of(const FragmentMove *move, const Portion *portion) {
+  return &move->places[portion->r * move->each + portion->index];
+}
+
+static void find_addresses(const FragmentMove *move, const Portion *portion,
+                           const MatrixOrigin *origin, uint64_t *address) {
   const uint64_t bits = (uint64_t)move->fragment.bits;
-  const MatrixPlace *places = move->places + (r * move->each + index) * LANES;
+  const MatrixPlaces *places = places_of(move, portion);
   for (int lane = 0; lane < LANES; lane++) {
-    const uint64_t row = places[lane].row, column = places[lane].column;
-    const uint64_t pitch = origin->pitch[lane];
-    const uint64_t number = move->column_major ? column * pitch + row : row * pitch + column;
+    const uint64_t number = places->outer[lane] * origin->pitch[lane] + places->inner[lane];
     address[lane] = origin->base[lane] + (bits < 8 ? number * bits / 8 : number * (bits / 8));
   }
 }
 
-/* The usual access: all lanes, in the shared memory of one CTA. False: any other. */
-static bool find_in_shared(Warp *warp, LaneMask mask, const FragmentMove *move,
-                           ElementPlaces *places) {
-  const uint64_t bytes = move->element_bytes;
-  if (mask != UINT32_MAX || move->space != SPACE_SHARED) return false;
-  uint64_t least = UINT64_MAX, most = 0, bits = 0;
-  for (int lane = 0; lane < LANES; lane++) {
-    const uint64_t address = places->global[lane];
-    least = address < least ? address : least;
-    most = address > most ? address : most;
-    bits |= address;
-  }
-  const Cta *cta = shared_address_cta(warp, (uint32_t)least);
-  if ((bits & (bytes - 1)) || most >> 32 || !cta ||
-      SHARED_RANK((uint32_t)least) != SHARED_RANK((uint32_t)most) ||
-      SHARED_OFFSET((uint32_t)most) + bytes > cta->shared_bytes)
-    return false;
-  for (int lane = 0; lane < LANES; lane++) {
-    places->shared[lane] = (uint32_t)places->global[lane];
-    places->at[lane] = cta->shared + SHARED_OFFSET(places->shared[lane]);
-  }
-  places->shared_lanes = mask;
-  return true;
-}
-
-static bool find_elements(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
+static bool find_elements(Warp *warp, const Instruction *in, LaneMask mask, const Portion *portion,
                           const MatrixOrigin *origin, ElementPlaces *places) {
   const FragmentMove *move = in->decoded;
-  find_addresses(move, r, index, origin, places->global);
-  if (!notes_wanted && find_in_shared(warp, mask, move, places)) return true;
+  const uint32_t bytes = portion->bytes;
+  find_addresses(move, portion, origin, places->global);
   for (LaneMask left = mask; left; left &= left - 1) {
     const int lane = first_lane(left);
     Space where;
-    places->at[lane] =
-        element_at(warp, in, lane, places->global[lane], move, &places->shared[lane], &where);
+    places->at[lane] = element_at(warp, in, lane, places->global[lane], move, bytes,
+                                  &places->shared[lane], &where);
     if (!places->at[lane]) return false;
-    note(move->store ? NOTE_WRITE : NOTE_READ, places->at[lane], move->element_bytes);
+    note(move->store ? NOTE_WRITE : NOTE_READ, places->at[lane], bytes);
     places->shared_lanes |= (LaneMask)(where == SPACE_SHARED) << lane;
     places->global_lanes |= (LaneMask)(where == SPACE_GLOBAL) << lane;
   }
   return true;
 }
 
-/* Between a lane's register and its bytes, of which the register holds those from `shift` on. */
-static void move_value(Warp *warp, const FragmentMove *move, int lane, int r, unsigned shift,
+/* Between a lane's register and its bytes, of which the register holds those from the shift on. */
+static void move_value(Warp *warp, const FragmentMove *move, const Portion *portion, int lane,
                        uint8_t *at) {
-  if (move->fragment.bits == 64) {
-    uint64_t *word = &column_u64(warp, move->slots[r])[lane];
+  const uint16_t slot = move->slots[portion->r];
+  if (portion->bytes == 8) {
+    uint64_t *word = &column_u64(warp, slot)[lane];
     memcpy(move->store ? (void *)at : (void *)word, move->store ? (void *)word : at, 8);
     return;
   }
-  uint32_t *word = &column_u32(warp, move->slots[r])[lane];
-  uint32_t value = *word >> shift;
+  uint32_t *word = &column_u32(warp, slot)[lane];
+  uint32_t value = *word >> portion->shift;
   if (move->store) {
-    memcpy(at, &value, move->element_bytes);
+    memcpy(at, &value, portion->bytes);
     return;
   }
   value = 0;
-  memcpy(&value, at, move->element_bytes);
+  memcpy(&value, at, portion->bytes);
   const uint32_t kept =
-      move->element_bytes == 4 ? 0 : *word & ~(((1u << move->fragment.bits) - 1u) << shift);
-  *word = kept | value << shift;
+      portion->bytes == 4 ? 0 : *word & ~(((1u << 8 * portion->bytes) - 1u) << portion->shift);
+  *word = kept | value << portion->shift;
 }
 
 /* For the recorder and the checker. */
 static void check_elements(Warp *warp, const Instruction *in, const FragmentMove *move,
-                           const ElementPlaces *places) {
+                           uint32_t bytes, const ElementPlaces *places) {
   const Access access = move->store ? ACCESS_WRITE : ACCESS_READ;
   if (warp->cta->cluster->recorder && places->shared_lanes)
-    record_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes, access);
+    record_shared(warp, in, places->shared_lanes, places->shared, bytes, access);
   if (settings()->check && places->shared_lanes)
-    check_shared(warp, in, places->shared_lanes, places->shared, move->element_bytes,
+    check_shared(warp, in, places->shared_lanes, places->shared, bytes,
                  &(AccessKind){.access = access});
   if (places->global_lanes && warp->cta->cluster->launch->global) {
     const GlobalKind kind = {.access = access};
-    check_unwritten(warp, places->global_lanes, places->global, false, move->element_bytes, access);
-    check_global(warp, in, places->global_lanes, places->global, false, move->element_bytes, &kind,
-                 NULL);
+    check_unwritten(warp, places->global_lanes, places->global, false, bytes, access);
+    check_global(warp, in, places->global_lanes, places->global, false, bytes, &kind, NULL);
   }
 }
 
-static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask, int r, int index,
-                               const MatrixOrigin *origin) {
+static StepResult move_portion(Warp *warp, const Instruction *in, LaneMask mask,
+                               const Portion *portion, const MatrixOrigin *origin) {
   const FragmentMove *move = in->decoded;
-  const unsigned shift = move->fragment.bits < 8 ? 0 : (unsigned)(index * move->fragment.bits);
   ElementPlaces places = {.shared_lanes = 0};
-  if (!find_elements(warp, in, mask, r, index, origin, &places)) return STEP_FAULT;
-  check_elements(warp, in, move, &places);
+  places.global_lanes = 0;
+  if (!find_elements(warp, in, mask, portion, origin, &places)) return STEP_FAULT;
+  check_elements(warp, in, move, portion->bytes, &places);
   if (warp->watched & WATCH_UNDEFINED) {
-    const NumberMove number = {.slot = move->slots[r],
-                               .bytes = move->element_bytes,
-                               .shift = shift % 64,
+    const NumberMove number = {.slot = move->slots[portion->r],
+                               .bytes = portion->bytes,
+                               .shift = portion->shift,
                                .shared = places.shared,
                                .shared_lanes = places.shared_lanes,
                                .global = places.global,
@@ -271,8 +259,68 @@ static StepResult move_element(Warp *warp, const Instruction *in, LaneMask mask,
     undefined_move_number(warp, in, mask, &number);
   }
   for (LaneMask left = mask; left; left &= left - 1)
-    move_value(warp, move, first_lane(left), r, shift, places.at[first_lane(left)]);
+    move_value(warp, move, portion, first_lane(left), places.at[first_lane(left)]);
   return STEP_NEXT;
+}
+
+/* The usual load: of whole words by all lanes, which name the same matrix, in the shared memory of one
+ * CTA. */
+typedef struct {
+  const uint8_t *memory; /* NULL: any other load */
+  uint32_t base, pitch;  /* bytes */
+} MatrixInShared;
+
+static MatrixInShared find_in_shared(const Warp *warp, const FragmentMove *move, LaneMask mask,
+                                     const MatrixOrigin *origin, bool words) {
+  const uint64_t number_bytes = move->element_bytes, base = origin->base[0];
+  uint64_t differing = 0;
+  if (!words || move->store || mask != UINT32_MAX || move->space != SPACE_SHARED ||
+      move->fragment.bits < 8 || notes_wanted || warp->cta->cluster->recorder)
+    return (MatrixInShared){NULL, 0, 0};
+  for (int lane = 0; lane < LANES; lane++)
+    differing |= (origin->base[lane] ^ base) | (origin->pitch[lane] ^ origin->pitch[0]);
+  const uint64_t pitch = origin->pitch[0] * number_bytes;
+  const uint64_t end = base + move->outer_most * pitch + (move->inner_most + 1u) * number_bytes;
+  const Cta *cta = end >> 32 ? NULL : shared_address_cta(warp, (uint32_t)base);
+  const bool inside = cta && SHARED_RANK((uint32_t)base) == SHARED_RANK((uint32_t)end - 1) &&
+                      SHARED_OFFSET((uint32_t)end - 1) < cta->shared_bytes;
+  if (differing || !inside) return (MatrixInShared){NULL, 0, 0};
+  return (MatrixInShared){cta->shared, (uint32_t)base, (uint32_t)pitch};
+}
+
+static void load_words(Warp *warp, const Instruction *in, const Portion *portion,
+                       const MatrixInShared *matrix) {
+  const FragmentMove *move = in->decoded;
+  const MatrixPlaces *places = places_of(move, portion);
+  LANE_ARRAY uint32_t addresses[LANES], words[LANES];
+  for (int lane = 0; lane < LANES; lane++)
+    addresses[lane] = matrix->base + places->outer[lane] * matrix->pitch +
+                      places->inner[lane] * (uint32_t)move->element_bytes;
+  if (settings()->check)
+    check_shared(warp, in, UINT32_MAX, addresses, sizeof(uint32_t),
+                 &(AccessKind){.access = ACCESS_READ});
+  if (warp->watched & WATCH_UNDEFINED) {
+    const NumberMove number = {.slot = move->slots[portion->r],
+                               .bytes = sizeof(uint32_t),
+                               .shared = addresses,
+                               .shared_lanes = UINT32_MAX};
+    undefined_move_number(warp, in, UINT32_MAX, &number);
+  }
+  for (int lane = 0; lane < LANES; lane++)
+    words[lane] = SHARED_OFFSET(addresses[lane]) / sizeof(uint32_t);
+  gather(column_u32(warp, move->slots[portion->r]), (const uint32_t *)(const void *)matrix->memory,
+         words);
+}
+
+/* May a word be moved at once: a register, whose numbers may be smaller? Those at addresses that are too
+ * odd for that move one by one. */
+static bool moves_words(const FragmentMove *move, LaneMask mask, const MatrixOrigin *origin) {
+  const unsigned number_bytes = move->element_bytes;
+  uint64_t bits = 0;
+  if (!move->adjacent && number_bytes != sizeof(uint32_t)) return false;
+  for (LaneMask left = mask; left; left &= left - 1)
+    bits |= origin->base[first_lane(left)] | origin->pitch[first_lane(left)] * number_bytes;
+  return bits % sizeof(uint32_t) == 0;
 }
 
 /* A register that repeats another one has read the same bytes. That need not be looked at again, unless there
@@ -283,27 +331,47 @@ static bool repeats_quietly(const Warp *warp, const FragmentMove *move, LaneMask
          !warp->cta->cluster->recorder && findings_made() == findings;
 }
 
-static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask mask) {
+static StepResult move_register(Warp *warp, const Instruction *in, LaneMask mask, int r, bool words,
+                                const MatrixOrigin *origin) {
   const FragmentMove *move = in->decoded;
-  const int count = move->store ? move->fragment.distinct : move->fragment.registers;
+  const uint32_t bytes = words ? sizeof(uint32_t) : move->element_bytes;
+  for (int index = 0; index < (words ? 1 : move->each); index++) {
+    const Portion portion = {r, index, bytes, (unsigned)index * bytes * 8};
+    if (move_portion(warp, in, mask, &portion, origin) != STEP_NEXT) return STEP_FAULT;
+  }
+  return STEP_NEXT;
+}
+
+static MatrixOrigin origin_of_matrix(const Warp *warp, const FragmentMove *move) {
   MatrixOrigin origin;
-  if (settings()->check) check_warp_met(warp, in, mask);
   for (int lane = 0; lane < LANES; lane++) {
     origin.base[lane] = lane_address(warp, move->address, lane);
     origin.pitch[lane] = move->stride         ? (uint32_t)lane_value(warp, move->stride, lane)
                          : move->column_major ? (uint32_t)move->fragment.rows
                                               : (uint32_t)move->fragment.columns;
   }
+  return origin;
+}
+
+static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask mask) {
+  const FragmentMove *move = in->decoded;
+  const int count = move->store ? move->fragment.distinct : move->fragment.registers;
+  const MatrixOrigin origin = origin_of_matrix(warp, move);
+  const bool words = moves_words(move, mask, &origin);
   const bool repeats = count > move->fragment.distinct;
   const uint64_t findings = repeats ? findings_made() : 0;
+  const MatrixInShared matrix = find_in_shared(warp, move, mask, &origin, words);
   uint32_t loaded[8][LANES];
+  if (settings()->check) check_warp_met(warp, in, mask);
   for (int r = 0; r < count; r++) {
     if (repeats_quietly(warp, move, mask, r, findings)) {
       memcpy(column_u32(warp, move->slots[r]), loaded[r % move->fragment.distinct], sizeof *loaded);
       continue;
     }
-    for (int index = 0; index < move->each; index++)
-      if (move_element(warp, in, mask, r, index, &origin) != STEP_NEXT) return STEP_FAULT;
+    if (matrix.memory)
+      load_words(warp, in, &(Portion){r, 0, sizeof(uint32_t), 0}, &matrix);
+    else if (move_register(warp, in, mask, r, words, &origin) != STEP_NEXT)
+      return STEP_FAULT;
     if (repeats) memcpy(loaded[r], column_u32(warp, move->slots[r]), sizeof *loaded);
   }
   return STEP_NEXT;
@@ -312,15 +380,18 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
 static void make_places(Decoder *decoder, FragmentMove *move) {
   const int bits = move->fragment.bits, registers = move->fragment.registers;
   move->each = bits < 8 || bits >= 32 ? 1 : 32 / bits;
-  MatrixPlace *places =
-      decoder_allocate(decoder, (size_t)(registers * move->each * LANES) * sizeof *places);
+  MatrixPlaces *places =
+      decoder_allocate(decoder, (size_t)(registers * move->each) * sizeof *places);
   for (int r = 0; r < registers; r++)
     for (int index = 0; index < move->each; index++)
       for (int lane = 0; lane < LANES; lane++) {
         int row, column;
         place_of_element(&move->fragment, lane, r, index, &row, &column);
-        places[(r * move->each + index) * LANES + lane] =
-            (MatrixPlace){(uint8_t)row, (uint8_t)column};
+        MatrixPlaces *at = &places[r * move->each + index];
+        at->outer[lane] = (uint8_t)(move->column_major ? column : row);
+        at->inner[lane] = (uint8_t)(move->column_major ? row : column);
+        if (at->outer[lane] > move->outer_most) move->outer_most = at->outer[lane];
+        if (at->inner[lane] > move->inner_most) move->inner_most = at->inner[lane];
       }
   move->places = places;
 }
@@ -362,9 +433,10 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
   move->fragment =
       fragment_of((FragmentKind)(matrix < 2 ? matrix : 2), shape,
                   matrix < 2 ? (int)number_bits(number) : result_bits, number == NUMBER_F16);
-  make_places(decoder, move);
   const int bits = move->fragment.bits;
   if (is_transposed(shape)) move->column_major = !move->column_major;
+  make_places(decoder, move);
+  move->adjacent = move->each > 1 && move->column_major == (move->fragment.kind == FRAGMENT_B);
   if (bits < 8 && move->column_major != (matrix == 1))
     return form_fail(&form, "numbers of less than a byte: A is .row, B is .col");
   move->element_bytes = (uint8_t)(bits < 8 ? 4 : bits / 8);
@@ -392,46 +464,52 @@ typedef struct {
   uint16_t a_slot[8], b_slot[8], c_slot[8], d_slot[8];
 } Product;
 
-static float half_at(const uint32_t *const *columns, int number, int lane) {
-  return float_of_half((uint16_t)(columns[number / 2][lane] >> (number % 2 * 16)));
+/* An f16 C whose D is f32 is widened, and an f16 D of an f32 C narrowed. */
+static bool widens(const Product *product) {
+  return product->c == RESULT_F16 && product->tile.c == RESULT_F32;
+}
+static bool narrows(const Product *product) {
+  return product->d == RESULT_F16 && product->tile.d == RESULT_F32;
 }
 
-/* One m16n8 (or m8n8) product. All sources are read first, because D may share registers with
- * them. */
-static void multiply_tile(Warp *warp, const Product *product, int row_tile, int column_tile,
-                          uint64_t (*result)[LANES]) {
+static void widen_column(const uint32_t *halves, int half, uint32_t *wide) {
+  for (int lane = 0; lane < LANES; lane++)
+    wide[lane] = half_bits(float_of_half((uint16_t)(halves[lane] >> half * 16)));
+}
+
+static int tiles_down(const Product *product) {
+  return product->shape.m > 16 ? product->shape.m / 16 : 1;
+}
+static int tiles_across(const Product *product) { return product->shape.n / 8; }
+
+/* All m16n8 (or m8n8) products. All sources are read before a result is written, because D may share
+ * registers with them. */
+static void multiply_all(Warp *warp, const Product *product, void *const *d) {
   const MmaForm *tile = &product->tile;
-  const int first = (row_tile * (product->shape.n / 8) + column_tile) * tile->c_registers;
-  const void *a[8], *b[4], *c[8];
-  void *d[8];
+  const int down = tiles_down(product), across = tiles_across(product);
+  const void *a[8], *b[8], *c[8];
   uint32_t wide[8][LANES];
-  for (int i = 0; i < tile->a_registers; i++)
-    a[i] = column_u32(warp, product->a_slot[row_tile * tile->a_registers + i]);
-  for (int i = 0; i < tile->b_registers; i++)
-    b[i] = column_u32(warp, product->b_slot[column_tile * tile->b_registers + i]);
-  for (int i = 0; i < tile->c_registers; i++) {
-    d[i] = result[first + i];
-    if (product->c == RESULT_F16 && tile->c == RESULT_F32) {
-      const uint32_t *const column = column_u32(warp, product->c_slot[(first + i) / 2]);
-      for (int lane = 0; lane < LANES; lane++) {
-        const float value = half_at(&column, (first + i) % 2, lane);
-        memcpy(&wide[i][lane], &value, 4);
-      }
-      c[i] = wide[i];
-    } else {
-      c[i] = column_u32(warp, product->c_slot[first + i]);
+  for (int i = 0; i < down * tile->a_registers; i++) a[i] = column_u32(warp, product->a_slot[i]);
+  for (int i = 0; i < across * tile->b_registers; i++) b[i] = column_u32(warp, product->b_slot[i]);
+  for (int i = 0; i < down * across * tile->c_registers; i++) {
+    if (!widens(product)) {
+      c[i] = column_u32(warp, product->c_slot[i]);
+      continue;
     }
+    widen_column(column_u32(warp, product->c_slot[i / 2]), i % 2, wide[i]);
+    c[i] = wide[i];
   }
-  mma_compute(tile, a, b, c, NULL, d);
+  if (tile->a == NUMBER_F64)
+    mma_compute(tile, a, b, c, NULL, d);
+  else
+    mma_compute_tiles(tile, down, across, a, b, c, NULL, d);
 }
 
 /* The same for the undefined bits. */
 static void follow_undefined(Warp *warp, const Product *product, LaneMask mask) {
   const MmaForm *tile = &product->tile;
-  const bool halves_in = product->c == RESULT_F16 && tile->c == RESULT_F32;
-  const bool halves_out = product->d == RESULT_F16 && tile->d == RESULT_F32;
-  const int across = product->shape.n / 8;
-  const int tiles = (product->shape.m > 16 ? product->shape.m / 16 : 1) * across;
+  const bool halves_in = widens(product), halves_out = narrows(product);
+  const int across = tiles_across(product), tiles = tiles_down(product) * across;
   UndefinedResults all = {0}, one;
   for (int t = 0; t < tiles; t++) {
     const void *c_bits[8];
@@ -461,37 +539,42 @@ static void follow_undefined(Warp *warp, const Product *product, LaneMask mask) 
                          all.origins[i]);
 }
 
-static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
-  const Product *product = in->decoded;
+/* The results of the lanes in the mask, which may be f32 where D is f16. */
+static void set_results(Warp *warp, const Product *product, LaneMask mask, int registers,
+                        uint64_t (*results)[LANES]) {
   const MmaForm *tile = &product->tile;
-  uint64_t result[8][LANES];
-  if (warp->watched & WATCH_UNDEFINED) follow_undefined(warp, product, mask);
-  const int row_tiles = product->shape.m > 16 ? product->shape.m / 16 : 1;
-  for (int row = 0; row < row_tiles; row++)
-    for (int column = 0; column < product->shape.n / 8; column++)
-      multiply_tile(warp, product, row, column, result);
-  const int tiles = row_tiles * (product->shape.n / 8);
-  if (warp->cta->cluster->recorder)
-    record_multiply_adds(
-        warp, (uint64_t)product->shape.m * (uint64_t)product->shape.n * (uint64_t)product->shape.k,
-        number_bits(tile->a), false);
-  const int registers = tiles * tile->d_registers;
   for (int i = 0; i < registers; i++)
     for (LaneMask left = mask; left; left &= left - 1) {
       const int lane = first_lane(left);
-      const uint32_t value = ((const uint32_t *)(const void *)result[i])[lane];
+      const uint32_t value = ((const uint32_t *)(const void *)results[i])[lane];
       if (tile->d == RESULT_F64) {
-        column_u64(warp, product->d_slot[i])[lane] = result[i][lane];
-      } else if (product->d == RESULT_F16 && tile->d == RESULT_F32) {
+        column_u64(warp, product->d_slot[i])[lane] = results[i][lane];
+      } else if (narrows(product)) {
         uint32_t *word = &column_u32(warp, product->d_slot[i / 2])[lane];
-        float wide;
-        memcpy(&wide, &value, 4);
-        const uint32_t half = half_of_float(wide);
+        const uint32_t half = half_of_float(half_float(value));
         *word = i % 2 ? (*word & 0xffffu) | half << 16 : (*word & 0xffff0000u) | half;
       } else {
         column_u32(warp, product->d_slot[i])[lane] = value;
       }
     }
+}
+
+static StepResult run_wmma(Warp *warp, const Instruction *in, LaneMask mask) {
+  const Product *product = in->decoded;
+  const MmaForm *tile = &product->tile;
+  const bool at_once = mask == UINT32_MAX && !narrows(product);
+  const int registers = tiles_down(product) * tiles_across(product) * tile->d_registers;
+  uint64_t results[8][LANES];
+  void *d[8];
+  if (warp->watched & WATCH_UNDEFINED) follow_undefined(warp, product, mask);
+  for (int i = 0; i < registers; i++)
+    d[i] = at_once ? (void *)column_u32(warp, product->d_slot[i]) : (void *)results[i];
+  multiply_all(warp, product, d);
+  if (warp->cta->cluster->recorder)
+    record_multiply_adds(
+        warp, (uint64_t)product->shape.m * (uint64_t)product->shape.n * (uint64_t)product->shape.k,
+        number_bits(tile->a), false);
+  if (!at_once) set_results(warp, product, mask, registers, results);
   return STEP_NEXT;
 }
 
