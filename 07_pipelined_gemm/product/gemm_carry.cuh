@@ -7,6 +7,9 @@
  * a chunk of the carried tile is stored while the tensor cores multiply. This works only for a C that
  * TMA can write.
  *
+ * What other clusters contribute to a shared tile (tile_shares.cuh) arrives through the ring: the producer
+ * loads it behind the tile's last step, like the old C below.
+ *
  * Bias, old C and activation are applied before the rounding, in a separate kernel because they need
  * registers. The producer loads a tile's old C into the ring, behind the tile's last step:
  *
@@ -134,24 +137,27 @@ static __device__ __forceinline__ void gemm_store_at_once(GemmStaging *staging, 
   staging->box = 0;
 }
 
-/* Adds what others contribute to a tile, 32 columns at a time, because few registers are left. */
+/* Adds what others contribute to a tile, from its stages, which are then free. */
 template <class Tile>
-static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, const GemmPiece &piece,
-                                                     float *d) {
-  enum {
-    THREADS = Tile::CONSUMER_THREADS,
-    WARPS = THREADS / 32,
-    COLUMNS = Tile::CHUNK_N == 64 ? 32 : Tile::CHUNK_N
-  };
-  uint32_t thread = threadIdx.x - 128;
+static __device__ __forceinline__ void gemm_take_all(const GemmWork &work, int actor, int takes,
+                                                     GemmConsumer<Tile> *c, float *d) {
 #pragma unroll 1
-  for (int i = 1; i <= piece.takes; i++) {
-    uint32_t from = blockIdx.x - i * Tile::CLUSTER_SIZE;
-    gemm_wait_for_flag(&work.flags[from * WARPS + thread / 32]);
+  for (int i = 0; i < takes; i++) {
+    uint32_t thread = gemm_thread() - 128;
 #pragma unroll
-    for (int at = 0; at < Tile::TILE_N; at += COLUMNS) {
-      gemm_take<THREADS, COLUMNS>(gemm_part<THREADS, Tile::TILE_N>(work, from, at, thread),
-                                  d + at / 2);
+    for (int row = 0; row < Tile::PART_ROWS; row++) {
+      int place = row % Tile::PART_ROWS_IN_STAGE, in_b = place - Tile::PART_ROWS_IN_A;
+      if (place == 0) c->wait_for_stage(work, actor);
+      const uint8_t *from = in_b < 0 ? c->shared->a[c->stage] + place * Tile::PART_ROW_BYTES
+                                     : c->shared->b[c->stage] + in_b * Tile::PART_ROW_BYTES;
+      float4 four = ((const float4 *)from)[thread];
+      d[4 * row] += four.x, d[4 * row + 1] += four.y;
+      d[4 * row + 2] += four.z, d[4 * row + 3] += four.w;
+      if (row + 1 == Tile::PART_ROWS || place + 1 == Tile::PART_ROWS_IN_STAGE) {
+        __syncwarp(); /* all lanes have read */
+        c->free_stage(work, actor, c->stage, c->count);
+        c->advance();
+      }
     }
   }
 }
@@ -285,7 +291,7 @@ struct GemmConsumeTiles<Tile, true> {
   static __device__ __forceinline__ void run(const GemmWork &work, typename Tile::Shared *shared,
                                              uint32_t warpgroup, uint32_t rank) {
     int actor = (int)warpgroup, warp = (int)threadIdx.x / 32 - 4;
-    uint32_t *flag = &work.flags[blockIdx.x * Tile::CONSUMERS * 4 + warp];
+    uint32_t *counter = &work.flags[blockIdx.x]; /* of the warps that have given their part */
     GemmStaging staging = {shared->staging[warp], 0};
     GemmConsumer<Tile> c = GemmConsumer<Tile>::of(shared, warpgroup, rank);
     bool carrying = false;
@@ -300,6 +306,8 @@ struct GemmConsumeTiles<Tile, true> {
         if (step == 0) piece = c.read_piece();
         c.multiply_left(d, step > 0);
         wgmma_commit();
+        if (step == 0 && done.given)
+          gemm_count_warp(counter); /* its stores have had time to land */
         if (carrying) {
           if (step == 0) free_stored(&c, work, actor, stored);
           int from = (step - FIRST_STEP) * CHUNKS_A_STEP;
@@ -331,9 +339,8 @@ struct GemmConsumeTiles<Tile, true> {
         gemm_give<Tile::CONSUMER_THREADS, Tile::TILE_N>(
             gemm_part<Tile::CONSUMER_THREADS, Tile::TILE_N>(work, blockIdx.x, 0, threadIdx.x - 128),
             d);
-        gemm_raise_flag(flag);
       } else {
-        gemm_take_all<Tile>(work, piece, d);
+        gemm_take_all<Tile>(work, actor, piece.takes, &c, d);
         if (Tile::FINISHES) gemm_add_tile_bias<Tile>(work.output, bias, d);
         if (Tile::FINISHES && work.output.beta != 0)
           gemm_add_old_tile<Tile>(work, actor, warp, &c, d);
@@ -348,6 +355,7 @@ struct GemmConsumeTiles<Tile, true> {
       /* Always: otherwise these registers would stay in use through the code above. */
       GemmCarriedValues<Tile>::take(carried, d);
     } while (!done.last);
+    if (done.given) gemm_count_warp(counter);
     if (carrying) {
       free_stored(&c, work, actor, stored);
       store(&staging, carried, 0, CHUNKS, work, done, warp);

@@ -71,9 +71,10 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }
 
-/* The best sharing of left-over tiles (tile_shares.cuh), nearly: the steps of the cluster with most, and of how
- * many parts a tile consists. */
-static inline int gemm_shared_steps(int left, int steps, int clusters, int sum_steps, int *parts) {
+/* The best sharing of left-over tiles (tile_shares.cuh), nearly: the steps of the cluster with most beyond its
+ * `whole` tiles, and of how many parts a tile consists. */
+static inline int gemm_shared_steps(int whole, int left, int steps, int clusters, int sum_steps,
+                                    int *parts) {
   int least = gemm_divide_up(left * steps, clusters), best = steps, most = steps;
   if (least < 2 * SHARES_LEAST_STEPS) least = 2 * SHARES_LEAST_STEPS;
   *parts = 1;
@@ -83,6 +84,10 @@ static inline int gemm_shared_steps(int left, int steps, int clusters, int sum_s
     int cost = each + count * sum_steps;
     if (cost < best) best = cost, most = each, *parts = count;
     if (each == least || cost > best) break;
+  }
+  if (whole > 0 && shares_two_rounds(left, steps, clusters, sum_steps) < best) {
+    *parts = 2;
+    most = gemm_divide_up(left * steps, clusters);
   }
   return most;
 }
@@ -104,7 +109,7 @@ static inline GemmLoad gemm_load_of(const GemmConfiguration *c, float tiles, int
   if (c->persistent) {
     int all = tiles < 1e9f ? (int)tiles : 1000000000;
     int whole = all / at_once, left = all - whole * at_once, rest = 0, parts = 1;
-    if (left > 0) rest = gemm_shared_steps(left, steps, at_once, c->sum_steps, &parts);
+    if (left > 0) rest = gemm_shared_steps(whole, left, steps, at_once, c->sum_steps, &parts);
     load.parts = (float)parts;
     load.busy_steps = (float)whole * (float)steps + (float)rest;
     load.tile_ends = (float)(whole + (left > 0));

@@ -2,7 +2,8 @@
  * parts of tiles that several of them compute (tile_shares.cuh), and they keep pace with each other.
  *
  * In `parts` each CTA has space for one tile of sums. A thread leaves its sums where the same thread
- * of the CTA that adds them up looks for them. Each warp has a flag that says that they are there. */
+ * of the CTA that adds them up looks for them. Each warp has a flag that says that they are there; or, if TMA
+ * is to load them, its CTA has a counter of such warps. */
 #ifndef PIPELINED_GEMM_GEMM_PARTS_CUH
 #define PIPELINED_GEMM_GEMM_PARTS_CUH
 
@@ -61,6 +62,23 @@ static __device__ __forceinline__ void gemm_wait_for_flag(uint32_t *flag) {
     *flag = 0; /* for the next launch */
   }
   __syncwarp();
+}
+
+/* The same for a part that TMA loads: the warps of a CTA count themselves, and the thread that will load the
+ * part waits for all of them. */
+static __device__ __forceinline__ void gemm_count_warp(uint32_t *counter) {
+  fence_proxy_async();
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+  }
+}
+
+static __device__ __forceinline__ void gemm_wait_for_warps(uint32_t *counter, uint32_t warps) {
+  while (gemm_ld_acquire(counter) != warps) {
+  }
+  *counter = 0; /* for the next launch */
+  fence_proxy_async();
 }
 
 /* Called by each cluster every GEMM_PACE steps: waits until all others have reached the place

@@ -56,6 +56,11 @@ struct GemmPersistentTile {
                                         : RING_BOXES < MOST_AT_ONCE ? RING_BOXES
                                                                     : MOST_AT_ONCE;
   static_assert(!FINISHES || TILE_N % RING_BOX_N == 0, "no box reaches into the next tile");
+  /* And so does what another cluster contributes to a shared tile: rows of 16 bytes for each consumer thread. */
+  static constexpr int PART_ROW_BYTES = TILE_M * 32;
+  static constexpr int PART_ROWS = TILE_N / 8;
+  static constexpr int PART_ROWS_IN_A = 4; /* of a stage: TILE_M * 128 bytes */
+  static constexpr int PART_ROWS_IN_STAGE = PART_ROWS_IN_A + TILE_N * 4 / TILE_M;
   static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each */
   static constexpr int CONSUMER_THREADS = CONSUMERS * 128;
   static constexpr int THREADS = 128 + CONSUMER_THREADS; /* the producer's warpgroup first */
@@ -150,6 +155,35 @@ static __device__ __forceinline__ void gemm_produce_old(const GemmWork &work,
   }
 }
 
+/* Loads what other clusters contribute to this CTA's tile into the stages behind its last step. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_produce_parts(const GemmWork &work,
+                                                          typename Tile::Shared *shared, int takes,
+                                                          uint32_t *stage, uint32_t *parity) {
+  enum { THREADS = Tile::CONSUMER_THREADS, ROW_BYTES = Tile::PART_ROW_BYTES };
+#pragma unroll 1
+  for (int i = 1; i <= takes; i++) {
+    uint32_t from = blockIdx.x - i * Tile::CLUSTER_SIZE;
+    gemm_wait_for_warps(&work.flags[from], THREADS / 32);
+    const uint8_t *part = (const uint8_t *)gemm_part<THREADS, Tile::TILE_N>(work, from, 0, 0);
+#pragma unroll 1
+    for (int first = 0; first < Tile::PART_ROWS; first += Tile::PART_ROWS_IN_STAGE) {
+      int left = Tile::PART_ROWS - first;
+      int rows = left < Tile::PART_ROWS_IN_STAGE ? left : Tile::PART_ROWS_IN_STAGE;
+      int in_a = left < Tile::PART_ROWS_IN_A ? left : Tile::PART_ROWS_IN_A;
+      uint64_t *full = &shared->full[*stage];
+      mbarrier_wait_parity(&shared->empty[*stage], *parity ^ 1);
+      mbarrier_arrive_expect_tx(full, rows * ROW_BYTES);
+      bulk_load(shared->a[*stage], part + first * ROW_BYTES, in_a * ROW_BYTES, full);
+      if (rows > in_a) {
+        bulk_load(shared->b[*stage], part + (first + in_a) * ROW_BYTES, (rows - in_a) * ROW_BYTES,
+                  full);
+      }
+      gemm_advance<Tile::STAGES>(stage, parity);
+    }
+  }
+}
+
 template <class Tile>
 static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
                                                     const CUtensorMap *map_b, const GemmWork &work,
@@ -191,6 +225,10 @@ static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
       gemm_advance<Tile::STAGES>(&stage, &parity);
     }
     if (piece.end != work.shares.steps) continue;
+    if (Tile::RIGHT_N == 0) {
+      int takes = tile_contributions(work.shares, worker, piece);
+      gemm_produce_parts<Tile>(work, shared, takes, &stage, &parity);
+    }
     if (Tile::FINISHES && Tile::RIGHT_N == 0 && work.output.beta != 0) {
       gemm_produce_old<Tile>(work, shared, row, column, batch, &stage, &parity);
     }

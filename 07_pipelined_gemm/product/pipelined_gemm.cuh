@@ -207,7 +207,7 @@ static inline GemmSharing gemm_share(PipelinedGemm *gemm, int clusters, int all_
   gemm->work.shares = shares;
   gemm->blocks = (shares.whole > 0 ? clusters : shares.sharers) * c->cluster_m * c->cluster_n;
   GemmSharing sharing = {0, 0, (int64_t)shares.whole * shares.steps >= LONG_WAY};
-  if (shares.sharers > shares.left) {
+  if (shares_have_parts(shares)) {
     sharing.part_bytes = (size_t)c->tile_m * c->tile_n * sizeof(float) * gemm->blocks;
   }
   if (sharing.part_bytes > 0 || sharing.paced) {

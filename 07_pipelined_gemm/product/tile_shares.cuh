@@ -9,6 +9,10 @@
  *     tiles      |        990         |        991         |        992    ...
  *     workers    |    0     |    1       |    2     |    3        |    4    ...
  *
+ * If few tiles are left, each would be cut into many parts, which take long to sum. So the workers take one
+ * whole tile less, and these tiles are shared too: then a share is longer than a tile, and no tile has more
+ * than two parts. 5120 x 5120 has 400 tiles: 5 each, and 70 shared.
+ *
  * The worker that has the end of a tile owns it and sums its parts: worker 1 above sums tile 990, but
  * first computes the beginning of tile 991, for worker 3. So that no worker waits long, each computes
  * its contribution first and what it owns last. Owners wait only for lower-numbered workers, which
@@ -21,7 +25,7 @@
 typedef struct {
   int steps; /* of each tile */
   int workers;
-  int whole, left; /* each worker's tiles, and what is left over */
+  int whole, left; /* each worker's tiles, and what is left over: fewer tiles than two rounds */
   int sharers;     /* this many share what is left over; as many as that: each takes a whole tile */
 } TileShares;
 
@@ -35,11 +39,15 @@ enum {
   SHARES_LEAST_STEPS = 4 /* of a piece: a cut nearer to a tile's edge than this moves there */
 };
 
+static inline __host__ __device__ bool shares_have_parts(const TileShares &shares) {
+  return shares.sharers != shares.left;
+}
+
 /* Where a worker's share begins, in steps of the left-over tiles. */
 static inline __host__ __device__ int share_begin(const TileShares &shares, int worker) {
   int all = shares.left * shares.steps;
   if (worker >= shares.sharers) return all;
-  if (shares.sharers == shares.left) return worker * shares.steps;
+  if (!shares_have_parts(shares)) return worker * shares.steps;
   int cut = (int)((int64_t)all * worker / shares.sharers);
   int in_tile = cut % shares.steps;
   if (in_tile < SHARES_LEAST_STEPS) return cut - in_tile;
@@ -60,7 +68,8 @@ static inline __host__ __device__ bool tile_piece(const TileShares &shares, int 
   if (shares.left == 0) return false;
   int begin = share_begin(shares, worker), end = share_begin(shares, worker + 1);
   if (begin == end) return false;
-  int first_tile = begin / steps, last_tile = (end - 1) / steps; /* the same, or the next */
+  int first_tile = begin / steps,
+      last_tile = (end - 1) / steps; /* the same, or one or two further */
   int tile = last_tile - (index - shares.whole);
   if (tile < first_tile) return false;
   piece->tile = shares.whole * shares.workers + tile;
@@ -76,6 +85,12 @@ static inline __host__ __device__ int tile_contributions(const TileShares &share
   int begin = share_begin(shares, worker) - piece.first, count = 1; /* of the tile */
   while (share_begin(shares, worker - count) > begin) count++;
   return count;
+}
+
+/* What a worker's share costs beyond a round, if all share `left` tiles and a round of whole ones: its steps
+ * and, at most, one part to hand over and one to add. */
+static inline int shares_two_rounds(int left, int steps, int workers, int sum_steps) {
+  return (left * steps + workers - 1) / workers + 2 * sum_steps;
 }
 
 /* Few parts take long to multiply, and many take long to sum. `sum_steps`: what handing over and
@@ -94,6 +109,12 @@ static inline TileShares tile_shares(int tiles, int steps, int workers, int sum_
       least = cost;
       shares.sharers = sharers;
     }
+  }
+  if (shares.left > 0 && shares.whole > 0 &&
+      shares_two_rounds(shares.left, steps, workers, sum_steps) < least) {
+    shares.whole--;
+    shares.left += workers;
+    shares.sharers = workers;
   }
   return shares;
 }
