@@ -357,7 +357,67 @@ static uint64_t spread_bits(uint64_t bits, SpreadBits spread) {
   return UINT64_MAX;
 }
 
+/* The marks of a warp's 32-bit numbers. */
+typedef struct {
+  LANE_ARRAY uint32_t bits[LANES];
+  OriginNumber origins[LANES]; /* of the first source that is undefined */
+} MarkedWords;
+
+/* False: a source is of another size. */
+static bool take_words(const FlowStep *flow_step, MarkedWords *words) {
+  const struct WarpUndefined *notes = flow_step->notes;
+  memset(words, 0, sizeof *words);
+  for (int i = flow_step->source_count - 1; i >= 0; i--) {
+    const Operand *source = flow_step->sources[i];
+    LaneMask lanes = undefined_lanes(notes, source) & flow_step->mask;
+    if (!lanes) continue;
+    if (!is_register(source) || column_bytes(source) != sizeof *words->bits) return false;
+    const uint32_t *bits =
+        (const uint32_t *)(const void *)(notes->bits + (size_t)source->slot * SLOT_BYTES);
+    const OriginNumber *origins = notes->origins + source->slot * LANES;
+    for (int lane = 0; lane < LANES; lane++) {
+      bool marked = lanes >> lane & 1;
+      words->bits[lane] |= marked ? bits[lane] : 0;
+      words->origins[lane] = marked ? origins[lane] : words->origins[lane];
+    }
+  }
+  return true;
+}
+
+static void set_words(struct WarpUndefined *notes, uint32_t slot, LaneMask mask,
+                      const MarkedWords *words) {
+  uint32_t *bits = (uint32_t *)(void *)(notes->bits + (size_t)slot * SLOT_BYTES);
+  OriginNumber *origins = notes->origins + slot * LANES;
+  LaneMask before = notes->lanes[slot], marked = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    bool set = mask >> lane & 1;
+    bits[lane] = set ? words->bits[lane] : bits[lane];
+    origins[lane] = set ? words->origins[lane] : origins[lane];
+  }
+  for (int lane = 0; lane < LANES; lane++) marked |= (LaneMask)(words->bits[lane] != 0) << lane;
+  notes->lanes[slot] = (before & ~mask) | (marked & mask);
+  if (!before && notes->lanes[slot]) notes->marked++;
+  if (before && !notes->lanes[slot]) notes->marked--;
+}
+
+/* Nearly always: all lanes at once. False: look at each lane. */
+static bool pass_words_by_rule(const FlowStep *flow_step, SpreadBits spread) {
+  const Operand *to = flow_step->destinations[0];
+  MarkedWords words;
+  if (flow_step->destination_count != 1 || !is_register(to) || to->bytes != sizeof *words.bits ||
+      spread == SPREAD_HALVES || !take_words(flow_step, &words))
+    return false;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t bits = words.bits[lane], any = bits ? UINT32_MAX : 0;
+    words.bits[lane] = spread == SPREAD_UPWARD ? bits | (0 - bits) : any;
+    words.origins[lane] |= (OriginNumber)(any & ORIGIN_COMPUTED);
+  }
+  set_words(flow_step->notes, to->slot, flow_step->mask, &words);
+  return true;
+}
+
 static void pass_by_rule(const FlowStep *flow_step, SpreadBits spread) {
+  if (pass_words_by_rule(flow_step, spread)) return;
   for (LaneMask left = flow_step->mask; left; left &= left - 1) {
     int lane = first_lane(left);
     uint64_t bits = 0;

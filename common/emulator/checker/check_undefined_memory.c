@@ -333,6 +333,14 @@ static bool overlaps(const uint8_t *first, const uint8_t *end, const uint8_t *me
 static LaneMask undefined_in_shared(const struct CtaCheck *shared, const uint8_t *start,
                                     LaneMask mask, uint8_t *const *at, uint32_t bytes) {
   LaneMask undefined = 0;
+  if (bytes == WORD_BYTES && mask == UINT32_MAX && shared->undefined) { /* often */
+    for (int lane = 0; lane < LANES; lane++) {
+      uint32_t bits;
+      memcpy(&bits, shared->undefined + (at[lane] - start), sizeof bits);
+      undefined |= (LaneMask)(bits != 0) << lane;
+    }
+    return undefined;
+  }
   for (LaneMask left = mask; left && shared->undefined; left &= left - 1) {
     const uint8_t *bits = shared->undefined + (at[first_lane(left)] - start);
     uint8_t any = 0;
