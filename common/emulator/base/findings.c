@@ -199,7 +199,26 @@ static Finding *new_finding(const Finding *wanted, uint64_t block) {
   return made;
 }
 
+/* The finding that this instruction has made before by this rule. A mistake in a loop comes a million times,
+ * and need not be compared with all others each time. */
+static Finding *find_again(const Instruction *in, const char *rule) {
+  for (int i = 0; i < finding_count; i++)
+    if (has_instruction(&findings[i], in) && !strcmp(findings[i].rule, rule)) return &findings[i];
+  return NULL;
+}
+
+static void count(Finding *finding, const Warp *warp, const char *message) {
+  finding->count++;
+  finding->several_blocks |= finding->block != block_number(warp);
+  note_offset(finding, message);
+}
+
 static bool note(const Warp *warp, const Instruction *in, const char *rule, const char *message) {
+  Finding *again = find_again(in, rule);
+  if (again) {
+    count(again, warp, message);
+    return false;
+  }
   Finding wanted = {.rule = rule, .line_known = in->source_line && in->source_file};
   if (wanted.line_known)
     snprintf(wanted.place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
@@ -211,9 +230,7 @@ static bool note(const Warp *warp, const Instruction *in, const char *rule, cons
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, block_number(warp));
   if (!known) return false;
-  known->count++;
-  known->several_blocks |= known->block != block_number(warp);
-  note_offset(known, message);
+  count(known, warp, message);
   if (has_instruction(known, in)) return fresh;
   known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
   if (known->more_instructions) return fresh;
