@@ -296,14 +296,18 @@ int main(int argc, char **argv) {
   gemm_check_product(gemm_prepare, gemm_launch, 1, 1, 8, 0, GEMM_INTEGERS, 0, 10, true);
   // 5. Rows of A and B that TMA cannot read: they are copied first.
   gemm_check_product(gemm_prepare, gemm_launch, 100, 90, 77, 0, GEMM_INTEGERS, 0, 13, true);
-  // 6. Tiles that several clusters share: one left-over tile for 2 clusters, and one for 3, with both kinds
-  //    of persistent kernels. The first kind requires an n that is a multiple of 8.
+  // 6. Tiles that several clusters share, with both kinds of persistent kernels: one left-over tile for 2
+  //    clusters; and for 3, which share a round more. The first kind requires an n that is a multiple of 8.
+  const GemmConfiguration *halves = all.list;
+  while (halves->carries) halves++;
   forced = &all.list[0];
   gemm_check_product(gemm_prepare, gemm_launch, 200, 520, 2440, 0, GEMM_INTEGERS, 0, 11, true);
-  while (forced->carries) forced++;
+  forced = halves;
   gemm_check_product(gemm_prepare, gemm_launch, 200, 517, 2440, 0, GEMM_INTEGERS, 0, 11, true);
   most_clusters = 3;
-  gemm_check_product(gemm_prepare, gemm_launch, 500, 440, 3968, 0, GEMM_INTEGERS, 0, 12, true);
+  gemm_check_product(gemm_prepare, gemm_launch, 500, 330, 3968, 0, GEMM_INTEGERS, 0, 12, true);
+  forced = &all.list[0];
+  gemm_check_product(gemm_prepare, gemm_launch, 330, 440, 3968, 0, GEMM_INTEGERS, 0, 12, true);
   detail_end();
   return program_end("%d configurations on uneven shapes, every element exactly", all.count);
 }

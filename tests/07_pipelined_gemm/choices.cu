@@ -66,6 +66,17 @@ static bool shares_every_step(TileShares shares) {
   return true;
 }
 
+// If the workers share more than a round, their shares are longer than tiles.
+static bool in_two_parts(TileShares shares) {
+  for (int worker = 0; worker < shares.workers; worker++) {
+    TilePiece piece;
+    for (int i = 0; tile_piece(shares, worker, i, &piece); i++) {
+      if (tile_contributions(shares, worker, piece) > 1) return false;
+    }
+  }
+  return true;
+}
+
 static GemmConfigurations all_configurations(void) {
   return gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
 }
@@ -192,18 +203,25 @@ int main(int argc, char **argv) {
                       "07_pipelined_gemm/measured/rest_factors.csv");
   choose_for_epilogues();
   time_the_choice();
-  long grids = 0, shapes = 0, shared = 0;
+  long grids = 0, shapes = 0, shared = 0, two_rounds = 0;
   for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
     for (int tiles = 1; tiles <= 3 * workers; tiles++) {
       for (int steps = 2; steps <= 300; steps += steps < 20 ? 1 : 31) {
         TileShares shares = tile_shares(tiles, steps, workers, 4 + tiles % 6);
         check_that(shares_every_step(shares), "%d tiles of %d steps for %d workers: each step once",
                    tiles, steps, workers);
-        if (shares.sharers > shares.left) shared++;
+        if (shares_have_parts(shares)) shared++;
+        if (shares.left > workers) {
+          two_rounds++;
+          check_that(in_two_parts(shares),
+                     "%d tiles of %d steps for %d workers: two parts of a tile", tiles, steps,
+                     workers);
+        }
       }
     }
   }
   check_that(shared > 1000, "%ld of these cases have shared tiles", shared);
+  check_that(two_rounds > 300, "%ld of these cases share a round more", two_rounds);
   for (int rows = 1; rows <= 24; rows++) {
     for (int columns = 1; columns <= 24; columns++) {
       for (int band = 1; band <= 17; band += 2) {
