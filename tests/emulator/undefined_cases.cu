@@ -240,7 +240,7 @@ __global__ void added(const int *in, int *out, int count) {
 
 __global__ void compared(const int *in, int *out, int count) {
   int value = read_unwritten(in, count);
-  atomicCAS(&out[0], value, 1);  // here it matters
+  atomicCAS(&out[threadIdx.x], value, 1);  // here it matters
 }
 
 __global__ void printed(const int *in, int *out, int count) {

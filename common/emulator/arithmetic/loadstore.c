@@ -122,14 +122,9 @@ static const uint64_t *addresses_of(const Transfer *transfer, const Places *plac
   return spread;
 }
 
-void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
-                   const Places *places) {
-  if (!warp->cta->cluster->launch->global) return;
+static void notify_races(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                         const Places *places, uint32_t bytes) {
   const GlobalKind *kind = &transfer->kind;
-  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  LaneMask looked_at = places->one ? mask & -mask : mask;
-  if (kind->access != ACCESS_ATOMIC)
-    check_unwritten(warp, looked_at, places->address, places->run, bytes, (Access)kind->access);
   if (kind->reach == REACH_PLAIN) {
     StoredValues stored = {{stores_same, store_alike}, warp, transfer, places};
     check_global(warp, in, mask, places->address, places->run, bytes, kind,
@@ -143,6 +138,20 @@ void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Trans
   check_global(warp, in, mask, addresses, false, bytes, kind,
                kind->access == ACCESS_WRITE ? &stored.values : NULL);
   check_global_release(warp, mask, addresses, kind);
+}
+
+void notify_global(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
+                   const Places *places) {
+  if (!warp->cta->cluster->launch->global) return;
+  Access access = (Access)transfer->kind.access;
+  uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
+  LaneMask looked_at = places->one ? mask & -mask : mask;
+  if (access == ACCESS_READ)
+    check_unwritten(warp, looked_at, places->address, places->run, bytes, access);
+  notify_races(warp, in, mask, transfer, places, bytes);
+  /* Only now: memory that nothing has written before this need not be kept for a trial. */
+  if (access == ACCESS_WRITE)
+    check_unwritten(warp, looked_at, places->address, places->run, bytes, access);
 }
 
 void notify_global_read(Warp *warp, LaneMask mask, const Transfer *transfer, const Places *places) {

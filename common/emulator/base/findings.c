@@ -213,19 +213,34 @@ static void count(Finding *finding, const Warp *warp, const char *message) {
   note_offset(finding, message);
 }
 
+static Finding describe(const char *kernel, const Instruction *in, const char *rule,
+                        const char *message) {
+  Finding wanted = {.rule = rule, .line_known = in->source_line && in->source_file};
+  if (wanted.line_known)
+    snprintf(wanted.place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
+  else
+    report_kernel_name(kernel, wanted.place, PLACE_TEXT);
+  read_cause(message, wanted.cause);
+  read_other(message, wanted.other);
+  return wanted;
+}
+
+bool finding_is_unknown(const char *kernel, const Instruction *in, const char *rule,
+                        const char *message) {
+  Finding wanted = describe(kernel, in, rule, message);
+  pthread_mutex_lock(&lock);
+  bool unknown = !find_like(&wanted, in);
+  pthread_mutex_unlock(&lock);
+  return unknown;
+}
+
 static bool note(const Warp *warp, const Instruction *in, const char *rule, const char *message) {
   Finding *again = find_again(in, rule);
   if (again) {
     count(again, warp, message);
     return false;
   }
-  Finding wanted = {.rule = rule, .line_known = in->source_line && in->source_file};
-  if (wanted.line_known)
-    snprintf(wanted.place, PLACE_TEXT, "%s:%u", report_file_name(in->source_file), in->source_line);
-  else
-    report_kernel_name(warp->cta->cluster->launch->traits->name, wanted.place, PLACE_TEXT);
-  read_cause(message, wanted.cause);
-  read_other(message, wanted.other);
+  Finding wanted = describe(warp->cta->cluster->launch->traits->name, in, rule, message);
   Finding *known = find_like(&wanted, in);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, block_number(warp));

@@ -40,6 +40,9 @@ Grade finding_grade(const char *rule);
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);
+/* The same question without counting. */
+bool finding_is_unknown(const char *kernel, const Instruction *in, const char *rule,
+                        const char *message);
 /* The same for a finding about what no kernel does. */
 bool finding_of_host_is_new(const char *rule, const char *message);
 /* Has the program had a finding so far? And how many, those that were not printed included. */

@@ -125,6 +125,7 @@ struct Launch {
   /* Set while it runs, for machine/repeat.c. unique: it has read a clock, used the device's heap or the
    * like, so the same launch may do something else the next time. */
   bool unique, reads_textures;
+  struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
 };
 
 static inline void launch_is_unique(const Warp *warp) {

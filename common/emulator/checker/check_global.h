@@ -78,6 +78,7 @@ typedef struct GlobalLaunch {
   /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
    * incomplete: some accesses are not in the shadow. */
   bool updates, incomplete;
+  struct LaunchTrial *trial; /* the launch's; NULL: no trial is possible */
   pthread_mutex_t lock; /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;

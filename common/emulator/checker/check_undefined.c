@@ -512,7 +512,7 @@ static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
     for (int k = 0; k < count; k++) {
       LaneMask lanes = undefined_lanes(notes, list[k]) & mask;
       if (lanes)
-        undefined_matters(warp, in, first_lane(lanes), origin_of(notes, list[k], first_lane(lanes)),
+        undefined_decides(warp, in, first_lane(lanes), origin_of(notes, list[k], first_lane(lanes)),
                           "decides what this instruction does");
     }
   }
@@ -524,7 +524,7 @@ static void look_at_lane_mask(Warp *warp, const Instruction *in, LaneMask mask) 
   const Operand *operand = &in->operand[in->operand_count - 1];
   LaneMask lanes = undefined_lanes(warp->undefined, operand) & mask;
   if (lanes && operand->kind == OPERAND_REGISTER)
-    undefined_matters(warp, in, first_lane(lanes),
+    undefined_decides(warp, in, first_lane(lanes),
                       origin_of(warp->undefined, operand, first_lane(lanes)),
                       "says which lanes take part");
 }

@@ -65,6 +65,10 @@ OriginNumber undefined_origin_of_rows(Warp *warp, const Instruction *in, Finding
 /* A value with undefined bits decides something. `how` completes "here it ...". */
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
                        const char *how);
+/* The same, and it decides something about this instruction that no correct program leaves to chance, so it
+ * is reported at once and without a trial (base/trial.h). */
+void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber origin,
+                       const char *how);
 /* The same for a value that goes to global memory. False: it was read there or in local memory, and
  * nothing has been computed with it, which is not a mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
@@ -82,6 +86,6 @@ OriginNumber undefined_parameter(Warp *warp, const Instruction *in, int lane, co
 
 /* global_unwritten.c */
 /* A store has copied bytes of global memory that nothing has written, as they are. */
-void unwritten_stored(uint64_t address, const uint8_t *bits, uint32_t bytes);
+void unwritten_stored(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes);
 
 #endif

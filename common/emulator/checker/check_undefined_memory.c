@@ -311,7 +311,8 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
       bool reported = any && (computed || !is_padding(warp, mask, at, registers, count, lane));
       OriginNumber kind = computed ? origin | ORIGIN_COMPUTED : origin;
       if (reported) reported = undefined_stored(warp, in, lane, kind);
-      if (any && !reported) unwritten_stored((uint64_t)(uintptr_t)host, bits, from->memory_bytes);
+      if (any && !reported)
+        unwritten_stored(warp, (uint64_t)(uintptr_t)host, bits, from->memory_bytes);
     } else if (marks.bits) {
       for (int k = 0; k < from->memory_bytes; k++) {
         marks.bits[k] = access == ACCESS_ATOMIC && any ? 0xff : marked ? bits[k] : 0;

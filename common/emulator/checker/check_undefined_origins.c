@@ -4,6 +4,7 @@
  * row of A and every eight columns of B have their own, because a kernel may multiply rows that it
  * never uses. A report needs two facts: the value matters somewhere, and the read is neither a race
  * nor a missing wait. The second is known when the CTA ends, or when an ordered write follows. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,11 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
+#include "base/trial.h"
 #include "checker/check_global.h"
 #include "checker/check_undefined.h"
 
-enum { FIRST_ORIGINS = 64, TEXT = 160 };
+enum { FIRST_ORIGINS = 64, TEXT = 160, MESSAGE = 2048 };
 
 struct Origin {
   Warp *warp;
@@ -27,6 +29,7 @@ struct Origin {
   uint32_t next;  /* 1 + the next origin with the same hash; 0: none */
   bool confirmed; /* no unordered write there, so it is neither a race nor a missing wait */
   bool reported;
+  bool at_once; /* it decides what an instruction does other than a branch: no trial is needed */
 };
 
 static void report_unordered(Warp *warp, const Instruction *in, const FindingKept *kept) {
@@ -102,6 +105,21 @@ void undefined_forget_origins(ClusterCheck *check, bool failed) {
 
 /* ---- Reports ---- */
 
+__attribute__((format(printf, 5, 6))) static void report(const struct Origin *origin,
+                                                         const Instruction *in, LaneMask lanes,
+                                                         const char *rule, const char *format,
+                                                         ...) {
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (origin->at_once || origin->place.part == PART_PARAMETER)
+    finding(origin->warp, in, lanes, rule, "%s", text);
+  else
+    finding_to_try(origin->warp, in, lanes, rule, text);
+}
+
 static void report_read(const ClusterCheck *check, const struct Origin *origin) {
   const OriginPlace *place = &origin->place;
   char where[TEXT], whose[32] = "", what[64] = "reads";
@@ -116,12 +134,11 @@ static void report_read(const ClusterCheck *check, const struct Origin *origin) 
     snprintf(what, sizeof what, "copies");
   else if (place->part == PART_UPDATED)
     snprintf(what, sizeof what, "atomically changes");
-  finding(
-      origin->warp, origin->in, origin->lanes, "uninitialised-read",
-      "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
-      "%s it %s (thread %u).\n"
-      "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
-      what, place->offset, whose, where, origin->how, origin->using_thread);
+  report(origin, origin->in, origin->lanes, "uninitialised-read",
+         "%s shared memory at offset 0x%x%s, which nothing has written, and the value matters: "
+         "%s it %s (thread %u).\n"
+         "Shared memory does not start out as zeros: write it, or wait for the copy that fills it.",
+         what, place->offset, whose, where, origin->how, origin->using_thread);
 }
 
 static void report_store(const struct Origin *origin) {
@@ -130,46 +147,45 @@ static void report_store(const struct Origin *origin) {
   if (copied->row_bytes)
     snprintf(rows, sizeof rows, " (in %s %u to %u of the box, which has rows of %u bytes)", "rows",
              copied->first_row, copied->last_row, copied->row_bytes);
-  finding(
-      origin->warp, origin->in, origin->lanes, "unwritten-bytes-stored",
-      "copies %u bytes to global memory that nothing has written: the first is in shared memory "
-      "at offset 0x%x, the last at offset 0x%x%s.\n"
-      "%s",
-      copied->bytes, copied->first_offset, copied->last_offset, rows,
-      copied->row_bytes
-          ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
-            "and columns beyond the tensor need no values."
-          : "Fill all of these bytes before the copy, or copy fewer.");
+  report(origin, origin->in, origin->lanes, "unwritten-bytes-stored",
+         "copies %u bytes to global memory that nothing has written: the first is in shared memory "
+         "at offset 0x%x, the last at offset 0x%x%s.\n"
+         "%s",
+         copied->bytes, copied->first_offset, copied->last_offset, rows,
+         copied->row_bytes
+             ? "Fill the whole tile, or give the store's tensor map a box of what is filled. Rows "
+               "and columns beyond the tensor need no values."
+             : "Fill all of these bytes before the copy, or copy fewer.");
 }
 
 static void report_global(const struct Origin *origin) {
   char where[TEXT], memory[TEXT];
   past_describe_place(origin->user, where, sizeof where);
   unwritten_describe(origin->place.address, memory, sizeof memory);
-  finding(origin->warp, origin->in, origin->lanes, "unwritten-memory-read",
-          "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
-          "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
-          "no more than that.",
-          memory, where, origin->how, origin->using_thread);
+  report(origin, origin->in, origin->lanes, "unwritten-memory-read",
+         "reads %s, which nothing has written, and the value matters: %s it %s (thread %u).\n"
+         "Fresh memory is not zeroed: copy or set it first (cudaMemcpy, cudaMemset), and read "
+         "no more than that.",
+         memory, where, origin->how, origin->using_thread);
 }
 
 static void report_local(const struct Origin *origin) {
   char where[TEXT];
   past_describe_place(origin->user, where, sizeof where);
-  finding(origin->warp, origin->in, origin->lanes, "uninitialised-read",
-          "reads local memory that this thread has never written (an array, a struct or another "
-          "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
-          "Variables of a function hold no zeros at the start: initialise what is read.",
-          origin->place.offset, where, origin->how, origin->using_thread);
+  report(origin, origin->in, origin->lanes, "uninitialised-read",
+         "reads local memory that this thread has never written (an array, a struct or another "
+         "variable of its own, at byte %u), and the value matters: %s it %s (thread %u).\n"
+         "Variables of a function hold no zeros at the start: initialise what is read.",
+         origin->place.offset, where, origin->how, origin->using_thread);
 }
 
 /* At the instruction that uses it: nothing else names the register. */
 static void report_register(const struct Origin *origin) {
-  finding(origin->warp, origin->user, 1u << origin->using_thread % LANES, "uninitialised-read",
-          "reads a register that thread %u has never written, and the value matters: here it %s.\n"
-          "A variable without an initial value holds what was left in its register: initialise "
-          "it.",
-          origin->using_thread, origin->how);
+  report(origin, origin->user, 1u << origin->using_thread % LANES, "uninitialised-read",
+         "reads a register that thread %u has never written, and the value matters: here it %s.\n"
+         "A variable without an initial value holds what was left in its register: initialise "
+         "it.",
+         origin->using_thread, origin->how);
 }
 
 static void report_parameter(const struct Origin *origin) {
@@ -207,12 +223,23 @@ static void report_if_due(const ClusterCheck *check, struct Origin *origin) {
     report_read(check, origin);
 }
 
+static struct Origin *origin_at(const ClusterCheck *check, OriginNumber number) {
+  uint32_t place = number & ORIGIN_MOST;
+  return place && place <= check->origin_count ? &check->origins[place - 1] : NULL;
+}
+
+void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber number,
+                       const char *how) {
+  struct Origin *origin = origin_at(check_of(warp), number);
+  if (origin && !origin->user) origin->at_once = true;
+  undefined_matters(warp, in, lane, number, how);
+}
+
 void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber number,
                        const char *how) {
   ClusterCheck *check = check_of(warp);
-  uint32_t place = number & ORIGIN_MOST;
-  if (place == 0 || place > check->origin_count) return;
-  struct Origin *origin = &check->origins[place - 1];
+  struct Origin *origin = origin_at(check, number);
+  if (!origin) return;
   if (!origin->user) {
     origin->user = in;
     origin->how = how;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/trial.h"
 #include "checker/check_global.h"
 
 enum {
@@ -29,6 +30,7 @@ typedef struct {
 typedef struct GlobalPage {
   uint32_t locked;
   uint32_t operation;           /* the last one that has touched it */
+  uint32_t saved;               /* the last trial for which it was saved (base/trial.h) */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
   SplitLine *split[PAGE_LINES]; /* NULL: has never been split */
 } Page;
@@ -142,6 +144,14 @@ static void release_page(GlobalHeldPage *held) {
   held->page = NULL;
 }
 
+/* Nobody else writes to these bytes before this: whoever does comes here first. */
+static void save_page(Page *page, const GlobalNow *now, uint64_t address) {
+  LaunchTrial *trial = now->launch->trial;
+  if (page->saved == trial_number(trial)) return;
+  page->saved = trial_number(trial);
+  trial_save(trial, address);
+}
+
 static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t address) {
   uint64_t number = address >> PAGE_SHIFT;
   if (held->page && held->number == number) return true;
@@ -150,6 +160,7 @@ static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t addre
   if (!held->page) return false;
   lock_page(held->page);
   held->page->operation = now->launch->operation;
+  if (now->kind != ACCESS_READ && now->launch->trial) save_page(held->page, now, address);
   return true;
 }
 

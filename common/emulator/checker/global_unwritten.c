@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/tma_map.h"
+#include "base/trial.h"
 #include "base/written.h"
 #include "checker/check_global.h"
 #include "checker/check_undefined.h"
@@ -76,13 +77,21 @@ OriginNumber check_unwritten_bits(Warp *warp, const Instruction *in, int lane, u
   uint32_t written = written_bits(address, bytes), first = 0;
   for (uint32_t i = 0; i < bytes; i++) bits[i] = written >> i & 1 ? 0 : 0xff;
   while (written >> first & 1) first++;
+  LaunchTrial *trial = warp->cta->cluster->launch->trial;
+  if (trial) trial_note_unwritten(trial, address, ~written & (uint32_t)((1ull << bytes) - 1));
   OriginPlace place = {.part = PART_GLOBAL, .address = address + first};
   return undefined_origin(check_of(warp), warp, in, lane, place);
 }
 
-void unwritten_stored(uint64_t address, const uint8_t *bits, uint32_t bytes) {
-  for (uint32_t i = 0; i < bytes; i++)
-    if (bits[i] == 0xff) written_clear(address + i, 1);
+void unwritten_stored(const Warp *warp, uint64_t address, const uint8_t *bits, uint32_t bytes) {
+  LaunchTrial *trial = warp->cta->cluster->launch->trial;
+  uint32_t stored = 0;
+  for (uint32_t i = 0; i < bytes; i++) {
+    if (bits[i] != 0xff) continue;
+    written_clear(address + i, 1);
+    stored |= 1u << i;
+  }
+  if (trial && stored) trial_note_stored(trial, address, stored);
 }
 
 /* ---- Copies into shared memory ---- */

@@ -27,6 +27,7 @@
 #include "machine/launch.h"
 #include "machine/machine.h"
 #include "machine/repeat.h"
+#include "machine/trial.h"
 #include "record/record.h"
 #include "state/device_output.h"
 #include "state/polling.h"
@@ -75,7 +76,8 @@ struct LaunchFlow {
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
   bool begun, skipped;
-  bool alike; /* all blocks do the same */
+  bool alike;                 /* all blocks do the same */
+  uint64_t steps, most_steps; /* of all clusters that have ended, and of one of them */
   Repetition repetition;
 };
 
@@ -294,6 +296,8 @@ static void settle(struct LaunchFlow *flow, Context *context, ClusterEnd end, ui
       flow->finished++;
       flow->polled_steps = 0;
       flow->hurry = 0;
+      flow->steps += context->flow.steps;
+      if (context->flow.steps > flow->most_steps) flow->most_steps = context->flow.steps;
       if (flow->alike && findings_made() == flow->repetition.findings) finish_alike(flow);
       print_output(flow, false);
       break;
@@ -458,6 +462,30 @@ static bool make_workspace(Launch *launch) {
   return true;
 }
 
+static struct LaunchFlow *new_flow(Launch *launch, uint32_t total) {
+  struct LaunchFlow *flow = calloc(1, sizeof *flow);
+  if (!flow) return NULL;
+  flow->launch = launch;
+  flow->total = total;
+  flow->state = calloc(total, 1);
+  flow->resident = resident_clusters(launch);
+  flow->ring_end = 1;
+  pthread_mutex_init(&flow->lock, NULL);
+  pthread_cond_init(&flow->changed, NULL);
+  if (flow->state) return flow;
+  free(flow);
+  return NULL;
+}
+
+static void free_flow(struct LaunchFlow *flow) {
+  free(flow->state);
+  free(flow->outputs);
+  free(flow->output_bytes);
+  pthread_mutex_destroy(&flow->lock);
+  pthread_cond_destroy(&flow->changed);
+  free(flow);
+}
+
 int launch_begin(Launch *launch) {
   if (launch->cluster.x == 0) launch->cluster = (Index3){1, 1, 1};
   launch->error = 0;
@@ -471,25 +499,33 @@ int launch_begin(Launch *launch) {
   if (blocks == 0 || ctas == 0 || blocks / ctas > UINT32_MAX ||
       launch->block.x * launch->block.y * launch->block.z == 0)
     return launch->error = 9; /* cudaErrorInvalidConfiguration: the runtime checks before */
-  struct LaunchFlow *flow = calloc(1, sizeof *flow);
+  struct LaunchFlow *flow = new_flow(launch, (uint32_t)(blocks / ctas));
   if (!flow) return launch->error = 2;
-  flow->launch = launch;
-  flow->total = (uint32_t)(blocks / ctas);
-  flow->state = calloc(flow->total, 1);
-  if (!flow->state || !make_workspace(launch)) {
-    free(flow->state);
-    free(flow);
+  if (!make_workspace(launch)) {
+    free_flow(flow);
     return launch->error = 2;
   }
-  flow->resident = resident_clusters(launch);
   launch->recording =
       record_launch_begin(launch, launch->traits->name, launch->traits->static_shared_bytes);
-  flow->ring_end = 1;
   launch->flow = flow;
+  trial_prepare(launch);
   check_launch_begin(launch);
-  pthread_mutex_init(&flow->lock, NULL);
-  pthread_cond_init(&flow->changed, NULL);
   return 0;
+}
+
+/* Runs the clusters until all have ended or the launch is set aside. */
+static void run_clusters(struct LaunchFlow *flow, bool may_stall) {
+  int threads = settings()->threads;
+  if (threads < 1) threads = 1;
+  if (threads > MOST_THREADS) threads = MOST_THREADS;
+  if ((uint32_t)threads > flow->total) threads = (int)flow->total;
+  flow->early = (uint32_t)threads * 2 + 2;
+  flow->may_stall = may_stall;
+  flow->stalled = false;
+  flow->polled_steps = 0;
+  flow->idle_turns = 0;
+  flow->patience = PATIENCE;
+  work_together(flow, threads - 1);
 }
 
 bool launch_continue(Launch *launch, bool may_stall) {
@@ -505,18 +541,11 @@ bool launch_continue(Launch *launch, bool may_stall) {
     flow->finished = flow->total;
     return true;
   }
-  int threads = settings()->threads;
-  if (threads < 1) threads = 1;
-  if (threads > MOST_THREADS) threads = MOST_THREADS;
-  if ((uint32_t)threads > flow->total) threads = (int)flow->total;
-  flow->early = (uint32_t)threads * 2 + 2;
-  flow->may_stall = may_stall;
-  flow->stalled = false;
-  flow->polled_steps = 0;
-  flow->idle_turns = 0;
-  flow->patience = PATIENCE;
-  work_together(flow, threads - 1);
-  if (flow->stalled) repeat_forget(&flow->repetition);
+  run_clusters(flow, may_stall);
+  if (flow->stalled) {
+    repeat_forget(&flow->repetition);
+    trial_rule_out(launch->trial);
+  }
   return !flow->stalled;
 }
 
@@ -532,6 +561,8 @@ int launch_end(Launch *launch) {
       context_free(context);
     }
   print_output(flow, true);
+  if (flow->begun && !flow->skipped)
+    trial_settle(launch, flow->failed || launch->error, flow->steps, flow->most_steps);
   bool ran = flow->begun && !flow->skipped && !flow->failed;
   TouchedMemory *touched = ran ? repeat_touched(launch, &flow->repetition) : NULL;
   check_launch_end(launch);
@@ -542,15 +573,34 @@ int launch_end(Launch *launch) {
     context_free(context);
   }
   if (flow->failed && launch->error == 0) launch->error = 2; /* out of memory */
-  free(flow->state);
-  free(flow->outputs);
-  free(flow->output_bytes);
-  pthread_mutex_destroy(&flow->lock);
-  pthread_cond_destroy(&flow->changed);
-  free(flow);
+  free_flow(flow);
+  trial_free(launch->trial);
+  launch->trial = NULL;
   if (launch->workspace) memory_free(launch->workspace);
   launch->flow = NULL;
   return launch->error;
+}
+
+bool launch_run_again(Launch *launch) {
+  const struct LaunchFlow *before = launch->flow;
+  struct LaunchFlow *flow = new_flow(launch, before->total);
+  if (!flow) return false;
+  helpers.count = 0; /* a forked process has no other threads */
+  helpers.job = NULL;
+  pthread_mutex_init(&helpers.lock, NULL);
+  pthread_cond_init(&helpers.start, NULL);
+  pthread_cond_init(&helpers.done, NULL);
+  flow->alike = before->alike;
+  flow->repetition.findings = findings_made();
+  flow->begun = true;
+  launch->flow = flow;
+  launch->error = 0;
+  check_operations_are(NULL); /* the order of streams does not know this launch */
+  check_launch_begin(launch);
+  run_clusters(flow, false);
+  if (flow->failed || launch->error) return false;
+  check_launch_end(launch);
+  return true;
 }
 
 int launch_run(Launch *launch) {

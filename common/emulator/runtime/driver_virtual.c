@@ -187,6 +187,7 @@ static CUresult announce(const Reservation *reservation) {
     bool read_only = each->access == CU_MEM_ACCESS_FLAGS_PROT_READ;
     if (each->access && !memory_register((void *)(uintptr_t)each->first, bytes, read_only))
       return CUDA_ERROR_OUT_OF_MEMORY;
+    if (each->access) memory_set_shared(each->first);
     each = last->next;
   }
   return CUDA_SUCCESS;

@@ -1,23 +1,27 @@
 /* poison.c: registers that a function may read before it writes them. */
 #include "state/poison.h"
 
-#include <string.h>
-
+#include "base/trial.h"
 #include "ptx/program.h"
 
 void poison_unwritten(Warp *warp, const Function *function, LaneMask lanes) {
   for (uint32_t i = 0; i < function->unwritten_count; i++) {
     const UnwrittenRegister *one = &function->unwritten[i];
     if (!one->bytes) {
-      warp->predicates[one->slot] |= lanes;
+      LaneMask values;
+      trial_fill_bytes(&values, sizeof values, one->slot * sizeof values);
+      warp->predicates[one->slot] = (warp->predicates[one->slot] & ~lanes) | (values & lanes);
       continue;
     }
     uint8_t *column = warp->registers + (size_t)one->slot * SLOT_BYTES;
+    uint64_t place = (uint64_t)one->slot * SLOT_BYTES;
     if (lanes == ~0u) {
-      memset(column, POISON, (size_t)LANES * one->bytes);
+      trial_fill_bytes(column, (size_t)LANES * one->bytes, place);
       continue;
     }
-    for (LaneMask left = lanes; left; left &= left - 1)
-      memset(column + (size_t)first_lane(left) * one->bytes, POISON, one->bytes);
+    for (LaneMask left = lanes; left; left &= left - 1) {
+      size_t at = (size_t)first_lane(left) * one->bytes;
+      trial_fill_bytes(column + at, one->bytes, place + at);
+    }
   }
 }

@@ -1,0 +1,359 @@
+/* trial.c: what is kept of a launch for a trial (trial.h). */
+#include "base/trial.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/written.h"
+
+enum {
+  SPARE_PAGES = 512, /* kept from launch to launch */
+  UNWRITTEN_MOST = 1 << 16,
+  FINDINGS_MOST = 4096,
+  WORD_BITS = 64,
+  CHUNK = 32 /* bytes that one UnwrittenBytes stands for */
+};
+/* Bytes and pieces: more would take too much time and memory. */
+static const uint64_t SAVED_MOST = 32ull << 20;
+enum { PIECES_MOST = 1 << 12 };
+
+typedef struct {
+  uint64_t chunk;   /* address of the first of CHUNK bytes; 0: free */
+  uint32_t missing; /* bytes that the launch has read and nothing had ever written */
+  uint32_t stored;  /* bytes that the launch itself has stored without a meaning */
+} UnwrittenBytes;
+
+struct LaunchTrial {
+  pthread_mutex_t lock;
+  uint32_t number;
+  bool ruled_out;
+  TrialPiece *pieces;
+  size_t count, capacity;
+  uint64_t saved_bytes;
+  UnwrittenBytes *unwritten; /* a hash table; NULL: nothing so far */
+  size_t unwritten_count;
+  TrialFinding *findings;
+  size_t finding_count, finding_capacity;
+};
+
+static struct {
+  pthread_mutex_t lock;
+  uint32_t number, spare_count;
+  uint8_t *spare[SPARE_PAGES];
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool in_trial, differs;
+
+static uint8_t *memory_at(uint64_t address) { return (uint8_t *)(uintptr_t)address; }
+
+/* ---- One launch ---- */
+
+LaunchTrial *trial_new(void) {
+  LaunchTrial *made = calloc(1, sizeof *made);
+  if (!made) out_of_memory();
+  pthread_mutex_init(&made->lock, NULL);
+  pthread_mutex_lock(&all.lock);
+  if (++all.number == 0) all.number = 1;
+  made->number = all.number;
+  pthread_mutex_unlock(&all.lock);
+  return made;
+}
+
+static uint8_t *take_page(void) {
+  pthread_mutex_lock(&all.lock);
+  uint8_t *page = all.spare_count ? all.spare[--all.spare_count] : NULL;
+  pthread_mutex_unlock(&all.lock);
+  return page ? page : malloc(TRIAL_PAGE);
+}
+
+static void give_page(uint8_t *page) {
+  pthread_mutex_lock(&all.lock);
+  bool kept = all.spare_count < SPARE_PAGES;
+  if (kept) all.spare[all.spare_count++] = page;
+  pthread_mutex_unlock(&all.lock);
+  if (!kept) free(page);
+}
+
+static void forget_pieces(LaunchTrial *trial) {
+  for (size_t i = 0; i < trial->count; i++) {
+    TrialPiece *piece = &trial->pieces[i];
+    if (piece->bytes == TRIAL_PAGE)
+      give_page(piece->held);
+    else
+      free(piece->held);
+    free(piece->defined);
+  }
+  trial->count = 0;
+}
+
+void trial_free(LaunchTrial *trial) {
+  if (!trial) return;
+  forget_pieces(trial);
+  for (size_t i = 0; i < trial->finding_count; i++) free(trial->findings[i].text);
+  free(trial->pieces);
+  free(trial->unwritten);
+  free(trial->findings);
+  pthread_mutex_destroy(&trial->lock);
+  free(trial);
+}
+
+uint32_t trial_number(const LaunchTrial *trial) { return trial->number; }
+
+void trial_rule_out(LaunchTrial *trial) {
+  if (trial) __atomic_store_n(&trial->ruled_out, true, __ATOMIC_RELAXED);
+}
+
+bool trial_is_ruled_out(const LaunchTrial *trial) {
+  return __atomic_load_n(&trial->ruled_out, __ATOMIC_RELAXED);
+}
+
+/* ---- Memory before it changes ---- */
+
+/* Has nothing here been written so far? */
+static bool is_fresh(uint64_t first, uint64_t end) {
+  if (!written_is_watched(first)) return false;
+  uint64_t from = (first - written_map.first) / WORD_BITS, found = 0;
+  uint64_t to = (end - written_map.first + WORD_BITS - 1) / WORD_BITS;
+  for (; from < to && !found; from++)
+    found = __atomic_load_n(&written_map.bits[from], __ATOMIC_RELAXED);
+  return !found && !written_by_host(first, 1);
+}
+
+static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end) {
+  if (trial->saved_bytes + (end - first) > SAVED_MOST || trial->count == PIECES_MOST)
+    trial->ruled_out = true;
+  if (trial->ruled_out) return;
+  if (trial->count == trial->capacity) {
+    trial->capacity = trial->capacity ? trial->capacity * 2 : 16;
+    trial->pieces = realloc(trial->pieces, trial->capacity * sizeof *trial->pieces);
+    if (!trial->pieces) out_of_memory();
+  }
+  TrialPiece piece = {.first = first, .bytes = (uint32_t)(end - first)};
+  if (in_trial || !is_fresh(first, end)) {
+    piece.held = piece.bytes == TRIAL_PAGE ? take_page() : malloc(piece.bytes);
+    if (!piece.held) out_of_memory();
+    memcpy(piece.held, memory_at(first), piece.bytes);
+    trial->saved_bytes += piece.bytes;
+  }
+  trial->pieces[trial->count++] = piece;
+}
+
+typedef struct {
+  LaunchTrial *trial;
+  uint64_t page;
+} PageToSave;
+
+/* Host memory may be shared with other processes, so a trial must not change it. Kernels cannot change
+ * constants. */
+static void save_part(const Allocation *place, void *context) {
+  const PageToSave *to_save = context;
+  uint64_t first = to_save->page, end = first + TRIAL_PAGE;
+  if (place->end <= first || place->first >= end || place->read_only || place->absent) return;
+  if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP || place->shared)
+    trial_rule_out(to_save->trial);
+  add_piece(to_save->trial, place->first > first ? place->first : first,
+            place->end < end ? place->end : end);
+}
+
+void trial_save(LaunchTrial *trial, uint64_t address) {
+  PageToSave to_save = {trial, address >> TRIAL_PAGE_SHIFT << TRIAL_PAGE_SHIFT};
+  pthread_mutex_lock(&trial->lock);
+  /* Allocations of the device are far from each other; variables of modules are not. */
+  const Allocation *found = written_is_watched(address) ? memory_find(address) : NULL;
+  if (trial->ruled_out)
+    forget_pieces(trial);
+  else if (found)
+    save_part(found, &to_save);
+  else
+    memory_each(save_part, &to_save);
+  pthread_mutex_unlock(&trial->lock);
+}
+
+/* ---- Reads of what nothing has written ---- */
+
+static UnwrittenBytes *find_unwritten(LaunchTrial *trial, uint64_t chunk) {
+  uint64_t at = (chunk / CHUNK * 0x9e3779b97f4a7c15ull) >> 47;
+  while (trial->unwritten[at % (2 * UNWRITTEN_MOST)].chunk &&
+         trial->unwritten[at % (2 * UNWRITTEN_MOST)].chunk != chunk)
+    at++;
+  return &trial->unwritten[at % (2 * UNWRITTEN_MOST)];
+}
+
+/* The bytes of the chunk; NULL: there are too many. */
+static UnwrittenBytes *chunk_of(LaunchTrial *trial, uint64_t chunk) {
+  if (!trial->unwritten) {
+    trial->unwritten = calloc(2 * UNWRITTEN_MOST, sizeof *trial->unwritten);
+    if (!trial->unwritten) out_of_memory();
+  }
+  UnwrittenBytes *bytes = find_unwritten(trial, chunk);
+  if (bytes->chunk) return bytes;
+  if (++trial->unwritten_count > UNWRITTEN_MOST) trial->ruled_out = true;
+  if (trial->ruled_out) return NULL;
+  *bytes = (UnwrittenBytes){.chunk = chunk};
+  return bytes;
+}
+
+static void note_bytes(LaunchTrial *trial, uint64_t address, uint32_t mask, bool stored) {
+  uint64_t chunk = address / CHUNK * CHUNK, wide = (uint64_t)mask << (address % CHUNK);
+  pthread_mutex_lock(&trial->lock);
+  for (; wide && !trial->ruled_out; wide >>= CHUNK, chunk += CHUNK) {
+    UnwrittenBytes *bytes = (uint32_t)wide ? chunk_of(trial, chunk) : NULL;
+    if (!bytes) continue;
+    if (stored)
+      bytes->stored |= (uint32_t)wide;
+    else
+      bytes->missing |= (uint32_t)wide & ~bytes->stored;
+  }
+  pthread_mutex_unlock(&trial->lock);
+}
+
+void trial_note_unwritten(LaunchTrial *trial, uint64_t address, uint32_t missing) {
+  if (!trial_is_ruled_out(trial)) note_bytes(trial, address, missing, false);
+}
+
+void trial_note_stored(LaunchTrial *trial, uint64_t address, uint32_t mask) {
+  if (!trial_is_ruled_out(trial)) note_bytes(trial, address, mask, true);
+}
+
+/* ---- Findings ---- */
+
+static bool hold(LaunchTrial *trial, Warp *warp, const Instruction *in, LaneMask lanes,
+                 const char *rule, const char *text) {
+  pthread_mutex_lock(&trial->lock);
+  bool held = !trial->ruled_out;
+  if (held && trial->finding_count < FINDINGS_MOST) {
+    if (trial->finding_count == trial->finding_capacity) {
+      trial->finding_capacity = trial->finding_capacity ? trial->finding_capacity * 2 : 16;
+      trial->findings = realloc(trial->findings, trial->finding_capacity * sizeof *trial->findings);
+      if (!trial->findings) out_of_memory();
+    }
+    TrialFinding *made = &trial->findings[trial->finding_count++];
+    *made = (TrialFinding){*warp->cta->cluster, *warp->cta, *warp, in, lanes, rule, strdup(text)};
+    if (!made->text) out_of_memory();
+  }
+  pthread_mutex_unlock(&trial->lock);
+  return held;
+}
+
+void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+                    const char *text) {
+  if (in_trial) return;
+  LaunchTrial *trial = warp->cta->cluster->launch->trial;
+  if (!trial || !hold(trial, warp, in, lanes, rule, text))
+    finding(warp, in, lanes, rule, "%s", text);
+}
+
+TrialFinding *trial_findings(const LaunchTrial *trial, size_t *count) {
+  *count = trial->finding_count;
+  return trial->findings;
+}
+
+void trial_report(LaunchTrial *trial, Launch *launch) {
+  for (size_t i = 0; i < trial->finding_count; i++) {
+    TrialFinding *each = &trial->findings[i];
+    each->cluster.launch = launch;
+    each->cta.cluster = &each->cluster;
+    each->warp.cta = &each->cta;
+    finding(&each->warp, each->in, each->lanes, each->rule, "%s", each->text);
+  }
+}
+
+/* ---- In the process of a trial ---- */
+
+static TrialFill trial_fill;
+
+static uint64_t mixed(uint64_t value) {
+  value = (value ^ value >> 31) * 0x9e3779b97f4a7c15ull;
+  value = (value ^ value >> 29) * 0xbf58476d1ce4e5b9ull;
+  return value ^ value >> 32;
+}
+
+/* The eight bytes from this place on, which is a multiple of 8. */
+static uint64_t fill_word(uint64_t place) {
+  switch (trial_fill) {
+    case FILL_ZEROS:
+      return 0;
+    case FILL_ONES:
+      return 0x0000000100000001u; /* small integers */
+    case FILL_RANDOM:
+    case FILL_OTHER_RANDOM:
+      return mixed(place + ((uint64_t)trial_fill << 56));
+    default:
+      return UINT64_MAX; /* a NaN in every floating format */
+  }
+}
+
+void trial_fill_bytes(void *to, size_t bytes, uint64_t place) {
+  if (trial_fill == FILL_POISON) {
+    memset(to, 0xff, bytes);
+    return;
+  }
+  for (size_t done = 0; done < bytes;) {
+    uint64_t at = place + done, word = fill_word(at & ~7ull) >> at % 8 * 8;
+    size_t part = 8 - at % 8 < bytes - done ? 8 - at % 8 : bytes - done;
+    memcpy((uint8_t *)to + done, &word, part);
+    done += part;
+  }
+}
+
+/* The bytes have never been written, or not before the launch. */
+static void fill_fresh(uint64_t first, uint32_t bytes) {
+  const Allocation *place = memory_find(first);
+  if (place) trial_fill_bytes(memory_at(first), bytes, first - place->first);
+}
+
+static void put_back(TrialPiece *piece) {
+  const uint8_t *memory = memory_at(piece->first);
+  if (written_is_watched(piece->first)) {
+    uint64_t from = (piece->first - written_map.first) / WORD_BITS;
+    uint64_t end = (piece->first + piece->bytes - written_map.first + WORD_BITS - 1) / WORD_BITS;
+    piece->defined = malloc((end - from) * sizeof *piece->defined);
+    if (!piece->defined) out_of_memory();
+    memcpy(piece->defined, written_map.bits + from, (end - from) * sizeof *piece->defined);
+  }
+  uint8_t *before = piece->held;
+  piece->held = malloc(piece->bytes);
+  if (!piece->held) out_of_memory();
+  memcpy(piece->held, memory, piece->bytes);
+  if (before)
+    memcpy(memory_at(piece->first), before, piece->bytes);
+  else
+    fill_fresh(piece->first, piece->bytes);
+  free(before);
+}
+
+void trial_begin(LaunchTrial *trial, TrialFill fill) {
+  in_trial = true;
+  differs = false;
+  trial_fill = fill;
+  for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
+  for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
+    const UnwrittenBytes *bytes = &trial->unwritten[i];
+    for (uint32_t left = bytes->missing; left; left &= left - 1)
+      fill_fresh(bytes->chunk + (uint64_t)__builtin_ctz(left), 1);
+  }
+}
+
+static bool is_alike(const TrialPiece *piece) {
+  const uint8_t *memory = memory_at(piece->first);
+  uint64_t shift = (piece->first - written_map.first) % WORD_BITS;
+  if (memcmp(memory, piece->held, piece->bytes) == 0) return true;
+  for (uint32_t i = 0; i < piece->bytes; i++) {
+    uint64_t bit = shift + i;
+    if (memory[i] != piece->held[i] &&
+        (!piece->defined || piece->defined[bit / WORD_BITS] >> bit % WORD_BITS & 1))
+      return false;
+  }
+  return true;
+}
+
+bool trial_is_alike(const LaunchTrial *trial) {
+  bool alike = !differs && !trial->ruled_out;
+  for (size_t i = 0; i < trial->count && alike; i++) alike = is_alike(&trial->pieces[i]);
+  return alike;
+}
+
+void trial_note_finding(void) { differs = true; }

@@ -1,0 +1,73 @@
+/* trial.h: what is kept while a launch runs, so that it can be run again as a trial.
+ *
+ * A kernel may read memory that nothing has written, and drop the value. Whether a value matters
+ * cannot always be seen from the way it takes: a scan may add it and subtract it again. So a
+ * finding of that kind is held back until the launch ends. Then the launch runs again, in a forked
+ * process, from the memory it began with, and finds other values where nothing has been written
+ * (machine/trial.c). If all that it leaves is the same, the finding is dropped. */
+#ifndef EMULATOR_TRIAL_H
+#define EMULATOR_TRIAL_H
+
+#include "base/warp.h"
+
+enum { TRIAL_PAGE_SHIFT = 16, TRIAL_PAGE = 1 << TRIAL_PAGE_SHIFT };
+
+/* Memory before the launch first changed it. In a trial: what the launch had left there. */
+typedef struct {
+  uint64_t first;
+  uint32_t bytes;
+  uint8_t *held; /* NULL: nothing here had been written */
+  uint64_t *defined; /* in a trial: which bytes count, from the word of `first` on; NULL: all */
+} TrialPiece;
+
+/* A finding that waits for the trial. By then the warp is gone. */
+typedef struct {
+  Cluster cluster;
+  Cta cta;
+  Warp warp;
+  const Instruction *in;
+  LaneMask lanes;
+  const char *rule;
+  char *text;
+} TrialFinding;
+
+/* Of one launch. NULL in its place: no trial is possible, and findings are reported at once. */
+typedef struct LaunchTrial LaunchTrial;
+
+LaunchTrial *trial_new(void);
+void trial_free(LaunchTrial *trial);
+/* Different for each launch, never 0. */
+uint32_t trial_number(const LaunchTrial *trial);
+/* The launch does something that a trial cannot repeat or undo. */
+void trial_rule_out(LaunchTrial *trial);
+bool trial_is_ruled_out(const LaunchTrial *trial);
+/* Before the launch first changes anything in these TRIAL_PAGE bytes around the address. The caller
+ * sees to it that nobody else writes there meanwhile. */
+void trial_save(LaunchTrial *trial, uint64_t address);
+/* The launch reads these bytes of global memory; the bits of `missing` that are set have never been
+ * written. At most 32 bytes. */
+void trial_note_unwritten(LaunchTrial *trial, uint64_t address, uint32_t missing);
+/* It has stored values without a meaning in these, so a trial finds there what it stores itself. */
+void trial_note_stored(LaunchTrial *trial, uint64_t address, uint32_t mask);
+/* As `finding`, but the trial decides whether it is reported. */
+void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+                    const char *text);
+
+/* For the trial itself: what is held back. */
+TrialFinding *trial_findings(const LaunchTrial *trial, size_t *count);
+void trial_report(LaunchTrial *trial, Launch *launch);
+
+/* ---- In the process of a trial ---- */
+
+/* What memory and registers hold before a kernel writes them. Poison is the usual one. */
+typedef enum { FILL_POISON, FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM, FILL_ONES } TrialFill;
+/* `place` says where the bytes are: the same in each process and on each host thread. */
+void trial_fill_bytes(void *to, size_t bytes, uint64_t place);
+/* Puts back the memory that the launch began with, with other values in what was not written. */
+void trial_begin(LaunchTrial *trial, TrialFill fill);
+/* Is the memory as the launch had left it, and were the findings the same? */
+bool trial_is_alike(const LaunchTrial *trial);
+/* A finding that the launch did not have. */
+void trial_note_finding(void);
+
+#endif

@@ -1,0 +1,222 @@
+// trial_cases: kernels in which a value without a meaning decides a branch or is computed with, and
+// nothing depends on it; and next to each a twin in which something does. The first must run silent, the
+// second must be reported (tests/emulator_trials.bats).
+//   trial_cases CASE        trial_cases --list
+#include <mma.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { THREADS = 128, WARP = 32, ROWS = 16, COLUMNS = 32, NUMBERS = 1024 };
+
+// ---- Uninitialised values ----
+
+// Steps of a computation that the compiler leaves where they stand.
+__device__ float float_steps(float value, int count) {
+  for (int i = 0; i < count; i++)  // here it matters
+    asm volatile("fma.rn.f32 %0, %0, 0f3F000000, 0f3F800000;" : "+f"(value));
+  return value;
+}
+
+// Attention over a tile whose last rows are not there: each warp takes the largest number of each of
+// its rows, branches on it, and stores only rows that are there.
+__device__ void soften(const int *in, int *out, int rows, int stored) {
+  __shared__ float tile[ROWS][COLUMNS];
+  int lane = threadIdx.x % WARP;
+  for (int row = threadIdx.x / WARP; row < rows; row += THREADS / WARP)
+    tile[row][lane] = (float)in[row * COLUMNS + lane];
+  __syncthreads();
+  for (int row = threadIdx.x / WARP; row < ROWS; row += THREADS / WARP) {
+    float value = tile[row][lane], most = value;
+    for (int i = WARP / 2; i > 0; i /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, i));
+    tile[row][lane] = float_steps(value - most, most < 100 ? 3 : 1);
+    __syncwarp();
+    if (row < stored) out[row * COLUMNS + lane] = (int)(1000 * tile[row][lane ^ 1]);
+  }
+}
+__global__ void rows_not_stored(const int *in, int *out, int count) { soften(in, out, 11, count); }
+__global__ void rows_stored(const int *in, int *out, int count) { soften(in, out, 10, count); }
+
+// A radix sort's counts: threads without a bin have none. The scan adds theirs, and subtracts it.
+__device__ void scan_counts(const int *in, int *out, int bins, bool inclusive) {
+  __shared__ int counts[WARP];
+  int lane = threadIdx.x % WARP;
+  if ((int)threadIdx.x < bins) counts[lane] = in[lane];
+  __syncthreads();
+  if (threadIdx.x >= WARP) return;
+  int own = counts[lane], sum = own;
+  for (int i = 1; i < WARP; i *= 2) {
+    int below = __shfl_up_sync(~0u, sum, i);
+    if (lane >= i) sum += below;
+  }
+  int before = inclusive ? sum : sum - own;
+  if (lane <= bins && before % 2 == 1) out[lane] = before;  // here it matters
+}
+__global__ void added_and_subtracted(const int *in, int *out, int count) {
+  scan_counts(in, out, count, false);
+}
+__global__ void added_only(const int *in, int *out, int count) {
+  scan_counts(in, out, count, true);
+}
+
+// The same by a product with zero, in local memory: an array that is indexed at run time.
+__device__ void from_local(const int *in, int *out, int count, int factor) {
+  int values[8];
+  for (int i = 0; i < 3; i++) values[(i + count) % 8] = in[i];
+  int value = values[(threadIdx.x + count) % 8] * factor;
+  if (float_steps(1, value & 1) != 1) out[threadIdx.x] = 7;
+}
+__global__ void local_times_even(const int *in, int *out, int count) {
+  from_local(in, out, count, count - 7);
+}
+__global__ void local_times_odd(const int *in, int *out, int count) {
+  from_local(in, out, count, count - 8);
+}
+
+// Global memory of which only a part was written.
+__device__ void from_fresh(int *fresh, int *out, int written, int stored) {
+  if ((int)threadIdx.x < written) fresh[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  int value = fresh[threadIdx.x], result = 0;
+  for (int i = 0; i < value % 8; i++) result = result * 3 ^ i;  // here it matters
+  if ((int)threadIdx.x < stored) out[threadIdx.x] = result;
+}
+__global__ void fresh_not_stored(int *fresh, int *out, int count) {
+  from_fresh(fresh, out, 64 + count - 11, 64);
+}
+__global__ void fresh_stored(int *fresh, int *out, int count) {
+  from_fresh(fresh, out, 64 + count - 11, 65);
+}
+
+// Votes: lanes that have no value vote, too, and their votes are masked.
+__device__ void vote(const int *in, int *out, int rows, unsigned mask) {
+  __shared__ int tile[WARP];
+  if ((int)threadIdx.x < rows) tile[threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  if (threadIdx.x >= WARP) return;
+  unsigned larger = __ballot_sync(~0u, tile[threadIdx.x] > 4);
+  int found = 0;
+  while (larger) {  // here it matters
+    if (larger & mask & 1) found++;
+    larger >>= 1;
+    mask >>= 1;
+  }
+  if (threadIdx.x == 0) out[0] = found;
+}
+__global__ void votes_masked(const int *in, int *out, int count) { vote(in, out, count, 0x7ff); }
+__global__ void votes_counted(const int *in, int *out, int count) { vote(in, out, count, 0xfff); }
+
+// Rows of a matrix that are not there are multiplied, and decide a branch.
+__device__ void multiply(const int *in, int *out, int rows, int stored) {
+  __shared__ alignas(32) half a[16][16];
+  __shared__ alignas(32) float d[16][16];
+  using namespace nvcuda::wmma;
+  if (threadIdx.x >= WARP) return;
+  for (int i = threadIdx.x; i < rows * 16; i += WARP) a[i / 16][i % 16] = __int2half_rn(in[i] % 8);
+  __syncwarp();
+  fragment<matrix_a, 16, 16, 16, half, row_major> left;
+  fragment<matrix_b, 16, 16, 16, half, row_major> right;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  fill_fragment(right, __int2half_rn(1));
+  fill_fragment(sum, 0.0f);
+  load_matrix_sync(left, &a[0][0], 16);
+  mma_sync(sum, left, right, sum);
+  store_matrix_sync(&d[0][0], sum, 16, mem_row_major);
+  __syncwarp();
+  for (int i = threadIdx.x; i < 256; i += WARP) {
+    float value = d[i / 16][i % 16];
+    d[i / 16][i % 16] = float_steps(value, value < 30 ? 3 : 2);
+    __syncwarp();
+    if (i / 16 < stored) out[i] = (int)d[i / 16][i % 16 ^ 1];
+  }
+}
+__global__ void matrix_rows_dropped(const int *in, int *out, int count) {
+  multiply(in, out, count, 11);
+}
+__global__ void matrix_rows_used(const int *in, int *out, int count) {
+  multiply(in, out, count, 12);
+}
+
+// Unwanted values find a place of their own, by an address that depends on them.
+__device__ void scatter(const int *in, int *out, int written, int kept) {
+  __shared__ int tile[WARP], places[2 * WARP];
+  if ((int)threadIdx.x < written) tile[threadIdx.x] = in[threadIdx.x];
+  if (threadIdx.x < 2 * WARP) places[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x < WARP) {
+    int key = tile[threadIdx.x] & 7;
+    int place = (int)threadIdx.x < kept ? key : WARP + key;
+    atomicAdd(&places[place], 1);  // here it matters
+  }
+  __syncthreads();
+  if (threadIdx.x < WARP) out[threadIdx.x] = places[threadIdx.x];
+}
+__global__ void scattered_behind(const int *in, int *out, int count) {
+  scatter(in, out, count, 11);
+}
+__global__ void scattered_among(const int *in, int *out, int count) { scatter(in, out, count, 12); }
+
+// A loop whose count has no meaning: in a trial it may run for a very long time.
+__global__ void counts_without_end(const int *in, int *out, int count) {
+  __shared__ int tile[THREADS];
+  if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  unsigned sum = 0;
+  for (unsigned i = 0; i < (unsigned)tile[threadIdx.x] + 1; i++)  // here it matters
+    sum = sum * 5 + (i ^ sum >> 3);
+  if ((int)threadIdx.x < count) out[threadIdx.x] = (int)sum;
+}
+
+typedef void Kernel(const int *in, int *out, int count);
+static const struct {
+  const char *name, *rule; /* rule: none if nothing depends on the value */
+  Kernel *kernel;
+  bool fresh; /* takes memory that nothing has written */
+} CASES[] = {
+    {"rows_not_stored", "none", rows_not_stored, false},
+    {"rows_stored", "uninitialised-read", rows_stored, false},
+    {"added_and_subtracted", "none", added_and_subtracted, false},
+    {"added_only", "uninitialised-read", added_only, false},
+    {"local_times_even", "none", local_times_even, false},
+    {"local_times_odd", "uninitialised-read", local_times_odd, false},
+    {"fresh_not_stored", "none", (Kernel *)fresh_not_stored, true},
+    {"fresh_stored", "unwritten-memory-read", (Kernel *)fresh_stored, true},
+    {"votes_masked", "none", votes_masked, false},
+    {"votes_counted", "uninitialised-read", votes_counted, false},
+    {"matrix_rows_dropped", "none", matrix_rows_dropped, false},
+    {"matrix_rows_used", "uninitialised-read", matrix_rows_used, false},
+    {"scattered_behind", "none", scattered_behind, false},
+    {"scattered_among", "uninitialised-read", scattered_among, false},
+    {"counts_without_end", "uninitialised-read", counts_without_end, false},
+};
+enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+
+int main(int argc, char **argv) {
+  const char *name = argc == 2 ? argv[1] : "";
+  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
+    printf("%s %s\n", CASES[i].name, CASES[i].rule);
+  if (!strcmp(name, "--list")) return 0;
+  int chosen = 0;
+  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
+  if (chosen == CASE_COUNT) {
+    fprintf(stderr, "usage: trial_cases CASE|--list\n");
+    return 2;
+  }
+  static int host[NUMBERS];
+  int *in, *out;
+  for (int i = 0; i < NUMBERS; i++) host[i] = i % 100;
+  CUDA_CHECK(cudaMalloc(&in, sizeof host));
+  CUDA_CHECK(cudaMalloc(&out, sizeof host));
+  CUDA_CHECK(cudaMemset(out, 0, sizeof host));
+  if (!CASES[chosen].fresh) CUDA_CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  CASES[chosen].kernel<<<1, THREADS>>>(in, out, 11);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+  unsigned sum = 0;
+  for (int i = 0; i < NUMBERS; i++) sum = sum * 31 + (unsigned)host[i];
+  printf("%u\n", sum);
+  CUDA_CHECK(cudaFree(in));
+  CUDA_CHECK(cudaFree(out));
+  return 0;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bats
+# Findings that a trial decides: the launch runs again with other values, and what changes nothing is
+# not reported.
+
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup() {
+  begin_test
+  program=build/tests/emulator/trial_cases
+  unset EMULATOR_CHECK EMULATOR_SCHEDULE
+}
+
+emulate() { common/emulator/emulate "$@"; }
+
+@test "values without a meaning: silent if nothing depends on them, and reported if something does" {
+  local names name rule schedule
+  names=$(LD_LIBRARY_PATH=build/emulator "$program" --list)
+  [ "$(grep -c ' none$' <<<"$names")" -gt 5 ]
+  while read -r name rule; do
+    for schedule in late early random:1; do
+      EMULATOR_SCHEDULE=$schedule run --separate-stderr emulate "$program" "$name"
+      echo "$name, $schedule: $status $stderr"
+      if [ "$rule" = none ]; then
+        [ "$status" -eq 0 ]
+        [ -z "$stderr" ]
+      else
+        [[ $stderr == *"emulator: $rule: "* ]]
+        [ "$(grep -cE '^emulator: [a-z-]+: (error|strict finding) in ' <<<"$stderr")" -eq 1 ]
+      fi
+    done
+  done <<<"$names"
+}
+
+@test "a trial leaves the program's results, and its threads do not matter" {
+  local names name without
+  names=$(LD_LIBRARY_PATH=build/emulator "$program" --list | cut -d' ' -f1)
+  for name in $names; do
+    without=$(EMULATOR_CHECK=off emulate "$program" "$name")
+    [ -n "$without" ]
+    EMULATOR_THREADS=1 run --separate-stderr emulate "$program" "$name"
+    [ "$output" = "$without" ]
+    EMULATOR_THREADS=4 run --separate-stderr emulate "$program" "$name"
+    [ "$output" = "$without" ]
+  done
+}
+
+@test "without a trial the finding is reported: exploration, a recording, no check of global memory" {
+  run emulate "$program" votes_masked
+  [ "$status" -eq 0 ]
+  EMULATOR_CHECK=shared run emulate "$program" votes_masked
+  [ "$status" -eq 3 ]
+  EMULATOR_RECORD=$BATS_TEST_TMPDIR/record.jsonl run emulate "$program" votes_masked
+  [ "$status" -eq 3 ]
+}
