@@ -493,6 +493,69 @@ EOF
   done
 }
 
+# Two CTAs; warp 0 of each passes the barrier twice in the way that $1 says, warp 1 arrives as in $2.
+cluster_turns() {
+  cat >"$BATS_TEST_TMPDIR/turns.ptx" <<EOF
+.version 8.0
+.target sm_90a
+.address_size 64
+.entry turns(.param .u64 out) {
+  .shared .align 4 .b32 word;
+  .reg .pred %p;
+  .reg .b64 %a<3>;
+  .reg .b32 %r<7>;
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, %cluster_ctarank;
+  xor.b32 %r2, %r1, 1;
+  setp.gt.u32 %p, %r0, 31;
+  @%p bra ARRIVES;
+  mov.u32 %r3, word;
+  setp.ne.u32 %p, %r0, 0;
+  add.u32 %r4, %r1, 5;
+  @!%p st.shared.u32 [%r3], %r4;
+  $1
+  mapa.shared::cluster.u32 %r5, %r3, %r2;
+  ld.shared::cluster.u32 %r6, [%r5];
+  ld.param.u64 %a0, [out];
+  mul.wide.u32 %a1, %r1, 4;
+  add.u64 %a1, %a0, %a1;
+  @!%p st.global.u32 [%a1], %r6;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ret;
+ARRIVES:
+  $2
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/turns.ptx" turns 2:2 64 buffer:u32:2
+  echo "$EMULATOR_SCHEDULE: $output"
+}
+
+@test "the cluster barrier: who arrives twice waits in between, who has not arrived does not wait" {
+  local turn="barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+  for EMULATOR_SCHEDULE in late early random:1 random:2; do
+    export EMULATOR_SCHEDULE
+    cluster_turns "$turn" "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;"
+    [[ $output == *"error 0"*"0: 6 5"* ]]
+    [[ $output == *"cluster-barrier: strict finding"*"threads 32-63"*"a second barrier.cluster.arrive without"* ]]
+    [[ $output != *"error in"* ]]
+    cluster_turns "barrier.cluster.wait.aligned; $turn" "$turn $turn"
+    [[ $output == *"error 0"*"0: 6 5"* ]]
+    [[ $output == *"cluster-barrier: strict finding"*"threads 0-31"*"it does not wait"* ]]
+    cluster_turns "$turn" "$turn $turn"
+    [ "$output" = "error 0"$'\n'"0: 6 5" ]
+    cluster_turns "$turn $turn" "barrier.cluster.arrive.aligned; exit;"
+    [ "$output" = "error 0"$'\n'"0: 6 5" ]
+  done
+}
+
+@test "the cluster barrier: what a second arrival without a wait was to see is not ordered" {
+  cluster_turns "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;" \
+    "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+  [[ $output == *"shared-race: error in kernel turns"* ]]
+}
+
 @test "lanes that work together: every lane's own mask counts, at one place and at several" {
   for schedule in late early random:3; do
     EMULATOR_SCHEDULE=$schedule run build/tests/emulator/warp_meetings 1000

@@ -46,6 +46,7 @@ static uint64_t made_count; /* with those that are like an earlier one */
 
 /* CHECKS.md gives the reasons. */
 static const char *const STRICT_RULES[] = {
+    "cluster-barrier",
     "exit-before-store-read",
     "exit-with-copy-in-flight",
     "exited-before-barrier",

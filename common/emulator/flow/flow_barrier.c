@@ -266,13 +266,28 @@ static LaneMask arrived_otherwise(const Warp *warp, LaneMask mask, bool relaxed)
   return others;
 }
 
+/* Lanes that have arrived in this round. */
+static LaneMask arrived_now(const struct WarpFlow *flow, LaneMask mask, uint32_t generation) {
+  LaneMask now = 0;
+  for (LaneMask left = mask & flow->cluster_arrived; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (flow->cluster_generation[lane] == generation) now |= 1u << lane;
+  }
+  return now;
+}
+
+/* Whoever arrives again without a wait between waits here on an H200, until the round of the first
+ * arrival is complete, and counts in the next one. */
 static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   struct WarpFlow *flow = warp->flow;
-  LaneMask twice = mask & flow->cluster_arrived;
-  if (twice)
-    return fault(warp, in, twice, 719, "cluster-barrier",
-                 "barrier.cluster.arrive twice without a barrier.cluster.wait between");
+  if (arrived_now(flow, mask, cluster->flow->barrier_generation)) return STEP_BLOCKED;
+  LaneMask again = mask & flow->cluster_arrived;
+  if (again && settings()->check)
+    finding(warp, in, again, "cluster-barrier",
+            "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
+            "An H200 waits here for the first one's phase to complete, but this thread may not see "
+            "what the others wrote before it. Put barrier.cluster.wait between the two");
   bool relaxed = in->decoded != NULL;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
@@ -301,19 +316,19 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   Cluster *cluster = warp->cta->cluster;
   struct WarpFlow *flow = warp->flow;
   LaneMask early = mask & ~flow->cluster_arrived;
-  if (early)
-    return fault(warp, in, early, 719, "cluster-barrier",
-                 "barrier.cluster.wait without a barrier.cluster.arrive before it");
-  const uint32_t generation = cluster->flow->barrier_generation;
-  LaneMask passing = 0; /* lanes may have arrived in different rounds */
-  for (uint32_t lane = 0; lane < LANES; lane++)
-    passing |= flow->cluster_generation[lane] != generation ? 1u << lane : 0;
-  passing &= mask;
+  /* lanes may have arrived in different rounds */
+  LaneMask passing = mask & ~arrived_now(flow, mask, cluster->flow->barrier_generation);
   if (!passing) return STEP_BLOCKED;
+  if (early && settings()->check)
+    finding(warp, in, early, "cluster-barrier",
+            "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait. "
+            "Put barrier.cluster.arrive before it, in every thread of the cluster");
   if (cluster->recorder) record_cluster_barrier_passed(warp);
+  LaneMask arrived = passing & flow->cluster_arrived;
   flow->cluster_arrived &= ~passing;
   note(NOTE_PASS, &cluster->flow->barrier_generation, 0);
-  if (settings()->check) check_cluster_wait(warp, flow->cluster_generation[first_lane(passing)]);
+  if (arrived && settings()->check)
+    check_cluster_wait(warp, flow->cluster_generation[first_lane(arrived)]);
   if (passing == mask) return STEP_NEXT;
   Group *group = current_group(warp);
   uint32_t place = (uint32_t)(in - group->function->code);
