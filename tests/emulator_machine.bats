@@ -343,7 +343,9 @@ EOF
 
 # One instruction as a module of its own
 instruction_alone() {
-  printf '%s\n' '.version 9.0' '.target sm_90a' '.address_size 64' '.entry kernel() {' \
+  printf '%s\n' '.version 9.0' '.target sm_90a' '.address_size 64' \
+    '.global .align 16 .b32 in_global[8]; .const .align 16 .b32 in_const[8];' \
+    '.shared .align 16 .b32 in_shared[8]; .entry kernel() {' \
     '.reg .pred %p<2>; .reg .b16 %h<4>; .reg .b32 %r<5>; .reg .b64 %a<3>; .reg .f32 %f<3>;' "$1" 'ret; }'
 }
 

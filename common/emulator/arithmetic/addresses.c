@@ -18,6 +18,7 @@ bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Type type = form_type(&form);
   if (type != TYPE_U64) return form_fail(&form, "addresses have 64 bits: cvta is .u64");
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
+  if (to && out->operand[1].variable) return form_fail(&form, "cvta.to converts a register");
   switch (space) {
     case SPACE_GLOBAL:
     case SPACE_CONST:
@@ -86,6 +87,7 @@ bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instructio
   if (!form_operands(&form, 2, 2)) return false;
   form_predicate_destination(&form, 0);
   out->a = form_source(&form, 1, TYPE_U64);
+  if (out->operand[1].variable) return form_fail(&form, "isspacep tests a register");
   for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
     if (!form_take(&form, spaces[i].name)) continue;
     out->b = spaces[i].query;

@@ -395,9 +395,12 @@ static bool packed_decode(Form *form, Conversion *conversion) {
   if (conversion->to_integer_value || conversion->saturate || conversion->flush)
     return form_fail(form, "no such modifier for packed types");
   if (to == TYPE_TF32) {
-    if (from != TYPE_F32 || (conversion->rounding != ROUND_RNA &&
-                             conversion->rounding != ROUND_RN && conversion->rounding != ROUND_RZ))
+    bool away = conversion->rounding == ROUND_RNA;
+    if (from != TYPE_F32 ||
+        (!away && conversion->rounding != ROUND_RN && conversion->rounding != ROUND_RZ))
       return form_fail(form, "tf32 comes from f32 with .rna, .rn or .rz");
+    if ((conversion->relu && away) || (conversion->finite && !away))
+      return form_fail(form, "to tf32, .relu goes with .rn and .rz, .satfinite with .rna");
     if (!form_columns(form, TYPE_B32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
     return form_end(form, convert_tf32);
   }
@@ -421,6 +424,53 @@ static bool packed_decode(Form *form, Conversion *conversion) {
   return form_fail(form, "no such conversion on sm_90");
 }
 
+/* Does an integer type hold all numbers of the other one? */
+static bool holds_all(Type to, Type from) {
+  if (type_signed(from)) return type_signed(to) && type_bytes(to) >= type_bytes(from);
+  return type_bytes(to) >= type_bytes(from) + (type_signed(to) ? 1u : 0u);
+}
+
+/* The roundings that ptxas takes between floats. */
+static const char *float_rounding_clash(const Conversion *conversion) {
+  Type to = conversion->to, from = conversion->from;
+  bool given = conversion->rounding != ROUND_NONE, integral = conversion->to_integer_value;
+  bool halves = (to == TYPE_BF16 && from == TYPE_F16) || (to == TYPE_F16 && from == TYPE_BF16);
+  if (to == from)
+    return given && !integral ? "within one type only .rni, .rzi, .rmi and .rpi round" : NULL;
+  if (integral) return ".rni, .rzi, .rmi and .rpi are for integers and within one type";
+  if (halves || format_of(to)->precision < format_of(from)->precision)
+    return given ? NULL : "this conversion names its rounding";
+  return given && from != TYPE_BF16 ? "a conversion to a wider type does not round" : NULL;
+}
+
+/* What ptxas refuses of conversions between numbers. */
+static const char *conversion_clash(const Conversion *conversion) {
+  Type to = conversion->to, from = conversion->from;
+  bool to_integer = type_integer(to), from_integer = type_integer(from);
+  bool given = conversion->rounding != ROUND_NONE, integral = conversion->to_integer_value;
+  bool bf16 = to == TYPE_BF16 || from == TYPE_BF16;
+  if (bf16 && (type_bytes(to) == 1 || type_bytes(from) == 1))
+    return "there is no conversion between bf16 and 8 bits";
+  if (bf16 && conversion->saturate) return "there is no .sat from or to bf16";
+  if (conversion->rounding == ROUND_RNA) return ".rna is for tf32";
+  if (conversion->flush && to != TYPE_F32 && from != TYPE_F32) return ".ftz goes with f32";
+  bool special = conversion->finite || conversion->relu;
+  if (special && ((to != TYPE_F16 && to != TYPE_BF16) || from != TYPE_F32))
+    return ".satfinite and .relu belong to conversions from f32 to 16 bits";
+  if (special && (conversion->flush || conversion->saturate || integral ||
+                  (conversion->rounding != ROUND_RN && conversion->rounding != ROUND_RZ)))
+    return ".satfinite and .relu go with .rn or .rz, and not with .ftz or .sat";
+  if (to_integer && from_integer) {
+    if (given) return "a conversion between integers does not round";
+    return conversion->saturate && holds_all(to, from) ? ".sat: all numbers fit anyway" : NULL;
+  }
+  if (to_integer && !integral)
+    return "a conversion to an integer rounds with .rni, .rzi, .rmi or .rpi";
+  if (from_integer && (!given || integral))
+    return "a conversion from an integer rounds with .rn, .rz, .rm or .rp";
+  return to_integer || from_integer ? NULL : float_rounding_clash(conversion);
+}
+
 bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const integer_roundings[] = {"rni", "rzi", "rmi", "rpi", NULL};
   Form form = form_begin(decoder, statement, out, 1);
@@ -442,22 +492,8 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   if ((!type_integer(to) && !to_format) || (!type_integer(from) && !from_format))
     return packed_decode(&form, conversion);
 
-  bool narrows = to_format && from_format && to_format->precision < from_format->precision;
-  if (to == TYPE_BF16 && from == TYPE_F16) narrows = true;
-  if (to == TYPE_F16 && from == TYPE_BF16) narrows = true;
-  bool rounds = narrows || (to_format && type_integer(from)) || (from_format && type_integer(to));
-  if (rounds && conversion->rounding == ROUND_NONE)
-    return form_fail(&form, "this conversion names its rounding");
-  if (type_integer(to) && from_format && integer < 0)
-    return form_fail(&form, "a conversion to an integer rounds with .rni, .rzi, .rmi or .rpi");
-  if (type_integer(to) && type_integer(from) && conversion->rounding != ROUND_NONE)
-    return form_fail(&form, "a conversion between integers does not round");
-  if (to_format && type_integer(from) && integer >= 0)
-    return form_fail(&form, "a conversion from an integer rounds with .rn, .rz, .rm or .rp");
-  if ((conversion->finite || conversion->relu) && (!narrows || from != TYPE_F32))
-    return form_fail(&form, ".satfinite and .relu belong to conversions from f32 to 16 bits");
-  if (conversion->flush && to != TYPE_F32 && from != TYPE_F32)
-    return form_fail(&form, ".ftz goes with f32");
+  const char *clash = conversion_clash(conversion);
+  if (clash) return form_fail(&form, clash);
   if (!form_operands(&form, 2, 2)) return false;
   out->d = any_width_destination(&form, conversion);
   out->a = any_width_source(&form, conversion);

@@ -13,11 +13,17 @@ bool decode_prefetch(Decoder *decoder, const PtxStatement *statement, Instructio
   static const char *const levels[] = {"L1",        "L2", "L2::evict_last", "L2::evict_normal",
                                        "tensormap", NULL};
   Form form = form_begin(decoder, statement, out, 1);
-  form_space(&form);
+  Space space = form_space(&form);
   int level = form_choose(&form, levels);
   if (level < 0) return form_fail(&form, "prefetch names a cache level");
-  if (level > 0 && strcmp(statement->modifiers[0], "prefetchu") == 0)
-    return form_fail(&form, "prefetchu is .L1");
+  bool of_map = strcmp(levels[level], "tensormap") == 0;
+  bool fits = space == SPACE_GENERIC ||
+              (of_map ? space == SPACE_CONST || space == SPACE_PARAM
+                      : space == SPACE_GLOBAL || (space == SPACE_LOCAL && level < 2));
+  if (!fits) return form_fail(&form, "no prefetch of this kind in this state space");
+  bool uniform = strcmp(statement->modifiers[0], "prefetchu") == 0;
+  if (uniform && (level > 0 || space != SPACE_GENERIC))
+    return form_fail(&form, "prefetchu is .L1, without a state space");
   if (!form_operands(&form, 1, 1)) return false;
   form_address(&form, 0);
   return form_end(&form, no_effect);

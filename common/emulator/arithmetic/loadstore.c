@@ -441,18 +441,11 @@ static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) 
 /* ---- Decoding ---- */
 
 Space form_space(Form *form) {
-  static const struct {
-    const char *name;
-    Space space;
-  } spaces[] = {
-      {"global", SPACE_GLOBAL},      {"shared", SPACE_SHARED},
-      {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED},
-      {"const", SPACE_CONST},        {"local", SPACE_LOCAL},
-      {"param", SPACE_PARAM},        {"param::entry", SPACE_PARAM},
-      {"param::func", SPACE_LOCAL},
-  };
-  for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
-    if (form_take(form, spaces[i].name)) return spaces[i].space;
+  const PtxStatement *statement = form->statement;
+  for (int i = 1; i < statement->modifier_count; i++) {
+    Space space = space_named(statement->modifiers[i]);
+    if (space != SPACE_GENERIC && form_take(form, statement->modifiers[i])) return space;
+  }
   return SPACE_GENERIC;
 }
 

@@ -44,6 +44,7 @@ struct Operand {
   uint8_t bytes;    /* declared width of the register: 1, 2, 4, 8, 16; a literal's is said below */
   bool negated;     /* "!p"; of video instructions also "-%r1" */
   bool unread;      /* a result in this register is never read */
+  uint8_t variable; /* the Space of the variable whose address this is; SPACE_GENERIC: of none */
   const char *part; /* of video instructions: "h1" of %r1.h1; else NULL */
   bool constant; /* its value is known at decode time: constant_value (a predicate's: 0 or not) */
   bool floating; /* a floating literal: constant_value is f32 bits when bytes is 4 (0f...), f64 bits

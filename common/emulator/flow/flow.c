@@ -170,6 +170,7 @@ bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *
               (has_modifier(statement, "u32") || has_modifier(statement, "u64")) &&
               (allocates ? count == 2 || count == 3 : count == 1);
   for (uint32_t i = 0; fine && i < count; i++) fine = out->operand[i].kind == OPERAND_REGISTER;
+  if (fine && count == 1) fine = !out->operand[0].constant && !out->operand[0].variable;
   if (fine && count == 3) {
     uint64_t alignment = out->operand[2].constant_value;
     fine = out->operand[2].constant && alignment && alignment <= 4096 &&

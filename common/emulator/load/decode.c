@@ -279,6 +279,26 @@ static void decoded_modifiers(const PtxStatement *statement, Instruction *out) {
   out->packs_halves = type_packed(type);
 }
 
+/* What the statement says; operands and places are there. */
+static bool decode_statement(Decoder *decoder, const Draft *draft, Instruction *out) {
+  const Opcode *known = draft->statement.known;
+  if (!known)
+    return decoder_error(decoder, &draft->statement,
+                         "the emulator does not know the instruction %s",
+                         draft->statement.modifiers[0]);
+  out->traits = known->traits;
+  out->kind = known->kind;
+  decoded_modifiers(&draft->statement, out);
+  if (draft->call) out->decoded = draft->call;
+  if (draft->targets) out->decoded = draft->targets;
+  if (!spaces_agree(decoder, &draft->statement, out)) return false;
+  if (!decoder_of(known)(decoder, &draft->statement, out)) return false;
+  if (!out->execute)
+    return decoder_error(decoder, &draft->statement, "the instruction %s has no meaning here",
+                         draft->statement.opcode);
+  return true;
+}
+
 static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out) {
   for (uint32_t i = 0; i < draft->operand_count; i++) {
     const Symbol *missing = settle_operand(decoder->function, &draft->operand[i]);
@@ -323,21 +343,7 @@ static bool decode_draft(Decoder *decoder, const Draft *draft, Instruction *out)
       out->execute = flow_land;
       return true;
   }
-  const Opcode *known = draft->statement.known;
-  if (!known)
-    return decoder_error(decoder, &draft->statement,
-                         "the emulator does not know the instruction %s",
-                         draft->statement.modifiers[0]);
-  out->traits = known->traits;
-  out->kind = known->kind;
-  decoded_modifiers(&draft->statement, out);
-  if (draft->call) out->decoded = draft->call;
-  if (draft->targets) out->decoded = draft->targets;
-  if (!decoder_of(known)(decoder, &draft->statement, out)) return false;
-  if (!out->execute)
-    return decoder_error(decoder, &draft->statement, "the instruction %s has no meaning here",
-                         draft->statement.opcode);
-  return true;
+  return decode_statement(decoder, draft, out);
 }
 
 /* Properties that depend on an instruction's neighbours. */

@@ -118,15 +118,18 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
         literal_operand(decoder, out, (uint64_t)(uintptr_t)symbol->memory + (uint64_t)addend);
       else
         extern_operand(decoder, out, symbol, (uint64_t)addend);
+      out->variable = symbol->constant_space ? SPACE_CONST : SPACE_GLOBAL;
       return;
     case SYMBOL_SHARED:
       shared_operand(decoder, draft, symbol, in_address, (uint64_t)addend, out);
+      out->variable = SPACE_SHARED;
       return;
     case SYMBOL_LOCAL:
       if (decoder->function->entry)
         literal_operand(decoder, out, symbol->offset + (uint64_t)addend);
       else
         column_operand(out, 8, decoder->module->frame_column, (int64_t)symbol->offset + addend);
+      if (!symbol->parameter) out->variable = SPACE_LOCAL;
       return;
     case SYMBOL_ENTRY_PARAMETER:
       literal_operand(decoder, out, symbol->offset + (uint64_t)addend);
@@ -175,6 +178,7 @@ static void parse_operand(Decoder *decoder, Draft *draft, OperandList *list);
 /* [base+offset], [number], [a, {b, c}] */
 static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
   Operand address = {.kind = OPERAND_ADDRESS, .bytes = 8};
+  uint8_t variable = SPACE_GENERIC;
   skip_space(decoder);
   if (at_identifier(decoder) && strncmp(decoder->at, "WARP_SZ", 7) != 0) {
     const char *name = parse_identifier(decoder);
@@ -187,6 +191,7 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
         (symbol->parameter || symbol->kind == SYMBOL_ENTRY_PARAMETER))
       name_space(decoder, &draft->statement, symbol->kind == SYMBOL_LOCAL ? "local" : "param");
     address = base;
+    variable = base.variable;
     address.kind = OPERAND_ADDRESS;
     skip_space(decoder);
     int64_t offset = 0;
@@ -209,6 +214,7 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
     literal_operand(decoder, &address, parse_integer(decoder));
     address.kind = OPERAND_ADDRESS;
   }
+  address.variable = variable;
   *add_operand(decoder, list) = address;
   while (accept_char(decoder, ',')) parse_operand(decoder, draft, list);
   expect_char(decoder, ']');

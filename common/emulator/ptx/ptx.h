@@ -6,6 +6,8 @@
 
 enum { MAX_MODIFIERS = 24 };
 
+typedef struct Decoder Decoder; /* decode.c */
+
 /* One instruction statement. "cp.async.bulk.tensor.2d.shared::cluster.global.tile [..], ..." has
  * the modifiers cp, async, bulk, tensor, 2d, shared::cluster, global, tile. */
 typedef struct {
@@ -17,10 +19,12 @@ typedef struct {
   const struct Opcode *known; /* its line of opcodes.def; NULL: no such instruction */
 } PtxStatement;
 
+/* The state space that a modifier names; SPACE_GENERIC: none. */
+Space space_named(const char *modifier);
+/* False, with a message: a variable in an operand lies in another space than the one named. */
+bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruction *in);
 /* Is this one of the statement's modifiers? */
 bool has_modifier(const PtxStatement *statement, const char *modifier);
-
-typedef struct Decoder Decoder; /* decode.c */
 
 /* Memory that lives as long as the module: for an instruction's `decoded`. */
 void *decoder_allocate(Decoder *decoder, size_t bytes);

@@ -1,0 +1,64 @@
+/* spaces.c: does a variable that an operand names lie in the state space that the instruction
+ * names? As ptxas, which refuses ld.shared [x] of a global x. A register may hold any address. */
+#include <string.h>
+
+#include "ptx/program.h"
+
+enum { SPACES_NAMED = 4 };
+
+Space space_named(const char *modifier) {
+  static const struct {
+    const char *name;
+    Space space;
+  } spaces[] = {
+      {"global", SPACE_GLOBAL},      {"shared", SPACE_SHARED},
+      {"shared::cta", SPACE_SHARED}, {"shared::cluster", SPACE_SHARED},
+      {"const", SPACE_CONST},        {"local", SPACE_LOCAL},
+      {"param", SPACE_PARAM},        {"param::entry", SPACE_PARAM},
+      {"param::func", SPACE_LOCAL},
+  };
+  for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+    if (strcmp(spaces[i].name, modifier) == 0) return spaces[i].space;
+  return SPACE_GENERIC;
+}
+
+/* Instructions whose addresses are those of one space, whether they say so or not. */
+static Space implied_space(const PtxStatement *statement) {
+  const char *name = statement->modifiers[0];
+  if (strcmp(name, "mbarrier") == 0 || strcmp(name, "mapa") == 0 || strcmp(name, "getctarank") == 0)
+    return SPACE_SHARED;
+  if (strcmp(name, "prefetchu") == 0) return SPACE_GLOBAL;
+  return has_modifier(statement, "mbarrier::complete_tx::bytes") ? SPACE_SHARED : SPACE_GENERIC;
+}
+
+/* Instructions with an address as a plain operand. */
+static bool takes_plain_address(const PtxStatement *statement) {
+  static const char *const names[] = {"cvta", "mapa", "getctarank"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(statement->modifiers[0], names[i]) == 0) return true;
+  return false;
+}
+
+/* The spaces are named in the order of the addresses. */
+bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruction *in) {
+  Space named[SPACES_NAMED] = {0};
+  int count = 0, address = 0;
+  for (int i = 1; i < statement->modifier_count && count < SPACES_NAMED; i++) {
+    Space space = space_named(statement->modifiers[i]);
+    if (space != SPACE_GENERIC) named[count++] = space;
+  }
+  bool plain = takes_plain_address(statement);
+  for (int i = 0; i < in->operand_count; i++) {
+    const Operand *operand = &in->operand[i];
+    bool is_address = operand->kind == OPERAND_ADDRESS || (plain && i == 1);
+    if (!is_address) continue;
+    Space wanted = address < count ? named[address] : implied_space(statement);
+    address++;
+    if (operand->variable == SPACE_GENERIC || operand->variable == wanted) continue;
+    bool any = operand->variable != SPACE_CONST || strcmp(statement->modifiers[0], "fence") == 0;
+    if (wanted == SPACE_GENERIC && any) continue;
+    return decoder_error(decoder, statement,
+                         "the variable lies in another state space than the instruction accesses");
+  }
+  return true;
+}
