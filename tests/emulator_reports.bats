@@ -340,3 +340,19 @@ descriptor_says() {
   [[ $output != *CRASH* ]]
   [[ $output != *"NO END"* ]]
 }
+
+# $1: what is changed, and what is said about it.
+mutant_is() {
+  [[ $output == *$'\t'"$1"$'\n'* ]]
+}
+
+@test "mutations with known answers: what breaks the kernel is named, what does not is not" {
+  run tests/long/mutations.py build/tests/emulator/mutated
+  echo "$output"
+  [ "$status" -eq 0 ]
+  mutant_is "without bar.sync"$'\t'"shared-race"
+  mutant_is "without membar.cta"$'\t'"passes"
+  mutant_is "membar.cta after bar.sync"$'\t'"passes"
+  mutant_is "without fence.proxy.async"$'\t'"not executed"
+  [[ $output == *"of "*": passes"* ]]
+}
