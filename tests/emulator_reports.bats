@@ -356,3 +356,19 @@ mutant_is() {
   mutant_is "without fence.proxy.async"$'\t'"not executed"
   [[ $output == *"of "*": passes"* ]]
 }
+
+# CASE: what operands_reused prints and reports.
+operands() {
+  run common/emulator/emulate build/tests/emulator/operands_reused "$1"
+  echo "$1: $output"
+  text=$(tr -s ' \n' ' ' <<<"$output")
+}
+
+@test "threads that write over a wgmma's operand: the advice goes to who must wait, and for whom" {
+  operands waited
+  [ "$output" = 16 ]
+  operands by_own_warpgroup
+  [[ $text == *"stage-released-before-wgmma: error"*"Wait for that wgmma first (wgmma.commit_group"* ]]
+  operands by_another
+  [[ $text == *"stage-released-before-wgmma: error"*"must wait for it (wgmma.wait_group) and then signal this thread"* ]]
+}

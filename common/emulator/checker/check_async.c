@@ -201,10 +201,12 @@ static void report_unread_store(Warp *warp, const AsyncCheck *store) {
 
 static void report_unknown_load(Warp *warp, const Instruction *in, int lane, AsyncKind kind,
                                 const char *luck) {
-  finding(warp, in, 1u << lane, "exit-with-copy-in-flight",
-          "the CTA has ended while this %s was still in flight into shared memory%s.\n"
-          "Wait for every copy that was issued before the kernel ends.",
-          past_kind_names[kind], luck);
+  finding(
+      warp, in, 1u << lane, "exit-with-copy-in-flight",
+      "the CTA has ended while this %s was still in flight into shared memory%s.\n"
+      "Before the kernel ends, wait for every copy that it has issued, or do not issue those whose "
+      "data nobody needs.",
+      past_kind_names[kind], luck);
 }
 
 /* The CTA's memory is gone: no operation may still read or write it. */

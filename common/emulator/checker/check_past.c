@@ -340,6 +340,19 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
   report_not_landed(&reader, now->operation, verb(&reader));
 }
 
+static const char *advise_after_wgmma(const AccessNow *now, const AsyncCheck *wgmma) {
+  enum { WARPGROUP_WARPS = 4 };
+  uint32_t warps = now->check->warps_per_cta;
+  bool same_block = now->agent / warps == wgmma->agent / warps;
+  uint32_t group = now->agent % warps / WARPGROUP_WARPS;
+  if (now->kind == ENTRY_ASYNC_WRITE)
+    return "Wait for that wgmma (wgmma.wait_group) before releasing the stage.";
+  if (same_block && group == wgmma->agent % warps / WARPGROUP_WARPS)
+    return "Wait for that wgmma first (wgmma.commit_group, wgmma.wait_group).";
+  return "The warps that issued it must wait for it (wgmma.wait_group) and then signal this thread "
+         "(__syncthreads, a named barrier or an mbarrier), before it writes here again.";
+}
+
 static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   const AsyncCheck *past = entry->operation;
@@ -364,10 +377,8 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   bytes_place(now, place, sizeof place);
   describe_operation(now, past, what, sizeof what);
   if (past->kind == ASYNC_WGMMA) {
-    REPORT(now, "stage-released-before-wgmma",
-           "%s %s, which %s may still be reading.\n"
-           "Wait for that wgmma (wgmma.wait_group) before releasing the stage.",
-           verb(now), place, what);
+    REPORT(now, "stage-released-before-wgmma", "%s %s, which %s may still be reading.\n%s",
+           verb(now), place, what, advise_after_wgmma(now, past));
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
     REPORT(now, "copy-not-ordered",
            "%s %s, from where %s copies, and nothing orders the two.\n"
@@ -444,8 +455,11 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   } else {
     lanes_note_race(now->check, now->in, entry->in);
     REPORT(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry),
-           "%s %s, written by %s %s, and nothing orders the two.\n%s", verb(now), place, who, where,
-           advise_order(now, entry, advice, sizeof advice));
+           "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place, who,
+           where, advise_order(now, entry, advice, sizeof advice),
+           asynchronous && now->operation && !is_generic(now->operation)
+               ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
+               : "");
   }
   return false;
 }

@@ -287,7 +287,7 @@ static StepResult run_cluster_arrive(Warp *warp, const Instruction *in, LaneMask
     finding(warp, in, again, "cluster-barrier",
             "a second barrier.cluster.arrive without a barrier.cluster.wait since the first one. "
             "An H200 waits here for the first one's phase to complete, but this thread may not see "
-            "what the others wrote before it. Put barrier.cluster.wait between the two");
+            "what the others wrote before it.\nPut barrier.cluster.wait between the two.");
   bool relaxed = in->decoded != NULL;
   LaneMask others = arrived_otherwise(warp, mask, relaxed);
   if (others)
@@ -321,8 +321,8 @@ static StepResult run_cluster_wait(Warp *warp, const Instruction *in, LaneMask m
   if (!passing) return STEP_BLOCKED;
   if (early && settings()->check)
     finding(warp, in, early, "cluster-barrier",
-            "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait. "
-            "Put barrier.cluster.arrive before it, in every thread of the cluster");
+            "barrier.cluster.wait without a barrier.cluster.arrive before it: it does not wait.\n"
+            "Put barrier.cluster.arrive before it, in every thread of the cluster.");
   if (cluster->recorder) record_cluster_barrier_passed(warp);
   LaneMask arrived = passing & flow->cluster_arrived;
   flow->cluster_arrived &= ~passing;
