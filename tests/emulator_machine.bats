@@ -367,6 +367,11 @@ instruction_alone() {
   declaration_refused "cannot be a predicate" '.func f(.param .b32 x, .param .pred a) { ret; }'
   declaration_refused "cannot be a vector" '.func (.param .v4 .b32 a) f() { ret; }'
   declaration_refused "and no predicate" '.func (.reg .pred p, .reg .b32 a) f() { ret; }'
+  declaration_refused "cannot be a vector" '.func f() { .param .v2 .b32 a; ret; }'
+  declaration_refused "at most 16 bytes" '.global .v4 .u64 a;'
+  declaration_refused "may be open" '.entry f(.param .b8 a[]) { ret; }'
+  declaration_refused "may be open" '.func f(.param .b8 a[], .param .b32 x) { ret; }'
+  declaration_refused "give all elements" '.global .u32 a[2][2] = {{1}, {2}};'
 }
 
 @test "texture references: refused by name" {

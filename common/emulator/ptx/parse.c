@@ -30,6 +30,25 @@ static void add_vector_parameter(Decoder *decoder, const char *name, const Decla
   }
 }
 
+/* What ptxas refuses of a parameter. */
+static void check_parameter(Decoder *decoder, const Function *function, const char *space,
+                            const DeclaredType *type, uint64_t bytes, bool open) {
+  skip_space(decoder);
+  if (open && (function->entry || *decoder->at == ','))
+    parse_fail(decoder, "only the last parameter of a function, and of no kernel, may be open []");
+  if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
+  if (strcmp(space, "reg") == 0) {
+    if (bytes == 0 || bytes != (uint64_t)type->bytes * type->vector)
+      parse_fail(decoder, "a .reg parameter is a register or a vector of them, and no predicate");
+    return;
+  }
+  if (bytes == 0 && !open) parse_fail(decoder, "a .param parameter cannot be a predicate");
+  if (type->vector > 1)
+    parse_fail(decoder,
+               "a .param parameter cannot be a vector: make it an array (.param .align 16 .b8 "
+               "name[16])");
+}
+
 static void parse_parameters(Decoder *decoder, Function *function, ParameterPlace **places,
                              uint32_t *count, bool declare_them) {
   uint32_t capacity = 0;
@@ -48,15 +67,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     bool open;
     uint64_t elements = parse_dimensions(decoder, &open);
     uint64_t bytes = elements * type.bytes * type.vector;
-    if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
-    if (in_register && (bytes == 0 || bytes != (uint64_t)type.bytes * type.vector))
-      parse_fail(decoder, "a .reg parameter is a register or a vector of them, and no predicate");
-    if (!in_register && bytes == 0 && !open)
-      parse_fail(decoder, "a .param parameter cannot be a predicate");
-    if (!in_register && type.vector > 1)
-      parse_fail(decoder,
-                 "a .param parameter cannot be a vector: make it an array (.param .align "
-                 "16 .b8 name[16])");
+    check_parameter(decoder, function, in_register ? "reg" : "param", &type, bytes, open);
     if (in_register && type.vector > 1) {
       add_vector_parameter(decoder, name, &type, places, count, &capacity, declare_them);
       continue;

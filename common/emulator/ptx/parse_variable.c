@@ -74,6 +74,8 @@ typedef struct {
   DeclaredType type;
   uint64_t offset;
   Initialiser **tail;
+  uint32_t depth; /* of braces */
+  bool has_rows;  /* braces within braces */
 } InitialiserState;
 
 /* A floating literal has the width in which it is written; its variable may have another. */
@@ -109,12 +111,14 @@ static void parse_byte_mask(Decoder *decoder, uint64_t mask, Initialiser *item) 
 static void parse_initialiser(Decoder *decoder, InitialiserState *state) {
   if (accept_char(decoder, '{')) {
     if (++decoder->depth > 64) parse_fail(decoder, "an initialiser nested too deeply");
+    state->has_rows |= state->depth++ > 0;
     if (!accept_char(decoder, '}')) {
       do parse_initialiser(decoder, state);
       while (accept_char(decoder, ','));
       expect_char(decoder, '}');
     }
     decoder->depth--;
+    state->depth--;
     return;
   }
   Initialiser *item = need(decoder, arena_allocate(&decoder->module->arena, sizeof *item));
@@ -271,11 +275,14 @@ static void parse_initial_value(Decoder *decoder, Symbol *symbol, const Declared
   if (symbol->kind != SYMBOL_VARIABLE)
     parse_fail(decoder, "a .%s variable cannot have an initial value", space);
   symbol->initialisers = NULL;
-  InitialiserState state = {symbol, *type, 0, &symbol->initialisers};
+  InitialiserState state = {.symbol = symbol, .type = *type, .tail = &symbol->initialisers};
   parse_initialiser(decoder, &state);
   if (open && symbol->bytes == 0) symbol->bytes = state.offset;
   if (state.offset > symbol->bytes)
     parse_fail(decoder, "%s has too many initial values", symbol->name);
+  if (state.has_rows && state.offset != symbol->bytes)
+    parse_fail(decoder, "%s: rows that are given in part are not emulated: give all elements",
+               symbol->name);
 }
 
 /* ".param .b32 a<3>": three variables. */
@@ -293,6 +300,9 @@ void parse_variable(Decoder *decoder, const char *space, VariableScope scope) {
   if (strcmp(space, "shared") == 0) kind = SYMBOL_SHARED;
   if (strcmp(space, "global") == 0 || strcmp(space, "const") == 0) kind = SYMBOL_VARIABLE;
   if (type.class == CLASS_PREDICATE) parse_fail(decoder, "a predicate cannot be a variable");
+  if (type.vector > 1 && strcmp(space, "param") == 0)
+    parse_fail(decoder, "a .param variable cannot be a vector: make it an array");
+  if (type.vector * type.bytes > 16) parse_fail(decoder, "a vector has at most 16 bytes");
   do {
     const char *name = parse_identifier(decoder);
     uint64_t repeat = parse_repetition(decoder);
