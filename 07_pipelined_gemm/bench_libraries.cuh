@@ -27,7 +27,7 @@ typedef struct {
 
 typedef enum { BY_CUBLAS, BY_CUBLASLT, BY_PIPELINED_GEMM, BY_RUNG } Kind;
 
-enum { MOST_ROUNDS = 9 };
+enum { MOST_ROUNDS = 31 };
 
 typedef struct {
   char name[64];
@@ -123,15 +123,19 @@ static float measure(const Competitor *competitor, Shape s, long rest, long mill
   return timed(competitor, s, launches);
 }
 
+static void shuffle(int *order, int count) {
+  for (int j = count - 1; j > 0; j--) {
+    int other = rand() % (j + 1), held = order[j];
+    order[j] = order[other];
+    order[other] = held;
+  }
+}
+
 /* Measures each program of `order` once a round, in a new random order. */
 static void compete(Competitor *list, int *order, int count, Shape s, long rounds, long rest,
                     long milliseconds) {
   for (int round = 0; round < rounds; round++) {
-    for (int j = count - 1; j > 0; j--) {
-      int other = rand() % (j + 1), held = order[j];
-      order[j] = order[other];
-      order[other] = held;
-    }
+    shuffle(order, count);
     for (int j = 0; j < count; j++) {
       list[order[j]].microseconds[round] = measure(&list[order[j]], s, rest, milliseconds);
     }

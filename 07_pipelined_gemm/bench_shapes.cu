@@ -2,10 +2,15 @@
 //
 // link: -lcublas -lcublasLt
 //
-// For each shape, every program is measured in a few rounds, each in a new random order: first a
-// rest, then launches one after the other for a set number of milliseconds. For cuBLASLt, all algorithms
-// that its heuristics name are tried, and the fastest take part in the rounds. Every result of
-// pipelined_gemm is compared with cuBLAS's fp32 result. The data are normally distributed.
+// At its power limit, the chip lowers its clock after 50 to 100 milliseconds of load, by up to a quarter, and
+// raises it again in a rest of 10 milliseconds. A program that is measured before the change must not be
+// compared with one behind it. So for each shape, the programs first run in turn until the clock has settled.
+// Then every program is measured once a round, in a new random order and without rests, and each round's
+// times are divided by how slow the round was for all programs. (With --rest, each measurement begins after a
+// rest instead.)
+//
+// For cuBLASLt, all algorithms that its heuristics name are tried, and the fastest take part in the rounds. Every
+// result of pipelined_gemm is compared with cuBLAS's fp32 result. The data are normally distributed.
 //
 //   bench_shapes --shapes FILE --csv FILE                    the chosen configuration, and the libraries
 //   bench_shapes --shapes FILE --csv FILE --all 1            every configuration, for the fit
@@ -16,8 +21,9 @@
 
 #include "bench_libraries.cuh"
 
-enum { MOST_COMPETITORS = 64 };
-static long rest_milliseconds = 20, measured_milliseconds = 50, rounds = 3, all_configurations;
+enum { MOST_COMPETITORS = 1 + MOST_ALGORITHMS + 1 + GEMM_MODELLED };
+static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
+static const float WARM_UP = 200;  // milliseconds
 
 static int add_ours(Competitor *list, Shape s) {
   GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
@@ -43,6 +49,32 @@ static int add_ours(Competitor *list, Shape s) {
   return count;
 }
 
+// Measures each program of `order` once a round, without rests. What all programs lose or gain in a round is taken
+// out of their times.
+static void compete_in_turn(Competitor *list, int *order, int count, Shape s) {
+  float slowness[MOST_ROUNDS]; /* the mean logarithm of a round's times */
+  float mean = 0, warm = 0;
+  for (int j = 0; warm < WARM_UP; j = (j + 1) % count) {
+    list[order[j]].estimate = measure(&list[order[j]], s, 0, measured_milliseconds);
+    warm += (float)measured_milliseconds;
+  }
+  for (int round = 0; round < rounds; round++) {
+    shuffle(order, count);
+    slowness[round] = 0;
+    for (int j = 0; j < count; j++) {
+      float time = measure(&list[order[j]], s, 0, measured_milliseconds);
+      list[order[j]].microseconds[round] = time;
+      slowness[round] += logf(time) / (float)count;
+    }
+    mean += slowness[round] / (float)rounds;
+  }
+  for (int j = 0; j < count; j++) {
+    float *times = list[order[j]].microseconds;
+    for (int round = 0; round < rounds; round++) times[round] *= expf(mean - slowness[round]);
+    qsort(times, (size_t)rounds, sizeof(float), gemm_compare_floats);
+  }
+}
+
 // Measures a shape; appends to the CSV.
 static void bench_shape(Shape s, FILE *csv) {
   static Competitor list[MOST_COMPETITORS];
@@ -59,7 +91,11 @@ static void bench_shape(Shape s, FILE *csv) {
     // Configurations that are far slower than the best are not measured again.
     if (!all_configurations || list[i].estimate < 1.25f * best) order[entrants++] = i;
   }
-  compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
+  if (rest_milliseconds > 0) {
+    compete(list, order, entrants, s, rounds, rest_milliseconds, measured_milliseconds);
+  } else {
+    compete_in_turn(list, order, entrants, s);
+  }
   for (int i = 0; i < count; i++) {
     bool measured = list[i].microseconds[0] > 0;
     fprintf(csv, "%d,%d,%d,%s,%.3f\n", s.m, s.n, s.k, list[i].name,
@@ -84,7 +120,8 @@ int main(int argc, char **argv) {
   argc = kept;
   Option options[] = {
       {"--all", "1: every configuration", &all_configurations, 0, 1},
-      {"--rest", "milliseconds before each measurement", &rest_milliseconds, 0, 1000},
+      {"--rest", "milliseconds before each measurement; 0: the chip stays hot", &rest_milliseconds,
+       0, 1000},
       {"--milliseconds", "length of each measurement", &measured_milliseconds, 1, 10000},
       {"--rounds", "measurements of each product; the median counts", &rounds, 1, MOST_ROUNDS}};
   program_begin("bench_shapes", argc, argv, options, 4);
