@@ -158,6 +158,7 @@ misuse() {
   [[ $output == *"behind it: 0"* ]]
   misuse fork
   [[ $output == *"child: 3 3 3"* ]]
+  [[ $output == *"child, events: 0 0 0 3"* ]]
   [[ $output == *"child, other calls: 3 3"* ]]
   [[ $output == *"parent: 0"* ]]
   misuse fork-first

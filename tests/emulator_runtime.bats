@@ -59,6 +59,10 @@ same_calls() { # PRINTED RECORDED
   diff "$BATS_TEST_TMPDIR/misuse" $recorded/misuse_calls.txt
 }
 
+@test "limits: what they are, and what becomes of what is asked for" {
+  diff <(emulate build/tests/emulator/limits) $recorded/limits.txt
+}
+
 @test "relocatable device code, the device's malloc and alloca" {
   run common/run-program build/tests/emulator/linked/linked
   echo "$output"

@@ -71,6 +71,7 @@ __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);
 }
 
+bool runtime_is_forked(void) { return forked; }
 cudaError_t runtime_may_ask(void) {
   if (forked) return cudaErrorInitializationError;
   return in_callback ? cudaErrorNotPermitted : cudaSuccess;

@@ -59,6 +59,7 @@ cudaError_t runtime_sticky_error(void); /* only the fault */
 /* Are calls allowed here? Not in a callback of a stream (cudaErrorNotPermitted), and not in a child
  * process whose parent used the device before it forked (cudaErrorInitializationError). */
 cudaError_t runtime_permitted(void);
+bool runtime_is_forked(void);
 /* The same for questions, which do not count as use of the device. */
 cudaError_t runtime_may_ask(void);
 /* Calls a function of the program on behalf of the device. */

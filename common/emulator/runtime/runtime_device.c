@@ -123,16 +123,28 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 
 /* ---- Limits, as an H200 answers. Only the heap's changes what kernels can do here. ---- */
 
-static const size_t MOST_L2_FETCH = 128;            /* bytes */
-static const size_t MOST_STACK = (size_t)512 << 10; /* local memory that a thread can have */
-static const size_t MOST_PRINTF_BYTES = (size_t)2 << 30;
-enum { LIMIT_OF_SHARED_MEMORY = CU_LIMIT_SHMEM_SIZE, LIMITS };
+enum { LIMIT_OF_SHARED_MEMORY = CU_LIMIT_SHMEM_SIZE, LIMITS = CU_LIMIT_CIG_ENABLED + 1 };
 static size_t limits[LIMITS] = {
     [cudaLimitStackSize] = 1024,
-    [cudaLimitPrintfFifoSize] = (size_t)8 << 20,
+    [cudaLimitPrintfFifoSize] = 8650752,
     [cudaLimitDevRuntimePendingLaunchCount] = 2048,
+    [cudaLimitMaxL2FetchGranularity] = 64,
     [cudaLimitPersistingL2CacheSize] = 11796480,
     [LIMIT_OF_SHARED_MEMORY] = 232448,
+};
+
+/* What is asked for is rounded up, to `least` and to a multiple of `step`. Beyond `most` (0: of memory)
+ * it is refused, or becomes `most`. */
+static const struct {
+  size_t least, step, most;
+  bool clamps;
+} LIMIT_RANGES[LIMITS] = {
+    [cudaLimitStackSize] = {0, 16, 523712, false},
+    [cudaLimitPrintfFifoSize] = {512 << 10, 256, (size_t)2 << 30, true},
+    [cudaLimitMallocHeapSize] = {4 << 20, 64 << 10, 0, true},
+    [cudaLimitDevRuntimePendingLaunchCount] = {32, 1, 599186, true},
+    [cudaLimitMaxL2FetchGranularity] = {0, 1, 128, false},
+    [cudaLimitPersistingL2CacheSize] = {0, 3932160, 0, false},
 };
 
 static cudaError_t limit_known(enum cudaLimit limit) {
@@ -141,22 +153,31 @@ static cudaError_t limit_known(enum cudaLimit limit) {
     return cudaErrorUnsupportedLimit;
   return runtime_known_fault();
 }
+
+/* False: more than there can be. */
+static bool limit_rounded(enum cudaLimit limit, size_t *value) {
+  size_t step = LIMIT_RANGES[limit].step, most = LIMIT_RANGES[limit].most;
+  if (limit == cudaLimitPersistingL2CacheSize)
+    most = (size_t)attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
+  if (*value < LIMIT_RANGES[limit].least) *value = LIMIT_RANGES[limit].least;
+  if (most && *value > most) {
+    *value = most;
+    return LIMIT_RANGES[limit].clamps;
+  }
+  if (*value <= SIZE_MAX - step) *value = (*value + step - 1) / step * step;
+  return true;
+}
+
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value) {
   HOLD_RUNTIME_LOCK;
   cudaError_t error = limit_known(limit);
-  if (error == cudaSuccess && (int)limit == LIMIT_OF_SHARED_MEMORY)
-    error = cudaErrorUnsupportedLimit;
+  if (error == cudaSuccess && (int)limit >= LIMIT_OF_SHARED_MEMORY) error = cudaErrorNotPermitted;
   if (error != cudaSuccess) return runtime_answer(error);
+  if (!limit_rounded(limit, &value)) return runtime_answer(cudaErrorInvalidValue);
   if (limit == cudaLimitMallocHeapSize)
-    return runtime_answer(value <= device_heap_size() || device_heap_resize(value)
+    return runtime_answer(device_heap_resize(value) || value <= device_heap_size()
                               ? cudaSuccess
                               : cudaErrorInvalidValue); /* it is in use */
-  size_t most_of_l2 = (size_t)attribute_value(cudaDevAttrMaxPersistingL2CacheSize);
-  if ((limit == cudaLimitStackSize && value > MOST_STACK) ||
-      (limit == cudaLimitMaxL2FetchGranularity && value > MOST_L2_FETCH) ||
-      (limit == cudaLimitPersistingL2CacheSize && value > most_of_l2))
-    return runtime_answer(cudaErrorInvalidValue);
-  if (limit == cudaLimitPrintfFifoSize && value > MOST_PRINTF_BYTES) value = MOST_PRINTF_BYTES;
   limits[limit] = value;
   return cudaSuccess;
 }
