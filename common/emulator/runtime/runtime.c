@@ -58,14 +58,20 @@ static _Thread_local bool in_callback;
 static _Atomic bool initialised; /* written without the lock */
 static bool forked;
 
-static void before_fork(void) { pthread_mutex_lock(&runtime_lock); }
-static void after_fork(void) { pthread_mutex_unlock(&runtime_lock); }
+static void before_fork(void) {
+  pthread_mutex_lock(&runtime_lock);
+  device_output_before_fork();
+}
+static void after_fork(void) {
+  device_output_after_fork(false);
+  pthread_mutex_unlock(&runtime_lock);
+}
 static void in_child(void) {
   /* The parent's thread holds it, so this fails; but ThreadSanitizer must see that nobody holds it any more. */
   pthread_mutex_unlock(&runtime_lock);
   runtime_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   forked = initialised;
-  if (forked) device_output_drop(); /* the parent prints it */
+  device_output_after_fork(forked); /* the parent prints it */
 }
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(before_fork, after_fork, in_child);

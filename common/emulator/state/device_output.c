@@ -43,8 +43,11 @@ void device_output_write(const char *text, size_t bytes) {
   if (too_much) device_output_flush();
 }
 
-/* In a forked child only one thread exists, and the thread that held the lock may be gone. */
-void device_output_drop(void) { waiting_bytes = 0; }
+void device_output_before_fork(void) { pthread_mutex_lock(&lock); }
+void device_output_after_fork(bool dropped) {
+  if (dropped) waiting_bytes = 0;
+  pthread_mutex_unlock(&lock);
+}
 
 void device_output_flush(void) {
   pthread_mutex_lock(&lock);
