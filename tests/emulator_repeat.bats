@@ -110,6 +110,14 @@ reports() { # RULE
   reports use-after-free
 }
 
+@test "repeated launches: addresses come again in a loop, those freed last do not" {
+  skips allocated-in-turns
+  [ "$skipped" -eq 8 ]
+  skips freed-in-a-loop
+  [ "$skipped" -eq 4 ]
+  reports use-after-free
+}
+
 @test "repeated launches: in order by events, and in several streams" {
   skips in-order
   [ "$skipped" -eq 10 ]

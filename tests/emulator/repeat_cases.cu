@@ -311,7 +311,38 @@ static int freed(void) {
   return 0;
 }
 
+/* A pointer to what was freed three allocations ago, when addresses come again. */
+static int freed_in_a_loop(void) {
+  int *memory[2 * TIMES];
+  for (int i = 0; i < 2 * TIMES; i++) {
+    CHECK(cudaMalloc(&memory[i], BYTES));
+    triple<<<COUNT / 256, 256, 0, one>>>(input, memory[i]);
+    CHECK(cudaStreamSynchronize(one));
+    CHECK(cudaFree(memory[i]));
+  }
+  CHECK(cudaMalloc(&memory[0], BYTES));
+  triple<<<COUNT / 256, 256, 0, one>>>(input, memory[2 * TIMES - 3]);
+  puts(cudaGetErrorName(cudaStreamSynchronize(one)));
+  return 0;
+}
+
 /* ---- Nothing to report ---- */
+
+/* Results in memory that is allocated and freed each time. */
+static int allocated_in_turns(void) {
+  long sum = 0;
+  for (int i = 0; i < 3 * TIMES; i++) {
+    int *memory, numbers[COUNT];
+    CHECK(cudaMalloc(&memory, BYTES));
+    triple<<<COUNT / 256, 256, 0, one>>>(input, memory);
+    CHECK(cudaStreamSynchronize(one));
+    CHECK(cudaMemcpy(numbers, memory, BYTES, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(memory));
+    for (int k = 0; k < COUNT; k++) sum += numbers[k];
+  }
+  printf("%ld\n", sum);
+  return 0;
+}
 
 static int in_order(void) {
   cudaEvent_t event;
@@ -391,6 +422,8 @@ static const struct {
              {"unwritten-again", unwritten_again},
              {"unwritten-copied", unwritten_copied},
              {"freed", freed},
+             {"freed-in-a-loop", freed_in_a_loop},
+             {"allocated-in-turns", allocated_in_turns},
              {"in-order", in_order},
              {"in-several-streams", in_several_streams}};
 
