@@ -27,7 +27,6 @@ emulate() { common/emulator/emulate "$@"; }
         [ -z "$stderr" ]
       else
         [[ $stderr == *"emulator: $rule: "* ]]
-        [ "$(grep -cE '^emulator: [a-z-]+: (error|strict finding) in ' <<<"$stderr")" -eq 1 ]
       fi
     done
   done <<<"$names"

@@ -212,6 +212,8 @@ __global__ void lanes(int *out, enum Case which) {
       break;
     case ONE_PLACE:
       s[0] = lane;
+      __syncwarp();
+      value = s[0];
       break;
     case SAME_VALUE:
       if (lane % 3 == 0) s[5] = 77;

@@ -168,6 +168,113 @@ __global__ void counts_without_end(const int *in, int *out, int count) {
   if ((int)threadIdx.x < count) out[threadIdx.x] = (int)sum;
 }
 
+// ---- Races ----
+
+// A pipeline as in Marlin: the last round also fetches the fragment of a next step, which does not come.
+// Meanwhile another warp stores its sum there.
+__device__ void fetch_ahead(const int *in, int *out, int steps, bool uses_next) {
+  __shared__ int tile[2][THREADS];
+  tile[0][threadIdx.x] = in[threadIdx.x];
+  tile[1][threadIdx.x] = in[THREADS + threadIdx.x];
+  __syncthreads();
+  int fragment = tile[0][threadIdx.x ^ WARP], sum = 0;
+  for (int k = 0; k < steps; k++) {
+    __syncthreads();
+    int next = tile[(k + 1) % 2][threadIdx.x ^ WARP];
+    asm volatile("" : "+r"(next));  // or the compiler leaves the last one out
+    sum += fragment * (k + 1);
+    fragment = next;
+  }
+  if (uses_next) sum += fragment & 1;
+  tile[steps % 2][threadIdx.x] = sum;
+  out[threadIdx.x] = sum;
+}
+__global__ void next_not_used(const int *in, int *out, int count) {
+  fetch_ahead(in, out, count, false);
+}
+__global__ void next_used(const int *in, int *out, int count) { fetch_ahead(in, out, count, true); }
+
+// The same with ldmatrix.
+__device__ void fetch_matrices(const int *in, int *out, int steps, bool uses_next) {
+  __shared__ alignas(16) int tile[2][THREADS];
+  tile[0][threadIdx.x] = in[threadIdx.x];
+  tile[1][threadIdx.x] = in[THREADS + threadIdx.x];
+  __syncthreads();
+  int fragment = 0, sum = 0;
+  for (int k = 0; k <= steps; k++) {
+    __syncthreads();
+    int next, row = (threadIdx.x / WARP ^ 1) * WARP + threadIdx.x % 8 * 4;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&tile[k % 2][row]);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(next)
+                 : "r"(at)
+                 : "memory");
+    sum += fragment * (k + 1);
+    fragment = next;
+  }
+  if (uses_next) sum += fragment & 1;
+  tile[steps % 2][threadIdx.x] = sum;
+  out[threadIdx.x] = sum;
+}
+__global__ void next_matrix_not_used(const int *in, int *out, int count) {
+  fetch_matrices(in, out, count, false);
+}
+__global__ void next_matrix_used(const int *in, int *out, int count) {
+  fetch_matrices(in, out, count, true);
+}
+
+// Items that nobody wants go to one place behind the others, as in CUB's run-length encoding.
+__device__ void compact(const int *in, int *out, int first_read, int items) {
+  __shared__ int kept[2 * WARP + 1];
+  int lane = threadIdx.x;
+  if (lane >= WARP) return;
+  kept[lane] = kept[WARP + lane] = -1;
+  __syncwarp();
+  for (int i = 0; i < items; i++) {
+    int value = in[lane + i * WARP];
+    bool wanted = value % 3 == 1;
+    kept[wanted ? lane + i * WARP : 2 * WARP] = value;
+  }
+  __syncwarp();
+  out[lane] = kept[first_read + lane];
+  out[WARP + lane] = kept[first_read + WARP + lane];
+}
+__global__ void unwanted_behind(const int *in, int *out, int count) { compact(in, out, 0, 1); }
+__global__ void unwanted_among(const int *in, int *out, int count) { compact(in, out, 1, 1); }
+__global__ void unwanted_items_behind(const int *in, int *out, int count) {
+  compact(in, out, 0, count % 3);
+}
+__global__ void unwanted_items_among(const int *in, int *out, int count) {
+  compact(in, out, 1, count % 3);
+}
+
+// The same by several warps.
+__device__ void compact_block(const int *in, int *out, int first_read) {
+  __shared__ int kept[THREADS + 1];
+  kept[threadIdx.x] = -1;
+  __syncthreads();
+  int value = in[threadIdx.x];
+  if (threadIdx.x % WARP == 0) kept[threadIdx.x == 0 ? 0 : THREADS] = value;
+  __syncthreads();
+  out[threadIdx.x] = kept[first_read + threadIdx.x];
+}
+__global__ void block_behind(const int *in, int *out, int count) { compact_block(in, out, 0); }
+__global__ void block_among(const int *in, int *out, int count) { compact_block(in, out, 1); }
+
+// A lane fetches what its neighbour may not have stored yet, and drops it.
+__device__ void fetch_early(const int *in, int *out, bool uses) {
+  __shared__ int tile[WARP];
+  int lane = threadIdx.x;
+  if (lane >= WARP) return;
+  tile[lane] = in[lane];
+  int early = *(volatile int *)&tile[lane ^ 1];
+  __syncwarp();
+  int value = *(volatile int *)&tile[lane ^ 1];
+  out[lane] = uses ? value + early : value;
+}
+__global__ void early_not_used(const int *in, int *out, int count) { fetch_early(in, out, false); }
+__global__ void early_used(const int *in, int *out, int count) { fetch_early(in, out, true); }
+
 typedef void Kernel(const int *in, int *out, int count);
 static const struct {
   const char *name, *rule; /* rule: none if nothing depends on the value */
@@ -188,6 +295,18 @@ static const struct {
     {"matrix_rows_used", "uninitialised-read", matrix_rows_used, false},
     {"scattered_behind", "none", scattered_behind, false},
     {"scattered_among", "uninitialised-read", scattered_among, false},
+    {"next_not_used", "none", next_not_used, false},
+    {"next_used", "shared-race", next_used, false},
+    {"next_matrix_not_used", "none", next_matrix_not_used, false},
+    {"next_matrix_used", "shared-race", next_matrix_used, false},
+    {"unwanted_behind", "none", unwanted_behind, false},
+    {"unwanted_among", "lanes-write-one-place", unwanted_among, false},
+    {"unwanted_items_behind", "none", unwanted_items_behind, false},
+    {"unwanted_items_among", "lane-race", unwanted_items_among, false},
+    {"block_behind", "none", block_behind, false},
+    {"block_among", "shared-race", block_among, false},
+    {"early_not_used", "none", early_not_used, false},
+    {"early_used", "lane-race", early_used, false},
     {"counts_without_end", "uninitialised-read", counts_without_end, false},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };

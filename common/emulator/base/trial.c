@@ -13,6 +13,8 @@ enum {
   SPARE_PAGES = 512, /* kept from launch to launch */
   UNWRITTEN_MOST = 1 << 16,
   FINDINGS_MOST = 4096,
+  READS_MOST = 1 << 16,
+  READ_CHAINS = 1 << 10,
   WORD_BITS = 64,
   CHUNK = 32 /* bytes that one UnwrittenBytes stands for */
 };
@@ -35,6 +37,9 @@ struct LaunchTrial {
   uint64_t saved_bytes;
   UnwrittenBytes *unwritten; /* a hash table; NULL: nothing so far */
   size_t unwritten_count;
+  RacingRead *reads;
+  size_t read_count;
+  uint32_t *read_chains; /* READ_CHAINS: 1 + the first read of each; 0: none */
   TrialFinding *findings;
   size_t finding_count, finding_capacity;
 };
@@ -95,6 +100,8 @@ void trial_free(LaunchTrial *trial) {
   for (size_t i = 0; i < trial->finding_count; i++) free(trial->findings[i].text);
   free(trial->pieces);
   free(trial->unwritten);
+  free(trial->reads);
+  free(trial->read_chains);
   free(trial->findings);
   pthread_mutex_destroy(&trial->lock);
   free(trial);
@@ -218,6 +225,54 @@ void trial_note_stored(LaunchTrial *trial, uint64_t address, uint32_t mask) {
   if (!trial_is_ruled_out(trial)) note_bytes(trial, address, mask, true);
 }
 
+/* ---- Reads that race ---- */
+
+static uint32_t *chain_of(const LaunchTrial *trial, uint32_t cluster, uint32_t agent,
+                          const Instruction *in) {
+  uintptr_t mixed = ((uintptr_t)in >> 4) * 31 + cluster * 7u + agent;
+  return &trial->read_chains[mixed % READ_CHAINS];
+}
+
+static bool same_read(const RacingRead *a, const RacingRead *b) {
+  return a->cluster == b->cluster && a->rank == b->rank && a->word == b->word &&
+         a->agent == b->agent && a->time == b->time && a->in == b->in;
+}
+
+static bool add_read(LaunchTrial *trial, const RacingRead *read) {
+  if (!trial->reads) {
+    trial->reads = malloc(READS_MOST * sizeof *trial->reads);
+    trial->read_chains = calloc(READ_CHAINS, sizeof *trial->read_chains);
+    if (!trial->reads || !trial->read_chains) out_of_memory();
+  }
+  uint32_t *chain = chain_of(trial, read->cluster, read->agent, read->in);
+  for (uint32_t i = *chain; i; i = trial->reads[i - 1].next)
+    if (same_read(&trial->reads[i - 1], read)) return true;
+  if (trial->read_count == READS_MOST) return false;
+  RacingRead *made = &trial->reads[trial->read_count++];
+  *made = *read;
+  made->next = *chain;
+  *chain = (uint32_t)trial->read_count;
+  return true;
+}
+
+bool trial_note_read(LaunchTrial *trial, const RacingRead *read) {
+  pthread_mutex_lock(&trial->lock);
+  bool noted = !trial->ruled_out && add_read(trial, read);
+  pthread_mutex_unlock(&trial->lock);
+  return noted;
+}
+
+const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *last,
+                                  uint32_t cluster, uint32_t agent, const Instruction *in) {
+  if (!trial->reads) return NULL;
+  uint32_t i = last ? last->next : *chain_of(trial, cluster, agent, in);
+  for (; i; i = trial->reads[i - 1].next) {
+    const RacingRead *read = &trial->reads[i - 1];
+    if (read->cluster == cluster && read->agent == agent && read->in == in) return read;
+  }
+  return NULL;
+}
+
 /* ---- Findings ---- */
 
 static bool hold(LaunchTrial *trial, Warp *warp, const Instruction *in, LaneMask lanes,
@@ -285,6 +340,8 @@ static uint64_t fill_word(uint64_t place) {
       return UINT64_MAX; /* a NaN in every floating format */
   }
 }
+
+bool trial_is_running(void) { return in_trial; }
 
 void trial_fill_bytes(void *to, size_t bytes, uint64_t place) {
   if (trial_fill == FILL_POISON) {

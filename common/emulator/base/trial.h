@@ -16,7 +16,7 @@ enum { TRIAL_PAGE_SHIFT = 16, TRIAL_PAGE = 1 << TRIAL_PAGE_SHIFT };
 typedef struct {
   uint64_t first;
   uint32_t bytes;
-  uint8_t *held; /* NULL: nothing here had been written */
+  uint8_t *held;     /* NULL: nothing here had been written */
   uint64_t *defined; /* in a trial: which bytes count, from the word of `first` on; NULL: all */
 } TrialPiece;
 
@@ -30,6 +30,14 @@ typedef struct {
   const char *rule;
   char *text;
 } TrialFinding;
+
+/* A read of shared memory that races with a write: these words, by this instruction of this warp at this
+ * time of the checker's clock since the cluster began. */
+typedef struct {
+  uint32_t cluster, rank, word, agent, time;
+  const Instruction *in;
+  uint32_t next; /* 1 + the next one in the hash table; 0: none */
+} RacingRead;
 
 /* Of one launch. NULL in its place: no trial is possible, and findings are reported at once. */
 typedef struct LaunchTrial LaunchTrial;
@@ -49,6 +57,8 @@ void trial_save(LaunchTrial *trial, uint64_t address);
 void trial_note_unwritten(LaunchTrial *trial, uint64_t address, uint32_t missing);
 /* It has stored values without a meaning in these, so a trial finds there what it stores itself. */
 void trial_note_stored(LaunchTrial *trial, uint64_t address, uint32_t mask);
+/* In a trial this read finds other values. False: there are too many. */
+bool trial_note_read(LaunchTrial *trial, const RacingRead *read);
 /* As `finding`, but the trial decides whether it is reported. */
 void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
                     const char *text);
@@ -58,6 +68,11 @@ TrialFinding *trial_findings(const LaunchTrial *trial, size_t *count);
 void trial_report(LaunchTrial *trial, Launch *launch);
 
 /* ---- In the process of a trial ---- */
+
+bool trial_is_running(void);
+/* The first racing read of this instruction, or the one after `last`; NULL: there is none. */
+const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *last,
+                                  uint32_t cluster, uint32_t agent, const Instruction *in);
 
 /* What memory and registers hold before a kernel writes them. Poison is the usual one. */
 typedef enum { FILL_POISON, FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM, FILL_ONES } TrialFill;

@@ -26,6 +26,7 @@ typedef struct {
   const Instruction *in, *other;
   LaneMask lanes;
   const char *rule;
+  bool tried; /* a trial decides whether it is reported */
   char text[LANE_TEXT];
 } LaneRace;
 
@@ -85,8 +86,8 @@ const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_
                                   uint32_t *time);
 /* Asked before a text is made: a race in a loop shows at every access. */
 bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const char *rule);
-__attribute__((format(printf, 5, 6))) void lane_keep_race(const LaneAccess *now, LaneMask lanes,
-                                                          const Instruction *other,
+__attribute__((format(printf, 6, 7))) void lane_keep_race(const LaneAccess *now, bool tried,
+                                                          LaneMask lanes, const Instruction *other,
                                                           const char *rule, const char *format,
                                                           ...);
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checker/check_lane_access.h"
+#include "checker/check_trial.h"
 
 struct LaneRaces *lane_races_of(ClusterCheck *check) {
   if (!check->lane_races) check->lane_races = calloc(1, sizeof *check->lane_races);
@@ -63,11 +64,11 @@ bool lane_race_is_kept(const LaneAccess *now, const Instruction *other, const ch
   return all->count == LANE_RACES_KEPT;
 }
 
-void lane_keep_race(const LaneAccess *now, LaneMask lanes, const Instruction *other,
+void lane_keep_race(const LaneAccess *now, bool tried, LaneMask lanes, const Instruction *other,
                     const char *rule, const char *format, ...) {
   struct LaneRaces *all = lane_races_of(now->check);
   LaneRace *race = &all->races[all->count++];
-  *race = (LaneRace){now->warp, now->in, other, lanes, rule, ""};
+  *race = (LaneRace){now->warp, now->in, other, lanes, rule, tried, ""};
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(race->text, sizeof race->text, format, arguments);
@@ -94,7 +95,8 @@ void lanes_report(Cta *cta) {
     }
     for (uint32_t k = 0; k < all->pair_count; k++)
       of_warps |= lanes_one_pair(race->in, race->other, all->pairs[k][0], all->pairs[k][1]);
-    if (!of_warps) finding(race->warp, race->in, race->lanes, race->rule, "%s", race->text);
+    if (!of_warps)
+      race_report(race->tried, race->warp, race->in, race->lanes, race->rule, "%s", race->text);
   }
   all->count = kept;
 }
@@ -108,6 +110,18 @@ const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size
   return text;
 }
 
+/* May the race be held back until a trial has shown whether it matters? Not if a copy takes part. */
+static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote,
+                         const Instruction *past, uint32_t time) {
+  if (!now->kind || (past && time == 0)) return false;
+  if (!now->writes) {
+    uint32_t read_time = order_time(now->check, now->agent, now->in, now->strong);
+    return race_of_read(now->warp, now->rank, word, now->agent, read_time, now->in);
+  }
+  if (other_wrote) return race_of_stores(now->warp, now->rank, word * WORD_BYTES, WORD_BYTES);
+  return race_of_read(now->warp, now->rank, word, now->agent, time, past);
+}
+
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
   char place[96], where[160] = "earlier";
@@ -119,6 +133,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool oth
   if (met && !other_wrote && now->kind && now->writes &&
       lane_value_depends(now->warp, past, now->in, lane, other))
     return;
+  bool tried = may_be_tried(now, word, other_wrote, past, time);
   if (lane_race_is_kept(now, past, met ? LANE_RULE_MET : LANE_RULE_RACE)) return;
   if (past) past_describe_place(past, where, sizeof where);
   lane_place_text(now, at, place, sizeof place);
@@ -131,7 +146,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool oth
     char met_where[160];
     past_describe_place(now->order->met_at, met_where, sizeof met_where);
     lane_keep_race(
-        now, 1u << lane, past, LANE_RULE_MET,
+        now, tried, 1u << lane, past, LANE_RULE_MET,
         "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
         "Between them the lanes have met (%s), but a shuffle, a vote or the like orders no "
         "memory, and the compiler may move accesses across it. Put __syncwarp() between the "
@@ -140,7 +155,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool oth
     return;
   }
   lane_keep_race(
-      now, 1u << lane, past, LANE_RULE_RACE,
+      now, tried, 1u << lane, past, LANE_RULE_RACE,
       "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n"
       "%s",
       verb, place, thread, verbed, where,

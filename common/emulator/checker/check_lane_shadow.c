@@ -11,6 +11,7 @@
 
 #include "base/gather.h"
 #include "checker/check_lane_access.h"
+#include "checker/check_trial.h"
 #include "state/groups.h"
 
 /* ---- The records ---- */
@@ -118,7 +119,7 @@ static void check_lock_step(const LaneAccess *now, uint32_t at, int lane, uint32
   char place[96], where[160] = "earlier";
   if (past) past_describe_place(past, where, sizeof where);
   lane_keep_race(
-      now, 1u << lane, past, LANE_RULE_LOCK_STEP,
+      now, false, 1u << lane, past, LANE_RULE_LOCK_STEP,
       "reads %s, which thread %u of the same warp wrote %s. Both are volatile, but nothing "
       "makes the write come first.\n"
       "This counts on lanes that run in step, which no GPU since Volta promises: put "
@@ -208,9 +209,10 @@ static void check_collision(const LaneAccess *now, uint32_t at, int lane, int ot
   now->kind->lane_bytes(now->warp, now->in, lane, value);
   now->kind->lane_bytes(now->warp, now->in, other, other_value);
   if (!memcmp(value + into, other_value + into_other, size)) return;
+  bool tried = race_of_stores(now->warp, now->rank, offset, size);
   if (lane_race_is_kept(now, now->in, LANE_RULE_COLLISION)) return;
   char place[96];
-  lane_keep_race(now, 1u << lane | 1u << other, now->in, LANE_RULE_COLLISION,
+  lane_keep_race(now, tried, 1u << lane | 1u << other, now->in, LANE_RULE_COLLISION,
                  "writes %s by two threads with different values, and which value stays is not "
                  "defined.\n"
                  "Let one of them write, give each a place of its own, or use an atomic operation.",

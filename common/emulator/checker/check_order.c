@@ -400,7 +400,7 @@ static void check_init_known_to(Warp *warp, const Instruction *in, LaneMask mask
   if (!wrong) return;
   const LaneAccess now = {.check = check, .warp = warp, .in = in};
   if (!lane_race_is_kept(&now, barrier->init_in, LANE_RULE_INIT))
-    lane_keep_race(&now, wrong, barrier->init_in, LANE_RULE_INIT,
+    lane_keep_race(&now, false, wrong, barrier->init_in, LANE_RULE_INIT,
                    "the barrier at shared-memory offset 0x%x was initialised by thread %u of the "
                    "same warp (line %u of the %s), and nothing orders that before this use by "
                    "other lanes.\n"

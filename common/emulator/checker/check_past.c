@@ -7,6 +7,7 @@
 
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
+#include "checker/check_trial.h"
 
 enum { TEXT = 256 };
 
@@ -427,6 +428,16 @@ static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
                                                                    : "shared-race";
 }
 
+/* A race of two accesses by threads: may it be held back until a trial has shown whether it matters? */
+static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
+  bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
+  if (order_exited_before(now->check, now->agent, entry->agent)) return false;
+  if (reads) return race_of_read(now->warp, now->rank, now->word, now->agent, now->time, now->in);
+  if (read)
+    return race_of_read(now->warp, now->rank, now->word, entry->agent, entry->clock, entry->in);
+  return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
+}
+
 static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->strong && entry->strong) return true;
@@ -454,12 +465,13 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
            now->operation->kind == ASYNC_WGMMA ? "" : " (or in this thread, after that barrier)");
   } else {
     lanes_note_race(now->check, now->in, entry->in);
-    REPORT(now, asynchronous ? "copy-not-ordered" : race_rule(now, entry),
-           "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place, who,
-           where, advise_order(now, entry, advice, sizeof advice),
-           asynchronous && now->operation && !is_generic(now->operation)
-               ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
-               : "");
+    race_report(!asynchronous && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+                asynchronous ? "copy-not-ordered" : race_rule(now, entry),
+                "%s %s, written by %s %s, and nothing orders the two.\n%s%s", verb(now), place, who,
+                where, advise_order(now, entry, advice, sizeof advice),
+                asynchronous && now->operation && !is_generic(now->operation)
+                    ? " Before it, each thread that writes needs fence.proxy.async.shared::cta."
+                    : "");
   }
   return false;
 }
@@ -514,8 +526,9 @@ static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);
   lanes_note_race(now->check, now->in, entry->in);
-  REPORT(
-      now, now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
+  race_report(
+      now->kind == ENTRY_WRITE && may_be_tried(now, entry), now->warp, now->in, 1u << now->lane,
+      now->kind == ENTRY_ASYNC_WRITE ? "stage-reused-too-early" : race_rule(now, entry),
       "%s %s, which %s read %s, and nothing orders the two.\n%s", verb(now), place, who, where,
       now->kind == ENTRY_ASYNC_WRITE
           ? "Let the readers report that they are done (arrive on a barrier that this thread waits "

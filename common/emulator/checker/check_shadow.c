@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/trial.h"
 #include "checker/check_access.h"
 #include "checker/check_lanes.h"
 
@@ -104,7 +105,8 @@ static uint32_t move_on(AccessNow *now, uint32_t number, bool *clean) {
     if (replaced) entries[count].mask &= (uint32_t)~now->mask;
     count++;
   }
-  if (!*clean) return STATE_UNKNOWN; /* one report about these bytes is enough */
+  /* One report about these bytes is enough, but a trial looks at each store that races. */
+  if (!*clean) return trial_is_running() && is_plain_write(now) ? plain_of(now) : STATE_UNKNOWN;
   /* Reads are noted in separate tables (check_reads.c), except for this kind of read. */
   if (now->kind == ENTRY_READ && (noted || !unwritten)) return number;
   if (is_plain_write(now) && count == 0) return plain_of(now);
@@ -277,7 +279,7 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   bool reads = kind->access != ACCESS_WRITE, writes = kind->access != ACCESS_READ;
   bool strong = kind->strong || kind->access == ACCESS_ATOMIC;
   if (__builtin_expect(check->any_undefined, 0))
-    undefined_access(warp, mask, addresses, bytes, writes && !kind->updates);
+    undefined_access(warp, in, mask, addresses, bytes, writes && !kind->updates);
   if (kind->updates) undefined_updated(warp, in, mask, addresses, bytes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);

@@ -316,6 +316,7 @@ struct ClusterCheck {
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
+  uint32_t begun;     /* the time at which the cluster began */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
   struct ClusterGlobal *global;   /* check_global.h; NULL: not used so far */
@@ -543,8 +544,8 @@ void undefined_read(ClusterCheck *check, Warp *warp, const Instruction *in, int 
                     uint32_t word, uint32_t mask);
 /* An access of these lanes. Called only while some shared memory of the cluster has undefined
  * bits. */
-void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
-                      bool writes);
+void undefined_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                      uint32_t bytes, bool writes);
 void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes);
 void undefined_updated(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                        uint32_t bytes);

@@ -500,6 +500,8 @@ void check_undefined_guard(Warp *warp, const Instruction *in, LaneMask group) {
                     in->traits & JUMPS ? "decides a branch" : "decides whether this is executed");
 }
 
+static const char DECIDES[] = "decides what this instruction does";
+
 /* A number among the operands decides what this instruction does. */
 static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
   const struct WarpUndefined *notes = warp->undefined;
@@ -511,9 +513,13 @@ static void look_at_decisive(Warp *warp, const Instruction *in, LaneMask mask) {
     add_operand(operand, list, &count, SOURCES);
     for (int k = 0; k < count; k++) {
       LaneMask lanes = undefined_lanes(notes, list[k]) & mask;
-      if (lanes)
-        undefined_decides(warp, in, first_lane(lanes), origin_of(notes, list[k], first_lane(lanes)),
-                          "decides what this instruction does");
+      if (!lanes) continue;
+      OriginNumber origin = origin_of(notes, list[k], first_lane(lanes));
+      /* a vote of a barrier may be dropped, but not a count, a size or an address */
+      if (list[k]->kind == OPERAND_PREDICATE)
+        undefined_matters(warp, in, first_lane(lanes), origin, DECIDES);
+      else
+        undefined_decides(warp, in, first_lane(lanes), origin, DECIDES);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "base/fault.h"
 #include "base/traits.h"
 #include "base/written.h"
+#include "checker/check_trial.h"
 
 /* ---- Shared memory ---- */
 
@@ -71,9 +72,10 @@ void undefined_written(ClusterCheck *check, uint32_t address, uint32_t bytes) {
   memset(check->ctas[rank].undefined + offset, 0, bytes < end - offset ? bytes : end - offset);
 }
 
-void undefined_access(Warp *warp, LaneMask mask, const uint32_t *addresses, uint32_t bytes,
-                      bool writes) {
+void undefined_access(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                      uint32_t bytes, bool writes) {
   ClusterCheck *check = check_of(warp);
+  race_try(warp, in, mask, addresses, bytes, !writes);
   warp->watched |= WATCH_UNDEFINED; /* it may read undefined bits: check_undefined_moved */
   for (LaneMask left = writes ? mask : 0; left; left &= left - 1)
     undefined_written(check, addresses[first_lane(left)], bytes);
