@@ -21,14 +21,14 @@
 
 enum {
   GEMM_OVERLAPPING = 7, /* terms of which the longest counts */
-  GEMM_TERMS = 18,      /* all of them; the others are added up */
-  GEMM_ASIDE = 11,      /* what the networks see of the product alone, */
+  GEMM_TERMS = 19,      /* all of them; the others are added up */
+  GEMM_ASIDE = 13,      /* what the networks see of the product alone, */
   GEMM_FEATURES = 19,   /* of the product and the configuration, */
   GEMM_TRAITS = 9,      /* and of the configuration alone */
   GEMM_HIDDEN = 32,     /* values of each of a network's two layers */
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
-  GEMM_MODELLED = 76 /* configurations */
+  GEMM_MODELLED = 83 /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f; /* for a time */
@@ -132,7 +132,8 @@ typedef struct {
   int sms;
   float a, b, output; /* megabytes */
   bool copied, uneven, in_two;
-  float memory, store, all; /* microseconds */
+  bool splits_inputs, splits_output; /* do rows begin within sectors of L2? */
+  float memory, store, all;          /* microseconds */
 } GemmSide;
 
 static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
@@ -146,6 +147,9 @@ static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batche
   side.output = (float)m * (float)n * count;
   side.copied = k % 8 != 0, side.uneven = n % 8 != 0;
   side.in_two = !side.copied && k % 64 != 0; /* a row of 64 k lies in two lines of L2 */
+  /* Sectors have 32 bytes. Copies have lines of whole pieces of 16 bytes. */
+  side.splits_inputs = (k + 7) / 8 % 2 != 0;
+  side.splits_output = n % 16 != 0;
   side.all = (side.a + side.b + side.output) / 4.2f;
   side.memory = side.a + side.b + side.output > l2 ? side.all - l2 / 4.2f : 0;
   side.store = side.output / 3.0f;
@@ -163,7 +167,9 @@ static inline void gemm_aside(const GemmSide *side, float *aside) {
                                     side->uneven ? 1.0f : 0,
                                     log2f((float)side->m * (float)side->batches) / 4,
                                     log2f((float)side->n) / 4,
-                                    log2f((float)side->k) / 4};
+                                    log2f((float)side->k) / 4,
+                                    side->splits_inputs ? 1.0f : 0,
+                                    side->splits_output ? 1.0f : 0};
   for (int i = 0; i < GEMM_ASIDE; i++) aside[i] = values[i];
 }
 
@@ -201,18 +207,18 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, const GemmSide *s
   float chip = tiles * cluster / split * (float)steps * own / (5.5f * mega) * lines;
   float latency = load.busy_steps / in_flight * 0.7f;
   float copied = side->copied ? 1.0f : 0;
-  GemmFacts facts = {
-      {tensor, sm, chip, latency, side->memory, side->store, side->all,
-       load.tile_ends * area * 2 / 65536, load.tile_ends, load.rounds, load.parts - 1,
-       (load.parts - 1) * area / split / 32768, c->split_k > 1 ? 1.0f : 0,
-       area / 32768 * (1 - 1 / split), copied, copied * (side->a + side->b),
-       side->uneven ? side->output : 0, c->persistent ? 1.0f : 0},
-      load,
-      in_flight,
-      (float)width,
-      (float)m / (rows * row_step),
-      (float)n / (columns * column_step),
-      gemm_least(tiles * cluster * (float)c->groups / (float)side->sms, 1)};
+  GemmFacts facts = {{tensor, sm, chip, latency, side->memory, side->store, side->all,
+                      load.tile_ends * area * 2 / 65536, load.tile_ends, load.rounds,
+                      load.parts - 1, (load.parts - 1) * area / split / 32768,
+                      c->split_k > 1 ? 1.0f : 0, area / 32768 * (1 - 1 / split), copied,
+                      copied * (side->a + side->b), side->uneven ? side->output : 0,
+                      c->persistent ? 1.0f : 0, side->splits_output ? side->store : 0},
+                     load,
+                     in_flight,
+                     (float)width,
+                     (float)m / (rows * row_step),
+                     (float)n / (columns * column_step),
+                     gemm_least(tiles * cluster * (float)c->groups / (float)side->sms, 1)};
   return facts;
 }
 
@@ -265,24 +271,26 @@ static inline float gemm_base(const GemmModel *model, int configuration, const G
   return logf(sum + sqrtf(sqrtf(fourths)) * model->body[configuration]);
 }
 
-/* Adds values, times a row of weights for each, to `sums`. */
+/* Adds values, times a row of weights for each, to `sums`, for the networks from FROM to TO. */
+template <int FROM, int TO>
 static inline void gemm_add_weighted(float *sums, const float (*weights)[GEMM_WIDTH],
                                      const float *values, int count) {
   for (int i = 0; i < count; i++) {
-    for (int j = 0; j < GEMM_WIDTH; j++) sums[j] += values[i] * weights[i][j];
+    for (int j = FROM * GEMM_HIDDEN; j < TO * GEMM_HIDDEN; j++)
+      sums[j] += values[i] * weights[i][j];
   }
 }
 
-/* The natural logarithm of the microseconds that terms and networks predict. `base` is what the terms alone
- * predict, `aside` the sums of what the networks see of the product alone. */
-static inline float gemm_predict(const GemmModel *model, int configuration, const GemmFacts *facts,
-                                 float base, const float *aside) {
-  float off = 0;
-  float features[GEMM_FEATURES], hidden[GEMM_WIDTH];
-  gemm_features(facts, base, features);
-  for (int j = 0; j < GEMM_WIDTH; j++) hidden[j] = model->first_bias[configuration][j] + aside[j];
-  gemm_add_weighted(hidden, model->first, features, GEMM_FEATURES);
-  for (int network = 0; network < GEMM_NETWORKS; network++) {
+/* What the networks from FROM to TO add to the natural logarithm that the terms alone predict. `aside`: the sums
+ * of what the networks see of the product alone. */
+template <int FROM, int TO>
+static inline float gemm_off(const GemmModel *model, int configuration, const float *features,
+                             const float *aside) {
+  const float *bias = model->first_bias[configuration];
+  float off = 0, hidden[GEMM_WIDTH];
+  for (int j = FROM * GEMM_HIDDEN; j < TO * GEMM_HIDDEN; j++) hidden[j] = bias[j] + aside[j];
+  gemm_add_weighted<FROM, TO>(hidden, model->first, features, GEMM_FEATURES);
+  for (int network = FROM; network < TO; network++) {
     const float *from = hidden + network * GEMM_HIDDEN, *last = model->last + network * GEMM_HIDDEN;
     float again[GEMM_HIDDEN];
     for (int j = 0; j < GEMM_HIDDEN; j++) {
@@ -294,7 +302,7 @@ static inline float gemm_predict(const GemmModel *model, int configuration, cons
     }
     for (int j = 0; j < GEMM_HIDDEN; j++) off += again[j] > 0 ? again[j] * last[j] : 0;
   }
-  return base + off;
+  return off;
 }
 
 /* Lines of k elements that TMA cannot read are copied before a product, or loaded directly, whichever takes
@@ -372,7 +380,7 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     reckoned[i] = gemm_reckon(&facts[i]);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }
-  const float slowest = fastest * (fastest < brief ? 1.8f : 1.6f);
+  const float slowest = fastest * (fastest < brief ? 2.0f : 1.9f);
   for (int i = 0; i < count; i++) {
     base[i] = reckoned[i] > slowest ? GEMM_HOPELESS : gemm_base(model, i, &facts[i]);
     if (base[i] < least) least = base[i];
@@ -380,27 +388,41 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
   return least;
 }
 
-/* The networks are asked only about configurations for which the terms predict nearly the least time. */
+/* The networks are asked only about configurations for which the terms predict nearly the least time; and all
+ * but the first network only about those for which the first one does. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
                                                    int sms, GemmCarried carried) {
-  const float near = 0.25f; /* of a logarithm: 28 % more */
+  const float near = 0.3f, nearer = 0.1f; /* of a logarithm: 35 and 11 % more */
   const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
                              gemm_side(m, n, k, batches, sms, true)};
   GemmFacts facts[GEMM_MODELLED];
-  float base[GEMM_MODELLED], sums[2][GEMM_WIDTH], least = 0;
+  float base[GEMM_MODELLED], first[GEMM_MODELLED], sums[2][GEMM_WIDTH];
+  float features[GEMM_MODELLED][GEMM_FEATURES], least = GEMM_HOPELESS;
   float most = gemm_find_candidates(model, list, count, sides, carried, facts, base) + near;
   for (int i = 0; i < 2; i++) {
     float aside[GEMM_ASIDE];
     gemm_aside(&sides[i], aside);
     for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
-    gemm_add_weighted(sums[i], model->aside, aside, GEMM_ASIDE);
+    gemm_add_weighted<0, GEMM_NETWORKS>(sums[i], model->aside, aside, GEMM_ASIDE);
+  }
+  for (int i = 0; i < count; i++) {
+    if (base[i] == GEMM_HOPELESS || base[i] > most) {
+      base[i] = GEMM_HOPELESS;
+      continue;
+    }
+    gemm_features(&facts[i], base[i], features[i]);
+    first[i] = gemm_off<0, 1>(model, i, features[i], sums[list[i].swapped]);
+    float time = base[i] + GEMM_NETWORKS * first[i];
+    if (time < least) least = time;
   }
   const GemmConfiguration *best = NULL;
+  most = least + nearer;
   for (int i = 0; i < count; i++) {
-    if (base[i] == GEMM_HOPELESS || base[i] > most) continue;
-    float time = gemm_predict(model, i, &facts[i], base[i], sums[list[i].swapped]);
+    if (base[i] == GEMM_HOPELESS || base[i] + GEMM_NETWORKS * first[i] > most) continue;
+    float others = gemm_off<1, GEMM_NETWORKS>(model, i, features[i], sums[list[i].swapped]);
+    float time = base[i] + first[i] + others;
     if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;

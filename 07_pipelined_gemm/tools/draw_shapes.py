@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """draw_shapes.py: draws random products for the fit, or to judge it, as lines "m n k".
 
-    draw_shapes.py fit 2400 10 > shapes.txt             for the fit, with seed 10; none of shapes_unseen*.txt
+    draw_shapes.py fit 9000 30 > shapes.txt             for the fit, with seed 30; none of shapes_unseen*.txt
     draw_shapes.py unseen 137 20 > shapes_unseen2.txt   to judge it; none that was measured for the fit
 
-Products for the fit are of three kinds: sizes whose logarithms are uniform from 16 to 16,384, most of them
-multiples of 8; layers of language models; and narrow ones, with a small m or n or a short k.
+Products for the fit are of four kinds: sizes whose logarithms are uniform from 16 to 16,384, most of them
+multiples of 8; layers of language models; narrow ones, with a small m or n or a short k; and ones with an m or n
+of 192 to 1,200, of which the choice lost most.
 Those to judge it are of the first two kinds, as in shapes_unseen.txt: 110 and 27.
 """
 import csv
@@ -30,6 +31,7 @@ BATCHES = [1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 100, 112, 128, 160, 1
            500, 512, 600, 640, 768, 896, 1000, 1024, 1280, 1500, 1536, 2000, 2048, 2560, 3000, 3072, 4000, 4096, 5000,
            6000, 6144, 8192]
 MOST = 6e11  # multiplications: 1.6 ms
+SMALL = 1e9  # fewer of these for the fit
 
 
 def logarithmic(least, most):
@@ -64,6 +66,11 @@ def narrow():
     return (logarithmic(512, 16384), n, eights(logarithmic(16, 512), 0.95))
 
 
+def middle():
+    m, n, k = logarithmic(192, 1200), eights(logarithmic(128, 16384), 0.95), eights(logarithmic(128, 16384), 0.95)
+    return (m, n, k) if random.random() < 0.6 else (n, eights(m, 0.95), k)
+
+
 def known(names):
     found = set()
     for name in names:
@@ -79,24 +86,29 @@ def fitted():
         return {tuple(int(row[x]) for x in "mnk") for row in rows}
 
 
-def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in ("fit", "unseen"):
-        sys.exit("usage: draw_shapes.py fit|unseen COUNT SEED")
-    purpose, count = sys.argv[1], int(sys.argv[2])
-    random.seed(int(sys.argv[3]))
-    taken = known(["shapes_unseen*.txt"]) | (fitted() if purpose == "unseen" else set())
+def draw(purpose, count, seed):
+    random.seed(seed)
+    taken = known(["shapes_unseen*.txt"]) | fitted()
     drawn = []
     while len(drawn) < count:
         kind = len(drawn) / count if purpose == "unseen" else random.random()
         if purpose == "unseen":
             product = any_size() if kind < 0.8 else layer(OTHER_LAYERS)
         else:
-            product = any_size() if kind < 0.45 else layer(LAYERS) if kind < 0.72 else narrow()
-        if product in taken or product[0] * product[1] * product[2] > MOST:
+            product = (any_size() if kind < 0.5 else layer(LAYERS) if kind < 0.68 else
+                       narrow() if kind < 0.84 else middle())
+        size = product[0] * product[1] * product[2]
+        if product in taken or size > MOST or purpose == "fit" and size < SMALL and random.random() < 0.35:
             continue
         taken.add(product)
         drawn.append(product)
-    print("\n".join("%d %d %d" % product for product in drawn))
+    return drawn
+
+
+def main():
+    if len(sys.argv) != 4 or sys.argv[1] not in ("fit", "unseen"):
+        sys.exit("usage: draw_shapes.py fit|unseen COUNT SEED")
+    print("\n".join("%d %d %d" % product for product in draw(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv, whose times of large
-products are multiplied by measured/rest_factors.csv. Writes
+"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv. Writes
 product/gemm_model.cuh, fitted to all measured products, and tests/07_pipelined_gemm/half_model.cuh,
-fitted to every second one, for the test that replays the others. Needs numpy and jax; nothing else in this repository does. Takes some minutes.
+fitted to every second one, for the test that replays the others. Needs numpy and jax; nothing else in this
+repository does. Takes half a minute on an H200, a quarter of an hour on a processor.
 
     python3 07_pipelined_gemm/tools/fit_model.py
 """
@@ -18,17 +18,19 @@ import numpy as np
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(CHAPTER)
-OVERLAPPING, TERMS, ASIDE, FEATURES, TRAITS, HIDDEN, NETWORKS = 7, 18, 11, 19, 9, 32, 2
-TERM_FACTORS = [1, 1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5]  # where the fit begins
-HOPELESS_BRIEF, HOPELESS = 1.8, 1.6
+OVERLAPPING, TERMS, ASIDE, FEATURES, TRAITS, HIDDEN, NETWORKS = 7, 19, 13, 19, 9, 32, 2
+TERM_FACTORS = [1, 1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5, .2]  # where the fit begins
+HOPELESS_BRIEF, HOPELESS = 2.0, 1.9
 BRIEF = 10.0  # microseconds, by the rough estimate
-NEAR = 0.25  # of a logarithm: what the terms alone predict to be slower than this is not chosen
+NEAR = 0.3  # of a logarithm: what the terms alone predict to be slower than this is not chosen
 TILE_ENDS, PERSISTENT, BASE = 8, 17, 5  # where the terms, and the features, have them
 SIZES = slice(8, 11)  # of what the networks see of the product: the logarithms of m, n and k
 MANY, LARGE = np.log2(1e9) / 4, np.log2(2e10) / 4
 LAUNCH = 2.5  # microseconds
-RESTED = 2048 ** 3  # multiplications, from which rest_factors.csv counts
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 3000, 256, 4e-3, 0.03, 1e-3
+NEARER = 0.1  # what the first network predicts to be slower than this is not chosen
+STEPS, BATCH, RATE, TEMPERATURE, DECAY = 9000, 256, 4e-3, 0.03, 1e-3
+POWER = 2  # of the ratio of the best time to a configuration's: how much its error counts
+REGRET = 2  # how much it counts what the choice loses, relative to the errors
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
 
 
@@ -60,34 +62,25 @@ class Facts:
         return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
 
 
-def parse_facts(text, products):
+def parse_facts(text, rows, products):
     """The output of tools/facts.cu."""
     lines = text.splitlines()
     names = lines[0].split()
-    traits = np.array([line.split() for line in lines[1:1 + len(names)]], np.float32)
+    traits = np.array([line.split() for line in lines[1:]], np.float32)
     shape = products, len(names)
+    at = tuple(rows[:, :2].astype(int).T)
     reckoned = np.full(shape, np.inf, np.float32)
     numbers = np.zeros((*shape, TERMS + ASIDE + FEATURES), np.float32)
-    for line in lines[1 + len(names):]:
-        product, configuration, rough, *values = line.split()
-        at = int(product), int(configuration)
-        reckoned[at], numbers[at] = rough, values
+    reckoned[at], numbers[at] = rows[:, 2], rows[:, 3:]
     return Facts(names, traits, reckoned, *np.split(numbers, [TERMS, TERMS + ASIDE], -1))
 
 
-def rows_of(name):
-    with open(os.path.join(CHAPTER, "measured", name)) as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
-
-
 def read():
-    rows = rows_of("configurations.csv")
+    with open(os.path.join(CHAPTER, "measured", "configurations.csv")) as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     names = [name for name in rows[0] if "_" in name]  # the configurations'
     shapes = [tuple(int(row[x]) for x in "mnk") for row in rows]
     times = np.array([[float(row[name] or "nan") for name in names] for row in rows])
-    factors = {row["configuration"]: float(row["factor"]) for row in rows_of("rest_factors.csv")}
-    rested = np.array([m * n * k >= RESTED for m, n, k in shapes])
-    times[rested] *= [factors.get(name, 1) for name in names]
     return names, shapes, times
 
 
@@ -105,9 +98,11 @@ def facts_of(names, shapes):
                         "arch=compute_90a,code=compute_90a", "-I" + os.path.join(ROOT, "common"), "-o",
                         program, os.path.join(CHAPTER, "tools", "facts.cu"),
                         os.path.join(ROOT, "build/common/libcommon.a")], check=True)
-        text = subprocess.run([program], input="".join("%d %d %d\n" % s for s in shapes), text=True,
+        file = os.path.join(folder, "rows")
+        text = subprocess.run([program, file], input="".join("%d %d %d\n" % tuple(s) for s in shapes), text=True,
                               check=True, stdout=subprocess.PIPE).stdout
-    facts = parse_facts(text, len(shapes))
+        rows = np.fromfile(file, np.float32).reshape(-1, 3 + TERMS + ASIDE + FEATURES)
+    facts = parse_facts(text, rows, len(shapes))
     if facts.names != names:
         sys.exit("the columns of configurations.csv are not gemm_configurations.cuh's")
     return facts
@@ -170,24 +165,25 @@ def train(facts, times, draw, mean, scale):
     # What choosing a configuration loses (all, if it was so slow that it was not measured); and what is far
     # from the best need not be known well.
     lost = jnp.array(np.where(known, np.minimum(times / best - 1, 1), 1), jnp.float32)
-    weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** 2, 0), jnp.float32)
-    terms, seen, draw = jnp.array(facts.terms), jnp.array(scaled(facts, mean, scale)), jnp.array(draw)
-    scale = jnp.array(scale, jnp.float32)
+    weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** POWER, 0), jnp.float32)
+    data = {"terms": jnp.array(facts.terms), "seen": jnp.array(scaled(facts, mean, scale)), "wanted": wanted,
+            "lost": lost, "weight": weight, "usable": usable}
+    draw, scale = jnp.array(draw), jnp.array(scale, jnp.float32)
 
-    def loss(p, at):
-        predicted = predict(p, terms[at], seen[at], scale)
-        error = jnp.abs(predicted - wanted[at])
+    def loss(p, d):
+        predicted = predict(p, d["terms"], d["seen"], scale)
+        error = jnp.abs(predicted - d["wanted"])
         error = jnp.where(error < .1, 5 * error ** 2, error - .05)
-        share = jax.nn.softmax(jnp.where(usable[at], -predicted, -50) / TEMPERATURE, -1)
+        share = jax.nn.softmax(jnp.where(d["usable"], -predicted, -50) / TEMPERATURE, -1)
         decay = sum((p["network"][name] ** 2).sum() for name in ("first", "second", "last", "first_bias"))
-        return ((weight[at] * error).sum() / weight[at].sum() + 2 * (share * lost[at]).sum(-1).mean(-1).sum() +
+        return ((d["weight"] * error).sum() / d["weight"].sum() + REGRET * (share * d["lost"]).sum(-1).mean(-1).sum() +
                 DECAY * decay + 1e-3 * (p["body"] ** 2).sum())
 
-    def step(held, turn):  # of Adam, with a rate that falls like a cosine
+    def step(data, held, turn):  # of Adam, with a rate that falls like a cosine
         p, first, second = held
         key, count = turn
-        at = jax.random.choice(key, draw, (min(BATCH, len(draw)),), replace=False)
-        gradient = jax.grad(loss)(p, at)
+        at = draw[jax.random.randint(key, (BATCH,), 0, len(draw))]
+        gradient = jax.grad(loss)(p, {name: values[at] for name, values in data.items()})
         each = jax.tree_util.tree_map
         first = each(lambda a, g: .9 * a + .1 * g, first, gradient)
         second = each(lambda a, g: .999 * a + .001 * g * g, second, gradient)
@@ -199,7 +195,8 @@ def train(facts, times, draw, mean, scale):
     p = begin(times.shape[1])
     zeros = jax.tree_util.tree_map(jnp.zeros_like, p)
     turns = jax.random.split(jax.random.PRNGKey(1000), STEPS), jnp.arange(STEPS)
-    p = jax.jit(lambda held: jax.lax.scan(step, held, turns)[0][0])((p, zeros, zeros))
+    run = jax.jit(lambda held, data: jax.lax.scan(lambda h, t: step(data, h, t), held, turns)[0][0])
+    p = run((p, zeros, zeros), data)
     return jax.tree_util.tree_map(np.asarray, p)
 
 
@@ -210,10 +207,11 @@ def fit(facts, times, chosen, draw):
 
 def picks(model, facts):
     mean, scale, p = model
-    total = np.array(predict(p, facts.terms, jnp.array(scaled(facts, mean, scale)), scale)).mean(0)
+    predicted = np.array(predict(p, facts.terms, jnp.array(scaled(facts, mean, scale)), scale))
     base = np.where(facts.candidates(), np.array(base_of(p, facts.terms)), np.inf)
-    total[base > base.min(1, keepdims=True) + NEAR] = np.inf
-    return total.argmin(1)
+    near = base <= base.min(1, keepdims=True) + NEAR
+    first = np.where(near, predicted[0], np.inf)
+    return np.where(first <= first.min(1, keepdims=True) + NEARER, predicted.mean(0), np.inf).argmin(1)
 
 
 def regret(model, facts, times):
