@@ -414,13 +414,13 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
     }
     gemm_features(&facts[i], base[i], features[i]);
     first[i] = gemm_off<0, 1>(model, i, features[i], sums[list[i].swapped]);
-    float time = base[i] + GEMM_NETWORKS * first[i];
+    float time = base[i] + (float)GEMM_NETWORKS * first[i];
     if (time < least) least = time;
   }
   const GemmConfiguration *best = NULL;
   most = least + nearer;
   for (int i = 0; i < count; i++) {
-    if (base[i] == GEMM_HOPELESS || base[i] + GEMM_NETWORKS * first[i] > most) continue;
+    if (base[i] == GEMM_HOPELESS || base[i] + (float)GEMM_NETWORKS * first[i] > most) continue;
     float others = gemm_off<1, GEMM_NETWORKS>(model, i, features[i], sums[list[i].swapped]);
     float time = base[i] + first[i] + others;
     if (best == NULL || time < least) best = &list[i], least = time;
