@@ -38,7 +38,8 @@ template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   enum {
     HALVES = (TYPE == GEMM_BF16) == (MAJOR_A == MAJOR_B),
-    CARRY_N = TYPE == GEMM_BF16 ? 128 : 64
+    CARRY_N = TYPE == GEMM_BF16 ? 128 : 64,
+    SUM_STEPS = 1 /* so that clusters share tiles of short products, too */
   };
   static const GemmConfiguration list[] = {
       HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, HALVES>::get(),
@@ -53,10 +54,11 @@ static GemmConfigurations few_configurations(void) {
       gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1,
                                                        2, 4, TYPE == GEMM_BF16 ? 1 : 2>,
                                     true, TYPE == GEMM_BF16>(
-          TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", 9),
+          TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", SUM_STEPS),
       gemm_persistent_configuration<
           GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2>, false>(
-          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", 9, 1),
+          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", SUM_STEPS,
+          1),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 6> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
