@@ -306,7 +306,7 @@ static inline float gemm_off(const GemmModel *model, int configuration, const fl
 }
 
 /* Lines of k elements that TMA cannot read are copied before a product, or loaded directly, whichever takes
- * less time for its data. Fitted to 91 products (NOTES.md). The tiles of `list` are 64 x 64; more CTAs share a tile
+ * less time for its data. Fitted to 383 products (NOTES.md). The tiles of `list` are 64 x 64; more CTAs share a tile
  * until two SMs have three, but each has at least five steps. NULL: copy them. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list, int count,
                                                           int64_t m, int64_t n, int64_t k,
@@ -316,7 +316,7 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   float loaded = tiles * (float)steps * 16384,
         copied = (float)(m + n) * (float)k * 2 * (float)batches;
   bool words = k % 2 == 0;
-  float more = loaded * (words ? 0.1e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
+  float more = loaded * (words ? 0.15e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
   if (k % 8 == 0 || more > copy || (!words && steps > 2)) return NULL;
   int at = 0;
   const int least_steps = 5; /* of a CTA, if several share a tile */
