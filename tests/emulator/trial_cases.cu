@@ -275,6 +275,30 @@ __device__ void fetch_early(const int *in, int *out, bool uses) {
 __global__ void early_not_used(const int *in, int *out, int count) { fetch_early(in, out, false); }
 __global__ void early_used(const int *in, int *out, int count) { fetch_early(in, out, true); }
 
+// ---- No trial is needed ----
+
+// An atomic of 8 bits as libcu++ makes it, by a compare-and-swap of the word around it. A plain store beside
+// it is right.
+__device__ void add_to_byte(unsigned *word, unsigned what) {
+  unsigned seen, found;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(word) : "memory");
+  while (true) {
+    found = atomicCAS(word, seen, (seen & ~0xffu) | ((seen + what) & 0xffu));
+    if (found == seen) return;
+    seen = found;
+  }
+}
+__device__ void store_near_atomic(int *out, int byte) {
+  if (threadIdx.x % WARP == 0 && threadIdx.x < 2 * WARP) add_to_byte((unsigned *)out, 3);
+  if (threadIdx.x == 3 * WARP) ((unsigned char *)out)[byte] = 7;
+}
+__global__ void beside_a_narrow_atomic(const int *in, int *out, int count) {
+  store_near_atomic(out, count - 10);
+}
+__global__ void over_a_narrow_atomic(const int *in, int *out, int count) {
+  store_near_atomic(out, count - 11);
+}
+
 typedef void Kernel(const int *in, int *out, int count);
 static const struct {
   const char *name, *rule; /* rule: none if nothing depends on the value */
@@ -307,6 +331,8 @@ static const struct {
     {"block_among", "shared-race", block_among, false},
     {"early_not_used", "none", early_not_used, false},
     {"early_used", "lane-race", early_used, false},
+    {"beside_a_narrow_atomic", "none", beside_a_narrow_atomic, false},
+    {"over_a_narrow_atomic", "global-race", over_a_narrow_atomic, false},
     {"counts_without_end", "uninitialised-read", counts_without_end, false},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };

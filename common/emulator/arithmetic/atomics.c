@@ -182,6 +182,20 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
   return swapping;
 }
 
+/* The bytes of a word that these swaps would leave as they are: there the new value is the old one. */
+static uint8_t bytes_kept(const Warp *warp, LaneMask mask, const Atomic *atomic) {
+  uint8_t kept = 0xf;
+  if (atomic->operation != ATOMIC_CAS || atomic->transfer.element_bytes != 4) return 0;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    uint64_t compared = register_value(warp, &atomic->value, 0, lane);
+    uint32_t changes = (uint32_t)compared ^ column_u32(warp, atomic->swap)[lane];
+    for (int i = 0; i < 4; i++)
+      if (changes >> 8 * i & 0xff) kept &= (uint8_t) ~(1u << i);
+  }
+  return kept == 0xf ? 0 : kept;
+}
+
 static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, const Atomic *atomic,
                           const Places *places) {
   LaneMask writing = mask;
@@ -190,11 +204,17 @@ static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, cons
                          atomic->operation == ATOMIC_EXCH);
   if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
     writing = swapping_lanes(warp, mask, atomic, places);
-  if (writing) notify_global(warp, in, writing, &atomic->transfer, places);
+  uint8_t kept = bytes_kept(warp, mask, atomic);
+  if (writing == mask && !kept) {
+    notify_global(warp, in, mask, &atomic->transfer, places);
+    return;
+  }
+  Transfer transfer = atomic->transfer;
+  transfer.kind.kept = kept;
+  if (writing) notify_global(warp, in, writing, &transfer, places);
   if (writing == mask) return;
-  Transfer reading = atomic->transfer;
-  reading.kind.access = ACCESS_READ;
-  notify_global(warp, in, mask & ~writing, &reading, places);
+  transfer.kind.access = ACCESS_READ;
+  notify_global(warp, in, mask & ~writing, &transfer, places);
 }
 
 /* An operation that changes nothing, such as a failed compare-and-swap, counts as a read. */

@@ -213,6 +213,16 @@ static bool depends_on_flag(const GlobalNow *now, const GlobalAccess *past) {
          !((past->flags | own->flags) & GLOBAL_ASYNC) && global_ordered(now, past, KNOWN_DEPENDS);
 }
 
+/* A plain store beside an atomic of 8 or 16 bits: libcu++ makes these of a compare-and-swap of the word around
+ * them. It leaves the other bytes as they are, and is tried again if they have changed. */
+static bool swap_keeps(const GlobalNow *now, const GlobalAccess *past) {
+  const GlobalAccess *own = &now->access;
+  const GlobalAccess *swap = own->kept ? own : past, *other = own->kept ? past : own;
+  uint32_t bytes = ((1u << (now->bytes & 3)) - 1u) << (now->address & 3);
+  return now->bytes < WORD_BYTES && swap->kept && other->reach == REACH_PLAIN &&
+         !(other->flags & (GLOBAL_ASYNC | GLOBAL_UPDATES)) && !(bytes & ~(uint32_t)swap->kept);
+}
+
 /* Does the access race with one of these? Reports the first. The newest is the first one of a
  * list. any_spared: one of them races and is not reported now. */
 static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spared) {
@@ -233,6 +243,10 @@ static bool check_all(GlobalNow *now, uint32_t value, bool reads, bool *any_spar
       if (!now->conflict) now->mistake = mistake;
       note_conflict(now, past, reads);
       clean = false;
+      continue;
+    }
+    if (swap_keeps(now, past)) {
+      *any_spared = true;
       continue;
     }
     const GlobalAccess *guesser = global_guesser(now, past, reads);
@@ -487,7 +501,9 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
     now->access.lock = lock_tag(state->lock);
     if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
   }
+  now->access.kept = kind->kept;
   now->number = number_of(now);
+  if (kind->swaps && now->number) global_swap_keeps(now->number, kind->kept);
   if (kind->access == ACCESS_ATOMIC || kind->swaps || kind->flags & GLOBAL_VOLATILE || !now->number)
     note_for_repetition(now);
   return now->number != 0;

@@ -57,6 +57,7 @@ typedef struct GlobalAccess {
   uint8_t reach;
   uint8_t size; /* bytes of each element of a strong access; 0: plain, or it does not matter */
   uint16_t flags;
+  uint8_t kept;  /* as in GlobalKind */
   uint32_t lock; /* the lock that the warp held (lock_tag); 0: none */
   const Instruction *in;
 } GlobalAccess;
@@ -79,7 +80,7 @@ typedef struct GlobalLaunch {
    * incomplete: some accesses are not in the shadow. */
   bool updates, incomplete;
   struct LaunchTrial *trial; /* the launch's; NULL: no trial is possible */
-  pthread_mutex_t lock; /* of all that follows */
+  pthread_mutex_t lock;      /* of all that follows */
   struct KnownBlock *blocks;
   size_t block_used, bytes;
   struct GlobalLocation **locations; /* hash table */
@@ -213,6 +214,8 @@ typedef struct GlobalNow {
 const GlobalAccess *global_access(uint32_t number);
 /* This store is outside the lock under which its warp has read the place. */
 void global_left_lock(uint32_t number, uint32_t lock_left);
+/* One number stands for several swaps: they all leave only these bytes of the word. */
+void global_swap_keeps(uint32_t number, uint8_t kept);
 /* NULL and number 0: there are too many. */
 GlobalAccess *global_access_new(struct ClusterGlobal *own, uint32_t *number);
 const GlobalList *global_list(uint32_t number);

@@ -51,6 +51,7 @@ typedef struct {
   bool updates; /* an atomic whose result depends on what was there */
   bool blind;   /* an atomic without a result: it cannot acquire */
   bool unread;  /* an atomic whose result nobody reads, or that has none */
+  uint8_t kept; /* a compare-and-swap of a word: the bytes that it would leave as they are */
 } GlobalKind;
 /* The values of a plain store: are these bytes of the lane's value the same as those in memory? Do
  * two lanes store the same value? */

@@ -35,6 +35,15 @@ static Guess *find_guess(struct GlobalGuesses *all, uint64_t first, uint64_t end
   return NULL;
 }
 
+/* Before an atomic of 8 or 16 bits, libcu++ loads the word around it, and a plain store may change the
+ * other bytes. */
+static bool guesses_neighbours(const GlobalNow *now, const GlobalAccess *guess,
+                               const GlobalAccess *store) {
+  return now->bytes < WORD_BYTES && guess->size == WORD_BYTES && guess->reach != REACH_PLAIN &&
+         store->reach == REACH_PLAIN &&
+         !((guess->flags | store->flags) & (GLOBAL_ASYNC | GLOBAL_UPDATES));
+}
+
 /* Of atomics and plain loads: which one has guessed? */
 const GlobalAccess *global_guesser(const GlobalNow *now, const GlobalAccess *past,
                                    bool past_reads) {
@@ -42,6 +51,7 @@ const GlobalAccess *global_guesser(const GlobalNow *now, const GlobalAccess *pas
   if (!now->own || past->operation != own->operation) return NULL;
   bool reads = now->kind == ACCESS_READ;
   const GlobalAccess *guess = reads ? own : past, *atomic = reads ? past : own;
+  if (reads != past_reads && guesses_neighbours(now, guess, atomic)) return guess;
   if (reads == past_reads || guess->reach != REACH_PLAIN || !(atomic->flags & GLOBAL_UPDATES) ||
       atomic->reach < REACH_GPU ||
       ((guess->flags | atomic->flags) & (GLOBAL_ASYNC | GLOBAL_NON_COHERENT)))

@@ -68,6 +68,10 @@ void global_left_lock(uint32_t number, uint32_t lock_left) {
   access->lock = lock_left;
   access->flags |= GLOBAL_LEFT_LOCK;
 }
+void global_swap_keeps(uint32_t number, uint8_t kept) {
+  GlobalAccess *access = item_at(&accesses, number);
+  access->kept &= kept;
+}
 const GlobalList *global_list(uint32_t number) { return item_at(&lists, number & ~GLOBAL_LIST); }
 
 static uint32_t next_number(Numbered *table, uint32_t *next, uint32_t *end) {
