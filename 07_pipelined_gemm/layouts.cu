@@ -85,9 +85,12 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                         p->most_clusters);
 }
 
-// The addresses are filled in later. If they are not aligned then, C cannot be carried.
+// The addresses are filled in later. If they are not aligned then, C cannot be carried. Of the bias only
+// counts here whether there is one.
 static GemmCarried can_carry(const CheckedProduct *p) {
-  return p->offset == 0 ? gemm_can_carry(&p->problem) : GEMM_BY_NONE;
+  GemmProblem problem = p->problem;
+  if (p->has_bias) problem.bias = p;
+  return p->offset == 0 ? gemm_can_carry(&problem) : GEMM_BY_NONE;
 }
 
 // The first configuration from number `wish` on that has a kernel for this layout and fits k.

@@ -142,13 +142,15 @@ EOF
 .version 8.0
 .target sm_90a
 .address_size 64
+.global .align 4 .u32 seen;
 .entry reads() {
   .shared .align 4 .b8 $name[128];
   .reg .b32 %r<3>; .reg .pred %p<2>;
   ld.shared.u32 %r1, [$name];
   setp.eq.u32 %p1, %r1, 0;
   @%p1 bra end;
-  st.shared.u32 [$name+4], %r1;
+  mov.u32 %r2, 1;
+  st.global.u32 [seen], %r2;
 end:
   ret;
 }
