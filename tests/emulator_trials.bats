@@ -14,12 +14,14 @@ setup() {
 
 emulate() { common/emulator/emulate "$@"; }
 
-@test "values without a meaning: silent if nothing depends on them, and reported if something does" {
-  local names name rule schedule
+# Each case must be reported by the rule that the program lists for it, or by none.
+cases_are_as_listed() { # PROGRAM SCHEDULE...
+  local names name rule schedule program=$1
+  shift
   names=$(LD_LIBRARY_PATH=build/emulator "$program" --list)
   [ "$(grep -c ' none$' <<<"$names")" -gt 5 ]
   while read -r name rule; do
-    for schedule in late early random:1; do
+    for schedule; do
       EMULATOR_SCHEDULE=$schedule run --separate-stderr emulate "$program" "$name"
       echo "$name, $schedule: $status $stderr"
       if [ "$rule" = none ]; then
@@ -30,6 +32,14 @@ emulate() { common/emulator/emulate "$@"; }
       fi
     done
   done <<<"$names"
+}
+
+@test "values without a meaning: silent if nothing depends on them, and reported if something does" {
+  cases_are_as_listed "$program" late early random:1
+}
+
+@test "values without a meaning in temporary memory: reported if somebody looks at them" {
+  cases_are_as_listed build/tests/emulator/pending_cases late random:1
 }
 
 @test "a trial leaves the program's results, and its threads do not matter" {

@@ -168,6 +168,65 @@ __global__ void counts_without_end(const int *in, int *out, int count) {
   if ((int)threadIdx.x < count) out[threadIdx.x] = (int)sum;
 }
 
+// A comparison that only large numbers pass.
+__device__ void compare(const int *in, int *out, int count, float above, float below) {
+  __shared__ float value;
+  if (count > 1000) value = (float)in[0];
+  __syncthreads();
+  if (value > above || value < below) out[threadIdx.x] = 7;
+}
+__global__ void above_every_float(const int *in, int *out, int count) {
+  compare(in, out, count, INFINITY, -INFINITY);
+}
+__global__ void above_a_limit(const int *in, int *out, int count) {
+  compare(in, out, count, 1e30f, -INFINITY);
+}
+__global__ void below_a_limit(const int *in, int *out, int count) {
+  compare(in, out, count, INFINITY, -1e30f);
+}
+__device__ void compare_halves(const int *in, int *out, int count, half above) {
+  __shared__ half value;
+  if (count > 1000) value = __int2half_rn(in[0]);
+  __syncthreads();
+  if (value > above) out[threadIdx.x] = 7;
+}
+__global__ void half_above_every_number(const int *in, int *out, int count) {
+  compare_halves(in, out, count, __ushort_as_half(0x7c00));
+}
+__global__ void half_above_a_limit(const int *in, int *out, int count) {
+  compare_halves(in, out, count, __float2half(60000));
+}
+
+// ---- Printing ----
+
+__device__ void print(const int *in, int *out, int count, int which) {
+  __shared__ int tile[WARP];
+  if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x >= WARP) return;
+  int value = tile[threadIdx.x], result = 0;
+  for (int i = 0; i < (value & 7); i++) result = result * 3 ^ i;  // here it matters
+  if ((int)threadIdx.x == which) printf("thread %d: %d\n", (int)threadIdx.x, result);
+  if ((int)threadIdx.x < count) out[threadIdx.x] = result;
+}
+__global__ void another_value_printed(const int *in, int *out, int count) {
+  print(in, out, count, count - 1);
+}
+__global__ void value_printed(const int *in, int *out, int count) { print(in, out, count, count); }
+__device__ void print_if(const int *in, int *out, int count, int which) {
+  __shared__ int tile[WARP];
+  if ((int)threadIdx.x < count) tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < WARP && tile[threadIdx.x] % 2 == 0 && (int)threadIdx.x < which)
+    printf("thread %d\n", (int)threadIdx.x);
+}
+__global__ void lines_masked(const int *in, int *out, int count) {
+  print_if(in, out, count, count);
+}
+__global__ void lines_printed(const int *in, int *out, int count) {
+  print_if(in, out, count, count + 1);
+}
+
 // ---- Races ----
 
 // A pipeline as in Marlin: the last round also fetches the fragment of a next step, which does not come.
@@ -333,6 +392,15 @@ static const struct {
     {"early_used", "lane-race", early_used, false},
     {"beside_a_narrow_atomic", "none", beside_a_narrow_atomic, false},
     {"over_a_narrow_atomic", "global-race", over_a_narrow_atomic, false},
+    {"above_every_float", "none", above_every_float, false},
+    {"above_a_limit", "uninitialised-read", above_a_limit, false},
+    {"below_a_limit", "uninitialised-read", below_a_limit, false},
+    {"half_above_every_number", "none", half_above_every_number, false},
+    {"half_above_a_limit", "uninitialised-read", half_above_a_limit, false},
+    {"another_value_printed", "none", another_value_printed, false},
+    {"value_printed", "uninitialised-read", value_printed, false},
+    {"lines_masked", "none", lines_masked, false},
+    {"lines_printed", "uninitialised-read", lines_printed, false},
     {"counts_without_end", "uninitialised-read", counts_without_end, false},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pending.h"
 #include "base/report.h"
 #include "base/settings.h"
 
@@ -170,6 +171,7 @@ static void describe_repetitions(Report *report, const Finding *finding) {
  * missing fence is exactly the kind of bug that shows up later. */
 static void end_with_findings(int status, void *unused) {
   (void)unused;
+  pending_end();
   if (report_before_end) report_before_end();
   int errors = 0;
   Report report = {.used = 0};

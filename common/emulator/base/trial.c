@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/pending.h"
 #include "base/written.h"
 
 enum {
@@ -34,13 +35,14 @@ struct LaunchTrial {
   bool ruled_out;
   TrialPiece *pieces;
   size_t count, capacity;
+  size_t count_before; /* in a trial: the launch itself had so many */
   uint64_t saved_bytes;
   UnwrittenBytes *unwritten; /* a hash table; NULL: nothing so far */
   size_t unwritten_count;
   RacingRead *reads;
   size_t read_count;
   uint32_t *read_chains; /* READ_CHAINS: 1 + the first read of each; 0: none */
-  TrialFinding *findings;
+  KeptFinding *findings;
   size_t finding_count, finding_capacity;
 };
 
@@ -97,7 +99,7 @@ static void forget_pieces(LaunchTrial *trial) {
 void trial_free(LaunchTrial *trial) {
   if (!trial) return;
   forget_pieces(trial);
-  for (size_t i = 0; i < trial->finding_count; i++) free(trial->findings[i].text);
+  for (size_t i = 0; i < trial->finding_count; i++) kept_finding_free(&trial->findings[i]);
   free(trial->pieces);
   free(trial->unwritten);
   free(trial->reads);
@@ -129,7 +131,7 @@ static bool is_fresh(uint64_t first, uint64_t end) {
   return !found && !written_by_host(first, 1);
 }
 
-static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end) {
+static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end, bool may_wait) {
   if (trial->saved_bytes + (end - first) > SAVED_MOST || trial->count == PIECES_MOST)
     trial->ruled_out = true;
   if (trial->ruled_out) return;
@@ -138,7 +140,7 @@ static void add_piece(LaunchTrial *trial, uint64_t first, uint64_t end) {
     trial->pieces = realloc(trial->pieces, trial->capacity * sizeof *trial->pieces);
     if (!trial->pieces) out_of_memory();
   }
-  TrialPiece piece = {.first = first, .bytes = (uint32_t)(end - first)};
+  TrialPiece piece = {.first = first, .bytes = (uint32_t)(end - first), .may_wait = may_wait};
   if (in_trial || !is_fresh(first, end)) {
     piece.held = piece.bytes == TRIAL_PAGE ? take_page() : malloc(piece.bytes);
     if (!piece.held) out_of_memory();
@@ -162,7 +164,8 @@ static void save_part(const Allocation *place, void *context) {
   if (place->kind == MEMORY_OF_HOST || place->kind == MEMORY_OF_HEAP || place->shared)
     trial_rule_out(to_save->trial);
   add_piece(to_save->trial, place->first > first ? place->first : first,
-            place->end < end ? place->end : end);
+            place->end < end ? place->end : end,
+            place->kind == MEMORY_OF_DEVICE && written_is_watched(place->first));
 }
 
 void trial_save(LaunchTrial *trial, uint64_t address) {
@@ -275,8 +278,7 @@ const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *la
 
 /* ---- Findings ---- */
 
-static bool hold(LaunchTrial *trial, Warp *warp, const Instruction *in, LaneMask lanes,
-                 const char *rule, const char *text) {
+bool trial_hold(LaunchTrial *trial, KeptFinding *kept) {
   pthread_mutex_lock(&trial->lock);
   bool held = !trial->ruled_out;
   if (held && trial->finding_count < FINDINGS_MOST) {
@@ -285,9 +287,9 @@ static bool hold(LaunchTrial *trial, Warp *warp, const Instruction *in, LaneMask
       trial->findings = realloc(trial->findings, trial->finding_capacity * sizeof *trial->findings);
       if (!trial->findings) out_of_memory();
     }
-    TrialFinding *made = &trial->findings[trial->finding_count++];
-    *made = (TrialFinding){*warp->cta->cluster, *warp->cta, *warp, in, lanes, rule, strdup(text)};
-    if (!made->text) out_of_memory();
+    trial->findings[trial->finding_count++] = *kept;
+  } else if (held) {
+    kept_finding_free(kept);
   }
   pthread_mutex_unlock(&trial->lock);
   return held;
@@ -297,23 +299,48 @@ void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const cha
                     const char *text) {
   if (in_trial) return;
   LaunchTrial *trial = warp->cta->cluster->launch->trial;
-  if (!trial || !hold(trial, warp, in, lanes, rule, text))
-    finding(warp, in, lanes, rule, "%s", text);
+  KeptFinding kept = kept_finding(warp, in, lanes, rule, text);
+  if (trial && trial_hold(trial, &kept)) return;
+  kept_finding_report(&kept);
+  kept_finding_free(&kept);
 }
 
-TrialFinding *trial_findings(const LaunchTrial *trial, size_t *count) {
+const KeptFinding *trial_findings(const LaunchTrial *trial, size_t *count) {
   *count = trial->finding_count;
   return trial->findings;
 }
 
 void trial_report(LaunchTrial *trial, Launch *launch) {
   for (size_t i = 0; i < trial->finding_count; i++) {
-    TrialFinding *each = &trial->findings[i];
+    KeptFinding *each = &trial->findings[i];
     each->cluster.launch = launch;
-    each->cta.cluster = &each->cluster;
-    each->warp.cta = &each->cta;
-    finding(&each->warp, each->in, each->lanes, each->rule, "%s", each->text);
+    if (each->pending)
+      pending_report(each->pending);
+    else
+      kept_finding_report(each);
   }
+}
+
+static size_t masks_of(const TrialPiece *piece) {
+  return (piece->bytes + PENDING_CHUNK - 1) / PENDING_CHUNK;
+}
+
+size_t trial_masks(const LaunchTrial *trial) {
+  size_t count = 0;
+  for (size_t i = 0; i < trial->count; i++) count += masks_of(&trial->pieces[i]);
+  return count;
+}
+
+bool trial_keep_pending(LaunchTrial *trial, const Launch *launch, const uint32_t *masks) {
+  PendingNumber number = pending_group(trial->findings, trial->finding_count, launch);
+  bool kept = number != 0;
+  for (size_t i = 0; i < trial->count && kept; i++) {
+    const TrialPiece *piece = &trial->pieces[i];
+    for (size_t k = 0; k < masks_of(piece) && kept; k++, masks++)
+      if (*masks) kept = pending_add(number, piece->first + k * PENDING_CHUNK, *masks);
+  }
+  if (number && !kept) pending_report(number);
+  return number != 0;
 }
 
 /* ---- In the process of a trial ---- */
@@ -333,6 +360,10 @@ static uint64_t fill_word(uint64_t place) {
       return 0;
     case FILL_ONES:
       return 0x0000000100000001u; /* small integers */
+    case FILL_LARGE:
+      return 0x7b7b7b7b7b7b7b7bu; /* 1e36 as a float, 61,280 as a half */
+    case FILL_LARGE_NEGATIVE:
+      return 0xfbfbfbfbfbfbfbfbu;
     case FILL_RANDOM:
     case FILL_OTHER_RANDOM:
       return mixed(place + ((uint64_t)trial_fill << 56));
@@ -386,6 +417,7 @@ void trial_begin(LaunchTrial *trial, TrialFill fill) {
   in_trial = true;
   differs = false;
   trial_fill = fill;
+  trial->count_before = trial->count;
   for (size_t i = 0; i < trial->count; i++) put_back(&trial->pieces[i]);
   for (size_t i = 0; trial->unwritten && i < 2 * UNWRITTEN_MOST; i++) {
     const UnwrittenBytes *bytes = &trial->unwritten[i];
@@ -394,23 +426,34 @@ void trial_begin(LaunchTrial *trial, TrialFill fill) {
   }
 }
 
-static bool is_alike(const TrialPiece *piece) {
-  const uint8_t *memory = memory_at(piece->first);
-  uint64_t shift = (piece->first - written_map.first) % WORD_BITS;
-  if (memcmp(memory, piece->held, piece->bytes) == 0) return true;
-  for (uint32_t i = 0; i < piece->bytes; i++) {
-    uint64_t bit = shift + i;
-    if (memory[i] != piece->held[i] &&
-        (!piece->defined || piece->defined[bit / WORD_BITS] >> bit % WORD_BITS & 1))
-      return false;
-  }
-  return true;
+/* Does byte i have a value with a meaning that the launch left otherwise? */
+static bool byte_differs(const TrialPiece *piece, uint32_t i) {
+  uint64_t bit = (piece->first - written_map.first) % WORD_BITS + i;
+  return memory_at(piece->first)[i] != piece->held[i] &&
+         (!piece->defined || piece->defined[bit / WORD_BITS] >> bit % WORD_BITS & 1);
 }
 
-bool trial_is_alike(const LaunchTrial *trial) {
-  bool alike = !differs && !trial->ruled_out;
-  for (size_t i = 0; i < trial->count && alike; i++) alike = is_alike(&trial->pieces[i]);
-  return alike;
+static TrialResult result_of(const TrialPiece *piece, bool has_masks, uint32_t *masks) {
+  TrialResult result = TRIAL_ALIKE;
+  if (memcmp(memory_at(piece->first), piece->held, piece->bytes) == 0) return TRIAL_ALIKE;
+  for (uint32_t i = 0; i < piece->bytes; i++) {
+    if (!byte_differs(piece, i)) continue;
+    if (!has_masks || !piece->may_wait) return TRIAL_DIFFERS;
+    masks[i / PENDING_CHUNK] |= 1u << i % PENDING_CHUNK;
+    result = TRIAL_WAITS;
+  }
+  return result;
+}
+
+TrialResult trial_result(const LaunchTrial *trial, uint32_t *masks) {
+  TrialResult result = differs || trial->ruled_out ? TRIAL_DIFFERS : TRIAL_ALIKE;
+  for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
+    bool has_masks = i < trial->count_before;
+    TrialResult own = result_of(&trial->pieces[i], has_masks, masks);
+    if (own > result) result = own;
+    if (has_masks) masks += masks_of(&trial->pieces[i]);
+  }
+  return result;
 }
 
 void trial_note_finding(void) { differs = true; }

@@ -8,7 +8,7 @@
 #ifndef EMULATOR_TRIAL_H
 #define EMULATOR_TRIAL_H
 
-#include "base/warp.h"
+#include "base/kept_finding.h"
 
 enum { TRIAL_PAGE_SHIFT = 16, TRIAL_PAGE = 1 << TRIAL_PAGE_SHIFT };
 
@@ -18,18 +18,8 @@ typedef struct {
   uint32_t bytes;
   uint8_t *held;     /* NULL: nothing here had been written */
   uint64_t *defined; /* in a trial: which bytes count, from the word of `first` on; NULL: all */
+  bool may_wait;     /* only kernels and copies look here: see trial_keep_pending */
 } TrialPiece;
-
-/* A finding that waits for the trial. By then the warp is gone. */
-typedef struct {
-  Cluster cluster;
-  Cta cta;
-  Warp warp;
-  const Instruction *in;
-  LaneMask lanes;
-  const char *rule;
-  char *text;
-} TrialFinding;
 
 /* A read of shared memory that races with a write: these words, by this instruction of this warp at this
  * time of the checker's clock since the cluster began. */
@@ -63,9 +53,17 @@ bool trial_note_read(LaunchTrial *trial, const RacingRead *read);
 void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
                     const char *text);
 
+/* The trial decides about this finding, which is taken over. False: no trial is possible. */
+bool trial_hold(LaunchTrial *trial, KeptFinding *kept);
+
 /* For the trial itself: what is held back. */
-TrialFinding *trial_findings(const LaunchTrial *trial, size_t *count);
+const KeptFinding *trial_findings(const LaunchTrial *trial, size_t *count);
 void trial_report(LaunchTrial *trial, Launch *launch);
+/* A mask for each PENDING_CHUNK bytes of the memory that the launch has changed: the bytes that differed in
+ * a trial. */
+size_t trial_masks(const LaunchTrial *trial);
+/* What is held back waits until somebody looks at these bytes (pending.h). False: it cannot. */
+bool trial_keep_pending(LaunchTrial *trial, const Launch *launch, const uint32_t *masks);
 
 /* ---- In the process of a trial ---- */
 
@@ -75,13 +73,26 @@ const RacingRead *trial_next_read(const LaunchTrial *trial, const RacingRead *la
                                   uint32_t cluster, uint32_t agent, const Instruction *in);
 
 /* What memory and registers hold before a kernel writes them. Poison is the usual one. */
-typedef enum { FILL_POISON, FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM, FILL_ONES } TrialFill;
+typedef enum {
+  FILL_POISON,
+  FILL_RANDOM,
+  FILL_ZEROS,
+  FILL_OTHER_RANDOM,
+  FILL_ONES,
+  FILL_LARGE,         /* positive in every format */
+  FILL_LARGE_NEGATIVE /* in every signed one */
+} TrialFill;
 /* `place` says where the bytes are: the same in each process and on each host thread. */
 void trial_fill_bytes(void *to, size_t bytes, uint64_t place);
 /* Puts back the memory that the launch began with, with other values in what was not written. */
 void trial_begin(LaunchTrial *trial, TrialFill fill);
-/* Is the memory as the launch had left it, and were the findings the same? */
-bool trial_is_alike(const LaunchTrial *trial);
+typedef enum {
+  TRIAL_ALIKE,  /* the memory is as the launch had left it, and the findings are the same */
+  TRIAL_WAITS,  /* what differs is in bytes that only kernels and copies can see */
+  TRIAL_DIFFERS /* the host may see it */
+} TrialResult;
+/* Adds the bytes that differ to the masks. */
+TrialResult trial_result(const LaunchTrial *trial, uint32_t *masks);
 /* A finding that the launch did not have. */
 void trial_note_finding(void);
 

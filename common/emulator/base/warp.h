@@ -124,12 +124,15 @@ struct Launch {
   struct GlobalLaunch *global; /* check_global.h; NULL: global memory is not checked */
   /* Set while it runs, for machine/repeat.c. unique: it has read a clock, used the device's heap or the
    * like, so the same launch may do something else the next time. */
-  bool unique, reads_textures;
+  bool unique, prints, reads_textures;
   struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
 };
 
 static inline void launch_is_unique(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->unique, true, __ATOMIC_RELAXED);
+}
+static inline void launch_prints(const Warp *warp) {
+  __atomic_store_n(&warp->cta->cluster->launch->prints, true, __ATOMIC_RELAXED);
 }
 static inline void launch_reads_textures(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->reads_textures, true, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/memory.h"
+#include "base/pending.h"
 #include "base/settings.h"
 
 enum { WORD_BITS = 64, PAGE_BYTES = 4096, PIECE = 32 };
@@ -65,6 +66,7 @@ void written_clear(uint64_t first, uint64_t bytes) {
   const uint64_t page_bits = (uint64_t)PAGE_BYTES * 8;
   uint64_t at, count;
   if (!clip(first, bytes, &at, &count)) return;
+  pending_forget(first, count, false);
   uint64_t end = at + count, inner = (at + page_bits - 1) / page_bits * page_bits;
   uint64_t inner_end = end / page_bits * page_bits;
   if (inner >= inner_end) {
@@ -100,8 +102,7 @@ uint32_t written_bits(uint64_t first, uint32_t bytes) {
   return found;
 }
 
-void written_copy(uint64_t to, uint64_t from, uint64_t bytes) {
-  if (!written_is_watched(to)) return;
+static void copy_bits(uint64_t to, uint64_t from, uint64_t bytes) {
   if (written_all(from, bytes) || written_by_host(from, bytes)) {
     written_set(to, bytes);
     return;
@@ -116,4 +117,10 @@ void written_copy(uint64_t to, uint64_t from, uint64_t bytes) {
       if (bits >> i & 1) written_set(to + offset + i, 1);
     done += part;
   }
+}
+
+void written_copy(uint64_t to, uint64_t from, uint64_t bytes) {
+  if (!written_map.bytes) return;
+  if (written_is_watched(to)) copy_bits(to, from, bytes);
+  pending_copied(to, from, bytes);
 }

@@ -26,6 +26,7 @@
 
 #include <pthread.h>
 
+#include "base/kept_finding.h"
 #include "checker/check_state.h"
 
 /* ---- Accesses ---- */
@@ -167,19 +168,6 @@ typedef enum {
   MISTAKE_NON_COHERENT /* ordered, but the load may see an older value */
 } GlobalMistake;
 
-/* A finding that is reported when the launch ends, if it still counts then: by that time the warp
- * is gone. */
-enum { KEPT_TEXT = 1024 };
-typedef struct {
-  Cluster cluster;
-  Cta cta;
-  Warp warp;
-  const Instruction *in;
-  LaneMask lanes;
-  const char *rule;
-  char text[KEPT_TEXT];
-} KeptFinding;
-
 /* An access on its way through the shadow. */
 typedef struct GlobalNow {
   GlobalLaunch *launch;
@@ -317,8 +305,5 @@ void unwritten_describe(uint64_t address, char *text, size_t capacity);
 /* global_report.c */
 void global_report(const GlobalNow *now);
 void global_report_later(const GlobalNow *now, KeptFinding *kept);
-/* Fills in all but the lanes and the text. */
-void global_keep(const GlobalNow *now, const char *rule, KeptFinding *kept);
-void global_kept_report(KeptFinding *kept);
 
 #endif

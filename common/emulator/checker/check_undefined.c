@@ -289,22 +289,25 @@ static void pass_by_flipping(const FlowStep *flow_step, int data, bool each_choi
 }
 
 /* A comparison: tries, for each undefined source, values that compare differently with nearly all
- * others. */
+ * others. The last two are large finite numbers in every floating format. */
+enum { PATTERN_COUNT = 7 };
 static void vary(const FlowStep *flow_step, const Operand *source, const Operand *other,
                  unsigned pattern) {
-  static const uint32_t PATTERNS[] = {0, 0x3f803f80u, 0x7fffffffu, 0xff7fffffu};
+  static const uint32_t PATTERNS[PATTERN_COUNT - 1] = {0,           0x3f803f80u, 0x7fffffffu,
+                                                       0xff7fffffu, 0x7b7b7b7bu, 0xfbfbfbfbu};
   const struct WarpUndefined *notes = flow_step->notes;
   LaneMask lanes = undefined_lanes(notes, source);
   uint32_t bytes = column_bytes(source);
+  const bool as_other = pattern == PATTERN_COUNT - 1;
   for (LaneMask left = lanes; left; left &= left - 1) {
     size_t at = (size_t)first_lane(left) * bytes;
     uint8_t *value = column_at(flow_step->warp, source) + at;
     const uint8_t *bits = notes->bits + (size_t)source->slot * SLOT_BYTES + at;
     uint8_t chosen[16] = {0};
-    for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[pattern < 4 ? pattern : 0], 4);
-    if (pattern == 4 && other->constant)
+    for (int i = 0; i < 16; i += 4) memcpy(chosen + i, &PATTERNS[as_other ? 0 : pattern], 4);
+    if (as_other && other->constant)
       memcpy(chosen, &other->constant_value, sizeof other->constant_value);
-    else if (pattern == 4 && is_register(other))
+    else if (as_other && is_register(other))
       memcpy(chosen, column_at(flow_step->warp, other) + at, bytes);
     for (uint32_t i = 0; i < bytes && i < sizeof chosen; i++)
       value[i] = (uint8_t)((value[i] & ~bits[i]) | (chosen[i] & bits[i]));
@@ -312,7 +315,6 @@ static void vary(const FlowStep *flow_step, const Operand *source, const Operand
 }
 
 static void pass_by_varying(const FlowStep *flow_step) {
-  enum { PATTERN_COUNT = 5 };
   if (flow_step->source_count < 2) return;
   const Operand *a = flow_step->sources[0], *b = flow_step->sources[1];
   const Operand *with = flow_step->source_count > 2 ? flow_step->sources[2] : NULL;

@@ -51,7 +51,8 @@ typedef enum {
 } OriginPart;
 typedef struct {
   OriginPart part;
-  uint32_t index;        /* row of A, eighth column of B, thread of a store, slot of a register */
+  uint32_t index; /* row of A, eighth column of B, thread of a store, slot of a register; of global
+                     memory the PendingNumber of what is read there */
   uint32_t rank, offset; /* PART_LOCAL, PART_PARAMETER: offset alone, of that memory */
   uint64_t address;      /* of global memory */
   CopiedBytes copied;    /* of a store */
@@ -72,6 +73,8 @@ void undefined_decides(Warp *warp, const Instruction *in, int lane, OriginNumber
 /* The same for a value that goes to global memory. False: it was read there or in local memory, and
  * nothing has been computed with it, which is not a mistake. */
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber origin);
+/* Does it come from bytes that an earlier launch's findings have left (base/pending.h)? */
+bool undefined_is_pending(const Warp *warp, OriginNumber origin);
 
 /* check_undefined_local.c */
 void undefined_make_local(Warp *warp); /* the marks of .local memory, if there are none yet */

@@ -310,7 +310,8 @@ static void store_marks(Warp *warp, const Instruction *in, LaneMask mask, uint8_
     if (!find_marks(warp, host, any, &marks)) {
       bool computed = (origin & ORIGIN_COMPUTED) || access == ACCESS_ATOMIC ||
                       (any && any_half_undefined(bits, from->memory_bytes));
-      bool reported = any && (computed || !is_padding(warp, mask, at, registers, count, lane));
+      bool reported = any && (computed || undefined_is_pending(warp, origin) ||
+                              !is_padding(warp, mask, at, registers, count, lane));
       OriginNumber kind = computed ? origin | ORIGIN_COMPUTED : origin;
       if (reported) reported = undefined_stored(warp, in, lane, kind);
       if (any && !reported)

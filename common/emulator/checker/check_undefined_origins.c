@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/instruction.h"
+#include "base/pending.h"
 #include "base/trial.h"
 #include "checker/check_global.h"
 #include "checker/check_undefined.h"
@@ -160,6 +161,12 @@ static void report_store(const struct Origin *origin) {
 
 static void report_global(const struct Origin *origin) {
   char where[TEXT], memory[TEXT];
+  const PendingNumber number = origin->place.index;
+  if (number && origin->at_once)
+    pending_report(number);
+  else if (number)
+    pending_read(origin->warp, origin->in, origin->lanes, number);
+  if (number) return;
   past_describe_place(origin->user, where, sizeof where);
   unwritten_describe(origin->place.address, memory, sizeof memory);
   report(origin, origin->in, origin->lanes, "unwritten-memory-read",
@@ -250,11 +257,15 @@ void undefined_matters(Warp *warp, const Instruction *in, int lane, OriginNumber
 
 static const char STORED[] = "goes to global memory";
 
+bool undefined_is_pending(const Warp *warp, OriginNumber number) {
+  const struct Origin *origin = origin_at(check_of(warp), number);
+  return origin && origin->place.part == PART_GLOBAL && origin->place.index;
+}
+
 bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber number) {
-  const ClusterCheck *check = check_of(warp);
-  uint32_t place = number & ORIGIN_MOST;
-  if (place && place <= check->origin_count && !(number & ORIGIN_COMPUTED)) {
-    OriginPart part = check->origins[place - 1].place.part;
+  const struct Origin *origin = origin_at(check_of(warp), number);
+  if (origin && !(number & ORIGIN_COMPUTED) && !undefined_is_pending(warp, number)) {
+    OriginPart part = origin->place.part;
     if (part == PART_GLOBAL || part == PART_LOCAL) return false;
   }
   undefined_matters(warp, in, lane, number, STORED);

@@ -94,6 +94,7 @@ void global_guess_checked(const GlobalNow *now, LaneMask mask, const uint64_t *a
     uint64_t first = addresses[first_lane(left)], end = first + now->lane_bytes;
     Guess *guess;
     while ((guess = find_guess(all, first, end, now->access.cluster, now->access.issuer))) {
+      kept_finding_free(&guess->finding);
       guess->open = false;
       all->open--;
     }
@@ -107,7 +108,8 @@ void global_guesses_report(GlobalLaunch *launch) {
     Guess *guess = &all->all[i];
     if (!guess->open) continue;
     global_lanes_note_race(launch, guess->finding.in, guess->other);
-    global_kept_report(&guess->finding);
+    kept_finding_report(&guess->finding);
+    kept_finding_free(&guess->finding);
   }
   free(all);
   launch->guesses = NULL;

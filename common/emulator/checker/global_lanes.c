@@ -71,7 +71,8 @@ void global_lanes_report(GlobalLaunch *launch) {
     bool of_warps = false;
     for (uint32_t k = 0; k < all->pair_count; k++)
       of_warps |= lanes_one_pair(race->finding.in, race->other, all->pairs[k][0], all->pairs[k][1]);
-    if (!of_warps) global_kept_report(&race->finding);
+    if (!of_warps) kept_finding_report(&race->finding);
+    kept_finding_free(&race->finding);
   }
   free(all);
   launch->lane_races = NULL;
@@ -87,7 +88,7 @@ static KeptFinding *new_race(const GlobalNow *now, const Instruction *other, con
   if (all->count == RACES_KEPT) return NULL;
   KeptRace *race = &all->races[all->count++];
   race->other = other;
-  global_keep(now, rule, &race->finding);
+  race->finding = kept_finding(now->warp, now->in, 0, rule, NULL);
   return &race->finding;
 }
 
@@ -103,18 +104,18 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
   unwritten_describe(address, memory, sizeof memory);
   past_describe_place(past->in, where, sizeof where);
   if (met) past_describe_place(order->met_at, met_where, sizeof met_where);
-  race->lanes = 1u << lane;
-  snprintf(race->text, sizeof race->text,
-           "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
-           now->kind == ACCESS_READ    ? "reads"
-           : now->kind == ACCESS_WRITE ? "writes"
-                                       : "atomically changes",
-           memory, now->warp->index * LANES + (uint32_t)other, past_writes ? "wrote" : "read",
-           where, met ? "Between them the lanes have met (" : "", met_where,
-           met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
-                 "accesses across it. Put __syncwarp() between the two."
-               : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
-                 "all lanes that take part.");
+  kept_finding_say(
+      race, 1u << lane,
+      "%s %s, which thread %u of the same warp %s %s, and nothing orders the two.\n%s%s%s",
+      now->kind == ACCESS_READ    ? "reads"
+      : now->kind == ACCESS_WRITE ? "writes"
+                                  : "atomically changes",
+      memory, now->warp->index * LANES + (uint32_t)other, past_writes ? "wrote" : "read", where,
+      met ? "Between them the lanes have met (" : "", met_where,
+      met ? "), but a shuffle, a vote or the like orders no memory, and the compiler may move "
+            "accesses across it. Put __syncwarp() between the two."
+          : "The lanes of a warp do not run in step: put __syncwarp() between the two, for "
+            "all lanes that take part.");
 }
 
 static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint64_t address) {
@@ -179,12 +180,11 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     if (!race) return;
     char memory[128];
     unwritten_describe(address, memory, sizeof memory);
-    race->lanes = 1u << lane | 1u << other;
-    snprintf(race->text, sizeof race->text,
-             "writes %s by two threads with different values, and which value stays is not "
-             "defined.\n"
-             "Let one of them write, or use an atomic.",
-             memory);
+    kept_finding_say(race, 1u << lane | 1u << other,
+                     "writes %s by two threads with different values, and which value stays is not "
+                     "defined.\n"
+                     "Let one of them write, or use an atomic.",
+                     memory);
     return;
   }
 }

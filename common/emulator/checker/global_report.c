@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "checker/check_global.h"
 
-enum { TEXT = 256 };
+enum { TEXT = 256, MESSAGE = 1024 };
 
 /* "block (1,0,0)" and "warp 3". */
 static void describe_agent(const GlobalNow *now, const GlobalAccess *past, char *text,
@@ -68,35 +68,17 @@ static const char *fix_for_scope(const char *needed) {
 
 static bool is_strong(const GlobalAccess *access) { return access->reach != REACH_PLAIN; }
 
-void global_keep(const GlobalNow *now, const char *rule, KeptFinding *kept) {
-  const Cta *cta = now->warp->cta;
-  kept->cluster = *cta->cluster;
-  kept->cta = *cta;
-  kept->warp = *now->warp;
-  kept->in = now->in;
-  kept->rule = rule;
-}
-
-void global_kept_report(KeptFinding *kept) {
-  kept->cta.cluster = &kept->cluster;
-  kept->warp.cta = &kept->cta;
-  finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
-}
-
 __attribute__((format(printf, 4, 5))) static void say(const GlobalNow *now, LaneMask lanes,
                                                       const char *rule, const char *format, ...) {
-  KeptFinding *kept = now->kept;
-  char text[KEPT_TEXT];
+  char text[MESSAGE];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(kept ? kept->text : text, KEPT_TEXT, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (!kept) {
+  if (now->kept)
+    *now->kept = kept_finding(now->warp, now->in, lanes, rule, text);
+  else
     finding(now->warp, now->in, lanes, rule, "%s", text);
-    return;
-  }
-  global_keep(now, rule, kept);
-  kept->lanes = lanes;
 }
 
 static void report_scope(const GlobalNow *now, LaneMask lanes, const char *does, const char *memory,

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/pending.h"
 #include "base/tma_map.h"
 #include "base/trial.h"
 #include "base/written.h"
@@ -52,6 +53,19 @@ void check_unwritten(Warp *warp, LaneMask mask, const uint64_t *addresses, bool 
   }
 }
 
+/* An atomic or a reduction reads what it changes. Have an earlier launch's findings left something there?
+ * In the trial it finds other values. */
+static bool changes_pending(Warp *warp, const Instruction *in, int lane, uint64_t first,
+                            uint64_t bytes) {
+  LaunchTrial *trial = warp->cta->cluster->launch->trial;
+  const PendingNumber number = pending_in(first, bytes);
+  if (!number) return false;
+  for (uint64_t at = first; trial && at < first + bytes; at++)
+    if (!written_here(at, 1)) trial_note_unwritten(trial, at, 1);
+  pending_read(warp, in, 1u << lane, number);
+  return true;
+}
+
 void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                             uint32_t bytes, bool exchanges) {
   if (!written_map.bytes) return;
@@ -59,8 +73,10 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
     uint64_t address = (uint64_t)(uintptr_t)at[first_lane(left)];
     if (written_here(address, bytes)) continue;
     bool by_host = written_by_host(address, bytes);
+    bool waits =
+        !exchanges && !by_host && changes_pending(warp, in, first_lane(left), address, bytes);
     written_set(address, bytes);
-    if (exchanges || by_host) continue;
+    if (exchanges || by_host || waits) continue;
     char memory[TEXT];
     unwritten_describe(address, memory, sizeof memory);
     finding(warp, in, 1u << first_lane(left), "unwritten-memory-read",
@@ -79,7 +95,8 @@ OriginNumber check_unwritten_bits(Warp *warp, const Instruction *in, int lane, u
   while (written >> first & 1) first++;
   LaunchTrial *trial = warp->cta->cluster->launch->trial;
   if (trial) trial_note_unwritten(trial, address, ~written & (uint32_t)((1ull << bytes) - 1));
-  OriginPlace place = {.part = PART_GLOBAL, .address = address + first};
+  OriginPlace place = {
+      .part = PART_GLOBAL, .index = pending_in(address, bytes), .address = address + first};
   return undefined_origin(check_of(warp), warp, in, lane, place);
 }
 
@@ -154,7 +171,7 @@ void unwritten_copied(Warp *warp, const Instruction *in, LaneMask mask,
 void unwritten_overwritten(const AsyncOperation *operation, uint64_t first, uint64_t bytes,
                            bool reduces) {
   if (is_written(first, bytes)) return;
-  if (reduces) {
+  if (reduces && !changes_pending(operation->warp, operation->in, operation->lane, first, bytes)) {
     char memory[TEXT];
     uint64_t at = first;
     while (written_here(at, 1)) at++;

@@ -8,7 +8,7 @@
  * validated by the runtime. */
 int launch_run(Launch *launch);
 /* In a forked process, whose parent has run the launch and not ended it: runs it once more. False: a
- * fault or a hang. */
+ * fault, a hang, or it has printed something else. */
 bool launch_run_again(Launch *launch);
 /* The same in steps, for grids that wait for another stream or the host: begin, continue until it
  * returns true, end. launch_continue(launch, true) returns false when the rest of the grid only

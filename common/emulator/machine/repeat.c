@@ -15,7 +15,7 @@
  * Contents are compared by a fingerprint that includes which bytes have been written at all.
  *
  * A launch that also depends on something else, or that does something besides writing memory, always
- * runs: see is_repeatable and the callers of launch_is_unique. So does one that a report may come
+ * runs: see is_repeatable and the callers of launch_is_unique and launch_prints. So does one that a report may come
  * from: because the launch before had findings, or because something that is not ordered before it
  * has touched its memory. */
 #include "machine/repeat.h"
@@ -268,7 +268,8 @@ bool repeat_skips(Launch *launch, Repetition *own) {
 void repeat_forget(Repetition *own) { own->watched = false; }
 
 static bool is_repeatable(const Launch *launch, const Repetition *own) {
-  return own->watched && own->begun == begun && !launch->unique && !launch->error;
+  return own->watched && own->begun == begun && !launch->unique && !launch->prints &&
+         !launch->error;
 }
 
 TouchedMemory *repeat_touched(const Launch *launch, const Repetition *own) {

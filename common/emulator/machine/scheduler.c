@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/fault.h"
+#include "base/fingerprint.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/written.h"
@@ -73,6 +74,7 @@ struct LaunchFlow {
   char **outputs;
   size_t *output_bytes;
   uint32_t printed;
+  uint64_t text;           /* a fingerprint of what was printed */
   bool failed;             /* out of memory, or a fault: all clusters stop */
   bool may_stall, stalled; /* all clusters poll: the launch is set aside */
   bool begun, skipped;
@@ -131,6 +133,7 @@ static void print_output(struct LaunchFlow *flow, bool all) {
     uint32_t number = flow->printed;
     if (!all && flow->state[number] < CLUSTER_FINISHED) return;
     if (!flow->outputs || !flow->outputs[number]) continue;
+    flow->text = fingerprint(flow->text, flow->outputs[number], flow->output_bytes[number]);
     device_output_write(flow->outputs[number], flow->output_bytes[number]);
     free(flow->outputs[number]);
     flow->outputs[number] = NULL;
@@ -599,8 +602,9 @@ bool launch_run_again(Launch *launch) {
   check_launch_begin(launch);
   run_clusters(flow, false);
   if (flow->failed || launch->error) return false;
+  print_output(flow, true);
   check_launch_end(launch);
-  return true;
+  return flow->text == before->text;
 }
 
 int launch_run(Launch *launch) {

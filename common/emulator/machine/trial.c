@@ -5,7 +5,8 @@
  * before, and shared and local memory, registers and unwritten global memory begin with other
  * values. The order of threads is the same. If the launch then leaves something else in a byte that
  * has been written with a defined value, or there is a fault or another finding, the values
- * matter. */
+ * matter. If these bytes are where only kernels and copies can see them, it is not known yet
+ * whether they do (base/pending.h). */
 #include "machine/trial.h"
 
 #include <errno.h>
@@ -13,11 +14,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/pending.h"
 #include "base/report.h"
 #include "base/settings.h"
 #include "machine/launch.h"
@@ -31,12 +34,20 @@ enum {
 };
 static const uint64_t STEPS_MOST = 200000000; /* of a launch: more would take too long again */
 
-/* How often trials have shown that what this instruction reads does not matter. */
+/* How often trials have shown that what this instruction reads does not matter, or may matter later. */
 typedef struct {
   const Instruction *in;
-  uint32_t times;
-} KnownHarmless;
-static KnownHarmless known[KNOWN_MOST]; /* launches end under the runtime's lock */
+  uint32_t harmless, pending;
+} KnownRead;
+static KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
+
+/* The trials of one launch. */
+typedef struct {
+  Launch *launch;
+  uint64_t most_steps;
+  uint32_t *masks; /* the bytes that differed (trial_masks); the forked processes write them */
+  size_t mask_bytes;
+} Trials;
 
 void trial_prepare(Launch *launch) {
   const Settings *all = settings();
@@ -47,98 +58,138 @@ void trial_prepare(Launch *launch) {
 
 /* ---- One trial ---- */
 
-_Noreturn static void run_trial(Launch *launch, TrialFill fill, uint64_t most_steps) {
+_Noreturn static void run_trial(const Trials *all, TrialFill fill) {
   const struct rlimit limit = {LAST_RESORT_SECONDS, LAST_RESORT_SECONDS};
   static Settings own;
+  LaunchTrial *trial = all->launch->trial;
   int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0) _exit(1);
+  if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
+    _exit(TRIAL_DIFFERS);
   setrlimit(RLIMIT_CPU, &limit);
-  machine_steps_most = most_steps * STEPS_FACTOR + STEPS_MORE;
+  machine_steps_most = all->most_steps * STEPS_FACTOR + STEPS_MORE;
   own = *settings();
   if (own.steps > machine_steps_most) own.steps = machine_steps_most;
   own.threads = 1; /* for check_trial.c; results do not depend on it */
   settings_known = &own;
-  trial_begin(launch->trial, fill);
-  _exit(launch_run_again(launch) && trial_is_alike(launch->trial) ? 0 : 1);
+  trial_begin(trial, fill);
+  bool ran = launch_run_again(all->launch);
+  _exit(ran ? (int)trial_result(trial, all->masks) : TRIAL_DIFFERS);
 }
 
 /* Does the launch leave the same with these values? */
-static bool is_same_with(Launch *launch, TrialFill fill, uint64_t most_steps) {
+static TrialResult result_with(const Trials *all, TrialFill fill) {
   int status = 0;
   fflush(NULL); /* the forked process must not write what waits */
   const pid_t made = fork();
-  if (made < 0) return false;
-  if (made == 0) run_trial(launch, fill, most_steps);
+  if (made < 0) return TRIAL_DIFFERS;
+  if (made == 0) run_trial(all, fill);
   while (waitpid(made, &status, 0) < 0)
-    if (errno != EINTR) return false;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (errno != EINTR) return TRIAL_DIFFERS;
+  bool told = WIFEXITED(status) && WEXITSTATUS(status) < TRIAL_DIFFERS;
+  return told ? (TrialResult)WEXITSTATUS(status) : TRIAL_DIFFERS;
 }
 
-static bool is_same_with_all(Launch *launch, uint64_t most_steps) {
-  static const TrialFill FILLS[] = {FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM, FILL_ONES};
+/* first_only: which bytes differ is all that is to be known. */
+static TrialResult result_with_all(const Trials *all, bool first_only) {
+  static const TrialFill FILLS[] = {FILL_RANDOM, FILL_ZEROS, FILL_OTHER_RANDOM,
+                                    FILL_ONES,   FILL_LARGE, FILL_LARGE_NEGATIVE};
+  const size_t count = first_only ? 1 : sizeof FILLS / sizeof *FILLS;
   const struct sigaction usual = {.sa_handler = SIG_DFL};
   struct sigaction before;
-  bool same = true;
+  TrialResult result = TRIAL_ALIKE;
   sigaction(SIGCHLD, &usual, &before); /* the program knows nothing of these processes */
-  for (size_t i = 0; i < sizeof FILLS / sizeof *FILLS && same; i++)
-    same = is_same_with(launch, FILLS[i], most_steps);
+  for (size_t i = 0; i < count && result != TRIAL_DIFFERS; i++) {
+    TrialResult own = result_with(all, FILLS[i]);
+    if (own > result) result = own;
+  }
   sigaction(SIGCHLD, &before, NULL);
-  return same;
+  return result;
+}
+
+static bool begin_trials(Trials *all, Launch *launch, uint64_t most_steps) {
+  const size_t bytes = trial_masks(launch->trial) * sizeof(uint32_t) + 1;
+  void *masks =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  *all = (Trials){launch, most_steps, masks, bytes};
+  return masks != MAP_FAILED;
 }
 
 /* ---- All of them ---- */
 
-static KnownHarmless *known_of(const Instruction *in) {
-  KnownHarmless *place = &known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
-  if (place->in != in) *place = (KnownHarmless){in, 0};
+static KnownRead *known_of(const Instruction *in) {
+  KnownRead *place = &known[(uintptr_t)in / sizeof *in % KNOWN_MOST];
+  if (place->in != in) *place = (KnownRead){in, 0, 0};
   return place;
 }
 
-/* A launch that comes again and again is tried less and less often. */
-static bool is_worth_trying(const TrialFinding *findings, size_t count) {
-  bool worth = false;
+static bool is_due(uint32_t times) { return (times & (times - 1)) == 0; }
+
+/* A launch that comes again and again is tried less and less often, or with one value only if the bytes
+ * that differ have to be known each time. */
+typedef struct {
+  bool worth, first_only;
+} TrialNeed;
+
+static TrialNeed need_of(const KeptFinding *findings, size_t count) {
+  TrialNeed need = {false, true};
   const Instruction *last = NULL;
   for (size_t i = 0; i < count; i++) {
     if (findings[i].in == last) continue;
     last = findings[i].in;
-    uint32_t times = known_of(last)->times;
-    worth |= (times & (times - 1)) == 0;
+    const KnownRead *read = known_of(last);
+    need.worth |= is_due(read->harmless) || read->pending;
+    need.first_only &= !is_due(read->harmless + read->pending);
   }
-  return worth;
+  return need;
 }
 
-static void note_harmless(const TrialFinding *findings, size_t count) {
+static void note_result(const KeptFinding *findings, size_t count, TrialResult result) {
   const Instruction *last = NULL;
   for (size_t i = 0; i < count; i++) {
     if (findings[i].in == last) continue;
     last = findings[i].in;
-    known_of(last)->times++;
+    KnownRead *read = known_of(last);
+    if (result == TRIAL_WAITS)
+      read->pending++;
+    else
+      read->harmless++;
   }
 }
 
 /* There may be something to report that was not reported before. */
 static bool any_news(LaunchTrial *trial, Launch *launch) {
   size_t count;
-  const TrialFinding *findings = trial_findings(trial, &count);
+  const KeptFinding *findings = trial_findings(trial, &count);
   for (size_t i = 0; i < count; i++)
-    if (finding_is_unknown(launch->traits->name, findings[i].in, findings[i].rule,
-                           findings[i].text))
+    if (findings[i].pending ? !pending_was_reported(findings[i].pending)
+                            : finding_is_unknown(launch->traits->name, findings[i].in,
+                                                 findings[i].rule, findings[i].text))
       return true;
   return false;
 }
 
+/* False: the findings have to be reported. */
+static bool try_launch(Launch *launch, uint64_t most_steps) {
+  size_t count;
+  Trials all;
+  const KeptFinding *findings = trial_findings(launch->trial, &count);
+  const TrialNeed need = need_of(findings, count);
+  if (!need.worth) return true;
+  if (!begin_trials(&all, launch, most_steps)) return false;
+  TrialResult result = result_with_all(&all, need.first_only);
+  if (result != TRIAL_DIFFERS) note_result(findings, count, result);
+  bool settled = result == TRIAL_ALIKE ||
+                 (result == TRIAL_WAITS && trial_keep_pending(launch->trial, launch, all.masks));
+  munmap(all.masks, all.mask_bytes);
+  return settled;
+}
+
 void trial_settle(Launch *launch, bool failed, uint64_t steps, uint64_t most_steps) {
   LaunchTrial *trial = launch->trial;
-  size_t count;
-  if (!trial) return;
-  const TrialFinding *findings = trial_findings(trial, &count);
+  size_t count = 0;
+  if (trial) trial_findings(trial, &count);
   if (count == 0) return;
   bool possible = !failed && !launch->unique && !trial_is_ruled_out(trial) && steps <= STEPS_MOST &&
                   launch_host_is_alone() && any_news(trial, launch);
-  bool harmless =
-      possible && (!is_worth_trying(findings, count) || is_same_with_all(launch, most_steps));
-  if (harmless)
-    note_harmless(findings, count);
-  else
-    trial_report(trial, launch);
+  if (!possible || !try_launch(launch, most_steps)) trial_report(trial, launch);
 }

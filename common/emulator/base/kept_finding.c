@@ -1,0 +1,42 @@
+/* kept_finding.c: findings that wait (kept_finding.h). */
+#include "base/kept_finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { MESSAGE = 2048 };
+
+KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+                         const char *text) {
+  KeptFinding kept = {*warp->cta->cluster, *warp->cta, *warp, in, lanes, rule, NULL, 0};
+  if (!text) return kept;
+  kept.text = strdup(text);
+  if (!kept.text) out_of_memory();
+  return kept;
+}
+
+void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...) {
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  kept->lanes = lanes;
+  kept->text = strdup(text);
+  if (!kept->text) out_of_memory();
+}
+
+void kept_finding_report(KeptFinding *kept) {
+  kept->cta.cluster = &kept->cluster;
+  kept->warp.cta = &kept->cta;
+  finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
+}
+
+void kept_finding_free(KeptFinding *kept) {
+  free(kept->text);
+  kept->text = NULL;
+}

@@ -1,0 +1,28 @@
+/* kept_finding.h: a finding that waits until it is known whether it counts. By then its warp is gone. */
+#ifndef EMULATOR_KEPT_FINDING_H
+#define EMULATOR_KEPT_FINDING_H
+
+#include "base/warp.h"
+
+typedef struct {
+  Cluster cluster;
+  Cta cta;
+  Warp warp;
+  const Instruction *in;
+  LaneMask lanes;
+  const char *rule;
+  char *text;       /* NULL: not known yet */
+  uint32_t pending; /* what is reported in its place (pending.h); 0: itself */
+} KeptFinding;
+
+/* A copy of all that a report needs; text: NULL, or it is copied, too. */
+KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
+                         const char *text);
+/* Fills in what was not known then. */
+__attribute__((format(printf, 3, 4))) void kept_finding_say(KeptFinding *kept, LaneMask lanes,
+                                                            const char *format, ...);
+/* Reports it by `finding`. */
+void kept_finding_report(KeptFinding *kept);
+void kept_finding_free(KeptFinding *kept);
+
+#endif

@@ -1,0 +1,355 @@
+/* pending.c: findings whose only trace is bytes of global memory that nobody has looked at
+ * (pending.h).
+ *
+ * A hash table says which bytes belong to which group. Of these, only those that count as unwritten are
+ * meant: a byte that has been overwritten stays in the table until it is used again. */
+#define _DEFAULT_SOURCE
+#include "base/pending.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/memory.h"
+#include "base/trial.h"
+#include "base/written.h"
+
+enum {
+  GROUPS_MOST = 1024,
+  FINDINGS_MOST = 1 << 16,
+  CHUNKS_MOST = 1 << 18,
+  PLACES = 2 * CHUNKS_MOST
+};
+
+typedef struct {
+  uint64_t chunk; /* 0: the place is free */
+  uint32_t mask;
+  PendingNumber number; /* the last group that has left something here */
+} PendingBytes;
+
+/* What is like it is said by another finding, too. */
+typedef struct {
+  const Instruction *in;
+  const char *rule;
+  PendingNumber pending;
+} Mistake;
+
+typedef struct {
+  Launch launch;
+  FunctionTraits traits;
+  KeptFinding *findings;
+  Mistake *mistakes; /* each of them once */
+  size_t count, mistake_count;
+  bool reported, detached;
+  bool freed; /* some of its bytes, before anybody looked */
+} PendingGroup;
+
+static struct {
+  pthread_mutex_t lock;
+  bool any, host_has_seen, host_can_see;
+  pid_t process;
+  PendingGroup groups[GROUPS_MOST];
+  uint32_t group_count, chunk_count;
+  size_t finding_count;
+  PendingBytes *bytes; /* PLACES; NULL: none so far */
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool any_pending(void) { return __atomic_load_n(&all.any, __ATOMIC_RELAXED); }
+
+/* ---- Groups ---- */
+
+static bool has_mistake(const Mistake *mistakes, size_t count, const Mistake *wanted) {
+  size_t i = 0;
+  while (i < count && (mistakes[i].in != wanted->in || mistakes[i].rule != wanted->rule ||
+                       mistakes[i].pending != wanted->pending))
+    i++;
+  return i < count;
+}
+
+/* The caller frees them. */
+static Mistake *mistakes_of(const KeptFinding *findings, size_t count, size_t *mistake_count) {
+  Mistake *mistakes = calloc(count, sizeof *mistakes);
+  if (!mistakes) out_of_memory();
+  *mistake_count = 0;
+  for (size_t i = 0; i < count; i++) {
+    const Mistake each = {findings[i].in, findings[i].rule, findings[i].pending};
+    if (!has_mistake(mistakes, *mistake_count, &each)) mistakes[(*mistake_count)++] = each;
+  }
+  return mistakes;
+}
+
+static bool is_group_of(const PendingGroup *group, const Mistake *mistakes, size_t count) {
+  if (group->reported || group->detached || group->mistake_count != count) return false;
+  size_t i = 0;
+  while (i < count && has_mistake(group->mistakes, count, &mistakes[i])) i++;
+  return i == count;
+}
+
+static char *copy_of(const char *text, size_t length) {
+  char *copy = text ? strndup(text, length) : NULL;
+  if (text && !copy) out_of_memory();
+  return copy;
+}
+
+static void fill_group(PendingGroup *group, const KeptFinding *findings, size_t count,
+                       const Launch *launch) {
+  group->launch = *launch;
+  group->traits = *launch->traits;
+  group->traits.name = copy_of(launch->traits->name, strlen(launch->traits->name));
+  group->findings = calloc(count, sizeof *group->findings);
+  if (!group->findings) out_of_memory();
+  group->count = count;
+  for (size_t i = 0; i < count; i++) {
+    group->findings[i] = findings[i];
+    if (findings[i].text)
+      group->findings[i].text = copy_of(findings[i].text, strlen(findings[i].text));
+  }
+}
+
+static void on_end(int status, void *unused) {
+  (void)status, (void)unused;
+  pending_end();
+}
+
+PendingNumber pending_group(const KeptFinding *findings, size_t count, const Launch *launch) {
+  PendingNumber number = 0;
+  size_t mistake_count;
+  Mistake *mistakes = mistakes_of(findings, count, &mistake_count);
+  pthread_mutex_lock(&all.lock);
+  for (uint32_t i = 0; i < all.group_count && !number; i++)
+    if (is_group_of(&all.groups[i], mistakes, mistake_count)) number = i + 1;
+  bool known = number != 0;
+  if (!known && all.group_count < GROUPS_MOST && all.finding_count + count <= FINDINGS_MOST) {
+    PendingGroup *group = &all.groups[all.group_count];
+    fill_group(group, findings, count, launch);
+    group->mistakes = mistakes;
+    group->mistake_count = mistake_count;
+    all.finding_count += count;
+    number = ++all.group_count;
+  }
+  if (known || !number) free(mistakes);
+  if (number && !all.any) {
+    all.process = getpid();
+    on_exit(on_end, NULL);
+    __atomic_store_n(&all.any, true, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&all.lock);
+  return number;
+}
+
+bool pending_was_reported(PendingNumber number) {
+  pthread_mutex_lock(&all.lock);
+  bool reported = all.groups[number - 1].reported;
+  pthread_mutex_unlock(&all.lock);
+  return reported;
+}
+
+/* ---- Bytes ---- */
+
+/* The place of this chunk, or a free one. The lock is held. */
+static PendingBytes *place_of(uint64_t chunk) {
+  uint64_t at = (chunk / PENDING_CHUNK * 0x9e3779b97f4a7c15ull) >> 40;
+  while (all.bytes[at % PLACES].chunk && all.bytes[at % PLACES].chunk != chunk) at++;
+  return &all.bytes[at % PLACES];
+}
+
+/* The bytes that are not overwritten. */
+static uint32_t unwritten_of(const PendingBytes *bytes) {
+  return bytes->mask ? bytes->mask & ~written_bits(bytes->chunk, PENDING_CHUNK) : 0;
+}
+
+static bool add_bytes(PendingNumber number, uint64_t chunk, uint32_t mask) {
+  if (!all.bytes) {
+    all.bytes = calloc(PLACES, sizeof *all.bytes);
+    if (!all.bytes) out_of_memory();
+  }
+  PendingBytes *bytes = place_of(chunk);
+  if (!bytes->chunk && all.chunk_count == CHUNKS_MOST) return false;
+  if (!bytes->chunk) all.chunk_count++;
+  *bytes = (PendingBytes){chunk, unwritten_of(bytes) | mask, number};
+  return true;
+}
+
+static uint32_t mask_between(uint64_t chunk, uint64_t first, uint64_t end) {
+  uint64_t from = first > chunk ? first - chunk : 0;
+  uint64_t to = end < chunk + PENDING_CHUNK ? end - chunk : PENDING_CHUNK;
+  return to > from ? (uint32_t)(((1ull << (to - from)) - 1) << from) : 0;
+}
+
+/* Calls `visit` for what the table has between these addresses. The lock is held. */
+typedef void VisitBytes(PendingBytes *bytes, uint32_t mask, void *context);
+static void each_between(uint64_t first, uint64_t end, VisitBytes *visit, void *context) {
+  uint64_t chunk = first / PENDING_CHUNK * PENDING_CHUNK;
+  if (!all.bytes || first >= end) return;
+  if ((end - chunk) / PENDING_CHUNK > PLACES) { /* it is shorter to go through the table */
+    for (size_t i = 0; i < PLACES; i++) {
+      PendingBytes *bytes = &all.bytes[i];
+      if (bytes->mask && bytes->chunk >= chunk && bytes->chunk < end)
+        visit(bytes, mask_between(bytes->chunk, first, end), context);
+    }
+    return;
+  }
+  for (; chunk < end; chunk += PENDING_CHUNK) {
+    PendingBytes *bytes = place_of(chunk);
+    if (bytes->mask) visit(bytes, mask_between(chunk, first, end), context);
+  }
+}
+
+bool pending_add(PendingNumber number, uint64_t chunk, uint32_t mask) {
+  for (uint32_t left = mask; left;
+       left &= left - 1) /* this also forgets what the table has there */
+    written_clear(chunk + (uint64_t)__builtin_ctz(left), 1);
+  pthread_mutex_lock(&all.lock);
+  bool added = add_bytes(number, chunk, mask);
+  pthread_mutex_unlock(&all.lock);
+  return added;
+}
+
+static void find_group(PendingBytes *bytes, uint32_t mask, void *context) {
+  PendingNumber *found = context;
+  if (!*found && (unwritten_of(bytes) & mask)) *found = bytes->number;
+}
+
+PendingNumber pending_in(uint64_t first, uint64_t bytes) {
+  PendingNumber found = 0;
+  if (!any_pending() || written_all(first, bytes)) return 0;
+  pthread_mutex_lock(&all.lock);
+  each_between(first, first + bytes, find_group, &found);
+  pthread_mutex_unlock(&all.lock);
+  return found;
+}
+
+static void forget_bytes(PendingBytes *bytes, uint32_t mask, void *context) {
+  const bool *freed = context;
+  if (*freed && (unwritten_of(bytes) & mask)) all.groups[bytes->number - 1].freed = true;
+  bytes->mask &= ~mask;
+}
+
+void pending_forget(uint64_t first, uint64_t bytes, bool freed) {
+  if (!any_pending()) return;
+  pthread_mutex_lock(&all.lock);
+  each_between(first, first + bytes, forget_bytes, &freed);
+  pthread_mutex_unlock(&all.lock);
+}
+
+/* ---- Whoever looks ---- */
+
+static void settle_bytes(PendingBytes *bytes, uint32_t mask, void *context) {
+  const PendingNumber *number = context;
+  if (bytes->number != *number) return;
+  for (uint32_t left = unwritten_of(bytes) & mask; left; left &= left - 1)
+    written_set(bytes->chunk + (uint64_t)__builtin_ctz(left), 1);
+  bytes->mask = 0;
+}
+
+void pending_report(PendingNumber number) {
+  pthread_mutex_lock(&all.lock);
+  PendingGroup *group = &all.groups[number - 1];
+  bool reported = group->reported;
+  group->reported = true;
+  each_between(0, UINT64_MAX, settle_bytes, &number);
+  pthread_mutex_unlock(&all.lock);
+  for (size_t i = 0; i < group->count && !reported; i++) {
+    KeptFinding *each = &group->findings[i];
+    if (each->pending) {
+      pending_report(each->pending);
+      continue;
+    }
+    group->launch.traits = &group->traits;
+    each->cluster.launch = &group->launch;
+    kept_finding_report(each);
+  }
+}
+
+void pending_read(Warp *warp, const Instruction *in, LaneMask lanes, PendingNumber number) {
+  KeptFinding kept = kept_finding(warp, in, lanes, NULL, NULL);
+  kept.pending = number;
+  LaunchTrial *trial = warp->cta->cluster->launch->trial;
+  if (trial_is_running() || (trial && trial_hold(trial, &kept))) return;
+  pending_report(number);
+}
+
+/* Memory of the device that only kernels and copies touch. */
+static bool is_of_device(uint64_t address) {
+  Allocation place;
+  return memory_look_up(address, &place) && place.kind == MEMORY_OF_DEVICE;
+}
+
+typedef struct {
+  uint64_t to, from;
+  PendingNumber lost; /* there was no place for its bytes */
+} CopyOfBytes;
+
+static void pass_on(PendingBytes *bytes, uint32_t mask, void *context) {
+  CopyOfBytes *copy = context;
+  const PendingNumber number = bytes->number;
+  const uint64_t to = bytes->chunk - copy->from + copy->to;
+  for (uint32_t left = unwritten_of(bytes) & mask; left; left &= left - 1) {
+    uint64_t at = to + (uint64_t)__builtin_ctz(left);
+    if (!add_bytes(number, at / PENDING_CHUNK * PENDING_CHUNK, 1u << at % PENDING_CHUNK))
+      copy->lost = number;
+  }
+}
+
+static void report_all_in(uint64_t first, uint64_t bytes) {
+  for (PendingNumber seen; (seen = pending_in(first, bytes));) pending_report(seen);
+}
+
+void pending_copied(uint64_t to, uint64_t from, uint64_t bytes) {
+  bool any = any_pending();
+  if (!any && __atomic_load_n(&all.host_has_seen, __ATOMIC_RELAXED)) return;
+  bool stays = is_of_device(to);
+  if (!stays && is_of_device(from)) __atomic_store_n(&all.host_has_seen, true, __ATOMIC_RELAXED);
+  /* Who reads a variable of a module is not known. */
+  if (!stays || !written_is_watched(to)) {
+    report_all_in(from, bytes);
+  } else if (any && !written_all(from, bytes)) {
+    CopyOfBytes copy = {.to = to, .from = from};
+    pthread_mutex_lock(&all.lock);
+    each_between(from, from + bytes, pass_on, &copy);
+    pthread_mutex_unlock(&all.lock);
+    if (copy.lost) pending_report(copy.lost);
+  }
+}
+
+void pending_host_can_see(void) { __atomic_store_n(&all.host_can_see, true, __ATOMIC_RELAXED); }
+
+/* ---- The end of a module, and of the program ---- */
+
+static const Instruction *detached(const Instruction *in) {
+  Instruction *copy = malloc(sizeof *copy);
+  if (!copy) out_of_memory();
+  *copy = *in;
+  if (in->text) copy->text = copy_of(in->text, strcspn(in->text, "\n"));
+  if (in->source_file) copy->source_file = copy_of(in->source_file, strlen(in->source_file));
+  if (in->inner_file) copy->inner_file = copy_of(in->inner_file, strlen(in->inner_file));
+  return copy;
+}
+
+void pending_detach(void) {
+  if (!any_pending()) return;
+  pthread_mutex_lock(&all.lock);
+  for (uint32_t i = 0; i < all.group_count; i++) {
+    PendingGroup *group = &all.groups[i];
+    if (group->reported || group->detached) continue;
+    group->detached = true;
+    for (size_t k = 0; k < group->count; k++)
+      group->findings[k].in = detached(group->findings[k].in);
+  }
+  pthread_mutex_unlock(&all.lock);
+}
+
+static bool is_there(PendingNumber number) {
+  bool there = all.groups[number - 1].freed;
+  for (size_t i = 0; i < PLACES && all.bytes && !there; i++)
+    there = all.bytes[i].number == number && unwritten_of(&all.bytes[i]);
+  return there;
+}
+
+void pending_end(void) {
+  if (!any_pending() || all.process != getpid() || all.host_has_seen || all.host_can_see) return;
+  for (PendingNumber number = 1; number <= all.group_count; number++)
+    if (!pending_was_reported(number) && is_there(number)) pending_report(number);
+}
