@@ -165,6 +165,13 @@ misuse() {
   [[ $output == *"child: 0 0 0"* ]]
 }
 
+@test "a process forks while a thread prints what a kernel has written: the child ends, the text comes once" {
+  run timeout 60 common/emulator/emulate build/tests/emulator/forked_output
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "$output" = "the child has ended, the text has 196608 of 196608 bytes" ]
+}
+
 @test "a wgmma whose descriptors are empty reads what the system keeps" {
   misuse empty-descriptors
   [ "$status" -eq 3 ]
