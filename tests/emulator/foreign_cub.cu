@@ -1,9 +1,10 @@
-// foreign_cub: blocks and warps of CUB on partial tiles. Its algorithms read elements that nobody
+// foreign_cub: CUB on partial tiles, by warps, blocks and the device. Its algorithms read elements that nobody
 // has written and drop them: the results are right, and the emulator must be silent.
 #include <stdio.h>
 
 #include <cub/block/block_merge_sort.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/warp/warp_reduce.cuh>
 
 #include "check.h"
@@ -60,6 +61,34 @@ static bool sorted(const int *values, int count) {
   return true;
 }
 
+// The sum of the last tile goes to temporary memory, for a next one that does not come.
+static void reduce_by_key(void) {
+  enum { PAIRS = 5000, EACH = 7, KEYS = (PAIRS + EACH - 1) / EACH };
+  static int host[PAIRS], sums[KEYS];
+  int *keys, *unique, *values, *reduced, *count, found;
+  void *temporary = NULL;
+  size_t bytes = 0;
+  CUDA_CHECK(cudaMalloc(&keys, sizeof host));
+  CUDA_CHECK(cudaMalloc(&unique, sizeof host));
+  CUDA_CHECK(cudaMalloc(&values, sizeof host));
+  CUDA_CHECK(cudaMalloc(&reduced, sizeof host));
+  CUDA_CHECK(cudaMalloc(&count, sizeof found));
+  for (int i = 0; i < PAIRS; i++) host[i] = i / EACH;
+  CUDA_CHECK(cudaMemcpy(keys, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
+  for (int pass = 0; pass < 2; pass++) {
+    CUDA_CHECK(cub::DeviceReduce::ReduceByKey(temporary, bytes, keys, unique, values, reduced,
+                                              count, cuda::std::plus<>(), (int)PAIRS));
+    if (!temporary) CUDA_CHECK(cudaMalloc(&temporary, bytes));
+  }
+  CUDA_CHECK(cudaMemcpy(&found, count, sizeof found, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(sums, reduced, sizeof sums, cudaMemcpyDeviceToHost));
+  check_that(found == KEYS && sums[3] == 3 * EACH && sums[KEYS - 1] == (KEYS - 1) * (PAIRS % EACH),
+             "the sums of keys are wrong");
+  int *const all[] = {keys, unique, values, reduced, count, (int *)temporary};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) CUDA_CHECK(cudaFree(all[i]));
+}
+
 int main(int argc, char **argv) {
   program_begin("foreign_cub", argc, argv, NULL, 0);
   int host[TILE], *values, valid = 50;
@@ -78,5 +107,6 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
   check_that(host[valid - 1] == valid && host[THREADS] == 32 && host[THREADS + 1] == valid - 32,
              "the sums of a partial tile are wrong");
+  reduce_by_key();
   return program_end("sorted, scanned and reduced whole and partial tiles");
 }

@@ -358,6 +358,57 @@ __global__ void over_a_narrow_atomic(const int *in, int *out, int count) {
   store_near_atomic(out, count - 11);
 }
 
+// The same in shared memory, by warps or by lanes of one.
+__device__ void add_to_shared_byte(unsigned *word, unsigned what) {
+  unsigned seen, found;
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(word) : "memory");
+  while (true) {
+    found = atomicCAS(word, seen, (seen & ~0xffu) | ((seen + what) & 0xffu));
+    if (found == seen) return;
+    seen = found;
+  }
+}
+__device__ void store_near_shared_atomic(int *out, int byte, int apart) {
+  __shared__ unsigned word;
+  word = 0;
+  __syncthreads();
+  if (threadIdx.x == 0 || (int)threadIdx.x == apart) add_to_shared_byte(&word, 3);
+  if ((int)threadIdx.x == 2 * apart) {
+    ((volatile unsigned char *)&word)[3] = 1;
+    ((unsigned char *)&word)[byte] = 7;
+    asm volatile("" ::: "memory");
+    if (((unsigned char *)&word)[byte] != 7) out[1] = 1;
+  }
+  if ((int)threadIdx.x == 3 * apart) add_to_shared_byte(&word, 5);
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = (int)word;
+}
+__global__ void beside_a_shared_atomic(const int *in, int *out, int count) {
+  store_near_shared_atomic(out, count - 10, WARP);
+}
+__global__ void over_a_shared_atomic(const int *in, int *out, int count) {
+  store_near_shared_atomic(out, count - 11, WARP);
+}
+__global__ void lane_beside_an_atomic(const int *in, int *out, int count) {
+  store_near_shared_atomic(out, count - 10, 1);
+}
+__global__ void lane_over_an_atomic(const int *in, int *out, int count) {
+  store_near_shared_atomic(out, count - 11, 1);
+}
+// An atomic of the whole word: a store beside its lowest byte is lost or not.
+__device__ void store_near_exchange(int *out, int byte) {
+  __shared__ unsigned word;
+  word = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) atomicExch(&word, 0x100);
+  if (threadIdx.x == WARP) ((unsigned char *)&word)[byte] = 7;
+  __syncthreads();
+  if (threadIdx.x == 0) out[0] = (int)word;
+}
+__global__ void beside_an_exchange(const int *in, int *out, int count) {
+  store_near_exchange(out, count - 9);
+}
+
 typedef void Kernel(const int *in, int *out, int count);
 static const struct {
   const char *name, *rule; /* rule: none if nothing depends on the value */
@@ -392,6 +443,11 @@ static const struct {
     {"early_used", "lane-race", early_used, false},
     {"beside_a_narrow_atomic", "none", beside_a_narrow_atomic, false},
     {"over_a_narrow_atomic", "global-race", over_a_narrow_atomic, false},
+    {"beside_a_shared_atomic", "none", beside_a_shared_atomic, false},
+    {"over_a_shared_atomic", "shared-race", over_a_shared_atomic, false},
+    {"lane_beside_an_atomic", "none", lane_beside_an_atomic, false},
+    {"lane_over_an_atomic", "lane-race", lane_over_an_atomic, false},
+    {"beside_an_exchange", "shared-race", beside_an_exchange, false},
     {"above_every_float", "none", above_every_float, false},
     {"above_a_limit", "uninitialised-read", above_a_limit, false},
     {"below_a_limit", "uninitialised-read", below_a_limit, false},

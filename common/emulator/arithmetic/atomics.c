@@ -182,17 +182,23 @@ static LaneMask swapping_lanes(const Warp *warp, LaneMask mask, const Atomic *at
   return swapping;
 }
 
-/* The bytes of a word that these swaps would leave as they are: there the new value is the old one. */
-static uint8_t bytes_kept(const Warp *warp, LaneMask mask, const Atomic *atomic) {
+/* The bytes of a word that a lane's swap would leave as they are: there the new value is the old one. */
+static uint8_t bytes_kept_by(const Warp *warp, const Instruction *in, int lane) {
+  const Atomic *atomic = in->decoded;
+  uint64_t compared = register_value(warp, &atomic->value, 0, lane);
+  uint32_t changes = (uint32_t)compared ^ column_u32(warp, atomic->swap)[lane];
+  uint8_t kept = 0;
+  for (int i = 0; i < 4; i++)
+    if (!(changes >> 8 * i & 0xff)) kept |= (uint8_t)(1u << i);
+  return kept;
+}
+
+static uint8_t bytes_kept(const Warp *warp, const Instruction *in, LaneMask mask) {
+  const Atomic *atomic = in->decoded;
   uint8_t kept = 0xf;
-  if (atomic->operation != ATOMIC_CAS || atomic->transfer.element_bytes != 4) return 0;
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    uint64_t compared = register_value(warp, &atomic->value, 0, lane);
-    uint32_t changes = (uint32_t)compared ^ column_u32(warp, atomic->swap)[lane];
-    for (int i = 0; i < 4; i++)
-      if (changes >> 8 * i & 0xff) kept &= (uint8_t) ~(1u << i);
-  }
+  if (!atomic->transfer.shared_kind.kept) return 0;
+  for (LaneMask left = mask; left; left &= left - 1)
+    kept &= bytes_kept_by(warp, in, first_lane(left));
   return kept == 0xf ? 0 : kept;
 }
 
@@ -204,7 +210,7 @@ static void notify_atomic(Warp *warp, const Instruction *in, LaneMask mask, cons
                          atomic->operation == ATOMIC_EXCH);
   if (atomic->operation == ATOMIC_CAS && warp->cta->cluster->launch->global)
     writing = swapping_lanes(warp, mask, atomic, places);
-  uint8_t kept = bytes_kept(warp, mask, atomic);
+  uint8_t kept = bytes_kept(warp, in, mask);
   if (writing == mask && !kept) {
     notify_global(warp, in, mask, &atomic->transfer, places);
     return;
@@ -390,5 +396,6 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->kind.updates = operation != ATOMIC_EXCH;
   atomic->in_order = returns || !integer_type(type) || operation == ATOMIC_EXCH || swap;
   transfer_shared_kind(transfer);
+  if (swap && transfer->element_bytes == 4) transfer->shared_kind.kept = bytes_kept_by;
   return form_end(&form, atomic_any);
 }

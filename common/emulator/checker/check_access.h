@@ -103,6 +103,14 @@ void past_report_exited(const AccessNow *now);
 /* Notes that it reads bytes that have never been written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);
 
+/* check_swaps.c: a strong access to words of shared memory is about to be made. */
+void swaps_note(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
+                uint32_t bytes, const AccessKind *kind);
+void swaps_forget(struct CtaCheck *notes);
+/* May these two accesses come in any order, because one is an atomic beside the other's bytes? It depends
+ * on the word. */
+bool swaps_allow(const AccessNow *now, const AccessRecord *past);
+
 /* check_reads.c: who has read a word. */
 /* Are all reads by others, of any words, ordered before this access? */
 bool reads_of_all_seen(const AccessNow *now);

@@ -94,6 +94,9 @@ const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
 void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote);
 
+/* check_swaps.c: the same as swaps_allow, for lanes of one warp. other_wrote: the past access. */
+bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote);
+
 /* check_lane_values.c: does what `lane` stores there depend on what `other` has loaded there? */
 bool lane_value_depends(const Warp *warp, const Instruction *load, const Instruction *store,
                         int lane, int other);

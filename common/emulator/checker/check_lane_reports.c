@@ -126,6 +126,7 @@ static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote,
 void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
   char place[96], where[160] = "earlier";
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
+  if (swaps_allow_lane(now, at, other_wrote)) return;
   const Instruction *past = other_wrote ? lane_last_write(now, word, &time)
                                         : lane_last_read(now, now->agent, word, &time);
   uint32_t met_lane = now->order->met[lane], met_other = now->order->met[other];

@@ -446,7 +446,8 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   if (seen && !asynchronous) return true;
   if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
   if (now->operation && is_generic(now->operation) && seen) return true;
-  if (!asynchronous && !entry->strong && access_changes_nothing(now)) {
+  if (!asynchronous &&
+      (swaps_allow(now, entry) || (!entry->strong && access_changes_nothing(now)))) {
     now->by_lane = true;
     return true;
   }
@@ -504,12 +505,16 @@ static const AsyncCheck *load_before(const AccessNow *now) {
   return NULL;
 }
 
-static bool check_after_read(const AccessNow *now, const AccessRecord *entry) {
+static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
   const ClusterCheck *check = now->check;
   if (now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ) return true;
   if (now->strong && entry->strong) return true;
   if (has_seen(check, now->agent, entry->agent, entry->clock)) {
     if (entry->unwritten) confirm_unwritten(now->warp->cta->cluster, entry);
+    return true;
+  }
+  if (now->kind == ENTRY_WRITE && swaps_allow(now, entry)) {
+    now->by_lane = true;
     return true;
   }
   if (now->kind == ENTRY_ASYNC_WRITE && (entry->unwritten || read_again_unasked(now, entry))) {

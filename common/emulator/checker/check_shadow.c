@@ -282,6 +282,8 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
     undefined_access(warp, in, mask, addresses, bytes, writes && !kind->updates);
   if (kind->updates) undefined_updated(warp, in, mask, addresses, bytes);
   if (check->layouts_asked && !writes) check_plain_layout(warp, in, mask, addresses);
+  if (strong && writes && (kind->kept || check->any_swaps))
+    swaps_note(warp, in, mask, addresses, bytes, kind);
   if (check->lanes_checked) lanes_touch(warp, in, mask, addresses, bytes, kind);
   if (strong) order_locations(check, agent_of(warp), mask, addresses, writes, reads);
   AccessNow now;

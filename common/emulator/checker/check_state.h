@@ -245,6 +245,7 @@ struct CtaCheck {
   uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
   LaneShadow lane_shadow;
+  uint8_t *swaps; /* check_swaps.c, of each word; NULL: none so far */
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
   uint32_t exited_warps; /* one bit for each warp, as in the fields below */
   uint32_t arrived_warps[NAMED_BARRIERS],
@@ -316,6 +317,7 @@ struct ClusterCheck {
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
+  bool any_swaps;     /* a compare-and-swap of a word has been made (check_swaps.c) */
   uint32_t begun;     /* the time at which the cluster began */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;

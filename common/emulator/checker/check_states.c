@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/settings.h"
 #include "base/trial.h"
+#include "checker/check_access.h"
 #include "checker/check_lanes.h"
 #include "checker/check_state.h"
 
@@ -391,9 +392,11 @@ void check_cluster_end(Cluster *cluster) {
     memset(notes->lines, 0, line_count(notes) * sizeof *notes->lines);
     memset(notes->layouts, 0, line_count(notes));
     memset(notes->readers, 0, line_count(notes) * sizeof *notes->readers);
+    if (check->any_swaps) swaps_forget(notes);
     notes->any_layout = false;
     notes->tile_count = 0;
   }
+  check->any_swaps = false;
   if (check->any_undefined) undefined_forget_shared(check);
   if (check->origin_count) undefined_forget_origins(check, cluster->launch->error != 0);
   free_operations(check);

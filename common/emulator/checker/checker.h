@@ -25,6 +25,8 @@ typedef struct {
   bool updates; /* an atomic whose result depends on what was there */
   /* The bytes that a lane is about to store, at most 16; NULL: not known. */
   void (*lane_bytes)(const Warp *warp, const Instruction *in, int lane, uint8_t *bytes);
+  /* A lane's compare-and-swap of a word: the bytes that it would leave as they are; NULL: it is none. */
+  uint8_t (*kept)(const Warp *warp, const Instruction *in, int lane);
 } AccessKind;
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, const AccessKind *kind);
