@@ -3,6 +3,8 @@
  *   every_call          each call in a process of its own, in each of the ways below
  *   every_call NAME     that call alone
  *   every_call --list   the names, one a line
+ *   every_call --forked what each answers, with valid arguments, in a child process whose parent
+ *                       uses the device
  *
  * A call may refuse or accept what it is given; it may end the program with a message; but no
  * signal may end the process, and it may not hang. */
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <type_traits>
 #include <unistd.h>
@@ -26,7 +29,8 @@ enum Way {
   STALE,      /* handles that were destroyed, memory that is there, small numbers */
   WRONG_KIND, /* handles that live, but are of another kind */
   LIVING,     /* live handles, and NULL for everything else */
-  WAYS
+  WAYS,
+  VALID = WAYS /* live handles, and memory that is there */
 };
 static const char *const WAY_NAMES[WAYS] = {"zeros", "garbage", "stale", "wrong kind", "living"};
 static Way way;
@@ -93,6 +97,7 @@ static T handle(T living, T old) {
     case WRONG_KIND:
       return std::is_same<T, cudaEvent_t>::value ? (T)(void *)stream : (T)(void *)event;
     case LIVING:
+    case VALID:
       return living;
     default:
       return T();
@@ -139,9 +144,19 @@ HANDLE(cudaMipmappedArray_t, (cudaMipmappedArray_t)NEVER, (cudaMipmappedArray_t)
 HANDLE(cudaMipmappedArray_const_t, (cudaMipmappedArray_const_t)NEVER,
        (cudaMipmappedArray_const_t)NEVER)
 
+static int *answer; /* of the last call, in memory that forked processes share */
+template <class R>
+static void keep(R answered) {
+  *answer = (int)(long)answered;
+}
+static void keep(cudaChannelFormatDesc) {}
+template <class... A>
+static void call(void (*symbol)(A...)) {
+  symbol(Argument<A>::make()...);
+}
 template <class R, class... A>
 static void call(R (*symbol)(A...)) {
-  (void)symbol(Argument<A>::make()...);
+  keep(symbol(Argument<A>::make()...));
 }
 
 typedef struct {
@@ -184,8 +199,33 @@ static int try_call(const Call *tried) {
   return failures;
 }
 
+/* ---- A child process whose parent uses the device ---- */
+static void ask_forked(void) {
+  dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  way = VALID;
+  make_handles();
+  for (int i = 0; i < CALL_COUNT; i++) {
+    void *symbol = dlsym(RTLD_DEFAULT, CALLS[i].name);
+    if (!symbol) continue;
+    *answer = -1;
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+      alarm(20);
+      CALLS[i].run(symbol);
+      _exit(0);
+    }
+    if (process < 0 || waitpid(process, NULL, 0) < 0) exit(1);
+    printf("%s %d\n", CALLS[i].name, *answer);
+  }
+}
+
 int main(int argc, char **argv) {
   int failures = 0, tried = 0;
+  answer =
+      (int *)mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (answer == MAP_FAILED) return 1;
+  if (argc == 2 && strcmp(argv[1], "--forked") == 0) return ask_forked(), 0;
   if (argc == 2 && strcmp(argv[1], "--list") == 0) {
     for (int i = 0; i < CALL_COUNT; i++) puts(CALLS[i].name);
     return 0;

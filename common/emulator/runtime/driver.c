@@ -132,7 +132,6 @@ static int the_context;
 static _Thread_local unsigned contexts_pushed = 1;
 
 CUresult cuInit(unsigned flags) {
-  if (runtime_may_ask() == cudaErrorInitializationError) return CUDA_ERROR_NOT_INITIALIZED;
   return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }

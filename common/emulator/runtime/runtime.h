@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
+#include "runtime/device_calls.h"
 #include "runtime/stream_order.h"
 #include "load/module.h"
 #include "machine/launch.h"
@@ -59,7 +60,8 @@ cudaError_t runtime_sticky_error(void); /* only the fault */
 /* Are calls allowed here? Not in a callback of a stream (cudaErrorNotPermitted), and not in a child
  * process whose parent used the device before it forked (cudaErrorInitializationError). */
 cudaError_t runtime_permitted(void);
-bool runtime_is_forked(void);
+/* Whether this is such a process. The guards of the calls (device_calls.h) look at it, too. */
+extern bool runtime_forked __attribute__((visibility("hidden")));
 /* The same for questions, which do not count as use of the device. */
 cudaError_t runtime_may_ask(void);
 /* Calls a function of the program on behalf of the device. */

@@ -89,8 +89,6 @@ static cudaGraph_t new_graph(void) {
   return graph;
 }
 cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
-  cudaError_t error = runtime_may_ask();
-  if (error == cudaErrorInitializationError) return runtime_answer(error);
   if (!graph || flags) return runtime_answer(cudaErrorInvalidValue);
   *graph = new_graph();
   return runtime_answer(*graph ? cudaSuccess : cudaErrorMemoryAllocation);
