@@ -1,5 +1,5 @@
-// bench_features: what epilogues, layouts and types cost at 4096 x 4096 x 4096, compared with
-// cuBLASLt, and the energy of a product at 8192 x 8192 x 8192.
+// bench_features: what epilogues, layouts and types cost at 4096 x 4096 x 4096 (e4m3 also at 8192 x 8192 x 8192),
+// compared with cuBLASLt, and the energy of a product at 8192 x 8192 x 8192.
 //
 // link: -lcublas -lcublasLt -ldl
 //
@@ -7,6 +7,7 @@
 // in alternating order: 20 ms of rest, then 30 ms of launches. Energy is read from NVML's counter over two
 // seconds. The counter is in millijoules and is updated about every 100 ms, so the error is up to 5 %.
 #include <cublasLt.h>
+#include <cuda_fp8.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,13 +35,17 @@ typedef struct {
   bool bias;
   GemmActivation activation;
   cublasLtEpilogue_t epilogue;
-  bool peer;  // cuBLASLt supports the same
+  bool peer;       // cuBLASLt supports the same
+  int size;        // 0: SIZE
+  bool fast_sums;  // cuBLASLt adds e4m3 products as the tensor cores do, and as we do
 } Feature;
 
 static const Feature features[] = {
 #define K GEMM_K_MAJOR
 #define MN GEMM_MN_MAJOR
 #define BF GEMM_BF16
+#define E4M3 GEMM_E4M3
+#define PLAIN GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT
     {"plain", BF, K, K, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
     {"beta", BF, K, K, BF, 1, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
     {"bias", BF, K, K, BF, 0, true, GEMM_IDENTITY, CUBLASLT_EPILOGUE_BIAS, true},
@@ -51,10 +56,17 @@ static const Feature features[] = {
     {"fp16", GEMM_FP16, K, K, GEMM_FP16, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
     {"A MN-major", BF, MN, K, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
     {"B MN-major", BF, K, MN, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
-    {"both MN-major", BF, MN, MN, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true}};
+    {"both MN-major", BF, MN, MN, BF, 0, false, GEMM_IDENTITY, CUBLASLT_EPILOGUE_DEFAULT, true},
+    {"e4m3", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, true},
+    {"e4m3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, SIZE, false},
+    {"e4m3 8192^3", E4M3, K, K, BF, 0, false, PLAIN, true, ENERGY_SIZE, true},
+    {"e4m3 8192^3 (cuBLASLt with fp32 sums)", E4M3, K, K, BF, 0, false, PLAIN, true, ENERGY_SIZE,
+     false}};
 
 static cublasLtHandle_t lt;
 static void *workspace, *a, *b, *c, *bias;
+static uint8_t *a8, *b8;
+static float *scale_a, *scale_b;  // of e4m3
 static cudaEvent_t begin, end;
 
 typedef struct {
@@ -63,22 +75,29 @@ typedef struct {
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
   int count, best;
   float beta;
+  const void *from_a, *from_b;
 } Library;
 
 static cudaDataType_t data_type(GemmType type) {
-  return type == GEMM_FP32 ? CUDA_R_32F : type == GEMM_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+  return type == GEMM_FP32   ? CUDA_R_32F
+         : type == GEMM_E4M3 ? CUDA_R_8F_E4M3
+         : type == GEMM_FP16 ? CUDA_R_16F
+                             : CUDA_R_16BF;
 }
 
 static void library_launch(const Library *l, int algorithm) {
   float one = 1;
-  CUBLAS_CHECK(cublasLtMatmul(lt, l->operation, &one, b, l->b, a, l->a, &l->beta, c, l->c, c, l->c,
-                              &l->found[algorithm].algo, workspace, workspace_bytes, 0));
+  CUBLAS_CHECK(cublasLtMatmul(lt, l->operation, &one, l->from_b, l->b, l->from_a, l->a, &l->beta, c,
+                              l->c, c, l->c, &l->found[algorithm].algo, workspace, workspace_bytes,
+                              0));
 }
 
 // The library's matrices are column-major: it computes transpose(C) = B * transpose(A).
 static void library_plan(Library *l, const Feature *f, int size) {
   memset(l, 0, sizeof(*l));
   l->beta = f->beta;
+  bool e4m3 = f->type == GEMM_E4M3;
+  l->from_a = e4m3 ? a8 : a, l->from_b = e4m3 ? b8 : b;
   cublasOperation_t of_b = f->major_b == GEMM_K_MAJOR ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasOperation_t of_a = f->major_a == GEMM_K_MAJOR ? CUBLAS_OP_N : CUBLAS_OP_T;
   CUBLAS_CHECK(cublasLtMatmulDescCreate(&l->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -91,6 +110,15 @@ static void library_plan(Library *l, const Feature *f, int size) {
   if (f->bias) {
     CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(l->operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
                                                 &bias, sizeof(bias)));
+  }
+  if (e4m3) {
+    int8_t fast = f->fast_sums;
+    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(l->operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+                                                &scale_b, sizeof(scale_b)));
+    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(l->operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                                                &scale_a, sizeof(scale_a)));
+    CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(l->operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+                                                &fast, sizeof(fast)));
   }
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&l->b, data_type(f->type), size, size, size));
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&l->a, data_type(f->type), size, size, size));
@@ -131,7 +159,9 @@ static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
       true,
       TYPE == GEMM_BF16 && MAJOR_A == GEMM_K_MAJOR &&
           MAJOR_B == GEMM_K_MAJOR > ("carry_128x256_2x1", 9);
-  GemmProblem problem = gemm_problem(size, size, size, a, b, c);
+  bool e4m3 = gemm_is_e4m3(TYPE);
+  GemmProblem problem = gemm_problem(size, size, size, e4m3 ? a8 : a, e4m3 ? b8 : b, c);
+  if (e4m3) problem.scale_a = scale_a, problem.scale_b = scale_b;
   problem.c_type = f->c_type;
   problem.beta = f->beta;
   problem.bias = f->bias ? bias : NULL;
@@ -144,7 +174,9 @@ static void plan(PipelinedGemm *gemm, const Feature *f, int size) {
 }
 
 static void plan_feature(PipelinedGemm *gemm, const Feature *f, int size) {
-  if (f->type == GEMM_FP16) {
+  if (f->type == GEMM_E4M3) {
+    plan<GEMM_E4M3, K, K>(gemm, f, size);
+  } else if (f->type == GEMM_FP16) {
     plan<GEMM_FP16, K, K>(gemm, f, size);
   } else if (f->major_a == GEMM_K_MAJOR) {
     f->major_b == GEMM_K_MAJOR ? plan<GEMM_BF16, K, K>(gemm, f, size)
@@ -159,20 +191,20 @@ static void bench_feature(const Feature *f) {
   PipelinedGemm gemm;
   Library library;
   float ours[ROUNDS], theirs[ROUNDS];
-  enum { LAUNCHES = 150 };
-  plan_feature(&gemm, f, SIZE);
-  if (f->peer) library_plan(&library, f, SIZE);
+  int size = f->size > 0 ? f->size : SIZE, launches = size == SIZE ? 150 : 50;
+  plan_feature(&gemm, f, size);
+  if (f->peer) library_plan(&library, f, size);
   if (!f->peer) library.count = 0;
   float least = 0;
   for (int i = 0; i < library.count; i++) {
-    float time = timed(NULL, &library, i, 50);
+    float time = timed(NULL, &library, i, launches / 3);
     if (least == 0 || time < least) least = time, library.best = i;
   }
   for (int round = 0; round < ROUNDS; round++) {
     theirs[round] = 0;
-    if (f->peer && round % 2) theirs[round] = timed(NULL, &library, library.best, LAUNCHES);
-    ours[round] = timed(&gemm, NULL, 0, LAUNCHES);
-    if (f->peer && round % 2 == 0) theirs[round] = timed(NULL, &library, library.best, LAUNCHES);
+    if (f->peer && round % 2) theirs[round] = timed(NULL, &library, library.best, launches);
+    ours[round] = timed(&gemm, NULL, 0, launches);
+    if (f->peer && round % 2 == 0) theirs[round] = timed(NULL, &library, library.best, launches);
   }
   qsort(ours, ROUNDS, sizeof(float), gemm_compare_floats);
   qsort(theirs, ROUNDS, sizeof(float), gemm_compare_floats);
@@ -183,6 +215,14 @@ static void bench_feature(const Feature *f) {
     printf("%s,%.1f,,\n", f->name, mine);
   }
   CUDA_CHECK(pipelined_gemm_end(&gemm));
+}
+
+static __global__ void to_e4m3(uint8_t *to, const uint16_t *from, size_t count) {
+  size_t stride = (size_t)gridDim.x * blockDim.x;
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += stride) {
+    to[i] =
+        __nv_cvt_float_to_fp8(__uint_as_float((uint32_t)from[i] << 16), __NV_SATFINITE, __NV_E4M3);
+  }
 }
 
 static __global__ void fill_integers(uint16_t *matrix, size_t count) {
@@ -239,6 +279,16 @@ int main(int argc, char **argv) {
   CUBLAS_CHECK(cublasLtCreate(&lt));
   gemm_fill_normal<<<1024, 256>>>((uint16_t *)a, count, 1);
   gemm_fill_normal<<<1024, 256>>>((uint16_t *)b, count, 2);
+  const float scales[] = {0.5f, 2};
+  CUDA_CHECK(cudaMalloc(&a8, count));
+  CUDA_CHECK(cudaMalloc(&b8, count));
+  CUDA_CHECK(
+      cudaMalloc(&scale_a, sizeof(*scale_a)));  // cuBLASLt refuses scales that are not aligned
+  CUDA_CHECK(cudaMalloc(&scale_b, sizeof(*scale_b)));
+  CUDA_CHECK(cudaMemcpy(scale_a, &scales[0], sizeof(*scale_a), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(scale_b, &scales[1], sizeof(*scale_b), cudaMemcpyHostToDevice));
+  to_e4m3<<<1024, 256>>>(a8, (const uint16_t *)a, count);
+  to_e4m3<<<1024, 256>>>(b8, (const uint16_t *)b, count);
   printf("feature,pipelined_gemm us,cuBLASLt us,ratio\n");
   for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) bench_feature(&features[i]);
 

@@ -12,8 +12,9 @@ typedef struct {
   GemmMajor major_a, major_b;
   GemmProblem problem;
   bool has_bias, integers;
-  int rows;   /* this many rows of C are compared; 0: all */
-  int offset; /* the matrices begin this many elements after an aligned address */
+  float scale_a, scale_b; /* of e4m3 operands; 0: none */
+  int rows;               /* this many rows of C are compared; 0: all */
+  int offset;             /* the matrices begin this many elements after an aligned address */
   int most_clusters;
   uint64_t seed;
   const GemmConfiguration *configuration; /* NULL: let the model choose */
@@ -26,6 +27,12 @@ typedef struct {
 
 static inline float checked_float(GemmType type, const void *matrix, size_t at) {
   if (type == GEMM_FP32) return ((const float *)matrix)[at];
+  if (gemm_is_e4m3(type)) {
+    int bits = ((const uint8_t *)matrix)[at], exponent = bits >> 3 & 15;
+    float size =
+        ldexpf((float)(exponent == 0 ? bits & 7 : bits & 7 | 8), exponent - 10 + !exponent);
+    return bits & 0x80 ? -size : size;
+  }
   uint16_t bits = ((const uint16_t *)matrix)[at];
   if (type == GEMM_BF16) return gemm_float(bits);
   int exponent = bits >> 10 & 31;
@@ -34,13 +41,15 @@ static inline float checked_float(GemmType type, const void *matrix, size_t at) 
   return bits & 0x8000 ? -size : size;
 }
 
-/* Values that are exact in every type: integers, or multiples of 1/64 below 4 in size. */
-static inline float checked_value(bool integers, uint64_t seed, uint64_t index) {
+/* Values that are exact in every type: integers, or multiples of 1/32 below 4 in size, in e4m3 of 1/4. So even in e4m3,
+ * whose sums have 14 bits, those of up to 700 products are exact: multiples of 1/16 below 1024. */
+static inline float checked_value(GemmType type, bool integers, uint64_t seed, uint64_t index) {
   if (integers) return (float)((int)(gemm_hash((seed << 40) + index) % 9) - 4);
   float normal = gemm_normal(seed << 40, index);
   if (normal > 3.9f) normal = 3.9f;
   if (normal < -3.9f) normal = -3.9f;
-  return (float)(int)(normal * 32) / 32;
+  float parts = gemm_is_e4m3(type) ? 4 : 32;
+  return (float)(int)(normal * parts) / parts;
 }
 
 static inline void checked_write(GemmType type, void *matrix, size_t at, float value) {
@@ -50,9 +59,14 @@ static inline void checked_write(GemmType type, void *matrix, size_t at, float v
   }
   uint16_t bits =
       gemm_bf16(value); /* exact: 8 bits of significand are enough for the values here */
+  uint16_t sign = bits & 0x8000;
+  int exponent = bits >> 7 & 255, fraction = bits & 127;
+  if (gemm_is_e4m3(type)) {
+    int size = exponent == 0 ? 0 : (exponent - 127 + 7) << 3 | fraction >> 4;
+    ((uint8_t *)matrix)[at] = (uint8_t)(sign >> 8 | size);
+    return;
+  }
   if (type == GEMM_FP16) {
-    uint16_t sign = bits & 0x8000;
-    int exponent = bits >> 7 & 255, fraction = bits & 127;
     bits = exponent == 0 ? sign : (uint16_t)(sign | (exponent - 127 + 15) << 10 | fraction << 3);
   }
   ((uint16_t *)matrix)[at] = bits;
@@ -60,10 +74,10 @@ static inline void checked_write(GemmType type, void *matrix, size_t at, float v
 
 static inline CheckedMatrix checked_matrix(GemmType type, size_t elements, int offset,
                                            bool integers, uint64_t seed) {
-  size_t each = type == GEMM_FP32 ? 4 : 2;
+  size_t each = (size_t)gemm_element_bytes(type);
   CheckedMatrix matrix = {malloc(elements * each), NULL, elements * each, offset * each};
   for (size_t i = 0; i < elements; i++) {
-    checked_write(type, matrix.host, i, checked_value(integers, seed, i));
+    checked_write(type, matrix.host, i, checked_value(type, integers, seed, i));
   }
   CUDA_CHECK(cudaMalloc(&matrix.device, matrix.bytes + matrix.skip));
   CUDA_CHECK(cudaMemcpy((char *)matrix.device + matrix.skip, matrix.host, matrix.bytes,
@@ -103,6 +117,8 @@ static inline double checked_element(const CheckedProduct *p, const GemmProblem 
            checked_float(p->type, b->host, (size_t)(batch * q->stride_b + at_b));
   }
   double x = q->alpha * sum;
+  if (p->scale_a != 0) x *= p->scale_a;
+  if (p->scale_b != 0) x *= p->scale_b;
   size_t at_c = (size_t)(batch * q->stride_c + row * q->ldc + column);
   if (q->beta != 0) x += (double)q->beta * checked_float(q->c_type, c->host, at_c);
   if (p->has_bias) x += checked_float(q->c_type, bias->host, (size_t)column);
@@ -145,7 +161,7 @@ static inline bool checked_compare(const CheckedProduct *p, const GemmProblem *q
 
 /* Elements of C's memory that are not part of a row: they must be unchanged. */
 static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, const void *got) {
-  size_t each = q->c_type == GEMM_FP32 ? 4 : 2;
+  size_t each = (size_t)gemm_element_bytes(q->c_type);
   for (size_t at = 0; at < c->bytes / each; at++) {
     int64_t in_batch = q->stride_c > 0 ? (int64_t)at % q->stride_c : (int64_t)at;
     if (in_batch % q->ldc < q->n && in_batch / q->ldc < q->m) continue;
@@ -175,6 +191,11 @@ static inline bool check_product(const CheckedProduct *p, const char **name) {
   CheckedMatrix bias = checked_matrix(q.c_type, (size_t)q.n, 0, true, p->seed + 3);
   q.a = (char *)a.device + a.skip, q.b = (char *)b.device + b.skip;
   q.c = (char *)c.device + c.skip, q.bias = p->has_bias ? bias.device : NULL;
+  float *scales;
+  CUDA_CHECK(cudaMalloc(&scales, 2 * sizeof(*scales)));
+  CUDA_CHECK(cudaMemcpy(&scales[0], &p->scale_a, sizeof(*scales), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(&scales[1], &p->scale_b, sizeof(*scales), cudaMemcpyHostToDevice));
+  q.scale_a = p->scale_a != 0 ? &scales[0] : NULL, q.scale_b = p->scale_b != 0 ? &scales[1] : NULL;
 
   PipelinedGemm gemm;
   GemmStatus status = checked_plan(&gemm, p, &q);
@@ -193,6 +214,7 @@ static inline bool check_product(const CheckedProduct *p, const char **name) {
     free(got);
   }
   checked_free(&a), checked_free(&b), checked_free(&c), checked_free(&bias);
+  CUDA_CHECK(cudaFree(scales));
   return good;
 }
 

@@ -1,4 +1,4 @@
-// layouts: what else a GEMM must support: both input types, all four layouts of A and B, leading
+// layouts: what else a GEMM must support: 16-bit and 8-bit inputs, all four layouts of A and B, leading
 // dimensions, batches, alpha, beta, bias, activations, 32-bit results, memory that is not aligned.
 //
 //   serial | ring | producer_consumer | two_consumers |
@@ -12,7 +12,7 @@
 //   layouts --runs 100 --seed 2        random products of all kinds
 #include "check_product.cuh"
 
-// Two kernels that take long to compile, each for two of the four layouts, and for the other type for the
+// Two kernels that take long to compile, each for two of the four layouts, and for the other type of C for the
 // other two: tiles in two halves, and a cluster that shares what it loads.
 template <int TYPE, int MAJOR_A, int MAJOR_B, bool HALVES>
 struct HalvesOrShared {
@@ -29,6 +29,10 @@ struct HalvesOrShared<TYPE, MAJOR_A, MAJOR_B, false> {
   }
 };
 
+static constexpr bool has_halves(int type, int major_a, int major_b) {
+  return (gemm_rounded_type(type) == GEMM_BF16) == (major_a == major_b);
+}
+
 // Kernels of each kind, with small tiles, for each type and layout. A program with all kernels would
 // take minutes to compile. 64x64_split_4x2 shares its kernel with 64x64_split_4. The last configuration
 // has swapped operands, so it shares its kernel with the one before it, for other layouts.
@@ -37,8 +41,9 @@ enum { CARRYING = 5, SHORT = 7, CONFIGURATIONS = 8 };  // from CARRYING on: wher
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static GemmConfigurations few_configurations(void) {
   enum {
-    HALVES = (TYPE == GEMM_BF16) == (MAJOR_A == MAJOR_B),
-    CARRY_N = TYPE == GEMM_BF16 ? 128 : 64,
+    TO_BF16 = gemm_rounded_type(TYPE) == GEMM_BF16,
+    HALVES = has_halves(TYPE, MAJOR_A, MAJOR_B),
+    CARRY_N = TO_BF16 ? 128 : 64,
     SUM_STEPS = 1 /* so that clusters share tiles of short products, too */
   };
   static const GemmConfiguration list[] = {
@@ -51,14 +56,12 @@ static GemmConfigurations few_configurations(void) {
           "64x64_split_4x2", 2, 2),
       gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 64, 1, 1, 4, true> >(
           "64x64_split_4_swapped", 2),
-      gemm_persistent_configuration<GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1,
-                                                       2, 4, TYPE == GEMM_BF16 ? 1 : 2>,
-                                    true, TYPE == GEMM_BF16>(
-          TYPE == GEMM_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", SUM_STEPS),
+      gemm_persistent_configuration<
+          GemmPersistentTile<TYPE, MAJOR_A, MAJOR_B, 128, CARRY_N, 0, 1, 2, 4, TO_BF16 ? 1 : 2>,
+          true, TO_BF16>(TO_BF16 ? "carry_128x128_1x2" : "carry_128x64_1x2", SUM_STEPS),
       gemm_persistent_configuration<
           GemmPersistentTile<TYPE, MAJOR_B, MAJOR_A, 128, CARRY_N, 0, 1, 2, 4, 2>, false>(
-          TYPE == GEMM_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", SUM_STEPS,
-          1),
+          TO_BF16 ? "carry_128x128_1x2_swapped" : "carry_128x64_1x2_swapped", SUM_STEPS, 1),
       gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, 128, 2, 6> >("short_64x128")};
   static_assert(sizeof(list) / sizeof(list[0]) == CONFIGURATIONS, "as many as are drawn from");
   GemmConfigurations few = {list, CONFIGURATIONS};
@@ -68,6 +71,8 @@ static GemmConfigurations few_configurations(void) {
 static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajor b) {
   enum { K = GEMM_K_MAJOR, MN = GEMM_MN_MAJOR };
   bool a_mn = a == GEMM_MN_MAJOR, b_mn = b == GEMM_MN_MAJOR;
+  if (type == GEMM_E4M3) return few_configurations<GEMM_E4M3, K, K>();
+  if (type == GEMM_E4M3_TO_FP16) return few_configurations<GEMM_E4M3_TO_FP16, K, K>();
   if (type == GEMM_BF16) {
     if (a_mn)
       return b_mn ? few_configurations<GEMM_BF16, MN, MN>()
@@ -90,7 +95,13 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
 static GemmCarried can_carry(const CheckedProduct *p) {
   GemmProblem problem = p->problem;
   if (p->has_bias) problem.bias = p;
+  if (p->scale_a != 0) problem.scale_a = &p->scale_a;
+  if (p->scale_b != 0) problem.scale_b = &p->scale_b;
   return p->offset == 0 ? gemm_can_carry(&problem) : GEMM_BY_NONE;
+}
+
+static bool fits(const CheckedProduct *p, const GemmConfiguration *c) {
+  return gemm_fits(c, gemm_k_of_16_bits(p->type, p->problem.k), can_carry(p));
 }
 
 // The first configuration from number `wish` on that has a kernel for this layout and fits k.
@@ -99,7 +110,7 @@ static void choose_configuration(CheckedProduct *p, int wish) {
   p->configuration = NULL;
   for (int i = 0; i < few.count && p->configuration == NULL; i++) {
     const GemmConfiguration *c = &few.list[(wish + i) % few.count];
-    if (gemm_fits(c, p->problem.k, can_carry(p))) p->configuration = c;
+    if (fits(p, c)) p->configuration = c;
   }
 }
 
@@ -107,24 +118,30 @@ static CheckedProduct random_product(uint64_t seed) {
   CheckedProduct p;
   memset(&p, 0, sizeof(p));
   uint64_t h = gemm_hash(seed), g = gemm_hash(seed + (1ull << 32)),
-           f = gemm_hash(seed + (2ull << 32));
+           f = gemm_hash(seed + (2ull << 32)), e = gemm_hash(seed + (4ull << 32));
   p.type = h & 1 ? GEMM_FP16 : GEMM_BF16;
   p.major_a = h & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
   p.major_b = h & 4 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+  if (e % 4 == 0) p.type = h & 1 ? GEMM_E4M3_TO_FP16 : GEMM_E4M3;
+  bool e4m3 = gemm_is_e4m3(p.type);
+  if (e4m3) p.major_a = p.major_b = GEMM_K_MAJOR;
   int64_t m = 1 + (int64_t)(h >> 8) % 300, n = 1 + (int64_t)(h >> 20) % 300;
   int64_t k = 1 + (int64_t)(h >> 32) % 700;
   bool by_short = gemm_hash(seed + (3ull << 32)) % 8 == 0;
   if ((f & 0xF00000) == 0) n = n / 64 * 64 + 1;                     // a tile with one column
   if (by_short) g = 1 | 16 | 32 | (g & ~0x7Full), k = 1 + k % 384;  // aligned, and only rounded
-  bool halves = (p.type == GEMM_BF16) == (p.major_a == p.major_b);
-  if (!halves) k += GEMM_STEP_K;  // all kernels but those for halves split k: it needs two steps
-  if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + 7) / 8 * 8;
+  // All kernels but those for halves split k: it needs two steps.
+  if (!has_halves(p.type, p.major_a, p.major_b)) k += GEMM_STEP_K;
+  if (e4m3) k = 2 * k - (int64_t)(e >> 2 & 1);
+  int64_t aligned = e4m3 ? 16 : 8;
+  if (g & 1) m = (m + 7) / 8 * 8, n = (n + 7) / 8 * 8, k = (k + aligned - 1) / aligned * aligned;
   p.problem = gemm_problem(m, n, k, NULL, NULL, NULL);
-  p.problem.c_type = g & 2 ? GEMM_FP32 : p.type;
+  p.problem.c_type = g & 2 ? GEMM_FP32 : (GemmType)gemm_rounded_type(p.type);
   p.problem.activation = (GemmActivation)(g >> 2 & 3);
   p.problem.alpha = g & 16 ? 1.0f : 0.125f;
   p.problem.beta = g & 32 ? 0.0f : 0.5f;
   p.has_bias = g >> 6 & 1;
+  if (e4m3 && !by_short && e & 8) p.scale_a = 0.75f, p.scale_b = e & 16 ? 0 : 0.5f;
   p.integers = g >> 7 & 1;
   if (g & 256) {  // gaps between rows
     p.problem.lda = (p.major_a == GEMM_K_MAJOR ? k : m) + (int64_t)(f & 15);
@@ -166,33 +183,42 @@ static void check_random(long runs, long seed) {
 
 // Every type and layout with every activation, on each configuration that supports the layout.
 static void check_layouts(void) {
-  static const char *const types[] = {"bf16", "fp16"}, *const majors[] = {"K", "MN"};
+  static const char *const types[] = {"bf16", "fp16", "fp32", "e4m3", "e4m3"}, *const majors[] = {
+                                                                                   "K", "MN"};
   printf(
       "type  A   B   configurations, each with identity, ReLU, GELU and SiLU\n"
-      "            (carry_..._swapped: only rounded; carry_128x64_1x2: not with C in fp32)\n");
-  for (int i = 0; i < 8; i++) {
+      "            (carry_..._swapped: only rounded; carry_128x64_1x2: not with C in fp32;\n"
+      "            e4m3: C in bf16 or fp32, then in fp16 or fp32)\n");
+  for (int i = 0; i < 10; i++) {
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
     p.type = i & 4 ? GEMM_FP16 : GEMM_BF16;
     p.major_a = i & 2 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
     p.major_b = i & 1 ? GEMM_MN_MAJOR : GEMM_K_MAJOR;
+    if (i >= 8) {  // the tensor cores have no other layouts for them
+      p.type = i == 8 ? GEMM_E4M3 : GEMM_E4M3_TO_FP16;
+      p.major_a = p.major_b = GEMM_K_MAJOR;
+    }
     printf("%s  %-2s  %-2s ", types[p.type], majors[p.major_a], majors[p.major_b]);
     GemmConfigurations few = configurations_of(p.type, p.major_a, p.major_b);
     for (int j = 0; j < few.count; j++) {
       if (few.list[j].kernel == NULL) continue;
       for (int activation = 0; activation < 4; activation++) {
-        p.problem = gemm_problem(72, 136, few.list[j].most_steps > 0 ? 264 : 520, NULL, NULL, NULL);
-        p.problem.c_type = activation == 3 ? GEMM_FP32 : p.type;
+        int64_t k = few.list[j].most_steps > 0 ? 264 : 520;
+        p.problem = gemm_problem(72, 136, i < 8 ? k : 2 * k, NULL, NULL, NULL);
+        p.problem.c_type = activation == 3 ? GEMM_FP32 : (GemmType)gemm_rounded_type(p.type);
         p.problem.activation = (GemmActivation)activation;
         p.problem.alpha = activation ? 0.125f : 1;
         p.problem.beta = activation & 1 ? 0.5f : 0;
         p.has_bias = activation > 0;
+        bool scaled = i >= 8 && activation > 0;
+        p.scale_a = scaled ? 0.75f : 0, p.scale_b = scaled ? 0.5f : 0;
         p.integers = true;
         p.rows = 6;
         p.most_clusters = 1;
         p.seed = (uint64_t)(100 * i + 10 * j + activation);
         p.configuration = &few.list[j];
-        if (!gemm_fits(p.configuration, p.problem.k, can_carry(&p))) continue;
+        if (!fits(&p, p.configuration)) continue;
         check_product(&p, NULL);
       }
       printf(" %s", few.list[j].name);
@@ -217,12 +243,30 @@ static void check_odd_rows(void) {
       p.has_bias = p.integers = i % 2;
       p.seed = (uint64_t)(1000 + i);
       p.configuration = &few.list[i / 2];
-      if (!gemm_fits(p.configuration, p.problem.k, can_carry(&p))) continue;
+      if (!fits(&p, p.configuration)) continue;
       check_product(&p, NULL);
       if (i % 2) printf(" %s", p.configuration->name);
     }
     printf("\n");
   }
+}
+
+// What a compiler cannot refuse is refused by a value.
+static void check_refusals(void) {
+  float scale;
+  PipelinedGemm gemm;
+  GemmConfigurations few = configurations_of(GEMM_E4M3, GEMM_K_MAJOR, GEMM_K_MAJOR);
+  GemmProblem problem = gemm_problem(64, 64, 512, &scale, &scale, &scale);
+  GemmStatus status =
+      gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_MN_MAJOR, few.list, 0);
+  check_that(status.error == GEMM_UNSUPPORTED, "e4m3 operands that are MN-major are refused");
+  problem.scale_a = &scale;
+  status = gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list, 0);
+  check_that(status.error == GEMM_UNSUPPORTED, "scales of bf16 operands are refused");
+  problem.c_type = GEMM_FP16;
+  status = gemm_plan_with(&gemm, &problem, GEMM_E4M3, GEMM_K_MAJOR, GEMM_K_MAJOR, few.list, 0);
+  check_that(status.error == GEMM_OUT_OF_RANGE,
+             "C in fp16 is refused by kernels that round to bf16");
 }
 
 int main(int argc, char **argv) {
@@ -236,5 +280,6 @@ int main(int argc, char **argv) {
   }
   check_layouts();
   check_odd_rows();
-  return program_end("two types, four layouts, four activations");
+  check_refusals();
+  return program_end("two types in four layouts, e4m3 in one, four activations");
 }

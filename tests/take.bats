@@ -59,6 +59,13 @@ refuses() { # MESSAGE LINE...
   done
 }
 
+@test "pipelined_gemm.cuh was compiled for e4m3 as C++14, 17 and 20; MN-major operands are refused with a sentence" {
+  for standard in c++14 c++17 c++20; do
+    grep -q 'wgmma.*k32.f32.e4m3.e4m3' "$built/07/e4m3.$standard.ptx"
+  done
+  grep -q 'the tensor cores read e4m3 operands only if they are K-major' "$built/07/mn_major.txt"
+}
+
 @test "below compute capability 9.0, and without nvcc, a sentence says what is wrong" {
   for folder in [0-9][0-9]_*/take; do
     chapter=${folder%%_*}

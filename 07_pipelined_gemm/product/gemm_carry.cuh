@@ -199,15 +199,16 @@ template <class Tile>
 static __device__ __forceinline__ void gemm_add_tile_bias(const GemmOutput &output,
                                                           const GemmTileBias<Tile> &bias,
                                                           float *d) {
-  if (output.bias == NULL && output.alpha == 1) return;
+  float alpha = gemm_alpha<Tile::TYPE>(output);
+  if (output.bias == NULL && alpha == 1) return;
   int lane = (int)gemm_thread() % 32;
 #pragma unroll
   for (int i = 0; i < Tile::TILE_N / 8; i++) {
     float2 sum = bias.of(i, lane);
-    d[4 * i] = output.alpha * d[4 * i] + sum.x;
-    d[4 * i + 1] = output.alpha * d[4 * i + 1] + sum.y;
-    d[4 * i + 2] = output.alpha * d[4 * i + 2] + sum.x;
-    d[4 * i + 3] = output.alpha * d[4 * i + 3] + sum.y;
+    d[4 * i] = alpha * d[4 * i] + sum.x;
+    d[4 * i + 1] = alpha * d[4 * i + 1] + sum.y;
+    d[4 * i + 2] = alpha * d[4 * i + 2] + sum.x;
+    d[4 * i + 3] = alpha * d[4 * i + 3] + sum.y;
   }
 }
 

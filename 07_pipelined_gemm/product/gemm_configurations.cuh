@@ -92,11 +92,13 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
   return c;
 }
 
+/* Only operands of 16 bits are loaded directly. */
 template <class Tile>
 static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas,
                                                           int groups = 1) {
   enum {
     POSSIBLE = gemm_has_kernel(Tile::TILE_M, Tile::TILE_N) &&
+               !(Tile::DIRECT && gemm_is_e4m3(Tile::TYPE)) &&
                ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
   };

@@ -40,7 +40,7 @@ constexpr int GEMM_STAGING_BYTES = 16 * 64 * 2; /* of shared memory, for a warp'
 /* Two values to 16 bits each, rounded to nearest even, `low` in the low half. */
 template <int TYPE>
 static __device__ __forceinline__ uint32_t gemm_pack(float low, float high) {
-  if (TYPE == GEMM_BF16) return pack_bf16(low, high);
+  if (gemm_rounded_type(TYPE) == GEMM_BF16) return pack_bf16(low, high);
   uint32_t packed;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
@@ -56,7 +56,7 @@ static __device__ __forceinline__ void gemm_ldmatrix_x4(uint32_t address, uint32
 
 template <int TYPE>
 static __device__ __forceinline__ float2 gemm_unpack(uint32_t packed) {
-  if (TYPE == GEMM_BF16) {
+  if (gemm_rounded_type(TYPE) == GEMM_BF16) {
     return make_float2(__uint_as_float(packed << 16), __uint_as_float(packed & 0xFFFF0000));
   }
   float2 values;
@@ -194,17 +194,27 @@ static __device__ __forceinline__ float2 gemm_bias_of(float2 bias, int j) {
   return make_float2(__shfl_sync(0xFFFFFFFF, bias.x, from), __shfl_sync(0xFFFFFFFF, bias.y, from));
 }
 
+/* The factor of the sums: alpha, times the scales of e4m3 operands. */
+template <int TYPE>
+static __device__ __forceinline__ float gemm_alpha(const GemmOutput &output) {
+  float alpha = output.alpha;
+  if (gemm_is_e4m3(TYPE)) {
+    if (output.scale_a != NULL) alpha *= *output.scale_a;
+    if (output.scale_b != NULL) alpha *= *output.scale_b;
+  }
+  return alpha;
+}
+
 /* d = alpha * d + bias. */
 template <int N>
-static __device__ __forceinline__ void gemm_add_bias(const GemmOutput &output, float2 bias,
-                                                     float *d) {
+static __device__ __forceinline__ void gemm_add_bias(float alpha, float2 bias, float *d) {
 #pragma unroll
   for (int j = 0; j < N / 8; j++) {
     float2 sum = gemm_bias_of(bias, j);
-    d[4 * j] = output.alpha * d[4 * j] + sum.x;
-    d[4 * j + 1] = output.alpha * d[4 * j + 1] + sum.y;
-    d[4 * j + 2] = output.alpha * d[4 * j + 2] + sum.x;
-    d[4 * j + 3] = output.alpha * d[4 * j + 3] + sum.y;
+    d[4 * j] = alpha * d[4 * j] + sum.x;
+    d[4 * j + 1] = alpha * d[4 * j + 1] + sum.y;
+    d[4 * j + 2] = alpha * d[4 * j + 2] + sum.x;
+    d[4 * j + 3] = alpha * d[4 * j + 3] + sum.y;
   }
 }
 
@@ -403,7 +413,8 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
   bool fp32 = output.type == GEMM_FP32;
   GemmFp32Place place = GemmFp32Place::of(output, batch, row, column);
   if (!output.plain) {
-    if (output.bias != NULL || output.alpha != 1) gemm_add_bias<N>(output, addends->bias, d);
+    float alpha = gemm_alpha<TYPE>(output);
+    if (output.bias != NULL || alpha != 1) gemm_add_bias<N>(alpha, addends->bias, d);
     if (output.beta != 0 && !fp32) {
       if (BOXES > 0 && threadIdx.x % 32 == 0) bulk_wait_group_read(BOXES > 0 ? BOXES - 1 : 0);
       __syncwarp(); /* what was in the staging memory has been read */

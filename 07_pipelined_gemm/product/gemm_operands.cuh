@@ -5,7 +5,8 @@
  *   MN-major   lines of 64 rows, one line for each k: boxes of 64 x 64, one for every 64 rows
  *
  * Either way, 64 rows by 64 k take 8 KiB, and the next 64 rows are 8 KiB further. Only the
- * descriptor differs, and the operand of wgmma that says "transposed". */
+ * descriptor differs, and the operand of wgmma that says "transposed". Operands of 8 bits are K-major only, with
+ * 128 k where those of 16 bits have 64. */
 #ifndef PIPELINED_GEMM_GEMM_OPERANDS_CUH
 #define PIPELINED_GEMM_GEMM_OPERANDS_CUH
 
@@ -15,7 +16,7 @@
 #include "../../05_multicast/tma_multicast.cuh"
 #include "gemm_wgmma.cuh"
 
-constexpr int GEMM_ROW_BYTES = GEMM_STEP_K * 2, GEMM_BLOCK_BYTES = 64 * GEMM_ROW_BYTES;
+constexpr int GEMM_BLOCK_BYTES = 64 * GEMM_ROW_BYTES;
 
 /* The shared memory of a tile begins at a multiple of 1024 bytes. */
 template <int MAJOR>

@@ -216,11 +216,11 @@ static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
       }
       mbarrier_arrive_expect_tx(full, Tile::STAGE_BYTES);
       gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(
-          shared->a[stage] + slice_m * GEMM_ROW_BYTES, map_a, row + slice_m, step * GEMM_STEP_K,
-          batch_a, full, mask_a);
+          shared->a[stage] + slice_m * GEMM_ROW_BYTES, map_a, row + slice_m,
+          step * gemm_step_k(Tile::TYPE), batch_a, full, mask_a);
       gemm_load<Tile::MAJOR_B, Tile::SLICE_N, (Tile::CLUSTER_M > 1)>(
-          shared->b[stage] + slice_n * GEMM_ROW_BYTES, map_b, column + slice_n, step * GEMM_STEP_K,
-          batch_b, full, mask_b);
+          shared->b[stage] + slice_n * GEMM_ROW_BYTES, map_b, column + slice_n,
+          step * gemm_step_k(Tile::TYPE), batch_b, full, mask_b);
       gemm_record<Tile>(work, 0, &events, GEMM_LOAD_ISSUED, count++);
       gemm_advance<Tile::STAGES>(&stage, &parity);
     }

@@ -97,13 +97,13 @@ static __device__ __forceinline__ void gemm_produce_short(const CUtensorMap *map
       uint64_t *full = &place.fixed->full[stage];
       mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
       mbarrier_arrive_expect_tx(full, Tile::A_BYTES);
-      gemm_load<Tile::MAJOR_A, Tile::TILE_M, false>(place.ring + stage * Tile::A_BYTES, map_a,
-                                                    place.first_row + tile * Tile::TILE_M,
-                                                    step * GEMM_STEP_K, batch_a, full, 0);
+      gemm_load<Tile::MAJOR_A, Tile::TILE_M, false>(
+          place.ring + stage * Tile::A_BYTES, map_a, place.first_row + tile * Tile::TILE_M,
+          step * gemm_step_k(Tile::TYPE), batch_a, full, 0);
       if (tile == 0) {
         gemm_load<Tile::MAJOR_B, Tile::TILE_N, false>(place.b + step * Tile::B_BYTES, map_b,
-                                                      place.column, step * GEMM_STEP_K, batch_b,
-                                                      b_full, 0);
+                                                      place.column, step * gemm_step_k(Tile::TYPE),
+                                                      batch_b, b_full, 0);
       }
       gemm_advance_by(1, work.stages, &stage, &parity);
     }

@@ -119,7 +119,7 @@ static __device__ __forceinline__ void gemm_produce_single(const CUtensorMap *ma
   uint32_t stage = 0, parity = 0;
   for (int step = 0; step < place.steps; step++) {
     uint64_t *full = &place.fixed->full[stage];
-    int k = (place.first_step + step) * GEMM_STEP_K;
+    int k = (place.first_step + step) * gemm_step_k(Tile::TYPE);
     mbarrier_wait_parity(&place.fixed->empty[stage], parity ^ 1);
     mbarrier_arrive_expect_tx(full, Tile::A_BYTES + place.b_bytes);
     gemm_load<Tile::MAJOR_A, Tile::SLICE_M, (Tile::CLUSTER_N > 1)>(

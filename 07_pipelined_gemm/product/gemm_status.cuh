@@ -9,6 +9,7 @@ typedef enum {
   GEMM_NULL_POINTER,
   GEMM_MISALIGNED,    /* value bytes past a multiple of `least` bytes */
   GEMM_OUT_OF_RANGE,  /* value is not in least to most */
+  GEMM_UNSUPPORTED,   /* `what` says what, and why */
   GEMM_NOT_FOR_SHAPE, /* the configuration that was asked for cannot compute this product */
   GEMM_CUDA_FAILED    /* `cuda` says why */
 } GemmError;
@@ -81,6 +82,8 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
         gemm_say(&to, " to ");
         gemm_say_number(&to, status.most);
       }
+      break;
+    case GEMM_UNSUPPORTED:
       break;
     case GEMM_NOT_FOR_SHAPE:
       gemm_say(&to, " cannot compute this product: its k is too short, or the layouts do not fit");

@@ -13,10 +13,10 @@ typedef struct {
   int64_t batches, batch_stride; /* batch_stride: elements from one matrix to the next */
 } GemmLines;
 
-/* TMA reads and writes lines whose address and distance are multiples of 16 bytes. */
-static inline bool gemm_tma_can_reach(const GemmLines *lines) {
-  return (uintptr_t)lines->memory % 16 == 0 && lines->line_stride % 8 == 0 &&
-         (lines->batches == 1 || lines->batch_stride % 8 == 0);
+/* TMA reads and writes lines whose address and distance are multiples of 16 bytes. `bytes`: of an element. */
+static inline bool gemm_tma_can_reach(const GemmLines *lines, int bytes) {
+  return (uintptr_t)lines->memory % 16 == 0 && lines->line_stride * bytes % 16 == 0 &&
+         (lines->batches == 1 || lines->batch_stride * bytes % 16 == 0);
 }
 
 /* Boxes of `box_line` elements (at most 128 bytes) by `box_lines` lines, under the narrowest swizzle that is
@@ -27,7 +27,7 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const
   TmaEncodeTiled encode = NULL;
   cudaError_t error = tma_find_encode_tiled(&encode);
   if (error != cudaSuccess) return error;
-  int bytes = type == GEMM_FP32 ? 4 : 2; /* of an element */
+  int bytes = gemm_element_bytes(type);
   cuuint64_t batch_bytes = (cuuint64_t)lines->batch_stride * bytes;
   if (lines->batches == 1) batch_bytes = (cuuint64_t)lines->line_stride * bytes; /* not used */
   const cuuint64_t sizes[] = {(cuuint64_t)lines->line, (cuuint64_t)lines->lines,
@@ -41,7 +41,8 @@ static inline cudaError_t gemm_encode_map(CUtensorMap *map, GemmType type, const
   CUtensorMapSwizzle swizzle = line_n == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
                                : line_n == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
                                               : CU_TENSOR_MAP_SWIZZLE_32B;
-  CUtensorMapDataType data_type = type == GEMM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+  CUtensorMapDataType data_type = gemm_is_e4m3(type)  ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                  : type == GEMM_FP32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                                   : type == GEMM_FP16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   CUresult result =

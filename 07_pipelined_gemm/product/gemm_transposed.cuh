@@ -92,6 +92,7 @@ static __device__ __forceinline__ void gemm_add_transposed(uint8_t *staging,
                                                            int row, int column, float2 bias,
                                                            float *v) {
   bool staged = output.beta != 0 && output.type != GEMM_FP32;
+  float alpha = gemm_alpha<TYPE>(output);
   __syncwarp(); /* what was in the staging memory has been read */
   if (staged) gemm_stage_old_lines<ROWS>(staging, output, batch, row, column);
   __syncwarp();
@@ -102,7 +103,7 @@ static __device__ __forceinline__ void gemm_add_transposed(uint8_t *staging,
 #pragma unroll
     for (int i = 0; i < 4; i++) { /* even: the upper row of the accumulator */
       float *two = v + at / 2 + 2 * i, sum = i % 2 ? bias.y : bias.x;
-      two[0] = output.alpha * two[0] + sum, two[1] = output.alpha * two[1] + sum;
+      two[0] = alpha * two[0] + sum, two[1] = alpha * two[1] + sum;
       if (!staged) continue;
       float2 c = gemm_unpack<TYPE>(old[i]);
       two[0] += output.beta * c.x, two[1] += output.beta * c.y;

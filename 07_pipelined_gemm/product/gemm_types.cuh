@@ -14,14 +14,40 @@
 #endif
 
 constexpr int GEMM_STEP_K = 64; /* a row of 64 16-bit elements is 128 bytes: one swizzle span */
+constexpr int GEMM_ROW_BYTES = GEMM_STEP_K * 2;
 
 /* gemm_carry.cuh stores a finished tile within this many steps of the next. */
 constexpr int GEMM_CARRY_STEPS = 4;
 
 constexpr int GEMM_MOST_SHARED_BYTES = 227 * 1024; /* of a CTA on compute capability 9.0 */
 
-/* Of A and B: GEMM_BF16 or GEMM_FP16. C must have the same type or GEMM_FP32. */
-typedef enum { GEMM_BF16, GEMM_FP16, GEMM_FP32 } GemmType;
+/* Of A and B: GEMM_BF16, GEMM_FP16 or GEMM_E4M3. C must be GEMM_FP32 or of 16 bits: of the type of A and
+ * B. If that is e4m3, of GEMM_BF16, or of GEMM_FP16 if you plan for GEMM_E4M3_TO_FP16. */
+typedef enum { GEMM_BF16, GEMM_FP16, GEMM_FP32, GEMM_E4M3, GEMM_E4M3_TO_FP16 } GemmType;
+
+static inline __host__ __device__ constexpr bool gemm_is_e4m3(int type) {
+  return type == GEMM_E4M3 || type == GEMM_E4M3_TO_FP16;
+}
+
+/* The type of a C of 16 bits. */
+static inline __host__ __device__ constexpr int gemm_rounded_type(int type) {
+  return type == GEMM_E4M3 ? (int)GEMM_BF16 : type == GEMM_E4M3_TO_FP16 ? (int)GEMM_FP16 : type;
+}
+
+static inline __host__ __device__ constexpr int gemm_element_bytes(int type) {
+  return type == GEMM_FP32 ? 4 : gemm_is_e4m3(type) ? 1 : 2;
+}
+
+/* The elements of A and B in a row of a step. */
+static inline __host__ __device__ constexpr int gemm_step_k(int type) {
+  return GEMM_ROW_BYTES / gemm_element_bytes(type);
+}
+
+/* The k of a product of 16-bit operands with as many bytes. A product of e4m3 operands takes as many steps as that
+ * product and about as long, so everything but the operands themselves is planned for this k. */
+static inline int64_t gemm_k_of_16_bits(int type, int64_t k) {
+  return gemm_is_e4m3(type) ? (k + 1) / 2 : k;
+}
 
 /* Which dimension of an operand is contiguous in memory: k, or the other one (m of A, n of B). */
 typedef enum { GEMM_K_MAJOR, GEMM_MN_MAJOR } GemmMajor;
@@ -46,6 +72,7 @@ typedef struct {
   float alpha, beta; /* beta == 0: C is not read */
   const void *bias;  /* NULL, or n values of C's type, one for each column */
   GemmActivation activation;
+  const float *scale_a, *scale_b; /* of e4m3 operands: factors of alpha; NULL: 1 */
 } GemmProblem;
 
 /* Where C goes and what happens on the way: the kernels' view of the epilogue. */
@@ -62,6 +89,7 @@ typedef struct {
   int transposed; /* the kernel computes C transposed: its rows are columns of C (gemm_transposed.cuh) */
   int activation;
   float alpha, beta;
+  const float *scale_a, *scale_b; /* of e4m3 operands, or NULL */
 } GemmOutput;
 
 /* What one actor of the traced CTA did, and when, by its SM's clock. */
@@ -95,7 +123,7 @@ typedef struct {
   TileOrder order;     /* of the clusters' tiles of one product */
   int tiles;           /* of one product, in clusters; batches follow each other */
   int shared_operands; /* bit 0: all batches have the same A; bit 1: the same B */
-  int steps;           /* of 64 k */
+  int steps;           /* of GEMM_ROW_BYTES of k */
   int stages;          /* gemm_single: the length of its ring, */
   int width;           /* how many columns its tiles have (gemm_width.cuh), */
   int groups;          /* and how many clusters share the k range of a tile, or a block's rows */

@@ -1,11 +1,11 @@
-/* gemm_wgmma.cuh: wgmma for every tile width, both input types and all four layouts of the
+/* gemm_wgmma.cuh: wgmma for every tile width, every input type and all four layouts of the
  * operands.
  *
  *   GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B>::multiply(d, a, b, accumulate);
  *
- * adds A (64 x 16) times B (16 x N) to d, as wgmma_m64n64k16 does in ../wgmma.cuh. The number of
- * registers is part of the instruction, so each N needs an instruction of its own; the rest are
- * immediate operands. */
+ * adds A (64 x 16) times B (16 x N) to d, as wgmma_m64n64k16 does in ../wgmma.cuh; of e4m3 operands,
+ * A (64 x 32) times B (32 x N), which are as many bytes. The number of registers is part of the instruction, so
+ * each N needs an instruction of its own; the rest are immediate operands. */
 #ifndef PIPELINED_GEMM_GEMM_WGMMA_CUH
 #define PIPELINED_GEMM_GEMM_WGMMA_CUH
 
@@ -104,9 +104,28 @@ struct GemmWgmma;
             "n"(MAJOR_B == GEMM_MN_MAJOR));                                                        \
     }                                                                                              \
   };
+/* The same for e4m3, which has no operands that say "MN-major". */
+#define GEMM_WGMMA_E4M3(N, D, A, B, P, TRANSPOSE_A, TRANSPOSE_B, ...)                       \
+  template <int MAJOR_A, int MAJOR_B>                                                       \
+  struct GemmWgmma<N, GEMM_E4M3, MAJOR_A, MAJOR_B> {                                        \
+    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b, \
+                                                    uint32_t accumulate) {                  \
+      asm volatile(                                                                         \
+          "{\n"                                                                             \
+          "  .reg .pred accumulate;\n"                                                      \
+          "  setp.ne.b32 accumulate, " P                                                    \
+          ", 0;\n"                                                                          \
+          "  wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 {" D "}, " A ", " B   \
+          ", accumulate, 1, 1;\n"                                                           \
+          "}"                                                                               \
+          : __VA_ARGS__                                                                     \
+          : "l"(a), "l"(b), "r"(accumulate));                                               \
+    }                                                                                       \
+  };
 #define GEMM_WGMMA(N, ...)                              \
   GEMM_WGMMA_OF_TYPE(N, GEMM_BF16, "bf16", __VA_ARGS__) \
-  GEMM_WGMMA_OF_TYPE(N, GEMM_FP16, "f16", __VA_ARGS__)
+  GEMM_WGMMA_OF_TYPE(N, GEMM_FP16, "f16", __VA_ARGS__)  \
+  GEMM_WGMMA_E4M3(N, __VA_ARGS__)
 
 GEMM_WGMMA(8, GEMM_D_1, "%4", "%5", "%6", "%7", "%8", GEMM_INOUTS_1(d))
 GEMM_WGMMA(16, GEMM_D_2, "%8", "%9", "%10", "%11", "%12", GEMM_INOUTS_2(d))
@@ -143,6 +162,7 @@ GEMM_WGMMA(256, GEMM_D_32, "%128", "%129", "%130", "%131", "%132", GEMM_INOUTS_3
 
 #undef GEMM_WGMMA
 #undef GEMM_WGMMA_OF_TYPE
+#undef GEMM_WGMMA_E4M3
 #undef GEMM_INOUT_4
 #undef GEMM_D_1
 #undef GEMM_INOUTS_1
@@ -209,17 +229,18 @@ GEMM_WGMMA(256, GEMM_D_32, "%128", "%129", "%130", "%131", "%132", GEMM_INOUTS_3
 #undef GEMM_D_32
 #undef GEMM_INOUTS_32
 
-/* One step of 64 k of a 64 x N tile. */
+/* One step of GEMM_ROW_BYTES of k of a 64 x N tile. */
 template <int N, int TYPE, int MAJOR_A, int MAJOR_B>
 static __device__ __forceinline__ void gemm_multiply_step(float d[N / 2], uint64_t a, uint64_t b,
                                                           bool accumulate) {
-  /* 16 k further: 32 bytes along a line, or 16 lines of 128 bytes; in units of 16 bytes. */
+  /* One instruction further: 32 bytes along a line, or 16 lines of 128 bytes; in units of 16 bytes. */
+  enum { OPERANDS = gemm_is_e4m3(TYPE) ? (int)GEMM_E4M3 : TYPE };
   enum { NEXT_A = MAJOR_A == GEMM_K_MAJOR ? 2 : 128, NEXT_B = MAJOR_B == GEMM_K_MAJOR ? 2 : 128 };
   wgmma_fence();
 #pragma unroll
   for (int i = 0; i < GEMM_STEP_K / 16; i++) {
-    GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B>::multiply(d, a + i * NEXT_A, b + i * NEXT_B,
-                                                   accumulate || i > 0);
+    GemmWgmma<N, OPERANDS, MAJOR_A, MAJOR_B>::multiply(d, a + i * NEXT_A, b + i * NEXT_B,
+                                                       accumulate || i > 0);
   }
 }
 
