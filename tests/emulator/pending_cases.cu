@@ -31,6 +31,13 @@ __global__ void branch_on(const int *from, int *out, int what, int count) {
   if ((int)threadIdx.x < count) out[threadIdx.x] = result + what;
 }
 __global__ void add_to_all(int *to) { atomicAdd(&to[threadIdx.x], 1); }
+__global__ void exchange_all(int *with, int *to, int count) {
+  int found = atomicExch(&with[threadIdx.x], 0);
+  if ((int)threadIdx.x < count) to[threadIdx.x] = found;
+}
+__global__ void read_texture(cudaTextureObject_t texture, int *out) {
+  if (threadIdx.x < VALID) out[threadIdx.x] = tex1Dfetch<int>(texture, threadIdx.x);
+}
 __global__ void print_one(const int *from, int at) {
   if (threadIdx.x == 0) printf("%d\n", from[at]);
 }
@@ -211,6 +218,41 @@ static void added_to_and_looked_at(void) {
   add_to_all<<<1, THREADS>>>(temporary);
   copy_out(temporary, 0, THREADS);
 }
+// More launches than there can be groups of findings.
+static void add_often(bool looks) {
+  leave();
+  for (int i = 0; i < 300; i++) add_to_all<<<1, THREADS>>>(temporary);
+  copy_out(looks ? temporary : out, 0, looks ? THREADS : VALID);
+}
+static void added_to_often(void) { add_often(false); }
+static void added_to_often_and_looked_at(void) { add_often(true); }
+static void exchange(int count) {
+  leave();
+  exchange_all<<<1, THREADS>>>(temporary, out, count);
+  copy_out(out, 0, VALID);
+  copy_out(temporary, 0, THREADS);
+}
+static void exchanged_and_dropped(void) { exchange(VALID); }
+static void exchanged_and_stored(void) {
+  leave();
+  exchange_all<<<1, THREADS>>>(temporary, other, THREADS);
+  copy_out(other, 0, THREADS);
+}
+static void texture(const int *from) {
+  cudaTextureObject_t made;
+  cudaResourceDesc what = {.resType = cudaResourceTypeLinear};
+  cudaTextureDesc how = {};
+  what.res.linear.devPtr = (void *)from;
+  what.res.linear.desc = cudaCreateChannelDesc<int>();
+  what.res.linear.sizeInBytes = BYTES;
+  CUDA_CHECK(cudaCreateTextureObject(&made, &what, &how, NULL));
+  leave();
+  read_texture<<<1, THREADS>>>(made, out);
+  results();
+  CUDA_CHECK(cudaDestroyTextureObject(made));
+}
+static void in_no_texture(void) { texture(in); }
+static void in_a_texture(void) { texture(temporary); }
 static void bulk(bool looks) {
   leave();
   copy_bulk<<<1, 32>>>(temporary, other);
@@ -362,6 +404,12 @@ static const struct {
     REPORTED(branched_and_stored),
     SILENT(added_to),
     REPORTED(added_to_and_looked_at),
+    SILENT(added_to_often),
+    REPORTED(added_to_often_and_looked_at),
+    SILENT(exchanged_and_dropped),
+    REPORTED(exchanged_and_stored),
+    SILENT(in_no_texture),
+    REPORTED(in_a_texture),
     SILENT(copied_in_bulk),
     REPORTED(copied_in_bulk_and_looked_at),
     SILENT(printed_before),

@@ -29,11 +29,10 @@ typedef struct {
   PendingNumber number; /* the last group that has left something here */
 } PendingBytes;
 
-/* What is like it is said by another finding, too. */
+/* What several findings say. */
 typedef struct {
   const Instruction *in;
   const char *rule;
-  PendingNumber pending;
 } Mistake;
 
 typedef struct {
@@ -50,7 +49,7 @@ static struct {
   pthread_mutex_t lock;
   bool any, host_has_seen, host_can_see;
   pid_t process;
-  PendingGroup groups[GROUPS_MOST];
+  PendingGroup groups[GROUPS_MOST + 1]; /* the last one is only tried */
   uint32_t group_count, chunk_count;
   size_t finding_count;
   PendingBytes *bytes; /* PLACES; NULL: none so far */
@@ -62,19 +61,16 @@ static bool any_pending(void) { return __atomic_load_n(&all.any, __ATOMIC_RELAXE
 
 static bool has_mistake(const Mistake *mistakes, size_t count, const Mistake *wanted) {
   size_t i = 0;
-  while (i < count && (mistakes[i].in != wanted->in || mistakes[i].rule != wanted->rule ||
-                       mistakes[i].pending != wanted->pending))
-    i++;
+  while (i < count && (mistakes[i].in != wanted->in || mistakes[i].rule != wanted->rule)) i++;
   return i < count;
 }
 
-/* The caller frees them. */
 static Mistake *mistakes_of(const KeptFinding *findings, size_t count, size_t *mistake_count) {
-  Mistake *mistakes = calloc(count, sizeof *mistakes);
+  Mistake *mistakes = calloc(count + 1, sizeof *mistakes);
   if (!mistakes) out_of_memory();
   *mistake_count = 0;
   for (size_t i = 0; i < count; i++) {
-    const Mistake each = {findings[i].in, findings[i].rule, findings[i].pending};
+    const Mistake each = {findings[i].in, findings[i].rule};
     if (!has_mistake(mistakes, *mistake_count, &each)) mistakes[(*mistake_count)++] = each;
   }
   return mistakes;
@@ -93,19 +89,43 @@ static char *copy_of(const char *text, size_t length) {
   return copy;
 }
 
+static void add_finding(PendingGroup *group, const KeptFinding *from, const Launch *launch) {
+  if ((group->count & (group->count - 1)) == 0) {
+    size_t capacity = group->count ? 2 * group->count : 1;
+    group->findings = realloc(group->findings, capacity * sizeof *group->findings);
+    if (!group->findings) out_of_memory();
+  }
+  KeptFinding *made = &group->findings[group->count++];
+  *made = *from;
+  made->text = copy_of(from->text, strlen(from->text));
+  made->cluster.launch = (Launch *)launch;
+}
+
+/* What the launch has found itself, and what the groups say whose bytes it has read. The lock is held. */
 static void fill_group(PendingGroup *group, const KeptFinding *findings, size_t count,
                        const Launch *launch) {
   group->launch = *launch;
   group->traits = *launch->traits;
   group->traits.name = copy_of(launch->traits->name, strlen(launch->traits->name));
-  group->findings = calloc(count, sizeof *group->findings);
-  if (!group->findings) out_of_memory();
-  group->count = count;
-  for (size_t i = 0; i < count; i++) {
-    group->findings[i] = findings[i];
-    if (findings[i].text)
-      group->findings[i].text = copy_of(findings[i].text, strlen(findings[i].text));
+  group->launch.traits = &group->traits;
+  for (size_t i = 0; i < count; i++)
+    if (!findings[i].pending) add_finding(group, &findings[i], &group->launch);
+  for (PendingNumber number = 1; number <= all.group_count; number++) {
+    const PendingGroup *read = &all.groups[number - 1];
+    bool was_read = false;
+    for (size_t i = 0; i < count; i++) was_read |= findings[i].pending == number;
+    for (size_t i = 0; i < read->count && was_read; i++)
+      add_finding(group, &read->findings[i], read->findings[i].cluster.launch);
   }
+  group->mistakes = mistakes_of(group->findings, group->count, &group->mistake_count);
+}
+
+static void empty_group(PendingGroup *group) {
+  for (size_t i = 0; i < group->count; i++) kept_finding_free(&group->findings[i]);
+  free(group->findings);
+  free(group->mistakes);
+  free((char *)(uintptr_t)group->traits.name);
+  *group = (PendingGroup){0};
 }
 
 static void on_end(int status, void *unused) {
@@ -115,21 +135,18 @@ static void on_end(int status, void *unused) {
 
 PendingNumber pending_group(const KeptFinding *findings, size_t count, const Launch *launch) {
   PendingNumber number = 0;
-  size_t mistake_count;
-  Mistake *mistakes = mistakes_of(findings, count, &mistake_count);
   pthread_mutex_lock(&all.lock);
+  PendingGroup *group = &all.groups[all.group_count];
+  fill_group(group, findings, count, launch);
   for (uint32_t i = 0; i < all.group_count && !number; i++)
-    if (is_group_of(&all.groups[i], mistakes, mistake_count)) number = i + 1;
-  bool known = number != 0;
-  if (!known && all.group_count < GROUPS_MOST && all.finding_count + count <= FINDINGS_MOST) {
-    PendingGroup *group = &all.groups[all.group_count];
-    fill_group(group, findings, count, launch);
-    group->mistakes = mistakes;
-    group->mistake_count = mistake_count;
-    all.finding_count += count;
+    if (is_group_of(&all.groups[i], group->mistakes, group->mistake_count)) number = i + 1;
+  bool fits = all.group_count < GROUPS_MOST && all.finding_count + group->count <= FINDINGS_MOST;
+  if (number || !fits) {
+    empty_group(group);
+  } else {
+    all.finding_count += group->count;
     number = ++all.group_count;
   }
-  if (known || !number) free(mistakes);
   if (number && !all.any) {
     all.process = getpid();
     on_exit(on_end, NULL);
@@ -251,16 +268,7 @@ void pending_report(PendingNumber number) {
   group->reported = true;
   each_between(0, UINT64_MAX, settle_bytes, &number);
   pthread_mutex_unlock(&all.lock);
-  for (size_t i = 0; i < group->count && !reported; i++) {
-    KeptFinding *each = &group->findings[i];
-    if (each->pending) {
-      pending_report(each->pending);
-      continue;
-    }
-    group->launch.traits = &group->traits;
-    each->cluster.launch = &group->launch;
-    kept_finding_report(each);
-  }
+  for (size_t i = 0; i < group->count && !reported; i++) kept_finding_report(&group->findings[i]);
 }
 
 void pending_read(Warp *warp, const Instruction *in, LaneMask lanes, PendingNumber number) {

@@ -19,8 +19,8 @@ enum { PENDING_CHUNK = 32 };
 /* Of a group; 0: none. */
 typedef uint32_t PendingNumber;
 
-/* A group of what these findings say, which are copied, or an earlier one that says the same. 0: there
- * are too many. */
+/* A group of what these findings and the groups that they stand for say, or an earlier one that says the
+ * same. 0: there are too many. */
 PendingNumber pending_group(const KeptFinding *findings, size_t count, const Launch *launch);
 /* The group also has the bytes of this chunk, a multiple of PENDING_CHUNK, of which the bits in `mask`
  * are set. False: there are too many. */

@@ -73,8 +73,7 @@ void check_unwritten_atomic(Warp *warp, const Instruction *in, LaneMask mask, ui
     uint64_t address = (uint64_t)(uintptr_t)at[first_lane(left)];
     if (written_here(address, bytes)) continue;
     bool by_host = written_by_host(address, bytes);
-    bool waits =
-        !exchanges && !by_host && changes_pending(warp, in, first_lane(left), address, bytes);
+    bool waits = !by_host && changes_pending(warp, in, first_lane(left), address, bytes);
     written_set(address, bytes);
     if (exchanges || by_host || waits) continue;
     char memory[TEXT];
