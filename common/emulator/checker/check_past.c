@@ -304,10 +304,10 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
   }
   REPORT(now, bytes.reading ? "read-without-wait" : "overwrite-without-wait",
          "%s %s, where %s %s.\n%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
-         past->kind == ASYNC_CP_ASYNC ? "Wait first: cp.async.wait_group, then __syncthreads()."
-         : by_group(past)             ? "Wait for its group first."
-                                      : "Wait first for the phase of its barrier that counts these "
-                                        "bytes, in this thread or before a barrier that orders it.");
+         past->kind == ASYNC_CP_ASYNC
+             ? "Wait first: cp.async.wait_group, then __syncthreads()."
+             : "Wait first for the phase of its barrier that counts these "
+               "bytes, in this thread or before a barrier that orders it.");
 }
 
 /* The read in this entry came before every write of what it read. */

@@ -1,0 +1,316 @@
+// advice_cases: mistakes whose reports no pitfall and no other test shows, each with a twin that does literally
+// what the report advises. The twins run silent (tests/emulator_advice.bats).
+//   advice_cases CASE [followed]        advice_cases --list
+#include <cuda.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../02_tma_load/tma_load.cuh"
+#include "../../03_tma_store/tma_store.cuh"
+#include "../../04_store_reduce/tma_reduce.cuh"
+#include "../../05_multicast/cluster.cuh"
+#include "../../07_pipelined_gemm/wgmma.cuh"
+#include "check.h"
+#include "tensor_map.h"
+
+enum { THREADS = 128, WARP = 32, SIDE = 32, WORDS = 256, BYTES = WORDS * 4, STEPS = 2000 };
+
+typedef struct {
+  int *in, *out, *fresh;  // fresh: nothing has written it
+  CUtensorMap swizzled, plain;
+  bool followed;
+} Given;
+
+// Steps that nobody waits for: the others come first.
+__device__ void take_long(int *out) {
+  for (int i = 0; i < STEPS; i++) atomicAdd(out, 0);
+}
+
+// ---- Copies ----
+
+__global__ void stored_without_swizzle(__grid_constant__ const Given given) {
+  __shared__ alignas(1024) int tile[SIDE * SIDE];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x) return;
+  mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(&full, sizeof tile);
+  tma_load_2d(tile, &given.swizzled, 0, 0, &full);
+  mbarrier_wait_parity(&full, 0);
+  tma_store_2d(given.followed ? &given.swizzled : &given.plain, tile, 0, 0);
+  bulk_commit_group();
+  bulk_wait_group(0);
+}
+
+__global__ void expected_by_luck(__grid_constant__ const Given given) {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x) return;
+  mbarrier_init(&full, 1);
+  fence_mbarrier_init();
+  for (int i = 0; i < 2; i++) {
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, given.in, BYTES, &full);
+    take_long(given.out);
+    if (given.followed || i == 1) mbarrier_wait_parity(&full, i);
+  }
+  given.out[0] = tile[0];
+}
+
+__global__ void refilled_too_early(__grid_constant__ const Given given) {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  for (int i = 0; i < 2; i++) {
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(&full, BYTES);
+      bulk_load(tile, given.in, BYTES, &full);
+    }
+    mbarrier_wait_parity(&full, i);
+    if (threadIdx.x > WARP) given.out[threadIdx.x] = tile[threadIdx.x];
+    if (threadIdx.x == 0) take_long(given.out);
+    if (given.followed) __syncthreads();
+  }
+}
+
+__global__ void reduced_into_fresh(__grid_constant__ const Given given) {
+  __shared__ alignas(16) float tile[WORDS];
+  for (int i = threadIdx.x; i < WORDS; i += THREADS) tile[i] = 1;
+  if (given.followed)
+    for (int i = threadIdx.x; i < WORDS; i += THREADS) given.fresh[i] = 0;
+  fence_proxy_async();
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x) return;
+  bulk_reduce_add_f32((float *)given.fresh, tile, sizeof tile);
+  bulk_commit_group();
+  bulk_wait_group(0);
+}
+
+// ---- Peers of a cluster ----
+
+__device__ void store_to_peer(const int *own, uint32_t rank, int value) {
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(mapa_shared(own, rank)), "r"(value)
+               : "memory");
+}
+
+__global__ void __cluster_dims__(2, 1, 1) peer_written_last(__grid_constant__ const Given given) {
+  __shared__ int word;
+  cluster_sync();
+  if (cluster_rank() == 0 && threadIdx.x == 0) store_to_peer(&word, 1, 7);
+  if (given.followed) cluster_sync();
+}
+
+__global__ void __cluster_dims__(2, 1, 1) peer_written_later(__grid_constant__ const Given given) {
+  __shared__ int word;
+  cluster_sync();
+  if (cluster_rank() == 0 && threadIdx.x == 0) {
+    take_long(given.out);
+    store_to_peer(&word, 1, 7);
+  }
+  if (given.followed) cluster_sync();
+}
+
+__device__ void signal_peer(const Given *given, bool later) {
+  __shared__ alignas(8) uint64_t barrier;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  if (cluster_rank() == 0 && threadIdx.x == 0) {
+    if (later) take_long(given->out);
+    mbarrier_arrive_cluster(mapa_shared(&barrier, 1));
+  }
+  if (given->followed) cluster_sync();
+}
+__global__ void __cluster_dims__(2, 1, 1) peer_signalled_last(__grid_constant__ const Given given) {
+  signal_peer(&given, false);
+}
+__global__ void __cluster_dims__(2, 1, 1)
+    peer_signalled_later(__grid_constant__ const Given given) {
+  signal_peer(&given, true);
+}
+
+// waits: the block that the bytes go to waits for them. stays: so does the other one, in the end.
+__device__ void pass_to_peer(const Given *given, bool waits, bool stays) {
+  __shared__ alignas(16) int from[WORDS], to[WORDS];
+  __shared__ alignas(8) uint64_t full;
+  for (int i = threadIdx.x; i < WORDS; i += THREADS) from[i] = i;
+  fence_proxy_async();
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    if (cluster_rank() == 1) mbarrier_arrive_expect_tx(&full, BYTES);
+  }
+  cluster_sync();
+  if (cluster_rank() == 0 && threadIdx.x == 0)
+    bulk_copy_to_cluster(mapa_shared(to, 1), from, BYTES, mapa_shared(&full, 1));
+  if (cluster_rank() == 1 && waits) mbarrier_wait_parity(&full, 0);
+  if (cluster_rank() == 1) given->out[threadIdx.x] = to[threadIdx.x];
+  if (cluster_rank() == 1 && !waits) mbarrier_wait_parity(&full, 0);
+  if (stays) cluster_sync();
+}
+__global__ void __cluster_dims__(2, 1, 1) peer_copied_from(__grid_constant__ const Given given) {
+  pass_to_peer(&given, true, given.followed);
+}
+__global__ void __cluster_dims__(2, 1, 1) peer_not_waited_for(__grid_constant__ const Given given) {
+  pass_to_peer(&given, given.followed, true);
+}
+
+__global__ void __cluster_dims__(2, 1, 1) peer_not_ready(__grid_constant__ const Given given) {
+  __shared__ alignas(8) uint64_t barrier;
+  if (cluster_rank() == 1 && !given.followed) take_long(given.out);
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+  }
+  if (given.followed) cluster_sync();
+  if (cluster_rank() == 0 && threadIdx.x == 0) mbarrier_arrive_cluster(mapa_shared(&barrier, 1));
+  cluster_sync();
+}
+
+__global__ void __cluster_dims__(2, 1, 1) own_not_ready(__grid_constant__ const Given given) {
+  __shared__ alignas(8) uint64_t barrier;
+  if (threadIdx.x == 0 && given.followed) {
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  if (threadIdx.x == 0) mbarrier_arrive(&barrier);
+  cluster_sync();
+}
+
+__global__ void __cluster_dims__(2, 1, 1) scope_of_block(__grid_constant__ const Given given) {
+  if (threadIdx.x) return;
+  if (given.followed)
+    asm volatile("red.relaxed.cluster.global.add.u32 [%0], 1;" ::"l"(given.out) : "memory");
+  else
+    asm volatile("red.relaxed.cta.global.add.u32 [%0], 1;" ::"l"(given.out) : "memory");
+}
+
+// ---- Lanes, registers ----
+
+__global__ void lane_asks_beside_atomic(__grid_constant__ const Given given) {
+  __shared__ int word;
+  word = 5;
+  __syncthreads();
+  int seen = 0;
+  if (threadIdx.x == 1) seen = *(volatile int *)&given.in[0] + word;
+  if (given.followed) __syncwarp();
+  if (threadIdx.x == 0) atomicAdd(&word, 1);
+  given.out[threadIdx.x] = seen;
+}
+
+__global__ void guarded_by_nothing(__grid_constant__ const Given given) {
+  __shared__ int word;
+  if (given.followed) word = given.in[0];
+  __syncthreads();
+  if (threadIdx.x == 0)
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.eq.s32 p, %0, 1;\n@p st.global.u32 [%1], %0;\n}" ::"r"(word),
+        "l"(given.out)
+        : "memory");
+}
+
+__device__ void multiply(float d[4], const uint32_t a[4], uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, "
+      "1, 1, 1, 0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+template <bool fenced>
+__device__ void multiply_twice(const Given *given) {
+  __shared__ alignas(1024) uint16_t b[8 * 64];
+  for (int i = threadIdx.x; i < 8 * 64; i += THREADS) b[i] = 0x3f80;
+  fence_proxy_async();
+  __syncthreads();
+  float d[4] = {0};
+  const uint32_t one = 0x3f803f80u, a[4] = {one, one, one, one};
+  wgmma_fence();
+  multiply(d, a, wgmma_descriptor_k_major(b));
+  wgmma_commit();
+  wgmma_wait_all();
+  for (int i = 0; i < 4; i++) asm volatile("mul.f32 %0, %0, 0f40000000;" : "+f"(d[i]));
+  if (fenced) wgmma_fence();
+  multiply(d, a, wgmma_descriptor_k_major(b));
+  wgmma_commit();
+  wgmma_wait_all();
+  given->out[threadIdx.x] = (int)d[0];
+}
+__global__ void accumulators_touched(__grid_constant__ const Given given) {
+  if (given.followed)
+    multiply_twice<true>(&given);
+  else
+    multiply_twice<false>(&given);
+}
+
+static const struct {
+  const char *name, *rule;
+  void (*kernel)(Given given);
+  int blocks;
+} CASES[] = {
+    {"stored_without_swizzle", "swizzle-mismatch", stored_without_swizzle, 1},
+    {"expected_by_luck", "stage-reused-too-early", expected_by_luck, 1},
+    {"refilled_too_early", "stage-reused-too-early", refilled_too_early, 1},
+    {"reduced_into_fresh", "unwritten-memory-read", reduced_into_fresh, 1},
+    {"peer_written_last", "peer-exited", peer_written_last, 2},
+    {"peer_written_later", "peer-exited", peer_written_later, 2},
+    {"peer_signalled_last", "peer-exited", peer_signalled_last, 2},
+    {"peer_signalled_later", "peer-exited", peer_signalled_later, 2},
+    {"peer_copied_from", "peer-exited", peer_copied_from, 2},
+    {"peer_not_waited_for", "read-without-wait", peer_not_waited_for, 2},
+    {"peer_not_ready", "peer-barrier-not-ready", peer_not_ready, 2},
+    {"own_not_ready", "mbarrier-not-initialised", own_not_ready, 2},
+    {"scope_of_block", "scope-too-narrow", scope_of_block, 2},
+    {"lane_asks_beside_atomic", "lane-race", lane_asks_beside_atomic, 1},
+    {"guarded_by_nothing", "uninitialised-read", guarded_by_nothing, 1},
+    {"accumulators_touched", "missing-wgmma-fence", accumulators_touched, 1},
+};
+enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
+
+static CUtensorMap map_of(int *matrix, CUtensorMapSwizzle swizzle) {
+  TensorMap map = {.type = CU_TENSOR_MAP_DATA_TYPE_INT32,
+                   .rank = 2,
+                   .address = matrix,
+                   .size = {SIDE, SIDE},
+                   .box = {SIDE, SIDE},
+                   .swizzle = swizzle};
+  return tensor_map_encode("matrix", &map);
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "";
+  for (int i = 0; i < CASE_COUNT && !strcmp(name, "--list"); i++)
+    printf("%s %s\n", CASES[i].name, CASES[i].rule);
+  if (!strcmp(name, "--list")) return 0;
+  int chosen = 0;
+  while (chosen < CASE_COUNT && strcmp(name, CASES[chosen].name) != 0) chosen++;
+  if (chosen == CASE_COUNT || argc > 3 || (argc == 3 && strcmp(argv[2], "followed") != 0)) {
+    fprintf(stderr, "usage: advice_cases CASE [followed]\n       advice_cases --list\n");
+    return 2;
+  }
+  static int host[SIDE * SIDE];
+  Given given = {.followed = argc == 3};
+  CUDA_CHECK(cudaMalloc(&given.in, sizeof host));
+  CUDA_CHECK(cudaMalloc(&given.out, sizeof host));
+  CUDA_CHECK(cudaMalloc(&given.fresh, sizeof host));
+  CUDA_CHECK(cudaMemcpy(given.in, host, sizeof host, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemset(given.out, 0, sizeof host));
+  given.swizzled = map_of(given.in, CU_TENSOR_MAP_SWIZZLE_128B);
+  given.plain = map_of(given.out, CU_TENSOR_MAP_SWIZZLE_NONE);
+  CASES[chosen].kernel<<<CASES[chosen].blocks, THREADS>>>(given);
+  CUDA_CHECK(cudaGetLastError());
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(host, given.out, sizeof host, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(host, given.fresh, sizeof host, cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaFree(given.in));
+  CUDA_CHECK(cudaFree(given.out));
+  CUDA_CHECK(cudaFree(given.fresh));
+  return 0;
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bats
+# What the reports of the checker say, and what comes of following it.
+
+bats_require_minimum_version 1.5.0
+
+load helpers
+
+setup() {
+  begin_test
+  program=build/tests/emulator/advice_cases
+  unset EMULATOR_CHECK EMULATOR_SCHEDULE
+  export LD_LIBRARY_PATH=$PWD/build/emulator
+}
+
+# Besides the pitfalls, programs that show every text of a finding.
+showing_programs() {
+  ls -d build/tests/joined/*/pitfalls/*
+  sed 's|^|build/tests/emulator/|' <<'END'
+copy_windows
+fence_of_operands unfenced
+global_races
+hostile null-shared
+lane_cases global-one-place
+lane_copies missing
+operands_reused by_another
+operands_reused by_own_warpgroup
+pipeline_mistakes count_too_low
+pipeline_mistakes stages_overlap
+report_cases asked_beside_atomic
+undefined_cases local_printed
+undefined_tiles short_bulk_store
+unwritten_cases decides
+unwritten_operands bad_field
+unwritten_operands bad_gap
+unwritten_operands bad_lane_mask
+unwritten_operands bad_map_half_copied
+unwritten_operands bad_map_of_registers
+unwritten_operands bad_short_buffer
+END
+  "$program" --list | sed "s|\(.*\) .*|$program \1|"
+}
+
+show_reports() { # COMMAND
+  local text all="" EMULATOR_CHECK EMULATOR_SCHEDULE
+  export EMULATOR_CHECK EMULATOR_SCHEDULE
+  for EMULATOR_CHECK in strict layout; do
+    for EMULATOR_SCHEDULE in late early; do
+      text=$(EMULATOR_THREADS=1 timeout -s KILL 60 $1 2>&1 >/dev/null)
+      all+=$'\n'$text
+    done
+  done
+  echo "== $1$all"
+}
+
+@test "each text of a finding is shown by some program" {
+  export -f show_reports
+  showing_programs | xargs -d '\n' -P 2 -I COMMAND bash -c 'show_reports "COMMAND"' \
+    >"$BATS_TEST_TMPDIR/reports"
+  run tests/emulator/finding_texts.py common/emulator/checker/*.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
+@test "a text that no program shows is named with its line; comments, names and short words are no texts" {
+  local source=$BATS_TEST_TMPDIR/check.c
+  cat >"$source" <<'END'
+#include "this is not a text.h"
+/* "nor is this, in a comment" */
+_Static_assert(1, "and this is for the compiler");
+REPORT(now, "a-rule", "reads %u bytes of that tile, which "
+       "nobody wrote.\nWrite the whole tile before.", bytes);
+END
+  run tests/emulator/finding_texts.py "$source" <<<"== program"
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 2 ]
+  [ "${lines[0]}" = "$source:4: bytes of that tile, which nobody wrote. Write the whole tile before." ]
+  run tests/emulator/finding_texts.py "$source" \
+    <<<$'== program\n  reads 7 bytes of that tile, which\n  nobody wrote.\n  Write the whole tile before.'
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+}
+
+@test "mistakes that nothing else shows: reported by their rule, and silent once the advice is followed" {
+  local name rule schedule
+  export EMULATOR_CHECK=strict EMULATOR_SCHEDULE
+  [ "$("$program" --list | wc -l)" -gt 10 ]
+  while read -r name rule; do
+    for EMULATOR_SCHEDULE in late early random:1; do
+      run "$program" "$name"
+      echo "$name, $EMULATOR_SCHEDULE: $output"
+      [[ $output == "emulator: $rule: "* ]]
+      run "$program" "$name" followed
+      echo "$name followed, $EMULATOR_SCHEDULE: $output"
+      [ "$status" -eq 0 ]
+      [ -z "$output" ]
+    done
+  done < <("$program" --list)
+}
