@@ -374,6 +374,52 @@ instruction_alone() {
   declaration_refused "give all elements" '.global .u32 a[2][2] = {{1}, {2}};'
 }
 
+@test "names declared twice in the same braces, and directives that exclude each other: refused as by ptxas" {
+  declaration_refused "x is declared twice" '.entry f(.param .b32 x, .param .b32 x) { ret; }'
+  declaration_refused "x is declared twice" '.func f(.param .b32 x) { .reg .b32 x; ret; }'
+  declaration_refused "x is declared twice" '.func (.reg .b32 x) f(.reg .b32 x) { ret; }'
+  declaration_refused "a1 is declared twice" '.entry f() { { .reg .b32 a<3>; .reg .b32 a1; } ret; }'
+  declaration_refused "a is declared twice" '.entry f() { .reg .b32 a1; .reg .b32 a<3>; ret; }'
+  declaration_refused "noreturn is for functions" '.entry f() .noreturn { ret; }'
+  declaration_refused "maxntid is for kernels" '.func f() .maxntid 32 { ret; }'
+  declaration_refused "maxclusterrank exclude" '.entry f() .reqnctapercluster 2 .maxclusterrank 4 { ret; }'
+  declaration_refused "reqntid exclude" '.entry f() .reqntid 32 .maxntid 32 { ret; }'
+  declaration_refused "blocksareclusters needs" '.entry f() .blocksareclusters .reqntid 32 { ret; }'
+  declaration_refused "a second linkage" '.visible .extern .global .u32 a;'
+}
+
+@test "names that hide those of outer braces, and parameters without names: taken as by ptxas" {
+  cat >"$BATS_TEST_TMPDIR/names.ptx" <<'EOF'
+.version 9.0
+.target sm_90a
+.address_size 64
+.extern .func outside(.param .b32 _, .param .b32 _);
+.func never() .noreturn { exit; }
+.entry names(.param .u64 out) {
+  .reg .b64 a;
+  .reg .b32 r, r<5>;
+  ld.param.u64 a, [out];
+  mov.b32 r, 10;
+  mov.b32 r4, 11;
+  { .reg .b32 r, r<3>; mov.b32 r, 20; mov.b32 r2, 21; st.global.b32 [a], r; st.global.b32 [a+4], r2; }
+  { .reg .b32 r4; mov.b32 r4, 30; st.global.b32 [a+8], r4; }
+  st.global.b32 [a+12], r;
+  st.global.b32 [a+16], r4;
+  ret;
+}
+EOF
+  run "$run_ptx" "$BATS_TEST_TMPDIR/names.ptx" names 1 1 buffer:u32:5
+  echo "$output"
+  [ "${lines[1]}" = "0: 20 21 30 10 11" ]
+}
+
+@test "what ptxas takes though no document names it: carries into 16 bits, addresses of 32, halves unrounded, parts" {
+  run "$run_ptx" tests/emulator/ptx/beyond.ptx kernel 1 2,2 buffer:u32:16
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 0 5 65533 1 0 6 65534 0 0 1 0 $((0x3000410)) 3 $((0x3c003f80)) 0 3" ]
+}
+
 @test "texture references: refused by name" {
   refused "references by name were removed in CUDA 12" <<'EOF'
 .version 8.0

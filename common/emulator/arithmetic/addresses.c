@@ -61,12 +61,14 @@ static bool address_is_in(const Warp *warp, uint64_t address, SpaceQuery query) 
   found = memory_find(address);
   return (found && found->read_only) == (query == IN_CONST);
 }
+/* A register of 32 bits counts as an address whose upper half is 0. */
 static StepResult isspacep(Warp *warp, const Instruction *in, LaneMask mask) {
-  const uint64_t *address = column_u64(warp, in->a);
   LaneMask lanes = 0;
+  bool wide = in->operand[1].bytes == 8;
   FOR_LANES(mask) {
     int lane = first_lane(left);
-    if (address_is_in(warp, address[lane], (SpaceQuery)in->b)) lanes |= 1u << lane;
+    uint64_t address = wide ? column_u64(warp, in->a)[lane] : column_u32(warp, in->a)[lane];
+    if (address_is_in(warp, address, (SpaceQuery)in->b)) lanes |= 1u << lane;
   }
   store_predicate(warp, &in->operand[0], mask, lanes);
   return STEP_NEXT;
@@ -86,7 +88,7 @@ bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instructio
   Form form = form_begin(decoder, statement, out, 1);
   if (!form_operands(&form, 2, 2)) return false;
   form_predicate_destination(&form, 0);
-  out->a = form_source(&form, 1, TYPE_U64);
+  out->a = form_source(&form, 1, out->operand[1].bytes == 4 ? TYPE_U32 : TYPE_U64);
   if (out->operand[1].variable) return form_fail(&form, "isspacep tests a register");
   for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
     if (!form_take(&form, spaces[i].name)) continue;
@@ -99,6 +101,8 @@ bool decode_isspacep(Decoder *decoder, const PtxStatement *statement, Instructio
 /* The same offset in another CTA of the cluster. The rank is the top byte of the 32 bits. */
 HANDLER2(mapa_shared_u32, 32, 32, 32, (a & 0xffffffu) | b << 24)
 HANDLER2(mapa_shared_u64, 64, 64, 32, (uint32_t)((a & 0xffffffu) | b << 24))
+/* ptxas takes a generic address of 32 bits: the lower half of one of 64. */
+HANDLER2(mapa_generic_u32, 32, 32, 32, (a & ~0xff000000u) | (b & 0xffu) << 24)
 HANDLER2(mapa_generic_u64, 64, 64, 32, (a & ~0xff000000ull) | (uint64_t)(b & 0xffu) << 24)
 HANDLER1(getctarank_u32, 32, 32, SHARED_RANK(a))
 HANDLER1(getctarank_u64, 32, 64, SHARED_RANK(a))
@@ -109,12 +113,11 @@ bool decode_mapa(Decoder *decoder, const PtxStatement *statement, Instruction *o
   bool shared = form_take(&form, "shared::cluster");
   Type type = form_type(&form);
   if (type != TYPE_U32 && type != TYPE_U64) return form_fail(&form, "the type is u32 or u64");
-  if (type == TYPE_U32 && !shared) return form_fail(&form, "a generic address has 64 bits");
   if (rank) {
     if (!form_columns(&form, TYPE_U32, type, TYPE_NONE, TYPE_NONE)) return false;
     return form_end(&form, type == TYPE_U64 ? getctarank_u64 : getctarank_u32);
   }
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_NONE)) return false;
-  if (type == TYPE_U32) return form_end(&form, mapa_shared_u32);
+  if (type == TYPE_U32) return form_end(&form, shared ? mapa_shared_u32 : mapa_generic_u32);
   return form_end(&form, shared ? mapa_shared_u64 : mapa_generic_u64);
 }

@@ -430,11 +430,16 @@ static bool holds_all(Type to, Type from) {
   return type_bytes(to) >= type_bytes(from) + (type_signed(to) ? 1u : 0u);
 }
 
+static bool between_halves(const Conversion *conversion) {
+  Type to = conversion->to, from = conversion->from;
+  return (to == TYPE_BF16 && from == TYPE_F16) || (to == TYPE_F16 && from == TYPE_BF16);
+}
+
 /* The roundings that ptxas takes between floats. */
 static const char *float_rounding_clash(const Conversion *conversion) {
   Type to = conversion->to, from = conversion->from;
   bool given = conversion->rounding != ROUND_NONE, integral = conversion->to_integer_value;
-  bool halves = (to == TYPE_BF16 && from == TYPE_F16) || (to == TYPE_F16 && from == TYPE_BF16);
+  bool halves = between_halves(conversion);
   if (to == from)
     return given && !integral ? "within one type only .rni, .rzi, .rmi and .rpi round" : NULL;
   if (integral) return ".rni, .rzi, .rmi and .rpi are for integers and within one type";
@@ -486,6 +491,8 @@ bool decode_cvt(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   conversion->saturate = form_take(&form, "sat");
   conversion->finite = form_take(&form, "satfinite");
   conversion->relu = form_take(&form, "relu");
+  if (conversion->rounding == ROUND_NONE && between_halves(conversion))
+    conversion->rounding = ROUND_RN; /* as ptxas assumes */
   Type to = conversion->to, from = conversion->from;
   if (to == TYPE_NONE || from == TYPE_NONE) return form_fail(&form, "cvt names two types");
   const FloatFormat *to_format = format_of(to), *from_format = format_of(from);

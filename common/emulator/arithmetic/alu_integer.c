@@ -95,6 +95,8 @@ HANDLER_CARRY(sub_cc_32, 32, 2, a - b, a >= b)
 HANDLER_CARRY(sub_cc_64, 64, 2, a - b, a >= b)
 HANDLER_CARRY(subc_32, 32, 2, a - b - 1u + carry, carry ? a >= b : a > b)
 HANDLER_CARRY(subc_64, 64, 2, a - b - 1u + carry, carry ? a >= b : a > b)
+#define HIGH_U16(a, b) ((((a)&0xffffu) * ((b)&0xffffu)) >> 16)
+#define HIGH_S16(a, b) ((uint32_t)((int16_t)(a) * (int16_t)(b)) >> 16)
 #define HIGH_U32(a, b) ((uint32_t)(((uint64_t)(a) * (b)) >> 32))
 #define HIGH_S32(a, b) ((uint32_t)(((int64_t)(int32_t)(a) * (int32_t)(b)) >> 32))
 #define HIGH_U64(a, b) ((uint64_t)(((Wide)(a) * (b)) >> 64))
@@ -112,12 +114,19 @@ HANDLER_CARRY(madc_lo_64, 64, 3, a *b + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_u64, 64, 3, HIGH_U64(a, b) + c + carry, carry ? d <= c : d < c)
 HANDLER_CARRY(madc_hi_s64, 64, 3, HIGH_S64(a, b) + c + carry, carry ? d <= c : d < c)
 
+/* Of 16 bits only those that read the carry. ptxas takes them, though no document names them. */
+HANDLER_CARRY(addc_16, 32, 2, (a + b + carry) & 0xffffu, false)
+HANDLER_CARRY(subc_16, 32, 2, (a - b - 1u + carry) & 0xffffu, false)
+HANDLER_CARRY(madc_lo_16, 32, 3, (a * b + c + carry) & 0xffffu, false)
+HANDLER_CARRY(madc_hi_u16, 32, 3, (HIGH_U16(a, b) + c + carry) & 0xffffu, false)
+HANDLER_CARRY(madc_hi_s16, 32, 3, (HIGH_S16(a, b) + c + carry) & 0xffffu, false)
+
 /* decoded is not NULL if the carry is written: by all forms except addc, subc and madc without
  * .cc. */
 static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool writes) {
   static const bool yes = true;
   int index = integer_index(type);
-  if (index < U32) return form_fail(form, "carries exist for 32 and 64 bits");
+  if (index < U32) return form_fail(form, "a carry of 16 bits is only read, not written");
   form->out->decoded = writes ? &yes : NULL;
   return form_end(form, index >= U64 ? wide : narrow);
 }
@@ -132,6 +141,11 @@ bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *
   if (multiply && !high && !form_take(&form, "lo")) return form_fail(&form, "madc is .lo or .hi");
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, type, multiply ? type : TYPE_NONE)) return false;
+  if (!writes && (type == TYPE_U16 || type == TYPE_S16)) {
+    if (!multiply) return form_end(&form, strcmp(name, "addc") == 0 ? addc_16 : subc_16);
+    if (!high) return form_end(&form, madc_lo_16);
+    return form_end(&form, type == TYPE_S16 ? madc_hi_s16 : madc_hi_u16);
+  }
   if (strcmp(name, "addc") == 0) return carry_end(&form, addc_32, addc_64, type, writes);
   if (strcmp(name, "subc") == 0) return carry_end(&form, subc_32, subc_64, type, writes);
   bool sign = type_signed(type);
@@ -170,8 +184,8 @@ HANDLER2(mul_lo_16, 32, 32, 32, (a * b) & 0xffffu)
 HANDLER2(mul_lo_32, 32, 32, 32, a *b)
 HANDLER2(mul_lo_64, 64, 64, 64, a *b)
 SAME_FOR_SIGNS(mul_lo_table, mul_lo)
-HANDLER2(mul_hi_u16, 32, 32, 32, ((a & 0xffffu) * (b & 0xffffu)) >> 16)
-HANDLER2(mul_hi_s16, 32, 32, 32, ((uint32_t)((int16_t)a * (int16_t)b)) >> 16)
+HANDLER2(mul_hi_u16, 32, 32, 32, HIGH_U16(a, b))
+HANDLER2(mul_hi_s16, 32, 32, 32, HIGH_S16(a, b))
 HANDLER2(mul_hi_u32, 32, 32, 32, HIGH_U32(a, b))
 HANDLER2(mul_hi_s32, 32, 32, 32, HIGH_S32(a, b))
 HANDLER2(mul_hi_u64, 64, 64, 64, HIGH_U64(a, b))
@@ -187,8 +201,8 @@ HANDLER3(mad_lo_16, 32, 32, 32, 32, (a * b + c) & 0xffffu)
 HANDLER3(mad_lo_32, 32, 32, 32, 32, a *b + c)
 HANDLER3(mad_lo_64, 64, 64, 64, 64, a *b + c)
 SAME_FOR_SIGNS(mad_lo_table, mad_lo)
-HANDLER3(mad_hi_u16, 32, 32, 32, 32, ((((a & 0xffffu) * (b & 0xffffu)) >> 16) + c) & 0xffffu)
-HANDLER3(mad_hi_s16, 32, 32, 32, 32, (((uint32_t)((int16_t)a * (int16_t)b) >> 16) + c) & 0xffffu)
+HANDLER3(mad_hi_u16, 32, 32, 32, 32, (HIGH_U16(a, b) + c) & 0xffffu)
+HANDLER3(mad_hi_s16, 32, 32, 32, 32, (HIGH_S16(a, b) + c) & 0xffffu)
 HANDLER3(mad_hi_u32, 32, 32, 32, 32, HIGH_U32(a, b) + c)
 HANDLER3(mad_hi_s32, 32, 32, 32, 32, HIGH_S32(a, b) + c)
 HANDLER3(mad_hi_u64, 64, 64, 64, 64, HIGH_U64(a, b) + c)

@@ -594,6 +594,13 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   if (strcmp(statement->modifiers[0], "ldu") == 0) constant_path = true;
   if (constant_path && transfer->space != SPACE_GLOBAL && transfer->space != SPACE_GENERIC)
     return form_fail(&form, ".nc and ldu are for global memory");
+  if (has_modifier(statement, "nc")) {
+    static const char *const others[] = {"weak", "relaxed", "acquire", "volatile",
+                                         "mmio", "lu",      "cv",      NULL};
+    if (transfer->space != SPACE_GLOBAL) return form_fail(&form, ".nc needs .global");
+    if (has_any(statement, others))
+      return form_fail(&form, ".nc excludes an order, .weak, .volatile, .lu and .cv");
+  }
   if (constant_path) transfer->kind.flags |= GLOBAL_NON_COHERENT;
   int vector = form_choose(&form, vectors);
   transfer->element_count = vector < 0 ? 1 : vector == 0 ? 2 : 4;

@@ -138,12 +138,48 @@ static Index3 parse_index3(Decoder *decoder) {
   return (Index3){(uint32_t)n[0], (uint32_t)n[1], (uint32_t)n[2]};
 }
 
+/* Directives that exclude or need others. */
+typedef struct {
+  bool required_threads, most_threads, required_cluster, most_cluster, blocks_are_clusters;
+} Directives;
+
+static void note_directive(Decoder *decoder, const Function *function, const char *name,
+                           Directives *said) {
+  static const char *const of_kernels[] = {
+      "maxntid",           "reqntid",        "maxnreg",         "minnctapersm",     "maxnctapersm",
+      "reqnctapercluster", "maxclusterrank", "explicitcluster", "blocksareclusters"};
+  for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels; i++)
+    if (!function->entry && strcmp(name, of_kernels[i]) == 0)
+      parse_fail(decoder, ".%s is for kernels", name);
+  if (function->entry && strcmp(name, "noreturn") == 0)
+    parse_fail(decoder, ".noreturn is for functions that are no kernels");
+  said->required_threads |= strcmp(name, "reqntid") == 0;
+  said->most_threads |= strcmp(name, "maxntid") == 0;
+  said->required_cluster |= strcmp(name, "reqnctapercluster") == 0;
+  said->most_cluster |= strcmp(name, "maxclusterrank") == 0;
+  said->blocks_are_clusters |= strcmp(name, "blocksareclusters") == 0;
+}
+
+static void check_directives(Decoder *decoder, const Directives *said) {
+  if (said->required_threads && said->most_threads)
+    parse_fail(decoder, ".maxntid and .reqntid exclude each other");
+  if (said->required_cluster && said->most_cluster)
+    parse_fail(decoder, ".reqnctapercluster and .maxclusterrank exclude each other");
+  if (said->blocks_are_clusters && !(said->required_threads && said->required_cluster))
+    parse_fail(decoder, ".blocksareclusters needs .reqntid and .reqnctapercluster");
+}
+
 static void parse_performance_directives(Decoder *decoder, Function *function) {
+  Directives said = {0};
   for (;;) {
     skip_space(decoder);
-    if (*decoder->at != '.') return;
+    if (*decoder->at != '.') {
+      check_directives(decoder, &said);
+      return;
+    }
     const char *name = accept_directive(decoder);
     if (!name) parse_fail(decoder, "expected a directive");
+    note_directive(decoder, function, name, &said);
     if (strcmp(name, "maxntid") == 0 || strcmp(name, "reqntid") == 0) {
       Index3 size = parse_index3(decoder);
       uint64_t threads = (uint64_t)size.x * size.y * size.z;
@@ -446,6 +482,7 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
   decoder->source_file = NULL;
   decoder->inner_line = 0;
   decoder->inlining_count = 0;
+  decoder->parameter_twice = NULL;
   open_scope(decoder); /* parameters */
   uint32_t undo = decoder->undo_count;
 
@@ -468,6 +505,8 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
     decoder->function = NULL;
     return;
   }
+  if (decoder->parameter_twice)
+    parse_fail(decoder, "the parameter %s is declared twice", decoder->parameter_twice);
   expect_char(decoder, '{');
   function->defined = true;
   parse_body_or_refuse(decoder);
@@ -513,6 +552,7 @@ void parse_module(Decoder *decoder) {
            strcmp(name, "weak") == 0 || strcmp(name, "common") == 0) {
       if (name[0] == 'e') external = true;
       if (name[0] == 'w' || name[0] == 'c') weak = true;
+      if (!file_local) parse_fail(decoder, "a second linkage, .%s", name);
       file_local = false;
       name = accept_directive(decoder);
       if (!name) parse_fail(decoder, "expected a directive after the linkage");

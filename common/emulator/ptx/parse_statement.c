@@ -78,8 +78,14 @@ static void shared_operand(Decoder *decoder, Draft *draft, const Symbol *symbol,
 }
 
 /* A name that is not declared (yet): a special register or a label. */
-static void undeclared_operand(Decoder *decoder, const char *name, bool in_address, Operand *out) {
-  if (special_operand(decoder, name, out)) return;
+static void undeclared_operand(Decoder *decoder, const Draft *draft, const char *name,
+                               bool in_address, Operand *out) {
+  if (special_operand(decoder, name, out)) {
+    const Opcode *opcode = draft->statement.known;
+    if (in_address || !opcode || (opcode->traits & FLOW) != FLOW_COPY)
+      parse_fail(decoder, "only mov and cvt read special registers such as %s", name);
+    return;
+  }
   if (in_address || name[0] == '%') parse_fail(decoder, "nothing here is named %s", name);
   out->kind = OPERAND_LABEL;
   out->slot = REFER_LABEL;
@@ -96,7 +102,7 @@ static void name_operand(Decoder *decoder, Draft *draft, const char *name, bool 
   const Symbol *symbol = find_symbol(decoder->module, name);
   if (!symbol) symbol = find_range(decoder, name, &index);
   if (!symbol) {
-    undeclared_operand(decoder, name, in_address, out);
+    undeclared_operand(decoder, draft, name, in_address, out);
     return;
   }
   int64_t addend = 0;

@@ -130,8 +130,10 @@ struct Symbol {
   uint8_t element_bytes;
   uint8_t class;
   bool constant_space, external, weak, parameter;
+  bool in_scope;   /* declared in a function */
   bool file_local; /* neither .visible nor .extern nor .weak: not visible to other texts */
   uint32_t unit;   /* which text declared it */
+  uint32_t scope;  /* which braces of its function; 0: parameters and the outermost ones */
   uint32_t alignment;
   uint64_t bytes;  /* 0 for "extern .shared x[]" */
   uint64_t offset; /* LOCAL, ENTRY_PARAMETER */
@@ -300,7 +302,8 @@ struct Decoder {
 
   Symbol **undo; /* symbols of the open scopes, innermost last */
   uint32_t undo_count, undo_capacity;
-  uint32_t *scope_parent; /* of each scope of the function */
+  uint32_t *scope_parent;      /* of each scope of the function */
+  const char *parameter_twice; /* the name of two of its parameters */
   uint32_t scope_count, scope_capacity;
   uint32_t scope; /* the open one */
 

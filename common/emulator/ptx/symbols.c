@@ -30,8 +30,53 @@ Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind) {
   return symbol;
 }
 
+static const Symbol *find_range_in_scope(const Decoder *decoder, const char *name, uint32_t scope);
+
+static bool same_name(const Symbol *one, const Symbol *other) {
+  return one->hash == other->hash && strcmp(one->name, other->name) == 0;
+}
+
+/* Is one of them a range such as %r<4>, and the other one a register of it, %r3? */
+static bool range_holds(const Symbol *range, const Symbol *other) {
+  size_t length = strlen(range->name);
+  const char *number = other->name + length;
+  if (strncmp(range->name, other->name, length) != 0 || number[0] < '0' || number[0] > '9' ||
+      (number[0] == '0' && number[1]))
+    return false;
+  char *end;
+  unsigned long index = strtoul(number, &end, 10);
+  return !*end && index < range->range_count;
+}
+
+/* A name may hide one of outer braces, but not one of the same braces. "%r<4>" and "%r" are two names. */
+static bool declared_in_scope(const Decoder *decoder, const Symbol *symbol) {
+  if (symbol->kind != SYMBOL_REGISTERS) {
+    for (const Symbol *other = *bucket_of(decoder->module, symbol->hash); other;
+         other = other->next)
+      if (other->in_scope && other->scope == symbol->scope && other->kind != SYMBOL_REGISTERS &&
+          same_name(other, symbol))
+        return true;
+    return find_range_in_scope(decoder, symbol->name, symbol->scope);
+  }
+  for (uint32_t i = decoder->undo_count; i > 0; i--) {
+    const Symbol *other = decoder->undo[i - 1];
+    if (other->scope != symbol->scope) continue;
+    if (other->kind == SYMBOL_REGISTERS ? same_name(other, symbol) : range_holds(symbol, other))
+      return true;
+  }
+  return false;
+}
+
 /* The innermost declaration hides the others until its scope ends. */
 void declare(Decoder *decoder, Symbol *symbol, bool in_scope) {
+  symbol->in_scope = in_scope;
+  /* The first braces of a function follow its parameters, and belong to them. */
+  symbol->scope = decoder->scope <= 1 ? 0 : decoder->scope;
+  if (in_scope && declared_in_scope(decoder, symbol)) {
+    if (!symbol->parameter) parse_fail(decoder, "%s is declared twice", symbol->name);
+    decoder->parameter_twice =
+        symbol->name; /* in a declaration without a body it does not matter */
+  }
   Symbol **bucket = bucket_of(decoder->module, symbol->hash);
   symbol->next = *bucket;
   *bucket = symbol;
@@ -202,6 +247,12 @@ static const Symbol *range_with(const Module *module, const char *name, uint32_t
   return NULL;
 }
 
+static const Symbol *find_range_in_scope(const Decoder *decoder, const char *name, uint32_t scope) {
+  uint32_t index;
+  const Symbol *range = find_range(decoder, name, &index);
+  return range && range->scope == scope ? range : NULL;
+}
+
 /* "%r57" where "%r<100>" is declared; the longest prefix that is a range wins. */
 const Symbol *find_range(const Decoder *decoder, const char *name, uint32_t *index) {
   size_t length = strlen(name), digits = 0;
@@ -281,14 +332,20 @@ static const struct {
     {"%pm0", SPECIAL_PM, 4},
 };
 
-/* "%tid" without a part is a vector; its fourth element is always 0. */
-static bool special_vector(Decoder *decoder, const char *name, Operand *out) {
+/* The name up to the dot is one of a vector. */
+static bool names_vector(const char *name) {
   static const char *const VECTORS[] = {"%tid",           "%ntid",          "%ctaid",
                                         "%nctaid",        "%clusterid",     "%nclusterid",
                                         "%cluster_ctaid", "%cluster_nctaid"};
-  size_t i = 0, count = sizeof VECTORS / sizeof *VECTORS;
-  while (i < count && strcmp(VECTORS[i], name) != 0) i++;
-  if (i == count) return false;
+  size_t length = strcspn(name, ".");
+  for (size_t i = 0; i < sizeof VECTORS / sizeof *VECTORS; i++)
+    if (strlen(VECTORS[i]) == length && strncmp(VECTORS[i], name, length) == 0) return true;
+  return false;
+}
+
+/* "%tid" without a part is a vector; its fourth element is always 0. */
+static bool special_vector(Decoder *decoder, const char *name, Operand *out) {
+  if (strchr(name, '.') || !names_vector(name)) return false;
   Operand *elements = need(decoder, arena_allocate(&decoder->module->arena, 4 * sizeof *elements));
   for (int part = 0; part < 3; part++) {
     char element[32];
@@ -300,9 +357,24 @@ static bool special_vector(Decoder *decoder, const char *name, Operand *out) {
   return true;
 }
 
+/* "%tid.w" is 0, and "%tid.r" is another name of "%tid.x", as with vectors of registers. */
+static bool special_part(Decoder *decoder, const char *name, Operand *out) {
+  static const char PARTS[] = "xyzwrgba";
+  const char *dot = strchr(name, '.');
+  const char *part = dot && dot[1] && !dot[2] && names_vector(name) ? strchr(PARTS, dot[1]) : NULL;
+  if (!part || part < PARTS + 3) return false;
+  if ((part - PARTS) % 4 == 3) {
+    literal_operand(decoder, out, 0);
+    return true;
+  }
+  char other[32];
+  snprintf(other, sizeof other, "%.*s.%c", (int)(dot - name), name, PARTS[(part - PARTS) % 4]);
+  return special_operand(decoder, other, out);
+}
+
 bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (name[0] != '%') return false;
-  if (special_vector(decoder, name, out)) return true;
+  if (special_vector(decoder, name, out) || special_part(decoder, name, out)) return true;
   Special special = SPECIAL_ENVREG;
   unsigned bytes = 4;
   uint64_t value = 0;
