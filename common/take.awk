@@ -219,17 +219,19 @@ function write_top(path, example,    line, name, last) {
   print " * ---- end ---- */"
 }
 
-# wgmma and setmaxnreg exist on sm_90a alone; the rest on sm_90 and everything after it.
-function write_requirements(name, only_90a) {
+# wgmma and setmaxnreg exist on sm_90a alone; the rest on sm_90 and everything after it. With -arch=sm_90a, the nvcc of CUDA
+# 13.0 compiles for compute_90, too.
+function write_requirements(name, only_90a,    command) {
+  command = only_90a ? "nvcc -gencode arch=compute_90a,code=sm_90a" : "nvcc -arch=sm_90a"
   print "#ifndef __CUDACC__"
-  print "#error \"" name " is CUDA C++: include it in a .cu file and compile that with nvcc -arch=sm_90a\""
+  print "#error \"" name " is CUDA C++: include it in a .cu file and compile that with " command "\""
   print "#endif"
   if (only_90a) {
     print "#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)"
-    print "#error \"" name " needs an H100 or H200 and their own instructions: compile with nvcc -arch=sm_90a\""
+    print "#error \"" name " needs an H100 or H200 and their own instructions: compile with " command "\""
   } else {
     print "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900"
-    print "#error \"" name " needs compute capability 9.0 or newer: compile with nvcc -arch=sm_90a\""
+    print "#error \"" name " needs compute capability 9.0 or newer: compile with " command "\""
   }
   print "#endif"
 }
