@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "gemm_program.cuh"
-#include "product/pipelined_gemm.cuh"
+#include "product/gemm_measured.cuh"
 
 #define CUBLAS_CHECK(call)                                          \
   do {                                                              \

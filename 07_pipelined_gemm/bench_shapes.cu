@@ -12,38 +12,71 @@
 // For cuBLASLt, all algorithms that its heuristics name are tried, and the fastest take part in the rounds. Every
 // result of pipelined_gemm is compared with cuBLAS's fp32 result. The data are normally distributed.
 //
-//   bench_shapes --shapes FILE --csv FILE                    the chosen configuration, and the libraries
-//   bench_shapes --shapes FILE --csv FILE --all 1            every configuration, for the fit
+// pipelined_gemm takes part twice: with the configuration that the model chooses, and with the one that
+// pipelined_gemm_plan_measured() keeps of the --candidates that the model ranks first. If both are the same, they
+// have one time. How long the measured plan took is printed as the time of "planning".
 //
-// A line of FILE is "m n k". The CSV has a line for each program: m,n,k,program,microseconds.
+//   bench_shapes --shapes FILE --csv FILE                    both plans, and the libraries
+//   bench_shapes --shapes FILE --csv FILE --all 1            every configuration as well
+//
+// A line of FILE is "m n k". The CSV has a line for each program: m,n,k,program,microseconds. The programs are
+// cublas, cublaslt_NUMBER, chosen:NAME, measured:NAME and planning; with --all also each NAME.
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "bench_libraries.cuh"
 
-enum { MOST_COMPETITORS = 1 + MOST_ALGORITHMS + 1 + GEMM_MODELLED };
+enum {
+  EVERY = GEMM_MODELLED + GEMM_DIRECT_WAYS,
+  MOST_COMPETITORS = 1 + MOST_ALGORITHMS + 2 + EVERY
+};
 static long rest_milliseconds = 0, measured_milliseconds = 10, rounds = 15, all_configurations;
+static long candidates = GEMM_MEASURED;
+static double planning;            // microseconds of the last measured plan
 static const float WARM_UP = 200;  // milliseconds
 
-static int add_ours(Competitor *list, Shape s) {
-  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
+// The wall clock.
+static double microseconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+enum { CHOSEN, MEASURED, CONFIGURATIONS };  // the order of ours
+
+static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int which) {
+  if (which == CHOSEN) return pipelined_gemm_plan<GEMM_BF16>(gemm, problem);
+  if (which == MEASURED) {
+    double begun = microseconds_now();
+    GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(gemm, problem, 0, (int)candidates);
+    planning = microseconds_now() - begun;
+    return status;
+  }
   GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  int count = 0;
-  for (int i = -1; i < (all_configurations ? all.count : 0); i++) {
+  GemmConfigurations direct = gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  int at = which - CONFIGURATIONS;
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
+                        at < all.count ? &all.list[at] : &direct.list[at - all.count], 0);
+}
+
+static int add_ours(Competitor *list, Shape s) {
+  static const char *const prefixes[] = {"chosen:", "measured:", ""};
+  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
+  int count = 0, most = CONFIGURATIONS + (all_configurations ? EVERY : 0);
+  for (int i = 0; i < most; i++) {
     Competitor *mine = &list[count];
     memset(mine, 0, sizeof(*mine));
     mine->kind = BY_PIPELINED_GEMM;
-    GemmStatus status = i < 0 ? pipelined_gemm_plan<GEMM_BF16>(&mine->gemm, &problem)
-                              : gemm_plan_with(&mine->gemm, &problem, GEMM_BF16, GEMM_K_MAJOR,
-                                               GEMM_K_MAJOR, &all.list[i], 0);
+    GemmStatus status = plan_ours(&mine->gemm, &problem, i);
     if (status.error == GEMM_NOT_FOR_SHAPE) continue;
     if (status.error != GEMM_OK) {
       char text[256];
       pipelined_gemm_explain(status, text, sizeof(text));
       program_fail("%d x %d x %d: %s", s.m, s.n, s.k, text);
     }
-    const char *name = mine->gemm.configuration->name;
-    snprintf(mine->name, sizeof(mine->name), i < 0 ? "chosen:%s" : "%s", name);
+    snprintf(mine->name, sizeof(mine->name), "%s%s",
+             prefixes[i < CONFIGURATIONS ? i : CONFIGURATIONS], pipelined_gemm_name(&mine->gemm));
     count++;
   }
   return count;
@@ -87,7 +120,10 @@ static void bench_shape(Shape s, FILE *csv) {
     estimate(&list[i], s);
     if (list[i].estimate < best) best = list[i].estimate;
   }
+  Competitor *chosen = &list[libraries + CHOSEN], *measured = &list[libraries + MEASURED];
+  bool same = measured->gemm.configuration == chosen->gemm.configuration;
   for (int i = 0; i < count; i++) {
+    if (same && &list[i] == measured) continue;
     // Configurations that are far slower than the best are not measured again.
     if (!all_configurations || list[i].estimate < 1.25f * best) order[entrants++] = i;
   }
@@ -97,11 +133,12 @@ static void bench_shape(Shape s, FILE *csv) {
     compete_in_turn(list, order, entrants, s);
   }
   for (int i = 0; i < count; i++) {
-    bool measured = list[i].microseconds[0] > 0;
+    const Competitor *timed = same && &list[i] == measured ? chosen : &list[i];
     fprintf(csv, "%d,%d,%d,%s,%.3f\n", s.m, s.n, s.k, list[i].name,
-            measured ? list[i].microseconds[rounds / 2] : list[i].estimate);
+            timed->microseconds[0] > 0 ? timed->microseconds[rounds / 2] : timed->estimate);
     pipelined_gemm_end(&list[i].gemm);
   }
+  fprintf(csv, "%d,%d,%d,planning,%.3f\n", s.m, s.n, s.k, planning);
   fflush(csv);
 }
 
@@ -120,11 +157,12 @@ int main(int argc, char **argv) {
   argc = kept;
   Option options[] = {
       {"--all", "1: every configuration", &all_configurations, 0, 1},
+      {"--candidates", "how many the measured plan measures", &candidates, 1, 1000},
       {"--rest", "milliseconds before each measurement; 0: the chip stays hot", &rest_milliseconds,
        0, 1000},
       {"--milliseconds", "length of each measurement", &measured_milliseconds, 1, 10000},
       {"--rounds", "measurements of each product; the median counts", &rounds, 1, MOST_ROUNDS}};
-  program_begin("bench_shapes", argc, argv, options, 4);
+  program_begin("bench_shapes", argc, argv, options, 5);
   if (shapes_path == NULL || csv_path == NULL) {
     fprintf(stderr, "bench_shapes: say --shapes FILE and --csv FILE\n");
     return EXIT_USAGE;

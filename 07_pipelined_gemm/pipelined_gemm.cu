@@ -13,20 +13,25 @@
 // types and epilogues.
 //
 //   pipelined_gemm --m 1000 --n 333 --k 520     one product of this size, checked
+//   pipelined_gemm --m 1000 --n 333 --k 520 --measure 8      by the fastest of eight configurations
 //   pipelined_gemm --runs 100                   random shapes and data
 //   pipelined_gemm --trace FILE                 the pipeline's events, for Perfetto or timeline.py
 #include <string.h>
 #include <unistd.h>
 
 #include "gemm_program.cuh"
-#include "product/pipelined_gemm.cuh"
+#include "product/gemm_measured.cuh"
 
 // The configuration that gemm_check_product runs. NULL lets the model choose.
 static const GemmConfiguration *forced;
 static int most_clusters;  // 0: as many as fit
+static long candidates;    // to measure; 0: the model chooses
 static PipelinedGemm planned;
 
 static GemmStatus plan_product(PipelinedGemm *gemm, const GemmProblem *problem) {
+  if (candidates > 0) {
+    return pipelined_gemm_plan_measured<GEMM_BF16>(gemm, problem, 0, (int)candidates);
+  }
   if (forced == NULL) return pipelined_gemm_plan<GEMM_BF16>(gemm, problem);
   return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, forced,
                         most_clusters);
@@ -250,13 +255,15 @@ int main(int argc, char **argv) {
     break;
   }
   long m = 0, n = 0, k = 0, check = 16, runs = 0, seed = 1;
-  Option options[] = {{"--m", "rows of A and C", &m, 1, 1 << 20},
-                      {"--n", "rows of B, columns of C", &n, 1, 1 << 20},
-                      {"--k", "columns of A and B", &k, 1, 1 << 20},
-                      {"--check", "rows of C compared with a sum in double", &check, 1, 1 << 20},
-                      {"--runs", "check this many products of random shapes", &runs, 1, 100000},
-                      {"--seed", "which random shapes", &seed, 1, 1 << 20}};
-  program_begin("pipelined_gemm", argc, argv, options, 6);
+  Option options[] = {
+      {"--m", "rows of A and C", &m, 1, 1 << 20},
+      {"--n", "rows of B, columns of C", &n, 1, 1 << 20},
+      {"--k", "columns of A and B", &k, 1, 1 << 20},
+      {"--check", "rows of C compared with a sum in double", &check, 1, 1 << 20},
+      {"--measure", "measure this many configurations and keep the fastest", &candidates, 1, 1000},
+      {"--runs", "check this many products of random shapes", &runs, 1, 100000},
+      {"--seed", "which random shapes", &seed, 1, 1 << 20}};
+  program_begin("pipelined_gemm", argc, argv, options, 7);
   if (trace) {
     refuse_what_does_not_fit(m ? m : 4096, n ? n : 4096, k ? k : 1024);
     write_trace(trace, m ? (int)m : 4096, n ? (int)n : 4096, k ? (int)k : 1024);
@@ -266,7 +273,7 @@ int main(int argc, char **argv) {
     check_random(runs, seed);
     return program_end("%ld random products", runs);
   }
-  if (m || n || k) {
+  if (m || n || k || candidates) {
     int mm = m ? (int)m : 512, nn = n ? (int)n : 512, kk = k ? (int)k : 512;
     refuse_what_does_not_fit(mm, nn, kk);
     gemm_check_product(gemm_prepare, gemm_launch, mm, nn, kk, 0, GEMM_NORMAL, (int)check, 5, true);

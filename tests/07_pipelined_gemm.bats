@@ -63,6 +63,22 @@ refused() {
   [ "$status" -eq 0 ]
 }
 
+@test "a product of any size by the fastest of several configurations" {
+  run common/run-program build/$chapter/pipelined_gemm --m 130 --n 77 --k 200 --check 130 --measure 8
+  echo "$output"
+  [ "$status" -eq 0 ]
+  run common/run-program build/$chapter/pipelined_gemm --m 70 --n 130 --k 75 --check 70 --measure 1000
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "plans by measuring are right, leave C alone, keep the fastest, and free everything when a call fails" {
+  run common/run-program build/tests/$chapter/measured
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"the stream is capturing a graph"* ]]
+}
+
 @test "an even and an odd k that TMA cannot load are loaded without it" {
   run common/run-program build/$chapter/pipelined_gemm --m 130 --n 77 --k 1282 --check 130
   echo "$output"

@@ -388,6 +388,17 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
   return least;
 }
 
+/* Begins the networks' sums for both sides of a product with what they see of it alone. */
+static inline void gemm_begin_sums(const GemmModel *model, const GemmSide sides[2],
+                                   float sums[2][GEMM_WIDTH]) {
+  for (int i = 0; i < 2; i++) {
+    float aside[GEMM_ASIDE];
+    gemm_aside(&sides[i], aside);
+    for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
+    gemm_add_weighted<0, GEMM_NETWORKS>(sums[i], model->aside, aside, GEMM_ASIDE);
+  }
+}
+
 /* The networks are asked only about configurations for which the terms predict nearly the least time; and all
  * but the first network only about those for which the first one does. */
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
@@ -401,12 +412,7 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
   float base[GEMM_MODELLED], first[GEMM_MODELLED], sums[2][GEMM_WIDTH];
   float features[GEMM_MODELLED][GEMM_FEATURES], least = GEMM_HOPELESS;
   float most = gemm_find_candidates(model, list, count, sides, carried, facts, base) + near;
-  for (int i = 0; i < 2; i++) {
-    float aside[GEMM_ASIDE];
-    gemm_aside(&sides[i], aside);
-    for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
-    gemm_add_weighted<0, GEMM_NETWORKS>(sums[i], model->aside, aside, GEMM_ASIDE);
-  }
+  gemm_begin_sums(model, sides, sums);
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS || base[i] > most) {
       base[i] = GEMM_HOPELESS;
@@ -426,6 +432,37 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
     if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;
+}
+
+/* All configurations that have a chance go to `ranked`: first what gemm_choose() takes, then the others by the
+ * time that the model predicts. Returns how many there are. Takes several times as long as gemm_choose(). */
+static inline int gemm_rank(const GemmModel *model, const GemmConfiguration *list, int count,
+                            int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
+                            GemmCarried carried, const GemmConfiguration *ranked[GEMM_MODELLED]) {
+  const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
+                             gemm_side(m, n, k, batches, sms, true)};
+  GemmFacts facts[GEMM_MODELLED];
+  float base[GEMM_MODELLED], times[GEMM_MODELLED], sums[2][GEMM_WIDTH];
+  gemm_find_candidates(model, list, count, sides, carried, facts, base);
+  gemm_begin_sums(model, sides, sums);
+  const GemmConfiguration *chosen = gemm_choose(model, list, count, m, n, k, batches, sms, carried);
+  int found = 0;
+  for (int i = 0; i < count; i++) {
+    if (base[i] == GEMM_HOPELESS) continue;
+    float features[GEMM_FEATURES], time = -GEMM_HOPELESS;
+    gemm_features(&facts[i], base[i], features);
+    if (&list[i] != chosen) {
+      time = base[i] + gemm_off<0, GEMM_NETWORKS>(model, i, features, sums[list[i].swapped]);
+    }
+    int at = found++;
+    for (; at > 0 && times[at - 1] > time; at--) {
+      times[at] = times[at - 1];
+      ranked[at] = ranked[at - 1];
+    }
+    times[at] = time;
+    ranked[at] = &list[i];
+  }
+  return found;
 }
 
 #endif

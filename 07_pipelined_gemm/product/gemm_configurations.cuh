@@ -288,6 +288,8 @@ static inline GemmConfigurations gemm_configurations(void) {
   return all;
 }
 
+constexpr int GEMM_DIRECT_WAYS = 4;
+
 /* The configurations that load without TMA, by how many CTAs share the k range of a tile: 1, 2, 4 and 8. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_direct_configurations(void) {
@@ -298,6 +300,7 @@ static inline GemmConfigurations gemm_direct_configurations(void) {
       gemm_single_configuration<Tile>("direct_64x64_split_1x4/3", 3, 4),
       gemm_single_configuration<Tile>("direct_64x64_split_1x8/3", 3, 8),
   };
+  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_DIRECT_WAYS, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;
 }

@@ -11,7 +11,9 @@ typedef enum {
   GEMM_OUT_OF_RANGE,  /* value is not in least to most */
   GEMM_UNSUPPORTED,   /* `what` says what, and why */
   GEMM_NOT_FOR_SHAPE, /* the configuration that was asked for cannot compute this product */
-  GEMM_CUDA_FAILED    /* `cuda` says why */
+  GEMM_CUDA_FAILED,   /* `cuda` says why */
+  GEMM_UNKNOWN_NAME,  /* no configuration has the name `what` */
+  GEMM_CAPTURING      /* the stream records launches into a graph and runs none */
 } GemmError;
 
 typedef struct {
@@ -91,6 +93,14 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
     case GEMM_CUDA_FAILED:
       gemm_say(&to, " failed: ");
       gemm_say(&to, cudaGetErrorString(status.cuda));
+      break;
+    case GEMM_UNKNOWN_NAME:
+      gemm_say(&to, " is no configuration's name: give one that pipelined_gemm_name() returned");
+      break;
+    case GEMM_CAPTURING:
+      gemm_say(&to,
+               " is capturing a graph, so nothing can be measured in it: plan before the capture "
+               "begins");
       break;
   }
 }

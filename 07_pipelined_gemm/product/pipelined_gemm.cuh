@@ -14,7 +14,8 @@
  * as [k, n]. Input types and layouts are template arguments, so that only the ones you use are
  * compiled.
  *
- * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs. A plan owns
+ * Sums are fp32. The same arguments give the same bits every time on chips with as many SMs, unless the plan is
+ * chosen by measuring (gemm_measured.cuh). A plan owns
  * memory through which its clusters communicate, so only one launch of it may run at a time. Operands
  * that TMA cannot read (rows that are not a multiple of 16 bytes apart) are copied before each
  * product, or loaded without TMA.
@@ -281,8 +282,10 @@ static inline GemmStatus gemm_get_workspace(PipelinedGemm *gemm, GemmSharing sha
   gemm->work.parts = (float4 *)room;
   gemm->work.flags = (uint32_t *)(room + sharing.part_bytes);
   if (sharing.paced) gemm->work.pace = gemm->work.flags + sharing.flags - 1;
-  return gemm_cuda_status(cudaMemset(gemm->work.flags, 0, flag_bytes),
-                          "clearing the plan's workspace");
+  error = cudaMemset(gemm->work.flags, 0, flag_bytes);
+  /* A stream that does not wait for the default stream may run the first launch. */
+  if (error == cudaSuccess) error = cudaStreamSynchronize(0);
+  return gemm_cuda_status(error, "clearing the plan's workspace");
 }
 
 /* An operand as lines of contiguous elements; `rows` are m or n. */
@@ -326,6 +329,14 @@ static inline cudaError_t gemm_plan_map(CUtensorMap *map, GemmType type, GemmLin
   return gemm_encode_map(map, type, &lines, gemm_step_k(type), major == GEMM_K_MAJOR ? slice : 64);
 }
 
+/* Of the current device. */
+static inline cudaError_t gemm_count_sms(int *sms) {
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  return cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, device);
+}
+
 /* Plans a product (not yet swapped) by a configuration of the caller's choice, on a chip with room for at most
  * `most_clusters` of its clusters (0: as many as fit). */
 static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
@@ -354,11 +365,8 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
                  : output.plain || c->finishing == NULL ? c->kernel
                                                         : c->finishing;
   gemm->work.steps = gemm_steps(c, p.k);
-  int device = 0, sms = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  }
+  int sms = 0;
+  cudaError_t error = gemm_count_sms(&sms);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
   if (most_clusters > 0 && room < sms) sms = room;
@@ -444,11 +452,8 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
                 "the tensor cores read e4m3 operands only if they are K-major");
   GemmConfigurations all = gemm_configurations<TYPE, MAJOR_A, MAJOR_B>();
   memset(gemm, 0, sizeof(*gemm));
-  int device = 0, sms = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  }
+  int sms = 0;
+  cudaError_t error = gemm_count_sms(&sms);
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   /* gemm_plan_with refuses sizes that are out of range. Here they must only do no harm. */
   int64_t m = gemm_in_range(problem->m), n = gemm_in_range(problem->n);

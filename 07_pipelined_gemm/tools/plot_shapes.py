@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """plot_shapes.py: draws what bench_shapes measured: the ratio to the better library over the work of
-a product, as SVG; and prints the geometric means and the worst ten.
+a product, as SVG; and prints the geometric means and the worst ten, once for the configurations that the model
+chooses and once for those of the measured plans.
 
     plot_shapes.py shapes.csv picture.svg
 """
@@ -11,6 +12,7 @@ import sys
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 720, 380, 56, 24, 44
 RATIOS = [0.4, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2, 3, 4]
+PLANS = {"chosen": "chosen by the model", "measured": "chosen by measuring"}  # by what bench_shapes calls them
 
 
 def times_of_shapes(path):
@@ -24,12 +26,14 @@ def times_of_shapes(path):
     return times
 
 
-def read(path):
+def read(times, plan):
+    """The ratio, shape, configuration, our time and the library's, of each product that has this plan."""
     points = []
-    for shape, programs in times_of_shapes(path).items():
+    for shape, programs in times.items():
         library = min(time for name, time in programs.items() if name.startswith("cublas"))
-        name, ours = next(item for item in programs.items() if item[0].startswith("chosen:"))
-        points.append((library / ours, shape, name.split(":")[1], ours, library))
+        for name, ours in programs.items():
+            if name.startswith(plan + ":"):
+                points.append((library / ours, shape, name.split(":")[1], ours, library))
     return points
 
 
@@ -41,7 +45,8 @@ def geometric_mean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else float("nan")
 
 
-def draw(points, path):
+def draw(points, measured, path):
+    """What the model chooses is a dot. A line leads from it to a ring, the measured plan, if that differs."""
     low, high = math.log10(min(work(p[1]) for p in points)), math.log10(max(work(p[1]) for p in points))
     bottom, top = math.log(RATIOS[0]), math.log(RATIOS[-1])
 
@@ -63,29 +68,51 @@ def draw(points, path):
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">1e{power}</text>')
     out.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">operations of a product'
                '</text><text x="8" y="16">time of the better library / time of pipelined_gemm</text>')
+    kept = {shape: (ratio, name) for ratio, shape, name, _, _ in measured}
     for ratio, shape, name, _, _ in points:
         x, y = place(work(shape), ratio)
         aligned = shape[1] % 8 == 0 and shape[2] % 8 == 0
-        out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{"#2364aa" if aligned else "#ea7317"}">'
-                   f'<title>{shape[0]} x {shape[1]} x {shape[2]}: {ratio:.3f} by {name}</title></circle>')
+        color = "#2364aa" if aligned else "#ea7317"
+        sizes = f"{shape[0]} x {shape[1]} x {shape[2]}"
+        better, other = kept.get(shape, (ratio, name))
+        if other != name:
+            _, ring = place(work(shape), better)
+            out.append(f'<path d="M{x:.1f} {y:.1f}V{ring:.1f}" stroke="{color}"/>')
+            out.append(f'<circle cx="{x:.1f}" cy="{ring:.1f}" r="3" fill="#ffffff" stroke="{color}">'
+                       f'<title>{sizes}: {better:.3f} by {other}, measured</title></circle>')
+        out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}">'
+                   f'<title>{sizes}: {ratio:.3f} by {name}</title></circle>')
+    rings = ", ring: the configuration that measuring keeps, if it is another one" if measured else ""
+    out.append(f'<text x="{LEFT + 8}" y="{TOP + 12}">dot: the configuration that the model chooses{rings}</text>')
     out.append(f'<text x="{WIDTH - 16}" y="16" text-anchor="end"><tspan fill="#2364aa">n and k multiples '
                'of 8</tspan>, <tspan fill="#ea7317">others</tspan></text></svg>')
     with open(path, "w") as file:
         file.write("\n".join(out) + "\n")
 
 
-def main():
-    if len(sys.argv) != 3:
-        sys.exit("usage: plot_shapes.py shapes.csv picture.svg")
-    points = read(sys.argv[1])
+def summarize(points, plan):
     large = [p[0] for p in points if work(p[1]) >= 2.0 * 2048 ** 3]
-    draw(points, sys.argv[2])
-    print(f"{len(points)} products: geometric mean {geometric_mean([p[0] for p in points]):.3f}; "
+    print(f"{plan}: {len(points)} products: geometric mean {geometric_mean([p[0] for p in points]):.3f}; "
           f"{len(large)} from 2048^3 up: {geometric_mean(large):.3f}; "
-          f"{sum(p[0] < 0.9 for p in points)} below 0.9")
+          f"{sum(p[0] < 0.9 for p in points)} below 0.9; the worst ten:")
     for ratio, shape, name, ours, library in sorted(points)[:10]:
         print(f"  {ratio:.3f}  {shape[0]:6d} x {shape[1]:5d} x {shape[2]:5d}  {ours:9.1f} us by {name}, "
               f"library {library:.1f} us")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit("usage: plot_shapes.py shapes.csv picture.svg")
+    times = times_of_shapes(sys.argv[1])
+    points = {plan: read(times, plan) for plan in PLANS}
+    draw(points["chosen"], points["measured"], sys.argv[2])
+    for plan, name in PLANS.items():
+        if points[plan]:
+            summarize(points[plan], name)
+    planning = sorted(programs["planning"] for programs in times.values() if "planning" in programs)
+    if planning:
+        print(f"a measured plan took {planning[len(planning) // 2] / 1000:.1f} ms in the median, "
+              f"{planning[-1] / 1000:.1f} ms at most")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@
 #include <time.h>
 
 #include "../../07_pipelined_gemm/gemm_program.cuh"
-#include "../../07_pipelined_gemm/product/pipelined_gemm.cuh"
+#include "../../07_pipelined_gemm/product/gemm_measured.cuh"
 #include "half_model.cuh"
 
 static const double MOST_LOST = 0.02;  // on average
 static const double MOST_FAR = 0.045;  // the share of products that lose more than 10 %
+// The same of the best among the configurations that a measured plan measures.
+static const double MOST_LOST_MEASURED = 0.002, MOST_FAR_MEASURED = 0.004;
 
 static bool covers_every_tile(TileOrder order) {
   static unsigned char seen[64 * 64];
@@ -160,6 +162,54 @@ static void choose_for_epilogues(void) {
   }
 }
 
+// What is lost if the first of the ranked configurations are measured: 1, 2, 4, 8, 16 of them or all.
+static void replay_ranks(const char *path) {
+  enum { SMS = 132, COUNTS = 6 };
+  static const int most[COUNTS] = {1, 2, 4, GEMM_MEASURED, 16, GEMM_MODELLED};
+  GemmConfigurations all = all_configurations();
+  FILE *file = fopen(path, "r");
+  if (file == NULL) program_fail("cannot read %s", path);
+  char line[4096];
+  int product = 0, judged = 0, far[COUNTS] = {0};
+  double lost[COUNTS] = {0}, worst[COUNTS] = {0};
+  while (fgets(line, sizeof(line), file)) {
+    if (line[0] < '0' || line[0] > '9' || product++ % 2 == 0) continue;
+    float times[MOST_COLUMNS], best = 0, found = 0, *mine = times + COLUMNS_BEFORE;
+    read_times(line, COLUMNS_BEFORE + all.count, times);
+    for (int i = 0; i < all.count; i++) {
+      if (mine[i] > 0 && (best == 0 || mine[i] < best)) best = mine[i];
+    }
+    int n = (int)times[1];
+    GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;
+    const GemmConfiguration *ranked[GEMM_MODELLED];
+    int ranks = gemm_rank(&half_model, all.list, all.count, (int)times[0], n, (int)times[2], 1, SMS,
+                          carried, ranked);
+    if (judged++ == 0) {
+      check_that(ranked[0] == gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
+                                          (int)times[2], 1, SMS, carried),
+                 "the first is the choice");
+    }
+    for (int i = 0, at = 0; i < COUNTS; i++) {
+      for (; at < ranks && at < most[i]; at++) {
+        float time = mine[ranked[at] - all.list];
+        if (time > 0 && (found == 0 || time < found)) found = time;
+      }
+      double loss = found > 0 ? found / best - 1 : 1;
+      lost[i] += loss;
+      if (loss > worst[i]) worst[i] = loss;
+      if (loss > 0.1) far[i]++;
+    }
+  }
+  fclose(file);
+  for (int i = 0; i < COUNTS; i++) {
+    printf("the best of %2d: %.2f %% lost on average, %.1f %% at worst, more than 10 %% at %d\n",
+           most[i], 100 * lost[i] / judged, 100 * worst[i], far[i]);
+    if (most[i] != GEMM_MEASURED) continue;
+    check_that(lost[i] / judged < MOST_LOST_MEASURED, "%.4f lost on average", lost[i] / judged);
+    check_that(far[i] < MOST_FAR_MEASURED * judged, "%d lose more than 10 %%", far[i]);
+  }
+}
+
 static void time_the_choice(void) {
   enum { TIMES = 200 };
   GemmConfigurations all = all_configurations();
@@ -178,6 +228,7 @@ static void time_the_choice(void) {
 int main(int argc, char **argv) {
   program_begin("choices", argc, argv, NULL, 0);
   replay_measurements("07_pipelined_gemm/measured/configurations.csv");
+  replay_ranks("07_pipelined_gemm/measured/configurations.csv");
   choose_for_epilogues();
   time_the_choice();
   long grids = 0, shapes = 0, shared = 0, two_rounds = 0;

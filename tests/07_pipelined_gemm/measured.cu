@@ -1,0 +1,378 @@
+// measured: plans chosen by measuring. For products of all kinds they give the right C, and C is as it was until
+// they are launched. The fastest of the candidates is kept, also when the clock falls; in a tie, the model's
+// first. Whichever call fails, an error comes back and nothing stays allocated.
+//
+// The runtime's calls go through functions here that count, fail on demand, and have a clock of their own.
+#include "../../07_pipelined_gemm/gemm_program.cuh"
+
+// ---- The runtime, as the header sees it ----
+
+enum { MOST_KNOWN = 128 };
+
+typedef struct {
+  const void *kernel;
+  unsigned blocks;
+} Launched;
+
+static long calls, failing;     // the number of the call that fails; 0: none
+static long allocated, others;  // memory; and events, streams and graphs
+static bool clearing;  // by cudaMemset in the default stream, for which other streams do not wait
+static Launched known[MOST_KNOWN], last;  // in the order of their first launch
+static int known_count;
+static struct {
+  cudaGraphExec_t graph;
+  Launched holds;
+} graphs[MOST_KNOWN];
+// NULL: the real clock. Else nothing runs, and each known launch takes as long as this says.
+static const float *clock_times;
+static float clock_falls = 1;  // times get longer by this factor with each measurement
+static float clock_factor;
+
+static bool fails(void) { return ++calls == failing; }
+
+static cudaError_t tried_malloc(void **pointer, size_t bytes) {
+  cudaError_t error = fails() ? cudaErrorMemoryAllocation : cudaMalloc(pointer, bytes);
+  if (error == cudaSuccess) allocated++;
+  return error;
+}
+
+static cudaError_t tried_free(void *pointer) {
+  if (pointer != NULL) allocated--;
+  return cudaFree(pointer);
+}
+
+static cudaError_t tried_create(cudaEvent_t *event) {
+  cudaError_t error = fails() ? cudaErrorMemoryAllocation : cudaEventCreate(event);
+  if (error == cudaSuccess) others++;
+  return error;
+}
+
+static cudaError_t tried_create_stream(cudaStream_t *stream, unsigned flags) {
+  cudaError_t error =
+      fails() ? cudaErrorMemoryAllocation : cudaStreamCreateWithFlags(stream, flags);
+  if (error == cudaSuccess) others++;
+  return error;
+}
+
+static cudaError_t tried_end_capture(cudaStream_t stream, cudaGraph_t *graph) {
+  cudaError_t error = cudaStreamEndCapture(stream, graph);
+  if (error == cudaSuccess) others++;
+  if (!fails()) return error;
+  others--;
+  cudaGraphDestroy(*graph);
+  *graph = NULL;
+  return cudaErrorStreamCaptureInvalidated;
+}
+
+static cudaError_t tried_instantiate(cudaGraphExec_t *executable, cudaGraph_t graph) {
+  cudaError_t error =
+      fails() ? cudaErrorMemoryAllocation : cudaGraphInstantiate(executable, graph, 0);
+  if (error != cudaSuccess) return error;
+  others++;
+  int at = 0;
+  while (graphs[at].graph != NULL && graphs[at].graph != *executable) at++;
+  graphs[at].graph = *executable, graphs[at].holds = last;
+  return error;
+}
+
+static cudaError_t tried_graph_launch(cudaGraphExec_t graph, cudaStream_t stream) {
+  for (int i = 0; i < MOST_KNOWN; i++) {
+    if (graphs[i].graph == graph) last = graphs[i].holds;
+  }
+  return fails() ? cudaErrorLaunchFailure : cudaGraphLaunch(graph, stream);
+}
+
+static cudaError_t tried_launch(const cudaLaunchConfig_t *launch, const void *kernel,
+                                void **arguments) {
+  last.kernel = kernel, last.blocks = launch->gridDim.x;
+  int at = 0;
+  while (at < known_count && memcmp(&known[at], &last, sizeof(last)) != 0) at++;
+  if (at == known_count && known_count < MOST_KNOWN) known[known_count++] = last;
+  if (fails()) return cudaErrorLaunchFailure;
+  check_that(!clearing, "a launch follows a cudaMemset that has not ended");
+  return clock_times == NULL ? cudaLaunchKernelExC(launch, kernel, arguments) : cudaSuccess;
+}
+
+static cudaError_t tried_elapsed(float *milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (fails()) return cudaErrorUnknown;
+  if (clock_times == NULL) return cudaEventElapsedTime(milliseconds, begin, end);
+  int at = 0;
+  while (at < known_count && memcmp(&known[at], &last, sizeof(last)) != 0) at++;
+  clock_factor *= clock_falls;
+  *milliseconds = clock_times[at] * clock_factor;
+  return cudaSuccess;
+}
+
+#define cudaMalloc(pointer, bytes) tried_malloc((void **)(pointer), bytes)
+#define cudaFree(pointer) tried_free(pointer)
+#define cudaEventCreate(event) tried_create(event)
+#define cudaEventDestroy(event) (others--, cudaEventDestroy(event))
+#define cudaStreamCreateWithFlags(stream, flags) tried_create_stream(stream, flags)
+#define cudaStreamDestroy(stream) (others--, cudaStreamDestroy(stream))
+#define cudaStreamBeginCapture(stream, mode) \
+  (fails() ? cudaErrorUnknown : cudaStreamBeginCapture(stream, mode))
+#define cudaStreamEndCapture(stream, graph) tried_end_capture(stream, graph)
+#define cudaGraphInstantiate(executable, graph, flags) tried_instantiate(executable, graph)
+#define cudaGraphDestroy(graph) (others--, cudaGraphDestroy(graph))
+#define cudaGraphExecDestroy(graph) (others--, cudaGraphExecDestroy(graph))
+#define cudaGraphLaunch(graph, stream) tried_graph_launch(graph, stream)
+#define cudaLaunchKernelExC(launch, kernel, arguments) tried_launch(launch, kernel, arguments)
+#define cudaEventElapsedTime(milliseconds, begin, end) tried_elapsed(milliseconds, begin, end)
+#define cudaEventRecord(event, stream) (fails() ? cudaErrorUnknown : cudaEventRecord(event, stream))
+#define cudaEventSynchronize(event) (fails() ? cudaErrorUnknown : cudaEventSynchronize(event))
+#define cudaMemsetAsync(to, value, bytes, stream) \
+  (fails() ? cudaErrorUnknown : cudaMemsetAsync(to, value, bytes, stream))
+#define cudaStreamIsCapturing(stream, status) \
+  (fails() ? cudaErrorUnknown : cudaStreamIsCapturing(stream, status))
+#define cudaMemset(to, value, bytes) (clearing = true, cudaMemset(to, value, bytes))
+#define cudaStreamSynchronize(stream) (clearing = false, cudaStreamSynchronize(stream))
+#define cudaDeviceSynchronize() (clearing = false, cudaDeviceSynchronize())
+#define cudaGetDevice(device) (fails() ? cudaErrorUnknown : cudaGetDevice(device))
+#define cudaFuncSetAttribute(kernel, attribute, value) \
+  (fails() ? cudaErrorUnknown : cudaFuncSetAttribute(kernel, attribute, value))
+
+#define PIPELINED_GEMM_FEW_KERNELS
+#include "../../07_pipelined_gemm/check_product.cuh"
+#include "../../07_pipelined_gemm/product/gemm_measured.cuh"
+
+// ---- Plans of any type and layout ----
+
+enum { K = GEMM_K_MAJOR, MN = GEMM_MN_MAJOR, ALL = 1000 };
+static int how_many = 3;
+
+static GemmStatus plan_measured(PipelinedGemm *gemm, const CheckedProduct *p,
+                                const GemmProblem *q) {
+  if (p->type == GEMM_E4M3) return pipelined_gemm_plan_measured<GEMM_E4M3>(gemm, q, 0, how_many);
+  if (p->type == GEMM_BF16 && p->major_a == GEMM_K_MAJOR) {
+    return pipelined_gemm_plan_measured<GEMM_BF16>(gemm, q, 0, how_many);
+  }
+  if (p->type == GEMM_BF16) {
+    return pipelined_gemm_plan_measured<GEMM_BF16, MN, K>(gemm, q, 0, how_many);
+  }
+  return p->major_a == GEMM_K_MAJOR
+             ? pipelined_gemm_plan_measured<GEMM_FP16, K, MN>(gemm, q, 0, how_many)
+             : pipelined_gemm_plan_measured<GEMM_FP16, MN, MN>(gemm, q, 0, how_many);
+}
+
+// C's memory is the same before and after.
+static GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p, const GemmProblem *q) {
+  size_t each = q->c_type == GEMM_FP32 ? 4 : 2;
+  size_t bytes = (size_t)((q->batches - 1) * q->stride_c + q->m * q->ldc) * each;
+  void *before = malloc(bytes), *after = malloc(bytes);
+  long held = allocated;
+  CUDA_CHECK(cudaMemcpy(before, q->c, bytes, cudaMemcpyDeviceToHost));
+  GemmStatus status = plan_measured(gemm, p, q);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  CUDA_CHECK(cudaMemcpy(after, q->c, bytes, cudaMemcpyDeviceToHost));
+  check_that(memcmp(before, after, bytes) == 0, "measuring leaves C as it is");
+  check_that(others == 0, "measuring destroys its events, streams and graphs");
+  check_that(allocated - held == (gemm->workspace != NULL), "only the plan's memory stays");
+  check_that(gemm->work.output.c == q->c, "the plan is for the problem's C");
+  free(before), free(after);
+  return status;
+}
+
+// ---- Products of all kinds ----
+
+static CheckedProduct product(GemmType type, int a, int b, int64_t m, int64_t n, int64_t k) {
+  CheckedProduct p;
+  memset(&p, 0, sizeof(p));
+  p.type = type, p.major_a = (GemmMajor)a, p.major_b = (GemmMajor)b;
+  p.problem = gemm_problem(m, n, k, NULL, NULL, NULL);
+  p.problem.c_type = (GemmType)gemm_rounded_type(type);
+  p.rows = 6;
+  p.seed = (uint64_t)(m + n + k);
+  return p;
+}
+
+static void add_epilogue(CheckedProduct *p, float beta, bool bias, GemmActivation activation) {
+  p->problem.alpha = 0.125f;
+  p->problem.beta = beta;
+  p->has_bias = bias;
+  p->problem.activation = activation;
+}
+
+static void check_products(void) {
+  CheckedProduct list[] = {
+      product(GEMM_BF16, K, K, 72, 136, 200),   product(GEMM_BF16, K, K, 1, 1, 8),
+      product(GEMM_BF16, K, K, 75, 137, 77),    product(GEMM_BF16, K, K, 130, 72, 200),
+      product(GEMM_BF16, MN, K, 72, 200, 136),  product(GEMM_FP16, K, MN, 40, 136, 136),
+      product(GEMM_FP16, MN, MN, 136, 24, 136), product(GEMM_FP16, MN, MN, 33, 35, 37),
+      product(GEMM_E4M3, K, K, 40, 72, 151)};
+  add_epilogue(&list[2], 0.5f, false, GEMM_IDENTITY);
+  add_epilogue(&list[3], 0.5f, true, GEMM_RELU);
+  list[3].problem.ldc = 72 + 256 + 8; /* the C for measuring has shorter gaps */
+  list[3].problem.batches = 2;
+  list[3].problem.stride_a = 130 * 200;
+  list[3].problem.stride_c = 131 * list[3].problem.ldc;
+  add_epilogue(&list[4], 1, true, GEMM_GELU);
+  list[4].problem.c_type = GEMM_FP32;
+  list[5].problem.batches = 3; /* the same A and B for all */
+  list[5].problem.stride_c = 40 * 136 + 3;
+  add_epilogue(&list[6], 0, true, GEMM_SILU);
+  list[6].offset = 3; /* no address is aligned */
+  enum { COUNT = sizeof(list) / sizeof(list[0]) };
+  for (int i = 0; i < COUNT; i++) {
+    const char *name = "none";
+    how_many = i % 2 ? ALL : 3;
+    check_that(check_product(&list[i], &name), "product %d is right by %s", i, name);
+  }
+  printf("%d products measured, planned and computed\n", (int)COUNT);
+}
+
+// ---- Which candidate is kept ----
+
+enum { M = 64, N = 136, DEPTH = 192 };
+static uint16_t *a, *b, *c;
+
+static GemmProblem right_problem(void) { return gemm_problem(M, N, DEPTH, a, b, c); }
+
+static GemmCandidates all_candidates(const GemmProblem *problem) {
+  PipelinedGemm gemm;
+  int sms = 0;
+  CUDA_CHECK(gemm_count_sms(&sms));
+  GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, problem);
+  check_that(status.error == GEMM_OK, "the product can be planned");
+  GemmCandidates found =
+      gemm_candidates(gemm.configuration, gemm_configurations<GEMM_BF16, K, K>(),
+                      gemm_direct_configurations<GEMM_BF16, K, K>(), problem, GEMM_BF16, sms);
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
+  return found;
+}
+
+static const char *kept(const float *times, float falls, int most) {
+  PipelinedGemm gemm;
+  GemmProblem problem = right_problem();
+  known_count = 0;
+  clock_times = times, clock_falls = falls, clock_factor = 1;
+  GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, 0, most);
+  clock_times = NULL;
+  check_that(status.error == GEMM_OK, "measured: error %d", (int)status.error);
+  if (status.error != GEMM_OK) return "none";
+  const char *name = pipelined_gemm_name(&gemm);
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
+  return name;
+}
+
+static void check_which_is_kept(void) {
+  GemmProblem problem = right_problem();
+  GemmCandidates candidates = all_candidates(&problem);
+  check_that(candidates.count >= 3, "%d candidates", candidates.count);
+  const float equal[MOST_KNOWN] = {0}, third[] = {1.0f, 1.05f, 0.95f, 1.3f, 1, 1, 1, 1, 1, 1};
+  const float close[] = {1.0f, 0.995f, 1.1f, 1.2f, 1, 1, 1, 1, 1, 1};
+  struct {
+    const float *times;
+    float falls;
+    int most, kept;
+    const char *what;
+  } cases[] = {{equal, 1, ALL, 0, "all times are 0"},
+               {third, 1, ALL, 2, "the third is the fastest"},
+               {third, 1.01f, ALL, 2, "the third is the fastest, and the clock falls"},
+               {third, 0.99f, ALL, 2, "the third is the fastest, and the clock rises"},
+               {third, 1, 2, 0, "the third is not among the first two"},
+               {third, 1, 1, 0, "nothing is measured"},
+               {close, 1.03f, ALL, 0, "the second is hardly faster, and the clock falls"}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    const char *name = kept(cases[i].times, cases[i].falls, cases[i].most);
+    check_that(strcmp(name, candidates.list[cases[i].kept]->name) == 0, "%s: %s is kept",
+               cases[i].what, name);
+  }
+  printf("the fastest of %d candidates is kept, and in a tie the model's first\n",
+         candidates.count);
+}
+
+// Every name leads back to its configuration, and a name is found for every plan.
+static void check_names(void) {
+  GemmProblem problem = right_problem();
+  GemmCandidates candidates = all_candidates(&problem);
+  for (int i = 0; i < candidates.count; i++) {
+    PipelinedGemm gemm;
+    GemmStatus status =
+        pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, candidates.list[i]->name);
+    check_that(status.error == GEMM_OK && gemm.configuration == candidates.list[i],
+               "%s can be planned by its name", candidates.list[i]->name);
+    if (status.error == GEMM_OK) CUDA_CHECK(pipelined_gemm_end(&gemm));
+  }
+}
+
+// ---- What fails ----
+
+static void expect(GemmStatus status, GemmError error, const PipelinedGemm *gemm) {
+  char text[256];
+  pipelined_gemm_explain(status, text, sizeof(text));
+  printf("  refused: %s\n", text);
+  check_that(status.error == error, "error %d, expected %d", (int)status.error, (int)error);
+  check_that(gemm->workspace == NULL && allocated == 3 && others == 0, "nothing stays");
+}
+
+static void check_refusals(void) {
+  GemmProblem problem = right_problem(), wrong = right_problem();
+  PipelinedGemm gemm;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  wrong.ldc = N - 1;
+  expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, 0, 0), GEMM_OUT_OF_RANGE, &gemm);
+  expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &wrong, 0), GEMM_OUT_OF_RANGE, &gemm);
+  expect(pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, "single_8x8"), GEMM_UNKNOWN_NAME,
+         &gemm);
+  expect(pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, NULL), GEMM_UNKNOWN_NAME, &gemm);
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, stream), GEMM_CAPTURING, &gemm);
+  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, stream, 2);
+  check_that(status.error == GEMM_OK, "after the capture: error %d", (int)status.error);
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
+  CUDA_CHECK((cudaStreamDestroy)(stream));
+}
+
+// Each call that can fail does, once. beta is not zero, so that all calls are made.
+static void check_failing_calls(void) {
+  GemmProblem problem = right_problem();
+  PipelinedGemm gemm;
+  const float equal[MOST_KNOWN] = {0};
+  long failed = 0;
+  problem.beta = 1;
+  CUDA_CHECK(cudaMemset(c, 0, M * N * 2));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  clock_times = equal;
+  for (failing = 1;; failing++) {
+    calls = 0;
+    GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, 0, 3);
+    if (calls < failing) {
+      check_that(status.error == GEMM_OK, "no call fails: error %d", (int)status.error);
+      break;
+    }
+    failed++;
+    check_that(status.error == GEMM_CUDA_FAILED && status.cuda != cudaSuccess,
+               "call %ld fails: error %d", failing, (int)status.error);
+    check_that(gemm.workspace == NULL && allocated == 3 && others == 0,
+               "call %ld fails: nothing stays", failing);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    check_that(cudaGetLastError() == cudaSuccess, "call %ld fails: no error is left", failing);
+  }
+  failing = 0;
+  clock_times = NULL;
+  CUDA_CHECK(pipelined_gemm_end(&gemm));
+  check_that(failed > 30, "%ld calls failed in turn", failed);
+  printf("whichever call fails, an error comes back and nothing stays allocated\n");
+}
+
+int main(int argc, char **argv) {
+  program_begin("measured", argc, argv, NULL, 0);
+  check_products();
+  CUDA_CHECK(cudaMalloc(&a, M * DEPTH * 2));
+  CUDA_CHECK(cudaMalloc(&b, N * DEPTH * 2));
+  CUDA_CHECK(cudaMalloc(&c, M * N * 2));
+  gemm_fill_normal<<<64, 256>>>(a, M * DEPTH, 1);
+  gemm_fill_normal<<<64, 256>>>(b, N * DEPTH, 2);
+  check_which_is_kept();
+  check_names();
+  check_refusals();
+  check_failing_calls();
+  CUDA_CHECK(cudaFree(a));
+  CUDA_CHECK(cudaFree(b));
+  CUDA_CHECK(cudaFree(c));
+  return program_end("measured plans are right, keep the fastest, and fail cleanly");
+}
