@@ -532,6 +532,17 @@ static LaneMask without_copies(const GlobalNow *now, LaneMask mask, const uint64
   return differing ? mask : mask & -mask;
 }
 
+void global_touch_lanes(GlobalNow *now, LaneMask mask, const uint64_t *addresses) {
+  uint8_t lanes[LANES];
+  GlobalHeldPage held = {NULL, 0};
+  for (LaneMask left = mask; left;) {
+    left = next_run(now, left, addresses, lanes);
+    if (!(now->first & GENERIC_TAG_MASK))
+      global_shadow_touch_more(now, &held, now->first, now->bytes);
+  }
+  global_shadow_release(&held);
+}
+
 void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
                   bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored) {
   static const uint8_t ALL[LANES] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
@@ -549,14 +560,7 @@ void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64
     now.lanes = ALL;
     global_shadow_touch(&now, now.first, (uint64_t)LANES * bytes);
   } else {
-    uint8_t lanes[LANES];
-    GlobalHeldPage held = {NULL, 0};
-    for (LaneMask left = without_copies(&now, mask, addresses); left;) {
-      left = next_run(&now, left, addresses, lanes);
-      if (!(now.first & GENERIC_TAG_MASK))
-        global_shadow_touch_more(&now, &held, now.first, now.bytes);
-    }
-    global_shadow_release(&held);
+    global_touch_lanes(&now, without_copies(&now, mask, addresses), addresses);
   }
   if (now.conflict) global_report(&now);
 }

@@ -258,6 +258,8 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell);
 
 /* Fills in all but the lanes and what is stored. False: nothing is to be checked. */
 bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind);
+/* What these lanes access, `lane_bytes` bytes each. */
+void global_touch_lanes(GlobalNow *now, LaneMask mask, const uint64_t *addresses);
 /* Is that access ordered before this one? */
 bool global_ordered(const GlobalNow *now, const GlobalAccess *past, KnownKind kind);
 

@@ -89,6 +89,14 @@ void global_async_waited(const AsyncCheck *operation, uint32_t clock) {
   if (operation->global) __atomic_store_n(&operation->global->time, clock, __ATOMIC_RELAXED);
 }
 
+static void touch_copied(GlobalNow *now, LaneMask lanes, const uint64_t *addresses,
+                         uint32_t bytes) {
+  if (!bytes) return;
+  now->lane_bytes = bytes;
+  if (now->own->lanes) global_lanes_touch(now, lanes, addresses, false, bytes);
+  global_touch_lanes(now, lanes, addresses);
+}
+
 void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in, LaneMask mask,
                        const uint8_t *const *sources, const uint32_t *bytes,
                        const uint32_t *shared) {
@@ -102,15 +110,16 @@ void check_copies_read(AsyncCheck *operation, Warp *warp, const Instruction *in,
   if (!made) return;
   *made = now.access;
   operation->global = made;
-  now.lanes = NULL;
+  uint64_t addresses[LANES] = {0};
+  LaneMask whole =
+      0; /* lanes that read as much as the first one; the others read less, or nothing */
   for (LaneMask left = mask; left; left &= left - 1) {
-    uint64_t address[LANES];
-    now.lane = first_lane(left);
-    if (!bytes[now.lane]) continue;
-    address[now.lane] = (uint64_t)(uintptr_t)sources[now.lane];
-    now.lane_bytes = bytes[now.lane];
-    if (now.own->lanes) global_lanes_touch(&now, 1u << now.lane, address, false, bytes[now.lane]);
-    global_shadow_touch(&now, address[now.lane], bytes[now.lane]);
+    int lane = first_lane(left);
+    addresses[lane] = (uint64_t)(uintptr_t)sources[lane];
+    whole |= bytes[lane] == bytes[first_lane(mask)] ? left & -left : 0;
   }
+  touch_copied(&now, whole, addresses, bytes[first_lane(mask)]);
+  for (LaneMask left = mask & ~whole; left; left &= left - 1)
+    touch_copied(&now, left & -left, addresses, bytes[first_lane(left)]);
   if (now.conflict) global_report(&now);
 }

@@ -19,11 +19,13 @@ enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
 typedef struct {
   const Instruction *in;
   uint64_t first, end;       /* between which all its addresses lie */
-  uint64_t addresses[LANES]; /* of a run: not filled in */
+  uint64_t addresses[LANES]; /* in steps: not filled in */
   uint64_t chunks;           /* a bit for each 16 bytes that are accessed, modulo 1 KiB */
   LaneMask mask;
   uint32_t bytes, stamp, time;
-  bool run, strong, swaps;
+  /* in_steps: all lanes, from `first` on in these steps: side by side, or all in one place */
+  uint32_t step;
+  bool in_steps, strong, swaps;
 } LanePast;
 
 /* Of one warp: its last loads, and its last stores. */
@@ -124,13 +126,13 @@ static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint6
 }
 
 static uint64_t address_of(const LanePast *access, int lane) {
-  return access->run ? access->first + (uint32_t)lane * access->bytes : access->addresses[lane];
+  return access->in_steps ? access->first + (uint32_t)lane * access->step : access->addresses[lane];
 }
 
 /* Structures that follow each other, of which each lane accesses one member: the next lane's bytes begin
  * only after both members of this lane's structure. */
 static bool only_meet_themselves(const LanePast *own, const LanePast *past) {
-  if (own->run || past->run || (own->mask & past->mask) != UINT32_MAX) return false;
+  if (own->in_steps || past->in_steps || (own->mask & past->mask) != UINT32_MAX) return false;
   uint64_t step = own->addresses[1] - own->addresses[0], differing = 0;
   uint64_t apart = past->addresses[0] - own->addresses[0];
   for (uint32_t lane = 0; lane < LANES; lane++)
@@ -167,11 +169,11 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
   uint8_t lane_at[SLOTS] = {0}; /* 1 + the lane */
   for (LaneMask left = own->mask; left; left &= left - 1) {
     int lane = first_lane(left);
-    uint64_t address = own->addresses[lane];
+    uint64_t address = address_of(own, lane);
     uint8_t *slot = &lane_at[address / own->bytes % SLOTS];
     int other = *slot - 1;
     *slot = (uint8_t)(lane + 1);
-    if (other < 0 || own->addresses[other] != address ||
+    if (other < 0 || address_of(own, other) != address ||
         now->stored->alike(now->stored, lane, other))
       continue;
     pthread_mutex_lock(&now->launch->lock);
@@ -191,7 +193,8 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
 
 /* Each lane meets itself. */
 static bool is_same_run(const LanePast *own, const LanePast *past) {
-  return own->run && past->run && own->first == past->first && own->bytes == past->bytes;
+  return own->in_steps && past->in_steps && own->first == past->first &&
+         own->bytes == past->bytes && own->step == own->bytes && past->step == past->bytes;
 }
 
 /* A plain load whose value a compare-and-swap checks (global_guesses.c). */
@@ -205,20 +208,38 @@ static uint64_t chunk_of(uint64_t address) { return 1ull << (address >> 4 & 63);
 
 static void fill_run(LanePast *own, uint64_t first) {
   uint32_t all = LANES * own->bytes;
+  own->in_steps = true;
+  own->step = own->bytes;
   own->first = first;
   own->end = first + all;
   for (uint32_t at = 0; at < all; at += 16) own->chunks |= chunk_of(first + at);
   own->chunks |= chunk_of(first + all - 1);
 }
 
-static void fill_whole_warp(LanePast *own, const uint64_t *addresses) {
+static bool are_in_one_place(const uint64_t *addresses) {
+  uint64_t differing = 0;
+  if (addresses[LANES - 1] != addresses[0])
+    return false; /* most of the others already differ here */
+  for (int lane = 0; lane < LANES; lane++) differing |= addresses[lane] ^ addresses[0];
+  return !differing;
+}
+
+static void fill_one_place(LanePast *own, uint64_t address) {
+  own->in_steps = true;
+  own->step = 0;
+  own->first = address;
+  own->end = address + own->bytes;
+  own->chunks = chunk_of(address);
+}
+
+/* One loop for each, which compilers turn into vector instructions. */
+static void fill_whole_warp(LanePast *own, const uint64_t *restrict addresses) {
   uint64_t least = UINT64_MAX, most = 0, chunks = 0;
-  for (int lane = 0; lane < LANES; lane++) {
-    uint64_t address = own->addresses[lane] = addresses[lane];
-    least = address < least ? address : least;
-    most = address > most ? address : most;
-    chunks |= chunk_of(address);
-  }
+  for (int lane = 0; lane < LANES; lane++)
+    least = addresses[lane] < least ? addresses[lane] : least;
+  for (int lane = 0; lane < LANES; lane++) most = addresses[lane] > most ? addresses[lane] : most;
+  for (int lane = 0; lane < LANES; lane++) chunks |= chunk_of(addresses[lane]);
+  memcpy(own->addresses, addresses, sizeof own->addresses);
   own->first = least;
   own->end = most + own->bytes;
   own->chunks = chunks;
@@ -244,15 +265,18 @@ static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool r
   uint64_t all = 0;
   own->mask = mask;
   own->bytes = bytes;
-  own->run = run;
+  own->in_steps = false;
+  own->step = 0;
   own->chunks = 0;
   for (int lane = 0; lane < LANES && !run && mask == UINT32_MAX; lane++) all |= addresses[lane];
   if (run)
     fill_run(own, addresses[0]);
-  else if (mask == UINT32_MAX && !(all & GENERIC_TAG_MASK))
-    fill_whole_warp(own, addresses);
-  else
+  else if (mask != UINT32_MAX || (all & GENERIC_TAG_MASK))
     fill_lanes(own, addresses);
+  else if (are_in_one_place(addresses))
+    fill_one_place(own, addresses[0]);
+  else
+    fill_whole_warp(own, addresses);
 }
 
 /* May the two touch the same bytes? */
@@ -261,7 +285,7 @@ static bool may_meet(const LanePast *a, const LanePast *b) {
 }
 
 static void keep(LanePast *kept, const LanePast *access) {
-  size_t skipped = access->run ? sizeof access->addresses : 0;
+  size_t skipped = access->in_steps ? sizeof access->addresses : 0;
   size_t start = offsetof(LanePast, addresses);
   memcpy(kept, access, start);
   memcpy((char *)kept + start + skipped, (const char *)access + start + skipped,
