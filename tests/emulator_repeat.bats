@@ -100,6 +100,13 @@ reports() { # RULE
   reports trap
 }
 
+@test "repeated launches: findings about shared memory come again without the launch, and are counted" {
+  skips mistakes-in-shared-memory
+  [ "$skipped" -eq 3 ] # those of the kernel whose mistake is in global memory run
+  reports read-without-wait
+  reports global-race
+}
+
 @test "repeated launches: memory that is freed, allocated again or overwritten by unwritten bytes" {
   skips unwritten-again
   skips unwritten-copied

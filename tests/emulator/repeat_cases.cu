@@ -33,6 +33,14 @@ __global__ void count_blocks(int *counter) {
   if (threadIdx.x == 0) atomicAdd(counter, 1);
 }
 __global__ void race(int *data) { data[threadIdx.x % 64] = (int)threadIdx.x; }
+/* Each thread reads what another one has copied, and nobody waits. */
+__global__ void read_without_waiting(const int *data, int *out) {
+  __shared__ int copied[128];
+  unsigned to = (unsigned)__cvta_generic_to_shared(&copied[threadIdx.x]);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(data + threadIdx.x));
+  __syncthreads();
+  out[threadIdx.x] = copied[threadIdx.x ^ 1] == 123456789;
+}
 __global__ void say(int number) { printf("kernel %d\n", number); }
 __global__ void read_clock(long long *time) { *time += clock64(); }
 __global__ void pass_time(long long clocks) {
@@ -261,6 +269,13 @@ static int races_each_time(void) {
   for (int i = 0; i < TIMES; i++) race<<<1, 128>>>(output);
   return 0;
 }
+static int mistakes_in_shared_memory(void) {
+  for (int i = 0; i < TIMES; i++) {
+    read_without_waiting<<<2, 128>>>(input, output);
+    race<<<1, 128>>>(more);
+  }
+  return 0;
+}
 static int fails_at_last(void) {
   int seven = 7;
   for (int i = 0; i < TIMES; i++) fail<<<1, 1>>>(input);
@@ -418,6 +433,7 @@ static const struct {
              {"reads-clock", reads_clock},
              {"allocates", allocates},
              {"races-each-time", races_each_time},
+             {"mistakes-in-shared-memory", mistakes_in_shared_memory},
              {"fails-at-last", fails_at_last},
              {"unwritten-again", unwritten_again},
              {"unwritten-copied", unwritten_copied},

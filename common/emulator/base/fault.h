@@ -16,6 +16,9 @@ StepResult fault(Warp *warp, const Instruction *in, LaneMask lanes, int error, c
                  const char *format, ...) __attribute__((format(printf, 6, 7)));
 void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
              const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Has this instruction had a finding by this rule? Then another one, about shared memory at this offset, is
+ * counted, and needs no text. */
+bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, uint32_t offset);
 /* A finding that is put aside until it is known whether it counts. text: NULL if there is none yet;
  * to be freed. */
 typedef struct {

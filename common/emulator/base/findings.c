@@ -33,8 +33,8 @@ typedef struct {
   uint32_t ptx_lines[INSTRUCTIONS_KEPT];
   int instruction_count;
   bool more_instructions, several_blocks;
-  uint64_t block; /* the first one's number */
-  long count;
+  uint64_t block;       /* the first one's number */
+  long count, marked;   /* marked: at the last findings_mark */
   uint32_t least, most; /* range of shared memory offsets in the messages; most 0: none */
 } Finding;
 
@@ -42,6 +42,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Finding findings[FINDINGS_KEPT];
 static int finding_count;
 static uint64_t made_count; /* with those that are like an earlier one */
+/* Those that depend on more than what the launch reads; and at the last findings_mark. */
+static uint64_t outer_count, outer_marked;
 
 /* ---- Grades ---- */
 
@@ -110,13 +112,15 @@ static void read_other(const char *message, char *other) {
   if (start) snprintf(other, PLACE_TEXT, "%.*s", (int)(end - start), start);
 }
 
-static void note_offset(Finding *finding, const char *message) {
-  static const char words[] = "shared memory at offset 0x";
-  const char *at = strstr(message, words);
-  if (!at) return;
-  uint32_t offset = (uint32_t)strtoul(at + sizeof words - 1, NULL, 16);
+static void note_offset(Finding *finding, uint32_t offset) {
   if (finding->most == 0 || offset < finding->least) finding->least = offset;
   if (offset > finding->most) finding->most = offset;
+}
+
+static void note_offset_in(Finding *finding, const char *message) {
+  static const char words[] = "shared memory at offset 0x";
+  const char *at = strstr(message, words);
+  if (at) note_offset(finding, (uint32_t)strtoul(at + sizeof words - 1, NULL, 16));
 }
 
 static bool has_instruction(const Finding *finding, const Instruction *in) {
@@ -210,10 +214,9 @@ static Finding *find_again(const Instruction *in, const char *rule) {
   return NULL;
 }
 
-static void count(Finding *finding, const Warp *warp, const char *message) {
+static void count(Finding *finding, const Warp *warp) {
   finding->count++;
   finding->several_blocks |= finding->block != block_number(warp);
-  note_offset(finding, message);
 }
 
 static Finding describe(const char *kernel, const Instruction *in, const char *rule,
@@ -240,7 +243,8 @@ bool finding_is_unknown(const char *kernel, const Instruction *in, const char *r
 static bool note(const Warp *warp, const Instruction *in, const char *rule, const char *message) {
   Finding *again = find_again(in, rule);
   if (again) {
-    count(again, warp, message);
+    count(again, warp);
+    note_offset_in(again, message);
     return false;
   }
   Finding wanted = describe(warp->cta->cluster->launch->traits->name, in, rule, message);
@@ -248,7 +252,8 @@ static bool note(const Warp *warp, const Instruction *in, const char *rule, cons
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, block_number(warp));
   if (!known) return false;
-  count(known, warp, message);
+  count(known, warp);
+  note_offset_in(known, message);
   if (has_instruction(known, in)) return fresh;
   known->more_instructions |= known->instruction_count == INSTRUCTIONS_KEPT;
   if (known->more_instructions) return fresh;
@@ -266,11 +271,25 @@ bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule,
   return fresh;
 }
 
+bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
+                          uint32_t offset) {
+  pthread_mutex_lock(&lock);
+  Finding *again = find_again(in, rule);
+  if (again) {
+    made_count++;
+    count(again, warp);
+    note_offset(again, offset);
+  }
+  pthread_mutex_unlock(&lock);
+  return again;
+}
+
 bool finding_of_host_is_new(const char *rule, const char *message) {
   Finding wanted = {.rule = rule, .place = "the host's calls"};
   read_cause(message, wanted.cause);
   pthread_mutex_lock(&lock);
   made_count++;
+  outer_count++;
   Finding *known = find_like(&wanted, NULL);
   bool fresh = !known;
   if (fresh) known = new_finding(&wanted, 0);
@@ -292,4 +311,47 @@ uint64_t findings_made(void) {
   uint64_t made = made_count;
   pthread_mutex_unlock(&lock);
   return made;
+}
+
+/* ---- The findings of a launch that comes again ---- */
+
+struct FindingCounts {
+  int finding_count;
+  long counts[];
+};
+
+void findings_note_outer(void) {
+  pthread_mutex_lock(&lock);
+  outer_count++;
+  pthread_mutex_unlock(&lock);
+}
+
+void findings_mark(void) {
+  pthread_mutex_lock(&lock);
+  outer_marked = outer_count;
+  for (int i = 0; i < finding_count; i++) findings[i].marked = findings[i].count;
+  pthread_mutex_unlock(&lock);
+}
+
+FindingCounts *findings_since_mark(void) {
+  FindingCounts *since = NULL;
+  pthread_mutex_lock(&lock);
+  if (outer_marked == outer_count)
+    since = malloc(sizeof *since + (size_t)finding_count * sizeof *since->counts);
+  if (since) {
+    since->finding_count = finding_count;
+    for (int i = 0; i < finding_count; i++)
+      since->counts[i] = findings[i].count - findings[i].marked;
+  }
+  pthread_mutex_unlock(&lock);
+  return since;
+}
+
+void findings_count_again(const FindingCounts *counts) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < counts->finding_count; i++) {
+    findings[i].count += counts->counts[i];
+    made_count += (uint64_t)counts->counts[i];
+  }
+  pthread_mutex_unlock(&lock);
 }

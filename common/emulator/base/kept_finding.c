@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/report.h"
 
 enum { MESSAGE = 2048 };
 
@@ -33,6 +34,7 @@ void kept_finding_say(KeptFinding *kept, LaneMask lanes, const char *format, ...
 void kept_finding_report(KeptFinding *kept) {
   kept->cta.cluster = &kept->cluster;
   kept->warp.cta = &kept->cta;
+  findings_note_outer();
   finding(&kept->warp, kept->in, kept->lanes, kept->rule, "%s", kept->text);
 }
 

@@ -181,6 +181,10 @@ void finding(Warp *warp, const Instruction *in, LaneMask lanes, const char *rule
   report_write(&report);
 }
 
+bool finding_repeats(const Warp *warp, const Instruction *in, const char *rule, uint32_t offset) {
+  return !aside && !report_listener && finding_counts_again(warp, in, rule, offset);
+}
+
 void finding_of_host(const char *rule, const char *format, ...) {
   bool strict = finding_grade(rule) == GRADE_STRICT;
   if (strict && settings()->check_errors_only) return;

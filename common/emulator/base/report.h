@@ -40,7 +40,10 @@ Grade finding_grade(const char *rule);
  * prints it. Findings are similar when rule, source line and cause agree. The cause is the message
  * without its numbers. */
 bool finding_is_new(const Warp *warp, const Instruction *in, const char *rule, const char *message);
-/* The same question without counting. */
+/* If the instruction has had a finding by this rule, counts one more, about shared memory at this offset. */
+bool finding_counts_again(const Warp *warp, const Instruction *in, const char *rule,
+                          uint32_t offset);
+/* The same question as that of finding_is_new, without counting. */
 bool finding_is_unknown(const char *kernel, const Instruction *in, const char *rule,
                         const char *message);
 /* The same for a finding about what no kernel does. */
@@ -48,5 +51,14 @@ bool finding_of_host_is_new(const char *rule, const char *message);
 /* Has the program had a finding so far? And how many, those that were not printed included. */
 bool findings_exist(void);
 uint64_t findings_made(void);
+/* How many of each there have been since the last mark; and as many once more. NULL: some were about
+ * the host's calls or noted as outer ones, or there is no memory. */
+typedef struct FindingCounts FindingCounts;
+/* A finding that depends on more than what its launch reads: on what others do with global memory, or on
+ * what becomes of its results. */
+void findings_note_outer(void);
+void findings_mark(void);
+FindingCounts *findings_since_mark(void);
+void findings_count_again(const FindingCounts *counts);
 
 #endif

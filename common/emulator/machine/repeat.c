@@ -15,9 +15,10 @@
  * Contents are compared by a fingerprint that includes which bytes have been written at all.
  *
  * A launch that also depends on something else, or that does something besides writing memory, always
- * runs: see is_repeatable and the callers of launch_is_unique and launch_prints. So does one that a report may come
- * from: because the launch before had findings, or because something that is not ordered before it
- * has touched its memory. */
+ * runs: see is_repeatable and the callers of launch_is_unique and launch_prints. So does one that a
+ * report about global memory may come from: because the launch before had such findings, or because
+ * something that is not ordered before it has touched its memory. All other findings it would have once
+ * more, so they are counted again. */
 #include "machine/repeat.h"
 
 #include <stdio.h>
@@ -46,7 +47,8 @@ typedef struct {
 
 typedef struct {
   LaunchKey key;
-  TouchedMemory *touched; /* NULL: the launch cannot be skipped */
+  TouchedMemory *touched;  /* NULL: the launch cannot be skipped */
+  FindingCounts *findings; /* that it has had; NULL: none */
   bool reads_textures;
   bool stays; /* with this content the launch leaves memory as it is */
   uint64_t content;
@@ -93,6 +95,8 @@ static void drop_results(KnownLaunch *entry) {
 
 static void set_touched(KnownLaunch *entry, TouchedMemory *touched) {
   drop_results(entry);
+  free(entry->findings);
+  entry->findings = NULL;
   check_touched_free(entry->touched);
   entry->touched = touched;
 }
@@ -241,6 +245,7 @@ static bool skips(KnownLaunch *entry, const Launch *launch, Repetition *own) {
   if (which == REPEATS_NOTHING || !check_touch_again(launch, entry->touched)) return false;
   entry->results_changed = which == REPEATS_RESULTS;
   if (which == REPEATS_RESULTS) check_outputs_restore(entry->touched, entry->results);
+  if (entry->findings) findings_count_again(entry->findings);
   entry->misses = 0;
   entry->used = ++uses;
   skipped++;
@@ -261,6 +266,7 @@ bool repeat_skips(Launch *launch, Repetition *own) {
     return true;
   }
   check_touch_now();
+  findings_mark();
   running++;
   return false;
 }
@@ -320,15 +326,21 @@ void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *to
   KnownLaunch *entry = find_known(launch);
   bool fresh = !entry;
   if (fresh) entry = add_known(launch);
-  if (!entry || findings_made() != own->findings) {
+  bool any_findings = findings_made() != own->findings;
+  FindingCounts *findings = any_findings ? findings_since_mark() : NULL;
+  if (!entry || (any_findings && !findings)) {
     check_touched_free(touched);
     touched = NULL;
   }
-  if (!entry) return;
+  if (!entry) {
+    free(findings);
+    return;
+  }
   entry->used = ++uses;
   bool same = own->before_known && same_spans(entry->touched, touched) &&
               entry->reads_textures == launch->reads_textures;
   set_touched(entry, touched);
+  entry->findings = findings;
   entry->reads_textures = launch->reads_textures;
   if (!fresh) count_miss(entry);
   uint64_t content;
