@@ -19,6 +19,7 @@ reports() {
 @test "lanes: a missing __syncwarp() is an error" {
   reports missing lane-race
   reports read-first lane-race
+  reports read-long-before lane-race
   reports read-modify-write lane-race
   reports global-missing lane-race
   reports global-other-branch lane-race
@@ -51,7 +52,7 @@ reports() {
 }
 
 @test "lanes: what is in order is not reported" {
-  for name in synced same-value atomics tiles flag volatile-alone block-barrier \
+  for name in synced read-long-before-synced same-value atomics tiles flag volatile-alone block-barrier \
     reduction flag-of-block global-synced global-own rows global-rows barrier-init-synced barrier-init-block-barrier \
     barrier-own; do
     run build/tests/emulator/lane_cases "$name"

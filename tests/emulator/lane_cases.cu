@@ -15,6 +15,8 @@ static const char *const names[] = {"missing",
                                     "atomics",
                                     "tiles",
                                     "read-first",
+                                    "read-long-before",
+                                    "read-long-before-synced",
                                     "flag",
                                     "volatile-alone",
                                     "read-modify-write",
@@ -47,6 +49,8 @@ enum Case {
   ATOMICS,
   TILES,
   READ_FIRST,
+  READ_LONG_BEFORE,
+  READ_LONG_BEFORE_SYNCED,
   FLAG,
   VOLATILE_ALONE,
   READ_MODIFY_WRITE,
@@ -239,6 +243,13 @@ __global__ void lanes(int *out, enum Case which) {
     case READ_FIRST:
       value = s[0];
       if (lane == 9) s[0] = 1;
+      break;
+    case READ_LONG_BEFORE: /* with more reads in between than the checker writes down */
+    case READ_LONG_BEFORE_SYNCED:
+      value = s[0];
+      for (int i = 0; i < 100; i++) value += s[1 + (unsigned)(lane + value) % (LANES - 1)];
+      if (which == READ_LONG_BEFORE_SYNCED) __syncwarp();
+      if (lane == 9) s[0] = value;
       break;
     case FLAG: /* release and acquire */
       if (lane == 0) {

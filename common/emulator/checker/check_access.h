@@ -92,6 +92,7 @@ bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);
 bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes);
 bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addresses,
                            uint32_t bytes);
+bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix);
 void plain_forget_layouts(struct CtaCheck *notes, uint32_t first, uint32_t count);
 
 /* check_shadow.c: checks the access against a word in this state and returns the next one. */
@@ -99,6 +100,9 @@ uint32_t shadow_next(AccessNow *now, uint32_t number);
 
 /* check_past.c: false: the access is not allowed here, and this has been reported. */
 bool past_allows(AccessNow *now, const AccessRecord *entry);
+/* Does this warp know that the finished operation is complete? */
+bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                       uint32_t rank);
 void past_report_exited(const AccessNow *now);
 /* Notes that it reads bytes that have never been written. */
 bool past_unwritten(const AccessNow *now, uint8_t written);

@@ -66,7 +66,69 @@ static inline bool lane_read_suspicious(uint32_t record, uint32_t least, int lan
          ((record & (RECORD_MANY | RECORD_VECTOR)) || lane_of(record) != lane);
 }
 
-/* check_lane_shadow.c. False: there is nothing to be checked. */
+/* ---- The log of a warp's reads (check_lane_log.c) ---- */
+
+enum { LOGGED_READS = 48 };
+
+/* Where lanes have read: at these addresses, from the first of them on in equal steps, or a matrix. */
+typedef enum { LOGGED_ADDRESSES, LOGGED_STEPS, LOGGED_MATRIX } LoggedKind;
+typedef struct {
+  uint64_t lines;
+  uint32_t stamp, bytes;
+  LaneMask mask;
+  LoggedKind kind;
+  uint32_t step;
+  union {
+    uint32_t addresses[LANES];
+    SharedMatrix matrix;
+  };
+} LoggedRead;
+
+/* Lines of shared memory are bits of a mask; several lines share a bit. */
+typedef struct {
+  uint64_t lines;
+  uint32_t newest; /* the last stamp at which they were accessed: older than `first`, none counts */
+} AccessedLines;
+
+struct LaneLog {
+  AccessedLines logged;        /* by the reads in the log */
+  AccessedLines read, written; /* of which there are records */
+  uint32_t count;
+  LoggedRead reads[LOGGED_READS];
+};
+
+static inline uint64_t lane_line(uint32_t address) {
+  uint32_t offset = SHARED_OFFSET(address);
+  return 1ull << ((offset >> 7 ^ offset >> 13) & 63);
+}
+/* The lines of these bytes, and of lanes, none of whose bytes cross a line's end. */
+uint64_t lane_lines(uint32_t address, uint32_t bytes);
+uint64_t lane_lines_of(LaneMask mask, const uint32_t *addresses);
+
+static inline uint64_t lane_lines_since(const AccessedLines *accessed, const LaneOrder *order) {
+  return accessed->newest < order->first ? 0 : accessed->lines;
+}
+static inline void lane_lines_add(AccessedLines *accessed, const LaneOrder *order, uint32_t stamp,
+                                  uint64_t lines) {
+  accessed->lines = lane_lines_since(accessed, order) | lines;
+  accessed->newest = stamp > accessed->newest ? stamp : accessed->newest;
+}
+static inline struct LaneLog *lane_log(const LaneAccess *now) {
+  return &now->check->lane_logs[now->agent];
+}
+/* A read that meets no write: of the access's lanes, or in steps from the address on. */
+void lane_log_read(const LaneAccess *now, uint64_t lines);
+void lane_log_steps(const LaneAccess *now, uint64_t lines, uint32_t address, uint32_t step);
+void lane_log_matrix(const LaneAccess *now, uint64_t lines, const SharedMatrix *matrix);
+/* Makes the log's reads records. */
+void lane_log_flush(ClusterCheck *check, uint32_t agent);
+/* The same for all warps that have read in these lines. */
+void lane_logs_flush(ClusterCheck *check, uint64_t lines);
+
+/* check_lane_shadow.c. Makes the records of a read; order->stamp is that of the read. */
+void lane_note_reads(LaneAccess *now);
+
+/* False: there is nothing to be checked. */
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
                        uint32_t bytes);
 /* Is the record of the last write, or read, in order with what the lane does now? */

@@ -230,6 +230,13 @@ static inline void note_write(const LaneAccess *now, uint32_t at, int lane) {
 
 /* ---- Accesses ---- */
 
+static void go_to_cta(LaneAccess *now, uint32_t rank) {
+  now->rank = rank;
+  now->notes = &now->check->ctas[rank];
+  now->shadow = &now->notes->lane_shadow;
+  prepare(now->check, now->shadow, now->notes->words, now->bytes);
+}
+
 bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint32_t rank,
                        uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
@@ -240,11 +247,8 @@ bool lane_access_begin(LaneAccess *now, Warp *warp, const Instruction *in, uint3
   now->agent = agent_of(warp);
   now->order = &check->lanes[now->agent];
   now->order->accessed = now->order->stamp;
-  now->rank = rank;
   now->bytes = bytes;
-  now->notes = &check->ctas[rank];
-  now->shadow = &now->notes->lane_shadow;
-  prepare(check, now->shadow, now->notes->words, bytes);
+  go_to_cta(now, rank);
   return true;
 }
 
@@ -374,11 +378,11 @@ static bool note_rows_read(const LaneAccess *now, const LanePlaces *places) {
   return true;
 }
 
-/* All lanes read the same bytes, as they often do. False: look at each lane. */
-static bool read_by_all(const LaneAccess *now) {
+/* All lanes read the same bytes, as they often do. `least`: of a record of a write that may race. False:
+ * look at each lane. */
+static bool read_by_all(const LaneAccess *now, uint32_t least) {
   const LaneShadow *shadow = now->shadow;
   uint32_t first = now->addresses[first_lane(now->mask)], differing = 0;
-  uint32_t least = now->order->first << LANE_BITS;
   for (int lane = 0; lane < LANES; lane++)
     differing |= (now->addresses[lane] ^ first) & -(now->mask >> lane & 1u);
   uint32_t at = SHARED_OFFSET(first) >> shadow->shift, end = at + (now->bytes >> shadow->shift);
@@ -431,24 +435,107 @@ static void note_writes(const LaneAccess *now, const LanePlaces *places, uint32_
   }
 }
 
-/* False: look at each lane. */
-static bool touch_at_once(const LaneAccess *now) {
-  LanePlaces places;
-  const LaneShadow *shadow = now->shadow;
-  uint32_t each = now->bytes >> shadow->shift, least = now->order->first << LANE_BITS;
-  if (!find_places(now, &places)) return false;
-  for (uint32_t k = 0; k < each; k++) {
-    if (!all_clean(&places, shadow->writes + k, least)) return false;
-    if (now->writes && !all_clean(&places, shadow->reads + k, least)) return false;
-  }
-  for (uint32_t k = 0; k < each; k++) {
-    if (now->writes)
-      note_writes(now, &places, k);
-    else if (!note_reads(now, &places, k))
+static void note_places_read(const LaneAccess *now, const LanePlaces *places) {
+  for (uint32_t k = 0; k < now->bytes >> now->shadow->shift; k++)
+    if (!note_reads(now, places, k))
       for (LaneMask left = now->mask; left; left &= left - 1)
-        note_read(now, places.at[first_lane(left)] + k, first_lane(left));
+        note_read(now, places->at[first_lane(left)] + k, first_lane(left));
+}
+
+static bool places_are_clean(const LaneAccess *now, const LanePlaces *places) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t least = now->order->first << LANE_BITS;
+  for (uint32_t k = 0; k < now->bytes >> shadow->shift; k++) {
+    if (!all_clean(places, shadow->writes + k, least)) return false;
+    if (now->writes && !all_clean(places, shadow->reads + k, least)) return false;
   }
   return true;
+}
+
+/* met: some records may be those of other lanes. False: look at each lane. */
+static bool touch_at_once(const LaneAccess *now, bool met) {
+  LanePlaces places;
+  if (!find_places(now, &places)) return false;
+  if (met && !places_are_clean(now, &places)) return false;
+  if (!now->writes) note_places_read(now, &places);
+  for (uint32_t k = 0; now->writes && k < now->bytes >> now->shadow->shift; k++)
+    note_writes(now, &places, k);
+  return true;
+}
+
+void lane_note_reads(LaneAccess *now) {
+  enum { NO_RECORD = UINT32_MAX };
+  uint32_t rank = SHARED_RANK(now->addresses[first_lane(now->mask)]);
+  go_to_cta(now, rank);
+  if (read_by_all(now, NO_RECORD)) return;
+  LanePlaces places;
+  if (find_places(now, &places)) {
+    note_places_read(now, &places);
+    return;
+  }
+  for (LaneMask left = now->mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    rank = SHARED_RANK(now->addresses[lane]);
+    if (rank >= now->check->cta_count) return;
+    if (rank != now->rank) go_to_cta(now, rank);
+    uint32_t at = SHARED_OFFSET(now->addresses[lane]) >> now->shadow->shift;
+    for (uint32_t end = at + (now->bytes >> now->shadow->shift);
+         at < end && at < now->shadow->count; at++)
+      note_read(now, at, lane);
+  }
+}
+
+static void touch_each_lane(LaneAccess *now, bool met) {
+  Warp *warp = now->warp;
+  for (LaneMask left = met || !now->writes ? now->mask : 0; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (!at_rank(now, warp, now->in, SHARED_RANK(now->addresses[lane]), now->bytes)) return;
+    check_lane(now, lane);
+  }
+  if (now->writes && now->kind->is_volatile) note_volatile(now);
+  for (LaneMask left = now->writes ? now->mask : 0; left; left &= left - 1) {
+    int lane = first_lane(left);
+    if (!at_rank(now, warp, now->in, SHARED_RANK(now->addresses[lane]), now->bytes)) return;
+    note_lane_write(now, lane);
+  }
+}
+
+/* Of one warp, in these lines: may there be records that the access must be compared with? */
+static bool meets_records(const LaneAccess *now, uint64_t lines) {
+  const struct LaneLog *log = lane_log(now);
+  uint64_t met = lane_lines_since(&log->written, now->order);
+  if (now->writes)
+    met |= lane_lines_since(&log->read, now->order) | lane_lines_since(&log->logged, now->order);
+  return met & lines;
+}
+
+/* Before the access is compared with the records, or makes a record of a read. */
+static void complete_records(const LaneAccess *now, uint64_t lines) {
+  if (!now->writes || (lane_lines_since(&lane_log(now)->logged, now->order) & lines))
+    lane_log_flush(now->check, now->agent);
+}
+
+static void note_lines(const LaneAccess *now, uint64_t lines) {
+  struct LaneLog *log = lane_log(now);
+  AccessedLines *accessed = now->writes ? &log->written : &log->read;
+  lane_lines_add(accessed, now->order, now->order->stamp, lines);
+}
+
+/* The access of lanes that learn and publish nothing by it, or only afterwards. */
+static void touch_lanes(LaneAccess *now) {
+  uint64_t lines = lane_lines_of(now->mask, now->addresses);
+  bool met = meets_records(now, lines);
+  if (!met && !now->writes) {
+    if (!now->strong) lane_log_read(now, lines);
+    return;
+  }
+  if (met) complete_records(now, lines);
+  note_lines(now, lines);
+  if (!now->strong && !now->kind->is_volatile) {
+    if (!now->writes && read_by_all(now, now->order->first << LANE_BITS)) return;
+    if (touch_at_once(now, met)) return;
+  }
+  touch_each_lane(now, met);
 }
 
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -459,43 +546,36 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .kind = kind,
                     .strong = strong,
                     .writes = kind->access != ACCESS_READ};
-  if (!strong && !kind->is_volatile) {
-    if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
-    if (!now.writes && read_by_all(&now)) return;
-    if (touch_at_once(&now)) return;
+  uint32_t most = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint32_t address = mask >> lane & 1 ? addresses[lane] : 0;
+    most = address > most ? address : most;
   }
-  for (LaneMask left = mask; left; left &= left - 1) {
-    int lane = first_lane(left);
-    if (!at_rank(&now, warp, in, SHARED_RANK(addresses[lane]), bytes)) return;
-    check_lane(&now, lane);
-  }
-  if (now.writes && kind->is_volatile) note_volatile(&now);
-  for (LaneMask left = now.writes ? mask : 0; left; left &= left - 1) {
-    int lane = first_lane(left);
-    if (!at_rank(&now, warp, in, SHARED_RANK(addresses[lane]), bytes)) return;
-    note_lane_write(&now, lane);
-  }
+  if (SHARED_RANK(most) >= check_of(warp)->cta_count) return;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
+  touch_lanes(&now);
   if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind->access != ACCESS_WRITE);
 }
 
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
-  LaneAccess now;
+  LaneAccess now = {.mask = UINT32_MAX};
   if (!check_of(warp)->lanes_checked) return true;
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return false;
-  const LaneShadow *shadow = now.shadow;
-  uint32_t at = SHARED_OFFSET(address) >> shadow->shift, end = at + (bytes >> shadow->shift);
-  uint32_t least = now.order->first << LANE_BITS, current = now.order->stamp << LANE_BITS;
-  if (end > shadow->count) return false;
-  for (uint32_t i = at; i < end; i++) {
-    uint32_t record = shadow->reads[i];
-    bool fresh = (record & RECORD_STAMP) < least;
-    bool same_time = (record & (RECORD_STAMP | RECORD_VECTOR)) == current;
-    if ((shadow->writes[i] & RECORD_STAMP) >= least || !(fresh || same_time)) return false;
-  }
-  for (; at < end; at++) {
-    shadow->readers[at] = UINT32_MAX;
-    shadow->reads[at] = current | RECORD_MANY;
-  }
+  uint64_t lines = lane_line(address);
+  if (meets_records(&now, lines)) return false;
+  lane_log_steps(&now, lines, address, 0);
+  return true;
+}
+
+bool lanes_read_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
+  LaneAccess now = {.mask = UINT32_MAX};
+  if (!check_of(warp)->lanes_checked) return true;
+  if (!lane_access_begin(&now, warp, in, SHARED_RANK(matrix->address), WORD_BYTES)) return false;
+  uint64_t lines = 0;
+  for (uint32_t row = 0; row < matrix->rows; row++)
+    lines |= lane_lines(matrix->address + row * matrix->pitch, matrix->words * WORD_BYTES);
+  if (meets_records(&now, lines)) return false;
+  lane_log_matrix(&now, lines, matrix);
   return true;
 }
 
@@ -514,15 +594,26 @@ static void note_run(uint32_t *records, uint32_t count, uint32_t shift, uint32_t
 
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                      const AccessKind *kind) {
-  LaneAccess now;
+  LaneAccess now = {.mask = UINT32_MAX, .writes = kind->access != ACCESS_READ};
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
+  uint64_t lines = lane_lines(address, LANES * bytes);
+  bool met = meets_records(&now, lines);
+  if (!met && !now.writes) {
+    lane_log_steps(&now, lines, address, bytes);
+    return;
+  }
   uint32_t shift = (uint32_t)__builtin_ctz(bytes) - now.shadow->shift, count = LANES << shift;
   uint32_t at = SHARED_OFFSET(address) >> now.shadow->shift;
-  uint32_t least = now.order->first << LANE_BITS, stamp = now.order->stamp;
+  uint32_t least = now.order->first << LANE_BITS;
   uint32_t *writes = now.shadow->writes + at, *reads = now.shadow->reads + at;
-  if (at + count <= now.shadow->count && run_is_clean(writes, count, shift, least) &&
-      run_is_clean(reads, count, shift, least)) {
-    note_run(kind->access == ACCESS_READ ? reads : writes, count, shift, stamp);
+  bool inside = at + count <= now.shadow->count;
+  if (inside && met) {
+    complete_records(&now, lines);
+    met = !run_is_clean(writes, count, shift, least) || !run_is_clean(reads, count, shift, least);
+  }
+  if (inside && !met) {
+    note_run(now.writes ? writes : reads, count, shift, now.order->stamp);
+    note_lines(&now, lines);
     return;
   }
   uint32_t addresses[LANES];

@@ -63,6 +63,7 @@ void lanes_begin(ClusterCheck *check) {
   check->lanes_checked = true;
   check->lanes_start = orders->last_stamp + 1;
   lanes_drop_vectors(check);
+  lanes_begin_logs(check);
   memset(orders->strong, 0, sizeof orders->strong);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     LaneOrder *order = &check->lanes[agent];
@@ -109,6 +110,7 @@ void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *
   LaneOrder *order = &check->lanes[agent];
   if (!order->some_released) memset(&order->released, 0, sizeof order->released);
   order->some_released = true;
+  order->all_learnt = false;
   /* The lanes of one instruction often release one by one. They share a stamp, unless one of them
    * has accessed memory in between: lanes may reach the instruction at different times. */
   bool same = order->release_in == in && order->release_after == order->stamp &&
@@ -128,8 +130,9 @@ void lanes_note_release(ClusterCheck *check, uint32_t agent, const Instruction *
 
 void lanes_note_acquire(ClusterCheck *check, uint32_t agent, LaneMask lanes, LaneMask live) {
   LaneOrder *order = &check->lanes[agent];
-  if (!order->some_released) return;
+  if (!order->some_released || order->all_learnt) return;
   if (!(live & ~lanes)) {
+    order->all_learnt = true;
     if (!order->some_known) memset(&order->known, 0, sizeof order->known);
     order->some_known = true;
     join(&order->known, &order->released);
@@ -152,21 +155,36 @@ static StrongWrite *strong_place(const ClusterCheck *check, uint32_t address) {
   return &check->lane_orders->strong[(address / 4 ^ address >> 14) % STRONG_PLACES];
 }
 
-static void acquire_strong(Warp *warp, int lane, uint32_t address) {
-  ClusterCheck *check = check_of(warp);
-  uint32_t agent = agent_of(warp);
+/* From another lane of the warp. False: another warp has written there. */
+static bool acquire_own(ClusterCheck *check, uint32_t agent, int lane, uint32_t address) {
   const StrongWrite *last = strong_place(check, address);
-  if (last->stamp == 0) return; /* nothing has written there */
-  if (last->address != address || last->agent != agent) {
-    lanes_acquire(check, agent, 1u << lane, live_lanes(warp));
-    return;
-  }
+  if (last->stamp == 0) return true; /* nothing has written there */
+  if (last->address != address || last->agent != agent) return false;
   LaneOrder *order = &check->lanes[agent];
-  if (last->lane == lane || lanes_ordered(order, lane, last->lane, last->stamp)) return;
+  if (last->lane == lane || lanes_ordered(order, lane, last->lane, last->stamp)) return true;
   set_apart(order);
   join_known(&order->seen[lane], order, last->lane);
   if (order->seen[lane].stamp[last->lane] < last->stamp)
     order->seen[lane].stamp[last->lane] = last->stamp;
+  return true;
+}
+
+static void acquire_strong(Warp *warp, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  if (!acquire_own(check, agent_of(warp), lane, address))
+    lanes_acquire(check, agent_of(warp), 1u << lane, live_lanes(warp));
+}
+
+/* Usually the lanes have learnt all that there is to know at a barrier, and read what other warps have
+ * written. */
+static void acquire_strong_lanes(Warp *warp, LaneMask mask, const uint32_t *addresses) {
+  ClusterCheck *check = check_of(warp);
+  uint32_t agent = agent_of(warp);
+  const LaneOrder *order = &check->lanes[agent];
+  bool known = !order->some_released || order->all_learnt;
+  if (known && !lanes_meet_writes(check, agent, mask, addresses)) return;
+  for (LaneMask left = mask; left; left &= left - 1)
+    acquire_strong(warp, first_lane(left), addresses[first_lane(left)]);
 }
 
 void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -175,10 +193,7 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   if (!check->lanes_checked) return;
   uint32_t agent = agent_of(warp), stamp = check->lanes[agent].stamp;
   uint32_t last = UINT32_MAX;
-  for (LaneMask left = acquires ? mask : 0; left; left &= left - 1) {
-    int lane = first_lane(left);
-    acquire_strong(warp, lane, addresses[lane]);
-  }
+  if (acquires) acquire_strong_lanes(warp, mask, addresses);
   if (!releases) return;
   lanes_release(check, agent, in, mask);
   for (LaneMask left = mask; left; left &= left - 1) {

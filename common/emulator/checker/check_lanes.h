@@ -27,6 +27,7 @@ typedef struct LaneOrder {
   uint32_t first, stamp;
   uint32_t accessed; /* the stamp at the last access */
   bool some_released, some_known, apart;
+  bool all_learnt;       /* all lanes know all that is in `released` */
   LaneClock known;       /* what all lanes know; valid if some_known */
   LaneClock released;    /* what lanes have published since `first`; valid if some_released */
   LaneClock seen[LANES]; /* what each lane knows besides; valid if apart */
@@ -63,11 +64,20 @@ static inline bool lanes_ordered(const LaneOrder *order, int lane, int other, ui
          (order->apart && stamp <= order->seen[lane].stamp[other]);
 }
 
+/* check_lane_log.c: a cluster begins. */
+void lanes_begin_logs(ClusterCheck *check);
+/* May one of these lanes access what a lane of the warp has written, and that is not ordered before all
+ * that the warp does? */
+bool lanes_meet_writes(const ClusterCheck *check, uint32_t agent, LaneMask mask,
+                       const uint32_t *addresses);
+
 /* check_lane_shadow.c: an access through the generic proxy, before its effect. */
 void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                  uint32_t bytes, const AccessKind *kind);
 /* All lanes read one address. False, and nothing is noted: look at each lane. */
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes);
+/* The same for the words of a matrix. */
+bool lanes_read_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                      const AccessKind *kind);
 /* A lane issues a copy of these pieces, or into them. */

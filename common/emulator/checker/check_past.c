@@ -84,9 +84,8 @@ static bool lane_knows_landed(AccessNow *now, const AsyncCheck *operation) {
   return clock && has_seen(now->check, now->agent, operation->agent, clock);
 }
 
-/* Does this warp know that the finished operation is complete? */
-static bool knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
-                         uint32_t rank) {
+bool past_knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncCheck *operation,
+                       uint32_t rank) {
   if (!operation->landed) return false;
   if (operation->waited_clock &&
       has_seen(check, agent, operation->agent, operation->waited_clock)) {
@@ -105,7 +104,7 @@ static bool knows_landed(const ClusterCheck *check, uint32_t agent, const AsyncC
 static bool knows_source_read(const ClusterCheck *check, uint32_t agent,
                               const AsyncCheck *operation) {
   if (operation->kind == ASYNC_CTA_TO_CTA) {
-    return knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
+    return past_knows_landed(check, agent, operation, SHARED_RANK(operation->barrier));
   }
   if (operation->kind == ASYNC_WGMMA) {
     /* One operation of four warps: a wait by any of them shows that it is complete. */
@@ -284,6 +283,10 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
     return;
   }
   const MbarrierCheck *barrier = past_barrier_of(check, past, now->rank);
+  bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
+  const char *rule = reading ? "read-without-wait" : "overwrite-without-wait";
+  bool usual = by_group(past) && !barrier && !past->replaced_place;
+  if (usual && finding_repeats(now->warp, now->in, rule, now->word * WORD_BYTES)) return;
   NotLanded bytes = {
       .now = now,
       .past = past,
@@ -291,7 +294,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       .phase = barrier && past->landed ? past->landing_phase[now->rank]
                : barrier               ? barrier->phase
                                        : 0,
-      .reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ,
+      .reading = reading,
       .verb = verb_now,
       .landed =
           past->landed ? "has landed by luck: this thread has not waited for it" : "has not landed",
@@ -302,8 +305,7 @@ static void report_not_landed(const AccessNow *now, const AsyncCheck *past, cons
       report_wait_not_repeated(&bytes) || report_reused_stage(&bytes)) {
     return;
   }
-  REPORT(now, bytes.reading ? "read-without-wait" : "overwrite-without-wait",
-         "%s %s, where %s %s.\n%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
+  REPORT(now, rule, "%s %s, where %s %s.\n%s", bytes.verb, bytes.place, bytes.what, bytes.landed,
          past->kind == ASYNC_CP_ASYNC
              ? "Wait first: cp.async.wait_group, then __syncthreads()."
              : "Wait first for the phase of its barrier that counts these "
@@ -360,7 +362,7 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   bool reading = now->kind == ENTRY_READ || now->kind == ENTRY_ASYNC_READ;
   if (entry->kind == ENTRY_ASYNC_WRITE) {
     if (past->kind == ASYNC_RED_ASYNC && now->strong) return true;
-    if (knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
+    if (past_knows_landed(check, now->agent, past, now->rank) || lane_knows_landed(now, past))
       return true;
     report_not_landed(now, past, verb(now));
     return false;

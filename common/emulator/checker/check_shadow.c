@@ -340,6 +340,18 @@ void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint3
   check_shared(warp, in, UINT32_MAX, addresses, bytes, kind);
 }
 
+bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix) {
+  static const AccessKind READS = {.access = ACCESS_READ};
+  const ClusterCheck *check = check_of(warp);
+  if (check->any_undefined || check->layouts_asked || !lanes_read_matrix(warp, in, matrix))
+    return false;
+  AccessNow now;
+  access_begin(&now, warp, in, &READS);
+  if (!plain_read_matrix(&now, matrix)) return false;
+  note_last(&now);
+  return true;
+}
+
 void shadow_set_barrier(Cluster *cluster, uint32_t address, MbarrierCheck *barrier) {
   ClusterCheck *check = cluster->check;
   uint32_t rank = SHARED_RANK(address), word = SHARED_OFFSET(address) / 4;

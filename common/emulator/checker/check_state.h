@@ -327,6 +327,7 @@ struct ClusterCheck {
   uint32_t lanes_start;           /* the first stamp of this cluster */
   struct LaneOrder *lanes;        /* of each agent */
   struct LaneOrders *lane_orders; /* check_lanes.c; NULL: none yet */
+  struct LaneLog *lane_logs;      /* check_lane_log.c, of each agent; NULL: none yet */
   struct LaneRaces *lane_races;   /* check_lane_reports.c; NULL: none yet */
 };
 

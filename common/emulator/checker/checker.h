@@ -36,6 +36,29 @@ void check_shared_run(Warp *warp, const Instruction *in, uint32_t address, uint3
 /* The same for 32 lanes that all read at one address. */
 void check_shared_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes,
                       const AccessKind *kind);
+/* Which number of a matrix each lane has: its row, and its place in the row. */
+typedef struct {
+  uint8_t row[LANES], place[LANES];
+} MatrixPlaces;
+/* A matrix in shared memory that the lanes of a warp read together, in whole words. Each of `count` of
+ * the places, `apart` from one to the next, says where one word of each lane begins; they must live as
+ * long as the kernel. */
+typedef struct {
+  uint32_t address, pitch, rows, words; /* words of each row; pitch: bytes from row to row */
+  uint32_t number_bytes;
+  const MatrixPlaces *places;
+  uint32_t count, apart;
+} SharedMatrix;
+/* The words of the lanes at number `index` of the places. */
+static inline void matrix_addresses(const SharedMatrix *matrix, uint32_t index,
+                                    uint32_t *addresses) {
+  const MatrixPlaces *places = &matrix->places[index * matrix->apart];
+  for (int lane = 0; lane < LANES; lane++)
+    addresses[lane] = matrix->address + places->row[lane] * matrix->pitch +
+                      places->place[lane] * matrix->number_bytes;
+}
+/* False: nothing was checked. Look at the words at each of the places by themselves. */
+bool check_shared_matrix(Warp *warp, const Instruction *in, const SharedMatrix *matrix);
 
 /* Accesses to global memory (check_global.c). */
 void check_launch_begin(Launch *launch);

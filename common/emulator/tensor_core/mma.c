@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "tensor_core/exact_products.h"
 
 enum { MAX_ROWS = 16, MAX_DEPTH = 256, MAX_RESULTS = 256 };
 
@@ -235,16 +236,18 @@ __attribute__((always_inline)) static inline void gather_b(const MmaForm *form, 
   const int each = 32 / bits;
   const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1u;
   for (int tile = 0; tile < tiling.across; tile++)
-    for (int r = 0; r < form->b_registers; r++)
-      for (int place = 0; place < 4; place++) {
-        const uint32_t *from = b[tile * form->b_registers + r];
-        uint32_t *to = numbers + (r * 4 + place) * each * tiling.columns + tile * 8;
-        uint32_t words[8];
-        for (int column = 0; column < 8; column++) words[column] = from[column * 4 + place];
-        for (int i = 0; i < each; i++)
+    for (int r = 0; r < form->b_registers; r++) {
+      const uint32_t *from = b[tile * form->b_registers + r];
+      uint32_t words[4][8];
+      for (int column = 0; column < 8; column++)
+        for (int place = 0; place < 4; place++) words[place][column] = from[column * 4 + place];
+      for (int place = 0; place < 4; place++)
+        for (int i = 0; i < each; i++) {
+          uint32_t *to = numbers + ((r * 4 + place) * each + i) * tiling.columns + tile * 8;
           for (int column = 0; column < 8; column++)
-            to[i * tiling.columns + column] = words[column] >> (i * bits) & mask;
-      }
+            to[column] = words[place][column] >> (i * bits) & mask;
+        }
+    }
 }
 
 __attribute__((always_inline)) static inline void gather_of(const MmaForm *form, Tiling tiling,
@@ -573,6 +576,29 @@ static void compute_quad_pairs(const MmaForm *form, const void *const *a, const 
     }
 }
 
+/* Small whole numbers, with which programs are tried, need no rounding. Where some do, the next ones
+ * probably do, too. False: nothing was done. */
+static bool multiply_exactly(const MmaForm *form, Tiling tiling, Matrices *matrices) {
+  enum { REST = 31 };
+  static _Thread_local int rest;
+  const int a_count = tiling.rows * form->depth, b_count = form->depth * tiling.columns;
+  const bool wide = form->a == NUMBER_F16 || form->a == NUMBER_BF16 || form->a == NUMBER_TF32;
+  if (!wide || form->sparse || form->d != RESULT_F32 || form->rule.short_result ||
+      a_count > EXACT_NUMBERS || b_count > EXACT_NUMBERS || tiling.columns > EXACT_COLUMNS)
+    return false;
+  if (rest > 0) {
+    rest--;
+    return false;
+  }
+  ExactMatrix a, b;
+  exact_read(form->a, matrices->a, (size_t)a_count, &a);
+  exact_read(form->b, matrices->b, (size_t)b_count, &b);
+  const bool exact = exact_multiply(form->rule.step, tiling.rows, tiling.columns, form->depth, &a,
+                                    &b, matrices->c);
+  if (!exact) rest = REST;
+  return exact;
+}
+
 void mma_compute_tiles(const MmaForm *form, int down, int across, const void *const *a,
                        const void *const *b, const void *const *c, const uint32_t *metadata,
                        void *const *d) {
@@ -580,7 +606,7 @@ void mma_compute_tiles(const MmaForm *form, int down, int across, const void *co
   Matrices matrices;
   gather(form, tiling, a, b, &matrices);
   read_results(form, tiling, c, &matrices);
-  multiply(form, tiling, &matrices, metadata);
+  if (!multiply_exactly(form, tiling, &matrices)) multiply(form, tiling, &matrices, metadata);
   write_results(form, tiling, &matrices, d);
 }
 

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
+#include "tensor_core/host_vectors.h"
 
 /* Values that are not real exponents. They keep their order when two are added. */
 enum {
@@ -152,23 +150,12 @@ static uint32_t add_products(const FloatRule *rule, const float *a, const int16_
  * holds them. The sum of both halves and the accumulator may overflow, but this is very rare. Such
  * results, infinities, NaNs and results near the limits of f32's range go to add_products. */
 
-/* The functions below are local to this file, so the ABI for passing vectors does not matter. */
-#pragma GCC diagnostic ignored "-Wpsabi"
-#ifdef __AVX512BW__
-#define VECTOR_BYTES 64
-#else
-#define VECTOR_BYTES 32
-#endif
-typedef int32_t Ints __attribute__((vector_size(VECTOR_BYTES)));
-typedef uint32_t Unsigneds __attribute__((vector_size(VECTOR_BYTES)));
-typedef float Floats __attribute__((vector_size(VECTOR_BYTES)));
 typedef int16_t Shorts __attribute__((vector_size(VECTOR_BYTES)));
 typedef int16_t HalfOfShorts __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(32)));
 typedef int64_t Longs __attribute__((vector_size(32)));
 typedef float FourFloats __attribute__((vector_size(16)));
-enum { WIDTH = VECTOR_BYTES / 4 };
 
 static inline Ints load_operand(const void *from) {
   Ints value;

@@ -116,19 +116,14 @@ static void place_of_element(const Fragment *fragment, int lane, int r, int inde
 }
 
 /* ---- wmma.load and wmma.store ---- */
-/* Where each lane's number is: `outer` rows (or columns, if column-major) from the matrix's start, and
- * `inner` numbers further. */
-typedef struct {
-  uint8_t outer[LANES], inner[LANES];
-} MatrixPlaces;
-
 typedef struct {
   Fragment fragment;
   int each;                   /* the numbers of a register, unless those are narrower than a byte */
-  const MatrixPlaces *places; /* of each register and number */
+  const MatrixPlaces *places; /* of each register and number; column-major: a column is a row */
   uint8_t outer_most, inner_most;
   bool column_major, store;
   bool adjacent; /* the numbers of a register lie side by side in memory */
+  bool quads;    /* and those of four lanes after one another */
   Space space;
   uint8_t element_bytes; /* of a number, or of a register of narrower ones */
   const Operand *address, *stride;
@@ -179,7 +174,7 @@ static void find_addresses(const FragmentMove *move, const Portion *portion,
   const uint64_t bits = (uint64_t)move->fragment.bits;
   const MatrixPlaces *places = places_of(move, portion);
   for (int lane = 0; lane < LANES; lane++) {
-    const uint64_t number = places->outer[lane] * origin->pitch[lane] + places->inner[lane];
+    const uint64_t number = places->row[lane] * origin->pitch[lane] + places->place[lane];
     address[lane] = origin->base[lane] + (bits < 8 ? number * bits / 8 : number * (bits / 8));
   }
 }
@@ -272,13 +267,15 @@ typedef struct {
 
 static MatrixInShared find_in_shared(const Warp *warp, const FragmentMove *move, LaneMask mask,
                                      const MatrixOrigin *origin, bool words) {
-  const uint64_t number_bytes = move->element_bytes, base = origin->base[0];
+  const uint64_t number_bytes = move->element_bytes, first = origin->base[0];
+  const bool tagged = move->space == SPACE_GENERIC && (first & GENERIC_TAG_MASK) == GENERIC_SHARED;
+  const uint64_t base = tagged ? first & ~GENERIC_TAG_MASK : first;
   uint64_t differing = 0;
-  if (!words || move->store || mask != UINT32_MAX || move->space != SPACE_SHARED ||
+  if (!words || move->store || mask != UINT32_MAX || !(tagged || move->space == SPACE_SHARED) ||
       move->fragment.bits < 8 || notes_wanted || warp->cta->cluster->recorder)
     return (MatrixInShared){NULL, 0, 0};
   for (int lane = 0; lane < LANES; lane++)
-    differing |= (origin->base[lane] ^ base) | (origin->pitch[lane] ^ origin->pitch[0]);
+    differing |= (origin->base[lane] ^ first) | (origin->pitch[lane] ^ origin->pitch[0]);
   const uint64_t pitch = origin->pitch[0] * number_bytes;
   const uint64_t end = base + move->outer_most * pitch + (move->inner_most + 1u) * number_bytes;
   const Cta *cta = end >> 32 ? NULL : shared_address_cta(warp, (uint32_t)base);
@@ -288,14 +285,42 @@ static MatrixInShared find_in_shared(const Warp *warp, const FragmentMove *move,
   return (MatrixInShared){cta->shared, (uint32_t)base, (uint32_t)pitch};
 }
 
+/* Where the words of each lane's registers are. */
+static SharedMatrix words_of_matrix(const FragmentMove *move, const MatrixInShared *matrix) {
+  const uint32_t row_bytes = (move->inner_most + 1u) * move->element_bytes;
+  return (SharedMatrix){.address = matrix->base,
+                        .pitch = matrix->pitch,
+                        .rows = move->outer_most + 1u,
+                        .words = row_bytes / (uint32_t)sizeof(uint32_t),
+                        .number_bytes = move->element_bytes,
+                        .places = move->places,
+                        .count = (uint32_t)move->fragment.distinct,
+                        .apart = (uint32_t)move->each};
+}
+
+static void gather_words(const FragmentMove *move, const uint8_t *memory, const SharedMatrix *from,
+                         int r, uint32_t *column) {
+  enum { QUAD = 4 };
+  const MatrixPlaces *places = &move->places[r * move->each];
+  LANE_ARRAY uint32_t words[LANES];
+  const uint8_t *start = memory + SHARED_OFFSET(from->address);
+  for (int lane = 0; lane < LANES && move->quads; lane += QUAD)
+    memcpy(column + lane,
+           start + places->row[lane] * from->pitch + places->place[lane] * from->number_bytes,
+           QUAD * sizeof *column);
+  if (move->quads) return;
+  matrix_addresses(from, (uint32_t)r, words);
+  for (int lane = 0; lane < LANES; lane++)
+    words[lane] = SHARED_OFFSET(words[lane]) / sizeof(uint32_t);
+  gather(column, (const uint32_t *)(const void *)memory, words);
+}
+
 static void load_words(Warp *warp, const Instruction *in, const Portion *portion,
                        const MatrixInShared *matrix) {
   const FragmentMove *move = in->decoded;
-  const MatrixPlaces *places = places_of(move, portion);
-  LANE_ARRAY uint32_t addresses[LANES], words[LANES];
-  for (int lane = 0; lane < LANES; lane++)
-    addresses[lane] = matrix->base + places->outer[lane] * matrix->pitch +
-                      places->inner[lane] * (uint32_t)move->element_bytes;
+  const SharedMatrix whole = words_of_matrix(move, matrix);
+  LANE_ARRAY uint32_t addresses[LANES];
+  matrix_addresses(&whole, (uint32_t)portion->r, addresses);
   if (settings()->check)
     check_shared(warp, in, UINT32_MAX, addresses, sizeof(uint32_t),
                  &(AccessKind){.access = ACCESS_READ});
@@ -306,10 +331,18 @@ static void load_words(Warp *warp, const Instruction *in, const Portion *portion
                                .shared_lanes = UINT32_MAX};
     undefined_move_number(warp, in, UINT32_MAX, &number);
   }
-  for (int lane = 0; lane < LANES; lane++)
-    words[lane] = SHARED_OFFSET(addresses[lane]) / sizeof(uint32_t);
-  gather(column_u32(warp, move->slots[portion->r]), (const uint32_t *)(const void *)matrix->memory,
-         words);
+  gather_words(move, matrix->memory, &whole, portion->r, column_u32(warp, move->slots[portion->r]));
+}
+
+/* The whole fragment at once. False: nothing was done. */
+static bool load_matrix(Warp *warp, const Instruction *in, const MatrixInShared *matrix) {
+  const FragmentMove *move = in->decoded;
+  if (!matrix->memory || (warp->watched & WATCH_UNDEFINED)) return false;
+  const SharedMatrix whole = words_of_matrix(move, matrix);
+  if (settings()->check && !check_shared_matrix(warp, in, &whole)) return false;
+  for (int r = 0; r < move->fragment.registers; r++)
+    gather_words(move, matrix->memory, &whole, r, column_u32(warp, move->slots[r]));
+  return true;
 }
 
 /* May a word be moved at once: a register, whose numbers may be smaller? Those at addresses that are too
@@ -363,6 +396,7 @@ static StepResult run_fragment_move(Warp *warp, const Instruction *in, LaneMask 
   const MatrixInShared matrix = find_in_shared(warp, move, mask, &origin, words);
   uint32_t loaded[8][LANES];
   if (settings()->check) check_warp_met(warp, in, mask);
+  if (load_matrix(warp, in, &matrix)) return STEP_NEXT;
   for (int r = 0; r < count; r++) {
     if (repeats_quietly(warp, move, mask, r, findings)) {
       memcpy(column_u32(warp, move->slots[r]), loaded[r % move->fragment.distinct], sizeof *loaded);
@@ -388,12 +422,26 @@ static void make_places(Decoder *decoder, FragmentMove *move) {
         int row, column;
         place_of_element(&move->fragment, lane, r, index, &row, &column);
         MatrixPlaces *at = &places[r * move->each + index];
-        at->outer[lane] = (uint8_t)(move->column_major ? column : row);
-        at->inner[lane] = (uint8_t)(move->column_major ? row : column);
-        if (at->outer[lane] > move->outer_most) move->outer_most = at->outer[lane];
-        if (at->inner[lane] > move->inner_most) move->inner_most = at->inner[lane];
+        at->row[lane] = (uint8_t)(move->column_major ? column : row);
+        at->place[lane] = (uint8_t)(move->column_major ? row : column);
+        if (at->row[lane] > move->outer_most) move->outer_most = at->row[lane];
+        if (at->place[lane] > move->inner_most) move->inner_most = at->place[lane];
       }
   move->places = places;
+}
+
+/* Do the words of each four lanes lie side by side in a row? */
+static bool has_quads(const FragmentMove *move) {
+  const int word_numbers = (int)sizeof(uint32_t) / move->element_bytes;
+  bool all = move->adjacent || move->element_bytes == sizeof(uint32_t);
+  for (int i = 0; all && i < move->fragment.registers * move->each; i += move->each)
+    for (int lane = 0; lane < LANES; lane++) {
+      const MatrixPlaces *places = &move->places[i];
+      const int first = lane & ~3;
+      all &= places->row[lane] == places->row[first] &&
+             places->place[lane] == places->place[first] + (lane - first) * word_numbers;
+    }
+  return all;
 }
 
 static bool read_shape(Form *form, Shape *shape) {
@@ -440,6 +488,7 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
   if (bits < 8 && move->column_major != (matrix == 1))
     return form_fail(&form, "numbers of less than a byte: A is .row, B is .col");
   move->element_bytes = (uint8_t)(bits < 8 ? 4 : bits / 8);
+  move->quads = bits <= 32 && has_quads(move);
   if (!form_operands(&form, 2, 3)) return false;
   const int registers = move->store ? 1 : 0;
   if (!register_list(&form, registers, bits == 64 ? TYPE_B64 : TYPE_B32, move->fragment.registers,
