@@ -42,6 +42,23 @@ cases_are_as_listed() { # PROGRAM SCHEDULE...
   cases_are_as_listed build/tests/emulator/pending_cases late random:1
 }
 
+@test "random sequences of kernels and copies: reported if the host copies a value without a meaning" {
+  local seed reported=0
+  for seed in {1..40} {160..175}; do
+    run --separate-stderr emulate build/tests/emulator/random_pending "$seed"
+    echo "seed $seed: $output $stderr"
+    if [ "$output" = reported ]; then
+      [[ $stderr == *"emulator: uninitialised-read: "* ]]
+      reported=$((reported + 1))
+    else
+      [ "$status" -eq 0 ]
+      [ "$output" = silent ]
+      [ -z "$stderr" ]
+    fi
+  done
+  [ "$reported" -gt 8 ]
+}
+
 @test "a trial leaves the program's results, and its threads do not matter" {
   local names name without
   names=$(LD_LIBRARY_PATH=build/emulator "$program" --list | cut -d' ' -f1)

@@ -38,6 +38,10 @@ __global__ void exchange_all(int *with, int *to, int count) {
 __global__ void read_texture(cudaTextureObject_t texture, int *out) {
   if (threadIdx.x < VALID) out[threadIdx.x] = tex1Dfetch<int>(texture, threadIdx.x);
 }
+// Stores only if the value happens to be a certain one.
+__global__ void store_if(const int *from, int *to) {
+  if (from[VALID] == 1) to[7] = 5;
+}
 __global__ void print_one(const int *from, int at) {
   if (threadIdx.x == 0) printf("%d\n", from[at]);
 }
@@ -218,6 +222,14 @@ static void added_to_and_looked_at(void) {
   add_to_all<<<1, THREADS>>>(temporary);
   copy_out(temporary, 0, THREADS);
 }
+static void store_elsewhere(bool looks) {
+  leave();
+  CUDA_CHECK(cudaMemset(other, 0, BYTES));
+  store_if<<<1, 1>>>(temporary, other);
+  copy_out(looks ? other : out, 0, VALID);
+}
+static void not_stored_elsewhere(void) { store_elsewhere(false); }
+static void not_stored_elsewhere_and_looked_at(void) { store_elsewhere(true); }
 // More launches than there can be groups of findings.
 static void add_often(bool looks) {
   leave();
@@ -404,6 +416,8 @@ static const struct {
     REPORTED(branched_and_stored),
     SILENT(added_to),
     REPORTED(added_to_and_looked_at),
+    SILENT(not_stored_elsewhere),
+    REPORTED(not_stored_elsewhere_and_looked_at),
     SILENT(added_to_often),
     REPORTED(added_to_often_and_looked_at),
     SILENT(exchanged_and_dropped),

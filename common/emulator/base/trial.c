@@ -325,20 +325,24 @@ static size_t masks_of(const TrialPiece *piece) {
   return (piece->bytes + PENDING_CHUNK - 1) / PENDING_CHUNK;
 }
 
-size_t trial_masks(const LaunchTrial *trial) {
+size_t trial_differences_bytes(const LaunchTrial *trial) {
   size_t count = 0;
   for (size_t i = 0; i < trial->count; i++) count += masks_of(&trial->pieces[i]);
-  return count;
+  return sizeof(TrialDifferences) + count * sizeof(uint32_t);
 }
 
-bool trial_keep_pending(LaunchTrial *trial, const Launch *launch, const uint32_t *masks) {
+bool trial_keep_pending(LaunchTrial *trial, const Launch *launch,
+                        const TrialDifferences *differences) {
   PendingNumber number = pending_group(trial->findings, trial->finding_count, launch);
   bool kept = number != 0;
+  const uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && kept; i++) {
     const TrialPiece *piece = &trial->pieces[i];
     for (size_t k = 0; k < masks_of(piece) && kept; k++, masks++)
       if (*masks) kept = pending_add(number, piece->first + k * PENDING_CHUNK, *masks);
   }
+  for (uint32_t i = 0; i < differences->other_count && kept; i++)
+    kept = pending_add(number, differences->others[i].chunk, differences->others[i].mask);
   if (number && !kept) pending_report(number);
   return number != 0;
 }
@@ -433,23 +437,44 @@ static bool byte_differs(const TrialPiece *piece, uint32_t i) {
          (!piece->defined || piece->defined[bit / WORD_BITS] >> bit % WORD_BITS & 1);
 }
 
-static TrialResult result_of(const TrialPiece *piece, bool has_masks, uint32_t *masks) {
+/* The bytes of this chunk that differ. */
+static uint32_t differing_in(const TrialPiece *piece, size_t chunk) {
+  uint32_t first = (uint32_t)chunk * PENDING_CHUNK, mask = 0;
+  for (uint32_t i = 0; i < PENDING_CHUNK && first + i < piece->bytes; i++)
+    mask |= (uint32_t)byte_differs(piece, first + i) << i;
+  return mask;
+}
+
+static bool add_other(TrialDifferences *differences, uint64_t chunk, uint32_t mask) {
+  if (differences->other_count == TRIAL_OTHERS_MOST) return false;
+  differences->others[differences->other_count++] = (TrialChunk){chunk, mask};
+  return true;
+}
+
+/* masks: NULL if the launch itself has not changed anything there. */
+static TrialResult result_of(const TrialPiece *piece, TrialDifferences *differences,
+                             uint32_t *masks) {
   TrialResult result = TRIAL_ALIKE;
   if (memcmp(memory_at(piece->first), piece->held, piece->bytes) == 0) return TRIAL_ALIKE;
-  for (uint32_t i = 0; i < piece->bytes; i++) {
-    if (!byte_differs(piece, i)) continue;
-    if (!has_masks || !piece->may_wait) return TRIAL_DIFFERS;
-    masks[i / PENDING_CHUNK] |= 1u << i % PENDING_CHUNK;
+  for (size_t k = 0; k < masks_of(piece); k++) {
+    uint32_t mask = differing_in(piece, k);
+    if (!mask) continue;
     result = TRIAL_WAITS;
+    if (!piece->may_wait) return TRIAL_DIFFERS;
+    if (masks)
+      masks[k] |= mask;
+    else if (!add_other(differences, piece->first + k * PENDING_CHUNK, mask))
+      return TRIAL_DIFFERS;
   }
   return result;
 }
 
-TrialResult trial_result(const LaunchTrial *trial, uint32_t *masks) {
+TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences) {
   TrialResult result = differs || trial->ruled_out ? TRIAL_DIFFERS : TRIAL_ALIKE;
+  uint32_t *masks = differences->masks;
   for (size_t i = 0; i < trial->count && result != TRIAL_DIFFERS; i++) {
     bool has_masks = i < trial->count_before;
-    TrialResult own = result_of(&trial->pieces[i], has_masks, masks);
+    TrialResult own = result_of(&trial->pieces[i], differences, has_masks ? masks : NULL);
     if (own > result) result = own;
     if (has_masks) masks += masks_of(&trial->pieces[i]);
   }

@@ -59,11 +59,22 @@ bool trial_hold(LaunchTrial *trial, KeptFinding *kept);
 /* For the trial itself: what is held back. */
 const KeptFinding *trial_findings(const LaunchTrial *trial, size_t *count);
 void trial_report(LaunchTrial *trial, Launch *launch);
-/* A mask for each PENDING_CHUNK bytes of the memory that the launch has changed: the bytes that differed in
- * a trial. */
-size_t trial_masks(const LaunchTrial *trial);
+/* The bytes that differed in trials, in memory that the forked processes share. masks: one for each
+ * PENDING_CHUNK bytes that the launch itself has changed. others: where only a trial has stored. */
+enum { TRIAL_OTHERS_MOST = 4096 };
+typedef struct {
+  uint64_t chunk;
+  uint32_t mask;
+} TrialChunk;
+typedef struct {
+  uint32_t other_count;
+  TrialChunk others[TRIAL_OTHERS_MOST];
+  uint32_t masks[];
+} TrialDifferences;
+size_t trial_differences_bytes(const LaunchTrial *trial);
 /* What is held back waits until somebody looks at these bytes (pending.h). False: it cannot. */
-bool trial_keep_pending(LaunchTrial *trial, const Launch *launch, const uint32_t *masks);
+bool trial_keep_pending(LaunchTrial *trial, const Launch *launch,
+                        const TrialDifferences *differences);
 
 /* ---- In the process of a trial ---- */
 
@@ -91,8 +102,8 @@ typedef enum {
   TRIAL_WAITS,  /* what differs is in bytes that only kernels and copies can see */
   TRIAL_DIFFERS /* the host may see it */
 } TrialResult;
-/* Adds the bytes that differ to the masks. */
-TrialResult trial_result(const LaunchTrial *trial, uint32_t *masks);
+/* Adds the bytes that differ. */
+TrialResult trial_result(const LaunchTrial *trial, TrialDifferences *differences);
 /* A finding that the launch did not have. */
 void trial_note_finding(void);
 

@@ -46,8 +46,8 @@ static KnownRead known[KNOWN_MOST]; /* launches end under the runtime's lock */
 typedef struct {
   Launch *launch;
   uint64_t most_steps;
-  uint32_t *masks; /* the bytes that differed (trial_masks); the forked processes write them */
-  size_t mask_bytes;
+  TrialDifferences *differences; /* the forked processes write them */
+  size_t bytes;                  /* that these take */
 } Trials;
 
 void trial_prepare(Launch *launch) {
@@ -74,7 +74,7 @@ _Noreturn static void run_trial(const Trials *all, TrialFill fill) {
   settings_known = &own;
   trial_begin(trial, fill);
   bool ran = launch_run_again(all->launch);
-  _exit(ran ? (int)trial_result(trial, all->masks) : TRIAL_DIFFERS);
+  _exit(ran ? (int)trial_result(trial, all->differences) : TRIAL_DIFFERS);
 }
 
 /* Does the launch leave the same with these values? */
@@ -108,11 +108,11 @@ static TrialResult result_with_all(const Trials *all, bool first_only) {
 }
 
 static bool begin_trials(Trials *all, Launch *launch, uint64_t most_steps) {
-  const size_t bytes = trial_masks(launch->trial) * sizeof(uint32_t) + 1;
-  void *masks =
+  const size_t bytes = trial_differences_bytes(launch->trial);
+  void *shared =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  *all = (Trials){launch, most_steps, masks, bytes};
-  return masks != MAP_FAILED;
+  *all = (Trials){launch, most_steps, shared, bytes};
+  return shared != MAP_FAILED;
 }
 
 /* ---- All of them ---- */
@@ -179,9 +179,10 @@ static bool try_launch(Launch *launch, uint64_t most_steps) {
   if (!begin_trials(&all, launch, most_steps)) return false;
   TrialResult result = result_with_all(&all, need.first_only);
   if (result != TRIAL_DIFFERS) note_result(findings, count, result);
-  bool settled = result == TRIAL_ALIKE ||
-                 (result == TRIAL_WAITS && trial_keep_pending(launch->trial, launch, all.masks));
-  munmap(all.masks, all.mask_bytes);
+  bool settled =
+      result == TRIAL_ALIKE ||
+      (result == TRIAL_WAITS && trial_keep_pending(launch->trial, launch, all.differences));
+  munmap(all.differences, all.bytes);
   return settled;
 }
 
