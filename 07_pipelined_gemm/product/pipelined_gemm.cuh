@@ -487,44 +487,53 @@ static inline cudaError_t gemm_launch_kernel(const void *kernel, int blocks, int
   return cudaLaunchKernelExC(&launch, kernel, arguments);
 }
 
-/* Lines of bytes that all begin and end at even addresses are copied as lines of 16-bit elements. */
-static inline void gemm_pair_bytes(GemmCopy *copy) {
-  GemmLines *from = &copy->from;
+/* Are these lines of 16-bit elements, or of bytes that all begin and end at even addresses? */
+static inline bool gemm_is_of_16_bits(const GemmCopy *copy) {
+  const GemmLines *from = &copy->from;
   int64_t all =
       (int64_t)(uintptr_t)from->memory | from->line | from->line_stride | from->batch_stride;
-  if (copy->bytes != 1 || all % 2 != 0) return;
-  from->line /= 2, from->line_stride /= 2, from->batch_stride /= 2;
-  copy->to_stride /= 2, copy->bytes = 2;
+  return copy->bytes == 2 || all % 2 == 0;
 }
 
-static inline cudaError_t gemm_launch_copy(GemmCopy copy, cudaStream_t stream) {
-  enum { BLOCKS = 1056, THREADS = 256 }; /* 8 to an SM */
-  gemm_pair_bytes(&copy);
-  int64_t rows = copy.from.lines, all_rows = rows * copy.from.batches;
-  int64_t columns = copy.from.line;
-  int team = columns <= 512 ? 32 : THREADS;
-  int64_t blocks = (all_rows * team + THREADS - 1) / THREADS;
-  void *arguments[] = {&copy.to,
-                       (void *)&copy.from.memory,
-                       &all_rows,
-                       &rows,
-                       &columns,
-                       &copy.to_stride,
-                       &copy.from.line_stride,
-                       &copy.from.batch_stride,
-                       &team};
+/* Describes a copy in elements of `bytes`. Returns by how many blocks it is made. */
+static inline int gemm_describe_copy(const GemmCopy *copy, int bytes, int threads,
+                                     GemmRepackedOperand *o) {
+  enum { MOST_BLOCKS = 1056 }; /* 8 to an SM */
+  const GemmLines *from = &copy->from;
+  int unit = bytes / copy->bytes;
+  o->to = copy->to, o->from = from->memory;
+  o->rows = from->lines, o->all_rows = from->lines * from->batches;
+  o->columns = from->line / unit, o->to_stride = copy->to_stride / unit;
+  o->from_stride = from->line_stride / unit, o->from_batch_stride = from->batch_stride / unit;
+  o->team = o->columns <= 512 ? 32 : threads;
+  int64_t blocks = (o->all_rows * o->team + threads - 1) / threads;
+  return blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+/* Copies the operands that TMA cannot read. */
+static inline cudaError_t gemm_launch_copies(const GemmCopy copies[2], cudaStream_t stream) {
+  enum { THREADS = 256 };
+  GemmRepacking repacking;
+  int bytes = 2, blocks[2] = {0, 0};
+  memset(&repacking, 0, sizeof(repacking));
+  for (int i = 0; i < 2; i++) {
+    if (copies[i].to != NULL && !gemm_is_of_16_bits(&copies[i])) bytes = 1;
+  }
+  for (int i = 0; i < 2; i++) {
+    if (copies[i].to == NULL) continue;
+    blocks[i] = gemm_describe_copy(&copies[i], bytes, THREADS, &repacking.operands[i]);
+  }
+  repacking.first_blocks = blocks[0];
+  if (blocks[0] + blocks[1] == 0) return cudaSuccess;
   const void *kernel =
-      copy.bytes == 1 ? (const void *)gemm_repack<uint8_t> : (const void *)gemm_repack<uint16_t>;
-  return gemm_launch_kernel(kernel, (int)(blocks < BLOCKS ? blocks : (int64_t)BLOCKS), THREADS, 0,
-                            arguments, stream);
+      bytes == 1 ? (const void *)gemm_repack<uint8_t> : (const void *)gemm_repack<uint16_t>;
+  void *arguments[] = {&repacking};
+  return gemm_launch_kernel(kernel, blocks[0] + blocks[1], THREADS, 0, arguments, stream);
 }
 
 static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
-  for (int i = 0; i < 2; i++) {
-    if (gemm->copies[i].to == NULL) continue;
-    cudaError_t error = gemm_launch_copy(gemm->copies[i], stream);
-    if (error != cudaSuccess) return error;
-  }
+  cudaError_t error = gemm_launch_copies(gemm->copies, stream);
+  if (error != cudaSuccess) return error;
   void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
   return gemm_launch_kernel(gemm->kernel, gemm->blocks, gemm->configuration->threads,
                             gemm->shared_bytes, arguments, stream);
