@@ -53,11 +53,14 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
     planning = microseconds_now() - begun;
     return status;
   }
-  GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  GemmConfigurations direct = gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  int at = which - CONFIGURATIONS;
-  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
-                        at < all.count ? &all.list[at] : &direct.list[at - all.count], 0);
+  const GemmConfigurations lists[] = {
+      gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
+      gemm_further_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
+      gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>()};
+  int list = 0, at = which - CONFIGURATIONS;
+  while (at >= lists[list].count) at -= lists[list++].count;
+  return gemm_plan_with(gemm, problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &lists[list].list[at],
+                        0);
 }
 
 static int add_ours(Competitor *list, Shape s) {

@@ -296,6 +296,14 @@ int main(int argc, char **argv) {
     int k = forced->most_steps > 0 ? 120 : 1096;
     gemm_check_product(gemm_prepare, gemm_launch, 200, 264, k, 0, GEMM_INTEGERS, 0, 100, true);
   }
+  //    Those that only a measured plan tries compute the same, without a line for each.
+  GemmConfigurations further = gemm_further_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  for (int i = 0; i < further.count; i++) {
+    forced = &further.list[i];
+    bool good = gemm_check_product(gemm_prepare, gemm_launch, 200, 264, 1096, 0, GEMM_INTEGERS, 0,
+                                   100, false);
+    check_that(good, "%s is right", forced->name);
+  }
   // 4. As the model chooses: no edge, rows of C that are not aligned, less than one tile.
   forced = NULL;
   gemm_check_product(gemm_prepare, gemm_launch, 512, 512, 512, 0, GEMM_NORMAL, 16, 7, true);

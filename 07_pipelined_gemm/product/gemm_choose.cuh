@@ -28,10 +28,12 @@ enum {
   GEMM_HIDDEN = 32,     /* values of each of a network's two layers */
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
-  GEMM_MODELLED = 83 /* configurations */
+  GEMM_MODELLED = 83, /* configurations, */
+  GEMM_FURTHER = 19   /* and those that only a measured plan tries */
 };
 
-constexpr float GEMM_HOPELESS = 1e30f; /* for a time */
+constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
+constexpr float GEMM_LEAST_PERSISTENT = 1e9f; /* multiplications, for persistent kernels */
 
 /* The mean of several networks predicts better than any one of them. Their values lie side by side. */
 typedef struct {
@@ -355,8 +357,8 @@ static inline bool gemm_is_carried(const GemmConfiguration *list, int count,
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
                                          int count, const GemmSide sides[2], GemmCarried carried,
                                          GemmFacts *facts, float *base) {
-  const float brief = 10;                             /* microseconds */
-  const float least_persistent = 1e9f, large = 2e10f; /* multiplications */
+  const float brief = 10;    /* microseconds */
+  const float large = 2e10f; /* multiplications */
   /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
    * too much of the few tiles that can is empty. */
   const int64_t least_k = 512, least_side = 1024;
@@ -369,7 +371,7 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
   for (int i = 0; i < count; i++) {
     reckoned[i] = GEMM_HOPELESS;
     if (!gemm_fits(&list[i], side->k, carried)) continue;
-    if (list[i].persistent && multiplications < least_persistent) continue;
+    if (list[i].persistent && multiplications < GEMM_LEAST_PERSISTENT) continue;
     facts[i] = gemm_facts(&list[i], &sides[list[i].swapped]);
     bool starts_anew = !list[i].persistent && !list[i].carries;
     if (starts_anew && by_carrying && multiplications >= large && facts[i].load.tile_ends > 1) {
@@ -434,35 +436,79 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
   return best;
 }
 
-/* All configurations that have a chance go to `ranked`: first what gemm_choose() takes, then the others by the
- * time that the model predicts. Returns how many there are. Takes several times as long as gemm_choose(). */
-static inline int gemm_rank(const GemmModel *model, const GemmConfiguration *list, int count,
-                            int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
-                            GemmCarried carried, const GemmConfiguration *ranked[GEMM_MODELLED]) {
+/* Of the configurations that the model knows, the one that is most like one that it does not know: with the same
+ * kernel, or else with the most similar tile. */
+static inline int gemm_most_like(const GemmConfiguration *list, int count,
+                                 const GemmConfiguration *c) {
+  int most_like = 0;
+  float least = GEMM_HOPELESS;
+  for (int i = 0; i < count; i++) {
+    const GemmConfiguration *other = &list[i];
+    if (other->swapped != c->swapped || other->persistent != c->persistent ||
+        other->carries != c->carries || other->most_steps > 0) {
+      continue;
+    }
+    float off = 1 + fabsf(log2f((float)c->tile_m / (float)other->tile_m)) +
+                fabsf(log2f((float)c->tile_n / (float)other->tile_n)) +
+                fabsf(log2f((float)c->split_k / (float)other->split_k));
+    if (other->kernel == c->kernel) off = 0;
+    if (off < least) least = off, most_like = i;
+  }
+  return most_like;
+}
+
+/* Configurations by the time that the model predicts. */
+typedef struct {
+  const GemmConfiguration *list[GEMM_MODELLED + GEMM_FURTHER];
+  float times[GEMM_MODELLED + GEMM_FURTHER];
+  int count;
+} GemmRanked;
+
+static inline void gemm_insert(GemmRanked *ranked, const GemmConfiguration *c, float time) {
+  int at = ranked->count++;
+  for (; at > 0 && ranked->times[at - 1] > time; at--) {
+    ranked->times[at] = ranked->times[at - 1];
+    ranked->list[at] = ranked->list[at - 1];
+  }
+  ranked->times[at] = time;
+  ranked->list[at] = c;
+}
+
+/* Ranks all configurations that have a chance, and the `further` ones that can compute the product, as if they were
+ * those that they are most like. What gemm_choose() takes is the first. Takes several times as long as
+ * gemm_choose(). */
+static inline GemmRanked gemm_rank(const GemmModel *model, const GemmConfiguration *list, int count,
+                                   const GemmConfiguration *further, int further_count, int64_t m,
+                                   int64_t n, int64_t k, int64_t batches, int sms,
+                                   GemmCarried carried) {
   const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
                              gemm_side(m, n, k, batches, sms, true)};
   GemmFacts facts[GEMM_MODELLED];
-  float base[GEMM_MODELLED], times[GEMM_MODELLED], sums[2][GEMM_WIDTH];
+  GemmRanked ranked;
+  float base[GEMM_MODELLED], sums[2][GEMM_WIDTH], features[GEMM_FEATURES];
+  float multiplications = (float)m * (float)n * (float)k * (float)batches;
   gemm_find_candidates(model, list, count, sides, carried, facts, base);
   gemm_begin_sums(model, sides, sums);
   const GemmConfiguration *chosen = gemm_choose(model, list, count, m, n, k, batches, sms, carried);
-  int found = 0;
+  ranked.count = 0;
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS) continue;
-    float features[GEMM_FEATURES], time = -GEMM_HOPELESS;
     gemm_features(&facts[i], base[i], features);
-    if (&list[i] != chosen) {
-      time = base[i] + gemm_off<0, GEMM_NETWORKS>(model, i, features, sums[list[i].swapped]);
-    }
-    int at = found++;
-    for (; at > 0 && times[at - 1] > time; at--) {
-      times[at] = times[at - 1];
-      ranked[at] = ranked[at - 1];
-    }
-    times[at] = time;
-    ranked[at] = &list[i];
+    float off = gemm_off<0, GEMM_NETWORKS>(model, i, features, sums[list[i].swapped]);
+    gemm_insert(&ranked, &list[i], &list[i] == chosen ? -GEMM_HOPELESS : base[i] + off);
   }
-  return found;
+  for (int i = 0; i < further_count; i++) {
+    const GemmConfiguration *c = &further[i];
+    if (!gemm_fits(c, k, carried)) continue;
+    if (c->persistent && multiplications < GEMM_LEAST_PERSISTENT) continue;
+    int like = gemm_most_like(list, count, c);
+    GemmFacts own = gemm_facts(c, &sides[c->swapped]);
+    float predicted = gemm_base(model, like, &own);
+    gemm_features(&own, predicted, features);
+    predicted += gemm_off<0, GEMM_NETWORKS>(model, like, features, sums[c->swapped]);
+    gemm_insert(&ranked, c, predicted);
+  }
+  return ranked;
 }
 
 #endif

@@ -6,8 +6,9 @@
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
  * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.6 % slower than the best configuration on
- * average, and in bad cases a third slower. To measure the eight that the model ranks first takes some
- * milliseconds on the device and leaves 0.1 %. It pays off for a product that is computed thousands of times.
+ * average, and in bad cases a third slower. To measure the eight that the model ranks first takes some tens of
+ * milliseconds. It pays off for a product that is computed thousands of times. What the model chooses is kept
+ * unless another configuration wins clearly.
  *
  * Measuring reads A, B and the bias, which must be in place when the stream comes to it, and writes to a C of
  * its own: the problem's C is neither read nor written, whatever beta is. On the device it takes memory for that C
@@ -27,7 +28,7 @@ constexpr int GEMM_MEASURED = 8; /* configurations to measure, unless the caller
 /* ---- What is measured ---- */
 
 typedef struct {
-  const GemmConfiguration *list[GEMM_MODELLED + GEMM_DIRECT_WAYS];
+  const GemmConfiguration *list[GEMM_MODELLED + GEMM_FURTHER + GEMM_DIRECT_WAYS];
   int count;
 } GemmCandidates;
 
@@ -38,22 +39,23 @@ static inline void gemm_add_candidate(GemmCandidates *to, const GemmConfiguratio
   to->list[to->count++] = candidate;
 }
 
-/* First the chosen configuration, then the others as the model ranks them. If there are lines that TMA cannot
+/* First the chosen configuration, then the others as the model ranks them, with those among them that only
+ * measuring can choose. If there are lines that TMA cannot
  * read, the ways to load them directly alternate with those that copy them. */
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
-                                             GemmConfigurations all, GemmConfigurations direct,
-                                             const GemmProblem *p, GemmType type, int sms) {
-  const GemmConfiguration *ranked[GEMM_MODELLED];
+                                             GemmConfigurations all, GemmConfigurations further,
+                                             GemmConfigurations direct, const GemmProblem *p,
+                                             GemmType type, int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
-  int ranks =
-      gemm_rank(&gemm_model, all.list, all.count, p->m, p->n, k, p->batches, sms, carried, ranked);
+  GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, further.list, further.count, p->m,
+                                p->n, k, p->batches, sms, carried);
   GemmCandidates found = {{chosen}, 1};
-  for (int i = 0; i < ranks || i < direct.count; i++) {
+  for (int i = 0; i < ranked.count || i < direct.count; i++) {
     if (i < direct.count && gemm_fits(&direct.list[i], k, carried)) {
       gemm_add_candidate(&found, &direct.list[i]);
     }
-    if (i < ranks) gemm_add_candidate(&found, ranked[i]);
+    if (i < ranked.count) gemm_add_candidate(&found, ranked.list[i]);
   }
   return found;
 }
@@ -97,128 +99,116 @@ static inline GemmStatus gemm_get_scratch(GemmScratch *scratch, const GemmProble
 /* ---- How it is measured ---- */
 
 typedef struct {
-  cudaStream_t stream, recorder; /* the caller's; ours, in which launches are captured */
+  cudaStream_t stream;
   cudaEvent_t begin, end;
-  int launches; /* of a measurement */
-  bool warm;    /* as many launches come first that are not timed */
 } GemmStopwatch;
 
-/* A plan and its launches as a graph: a host that launches slowly must not decide which configuration is taken. */
-typedef struct {
-  PipelinedGemm gemm;
-  cudaGraphExec_t graph;
-} GemmEntrant;
-
-static inline cudaError_t gemm_record(const GemmStopwatch *watch, GemmEntrant *entrant) {
-  cudaGraph_t graph = NULL;
-  cudaError_t error = cudaStreamBeginCapture(watch->recorder, cudaStreamCaptureModeRelaxed);
-  if (error != cudaSuccess) return error;
-  for (int i = 0; i < watch->launches && error == cudaSuccess; i++) {
-    error = pipelined_gemm_launch(&entrant->gemm, watch->recorder);
-  }
-  cudaError_t ended = cudaStreamEndCapture(watch->recorder, &graph);
-  if (error == cudaSuccess) error = ended;
-  if (error == cudaSuccess) error = cudaGraphInstantiate(&entrant->graph, graph, 0);
-  if (error != cudaSuccess) entrant->graph = NULL;
-  if (graph != NULL) cudaGraphDestroy(graph);
-  return error;
-}
-
-static inline void gemm_dismiss(GemmEntrant *entrant) {
-  if (entrant->graph != NULL) cudaGraphExecDestroy(entrant->graph);
-  pipelined_gemm_end(&entrant->gemm);
-}
-
-/* The launches before those that are timed fill L2 as this configuration does. What another one has left there can
- * make the first launches a third faster or slower. */
-static inline cudaError_t gemm_time(const GemmStopwatch *watch, const GemmEntrant *entrant,
-                                    float *milliseconds) {
+/* Milliseconds of this many launches, one directly after the other, as a program would launch them. Half as many,
+ * up to 20, come before: the first ones find in L2 what another configuration has left there. */
+static inline cudaError_t gemm_time(const GemmStopwatch *watch, const PipelinedGemm *gemm,
+                                    int launches, float *milliseconds) {
   cudaError_t error = cudaSuccess;
-  if (watch->warm) error = cudaGraphLaunch(entrant->graph, watch->stream);
-  if (error == cudaSuccess) error = cudaEventRecord(watch->begin, watch->stream);
-  if (error == cudaSuccess) error = cudaGraphLaunch(entrant->graph, watch->stream);
+  const int enough = 20;
+  int before = launches / 2 < enough ? launches / 2 : enough;
+  for (int i = 0; i < before + launches && error == cudaSuccess; i++) {
+    if (i == before) error = cudaEventRecord(watch->begin, watch->stream);
+    if (error == cudaSuccess) error = pipelined_gemm_launch(gemm, watch->stream);
+  }
   if (error == cudaSuccess) error = cudaEventRecord(watch->end, watch->stream);
   if (error == cudaSuccess) error = cudaEventSynchronize(watch->end);
   if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, watch->begin, watch->end);
   return error;
 }
 
-/* Enough launches for a tenth of a millisecond, up to 20. A product of several tenths replaces all of L2 itself. */
-static inline cudaError_t gemm_count_launches(GemmStopwatch *watch, GemmEntrant *entrant) {
-  const float enough = 0.1f, replaces_l2 = 0.3f; /* milliseconds */
-  const int most = 20;
-  float once = 0;
-  watch->launches = 1;
-  watch->warm = true;
-  cudaError_t error = gemm_record(watch, entrant);
-  if (error == cudaSuccess) error = gemm_time(watch, entrant, &once);
-  if (once > 0) watch->launches = once * (float)most < enough ? most : 1 + (int)(enough / once);
-  watch->warm = once < replaces_l2;
-  if (error != cudaSuccess || watch->launches == 1) return error;
-  cudaGraphExecDestroy(entrant->graph);
-  return gemm_record(watch, entrant);
+/* Milliseconds of a launch. The very first one is not timed. */
+static inline cudaError_t gemm_estimate(const GemmStopwatch *watch, const PipelinedGemm *gemm,
+                                        float *milliseconds) {
+  const int some = 4;
+  cudaError_t error = gemm_time(watch, gemm, 1, milliseconds);
+  if (error == cudaSuccess) error = gemm_time(watch, gemm, some, milliseconds);
+  *milliseconds /= (float)some;
+  return error;
 }
 
-/* Both run in turn, so a clock that rises or falls changes both times, and each is first in every second
- * round. The challenger must be clearly faster in nearly all rounds: in a tie, the model's order decides. One that is
- * far slower in the first two rounds gets no more. */
-static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const GemmEntrant *best,
-                                         const GemmEntrant *challenger, bool *faster) {
-  enum { ROUNDS = 5, MOST_LOST = 1, ROUNDS_OF_SLOW = 2 };
-  const float clearly = 0.99f, far = 1.1f; /* of the best one's time */
-  int lost = 0, far_behind = 0;
-  float unused;
-  cudaError_t error = gemm_time(watch, challenger, &unused); /* uploads the graph */
-  for (int round = 0; round < ROUNDS && lost <= MOST_LOST && error == cudaSuccess; round++) {
+/* How two configurations are compared: in turn, so a clock that rises or falls changes both times, each of them
+ * first in every second round. */
+typedef struct {
+  int rounds, most_lost;
+  float wins;         /* a round, with this part of the other one's time */
+  float milliseconds; /* of launches that are timed together; */
+  int most_launches;  /* but no more than this */
+} GemmMatch;
+
+static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch *match,
+                                    const PipelinedGemm *best, const PipelinedGemm *challenger,
+                                    float estimate, bool *won) {
+  int lost = 0, launches = match->most_launches;
+  if (estimate * (float)launches > match->milliseconds) {
+    launches = 1 + (int)(match->milliseconds / estimate);
+  }
+  cudaError_t error = cudaSuccess;
+  for (int round = 0; round < match->rounds && lost <= match->most_lost; round++) {
     float times[2] = {0, 0};
     for (int i = 0; i < 2 && error == cudaSuccess; i++) {
       int which = (round + i) % 2;
-      error = gemm_time(watch, which == 0 ? best : challenger, &times[which]);
+      error = gemm_time(watch, which == 0 ? best : challenger, launches, &times[which]);
     }
-    if (!(times[1] < clearly * times[0])) lost++;
-    if (times[1] > far * times[0]) far_behind++;
-    if (round + 1 == ROUNDS_OF_SLOW && far_behind == ROUNDS_OF_SLOW) break;
+    if (error != cudaSuccess) return error;
+    if (!(times[1] < match->wins * times[0])) lost++;
   }
-  *faster = lost <= MOST_LOST;
+  *won = lost <= match->most_lost;
+  return cudaSuccess;
+}
+
+/* Most challengers lose the first match, which is short. Then launches follow each other for long enough that they
+ * overlap as they will in use: CTAs of the next launch take places on SMs early, which can make a configuration
+ * with several CTAs to an SM half as slow again. In a tie, the model's order decides. */
+static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const PipelinedGemm *best,
+                                         const PipelinedGemm *challenger, float estimate,
+                                         bool *faster) {
+  const GemmMatch matches[] = {{5, 1, 0.99f, 0.1f, 20}, {3, 0, 0.98f, 3, 1000}};
+  float unused;
+  *faster = true;
+  cudaError_t error = gemm_time(watch, challenger, 1, &unused); /* its first launch */
+  for (int i = 0; i < 2 && *faster && error == cudaSuccess; i++) {
+    error = gemm_play(watch, &matches[i], best, challenger, estimate, faster);
+  }
   return error;
 }
 
 /* Which of the first `count` candidates is the fastest? Each is compared with the best so far, so only two have
  * memory at a time. A candidate that turns out not to fit the product takes no part. */
-static inline GemmStatus gemm_find_fastest(GemmStopwatch *watch, const GemmProblem *problem,
+static inline GemmStatus gemm_find_fastest(const GemmStopwatch *watch, const GemmProblem *problem,
                                            GemmType type, GemmMajor major_a, GemmMajor major_b,
                                            const GemmCandidates *candidates, int count,
                                            const GemmConfiguration **fastest) {
-  GemmEntrant best = {}, challenger;
+  PipelinedGemm best, challenger;
+  float estimate = 0;
   GemmStatus status =
-      gemm_plan_with(&best.gemm, problem, type, major_a, major_b, candidates->list[0], 0);
+      gemm_plan_with(&best, problem, type, major_a, major_b, candidates->list[0], 0);
   if (status.error == GEMM_OK) {
-    status = gemm_cuda_status(gemm_count_launches(watch, &best), "measuring");
+    status = gemm_cuda_status(gemm_estimate(watch, &best, &estimate), "measuring");
   }
   for (int i = 1; i < count && status.error == GEMM_OK; i++) {
     bool faster = false;
-    challenger.graph = NULL;
-    status =
-        gemm_plan_with(&challenger.gemm, problem, type, major_a, major_b, candidates->list[i], 0);
+    status = gemm_plan_with(&challenger, problem, type, major_a, major_b, candidates->list[i], 0);
     if (status.error == GEMM_NOT_FOR_SHAPE || status.error == GEMM_OUT_OF_RANGE) {
       status = gemm_status(GEMM_OK, NULL, 0, 0, 0);
       continue;
     }
-    cudaError_t error = cudaSuccess;
     if (status.error == GEMM_OK) {
-      error = gemm_record(watch, &challenger);
-      if (error == cudaSuccess) error = gemm_is_faster(watch, &best, &challenger, &faster);
-      status = gemm_cuda_status(error, "measuring");
+      status = gemm_cuda_status(gemm_is_faster(watch, &best, &challenger, estimate, &faster),
+                                "measuring");
     }
-    if (faster) {
-      GemmEntrant slower = best;
+    if (faster && status.error == GEMM_OK) {
+      PipelinedGemm slower = best;
       best = challenger;
       challenger = slower;
     }
-    gemm_dismiss(&challenger);
+    pipelined_gemm_end(&challenger);
   }
-  *fastest = best.gemm.configuration;
-  gemm_dismiss(&best);
+  *fastest = best.configuration;
+  pipelined_gemm_end(&best);
   return status;
 }
 
@@ -228,13 +218,12 @@ static inline GemmStatus gemm_measure(const GemmProblem *problem, GemmType type,
                                       int how_many, cudaStream_t stream,
                                       const GemmConfiguration **fastest) {
   GemmScratch scratch;
-  GemmStopwatch watch = {stream, NULL, NULL, NULL, 1, true};
+  GemmStopwatch watch = {stream, NULL, NULL};
   GemmStatus status = gemm_get_scratch(&scratch, problem, stream);
   if (status.error == GEMM_OK) {
-    cudaError_t error = cudaStreamCreateWithFlags(&watch.recorder, cudaStreamNonBlocking);
-    if (error == cudaSuccess) error = cudaEventCreate(&watch.begin);
+    cudaError_t error = cudaEventCreate(&watch.begin);
     if (error == cudaSuccess) error = cudaEventCreate(&watch.end);
-    status = gemm_cuda_status(error, "creating a stream and events");
+    status = gemm_cuda_status(error, "creating an event");
   }
   if (status.error == GEMM_OK) {
     status = gemm_find_fastest(&watch, &scratch.problem, type, major_a, major_b, candidates,
@@ -242,7 +231,6 @@ static inline GemmStatus gemm_measure(const GemmProblem *problem, GemmType type,
   }
   if (watch.begin != NULL) cudaEventDestroy(watch.begin);
   if (watch.end != NULL) cudaEventDestroy(watch.end);
-  if (watch.recorder != NULL) cudaStreamDestroy(watch.recorder);
   cudaError_t error = cudaFree(scratch.memory);
   return status.error != GEMM_OK ? status
                                  : gemm_cuda_status(error, "freeing the C to measure with");
@@ -260,10 +248,11 @@ template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
 static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const GemmProblem *problem,
                                                    const char *name) {
   const GemmConfigurations lists[] = {gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
+                                      gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
                                       gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>()};
   memset(gemm, 0, sizeof(*gemm));
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
     for (int j = 0; j < lists[i].count; j++) {
       const GemmConfiguration *c = &lists[i].list[j];
       if (strcmp(c->name, name) != 0) continue;
@@ -301,6 +290,7 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
 
   const GemmCandidates candidates = gemm_candidates(
       gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
+      gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
       gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;

@@ -181,17 +181,16 @@ static void replay_ranks(const char *path) {
     }
     int n = (int)times[1];
     GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;
-    const GemmConfiguration *ranked[GEMM_MODELLED];
-    int ranks = gemm_rank(&half_model, all.list, all.count, (int)times[0], n, (int)times[2], 1, SMS,
-                          carried, ranked);
+    GemmRanked ranked = gemm_rank(&half_model, all.list, all.count, NULL, 0, (int)times[0], n,
+                                  (int)times[2], 1, SMS, carried);
     if (judged++ == 0) {
-      check_that(ranked[0] == gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
-                                          (int)times[2], 1, SMS, carried),
+      check_that(ranked.list[0] == gemm_choose(&half_model, all.list, all.count, (int)times[0], n,
+                                               (int)times[2], 1, SMS, carried),
                  "the first is the choice");
     }
     for (int i = 0, at = 0; i < COUNTS; i++) {
-      for (; at < ranks && at < most[i]; at++) {
-        float time = mine[ranked[at] - all.list];
+      for (; at < ranked.count && at < most[i]; at++) {
+        float time = mine[ranked.list[at] - all.list];
         if (time > 0 && (found == 0 || time < found)) found = time;
       }
       double loss = found > 0 ? found / best - 1 : 1;
