@@ -558,6 +558,7 @@ static const char *modifiers_clash(const PtxStatement *statement, Space space) {
                                            "L1::evict_first",  "L1::evict_last",
                                            "L1::no_allocate",  NULL};
   static const char *const hints[] = {"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B", NULL};
+  static const char *const others[] = {"weak", "volatile", "mmio", "nc", NULL};
   bool ordered = has_any(statement, orders), global = space == SPACE_GLOBAL;
   bool cached = has_any(statement, operators), priority = has_any(statement, priorities);
   global |= space == SPACE_GENERIC;
@@ -565,6 +566,11 @@ static const char *modifiers_clash(const PtxStatement *statement, Space space) {
     return ".relaxed, .acquire and .release need a scope, and a scope needs one of them";
   bool mmio = has_modifier(statement, "mmio"), is_volatile = has_modifier(statement, "volatile");
   bool hint = has_any(statement, hints);
+  if (strcmp(statement->modifiers[0], "ldu") == 0 &&
+      (ordered || cached || priority || hint || has_any(statement, others)))
+    return "ldu takes a state space, a vector and a type, and no other modifier";
+  if (strcmp(statement->modifiers[0], "st") == 0 && has_any(statement, hints + 1))
+    return ".L2::64B, .L2::128B and .L2::256B are for loads";
   if (cached && (ordered || priority || is_volatile))
     return "a cache operator such as .cg excludes an order, .volatile and an eviction priority";
   if (is_volatile && (priority || hint)) return ".volatile excludes what is said about caches";
