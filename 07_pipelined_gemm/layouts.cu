@@ -95,8 +95,6 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
 static GemmCarried can_carry(const CheckedProduct *p) {
   GemmProblem problem = p->problem;
   if (p->has_bias) problem.bias = p;
-  if (p->scale_a != 0) problem.scale_a = &p->scale_a;
-  if (p->scale_b != 0) problem.scale_b = &p->scale_b;
   return p->offset == 0 ? gemm_can_carry(&problem) : GEMM_BY_NONE;
 }
 
@@ -141,7 +139,7 @@ static CheckedProduct random_product(uint64_t seed) {
   p.problem.alpha = g & 16 ? 1.0f : 0.125f;
   p.problem.beta = g & 32 ? 0.0f : 0.5f;
   p.has_bias = g >> 6 & 1;
-  if (e4m3 && !by_short && e & 8) p.scale_a = 0.75f, p.scale_b = e & 16 ? 0 : 0.5f;
+  if (e4m3 && e & 8) p.scale_a = 0.75f, p.scale_b = e & 16 ? 0 : 0.5f;
   p.integers = g >> 7 & 1;
   if (g & 256) {  // gaps between rows
     p.problem.lda = (p.major_a == GEMM_K_MAJOR ? k : m) + (int64_t)(f & 15);
@@ -211,7 +209,7 @@ static void check_layouts(void) {
         p.problem.alpha = activation ? 0.125f : 1;
         p.problem.beta = activation & 1 ? 0.5f : 0;
         p.has_bias = activation > 0;
-        bool scaled = i >= 8 && activation > 0;
+        bool scaled = i >= 8 && activation != 1;
         p.scale_a = scaled ? 0.75f : 0, p.scale_b = scaled ? 0.5f : 0;
         p.integers = true;
         p.rows = 6;

@@ -342,6 +342,7 @@ struct GemmConsumeTiles<Tile, true> {
             d);
       } else {
         gemm_take_all<Tile>(work, actor, piece.takes, &c, d);
+        if (!Tile::FINISHES) gemm_scale<Tile::TYPE, Tile::TILE_N / 2>(work.output, d, d);
         if (Tile::FINISHES) gemm_add_tile_bias<Tile>(work.output, bias, d);
         if (Tile::FINISHES && work.output.beta != 0)
           gemm_add_old_tile<Tile>(work, actor, warp, &c, d);

@@ -205,6 +205,17 @@ static __device__ __forceinline__ float gemm_alpha(const GemmOutput &output) {
   return alpha;
 }
 
+/* Sums that are only rounded: in e4m3, they are multiplied by the scales first. */
+template <int TYPE, int COUNT>
+static __device__ __forceinline__ const float *gemm_scale(const GemmOutput &output, const float *d,
+                                                          float *scaled) {
+  if (!gemm_is_e4m3(TYPE)) return d;
+  float alpha = gemm_alpha<TYPE>(output);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++) scaled[i] = alpha * d[i];
+  return scaled;
+}
+
 /* d = alpha * d + bias. */
 template <int N>
 static __device__ __forceinline__ void gemm_add_bias(float alpha, float2 bias, float *d) {
@@ -467,8 +478,10 @@ static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const fl
   if (TASK == GEMM_ROUNDS || (TASK == GEMM_ROUNDS_OR_FINISHES && output.plain)) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
+      float scaled[N / 2];
       gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch, row,
-                                         column + at, d + at / 2);
+                                         column + at,
+                                         gemm_scale<TYPE, N / 2>(output, d + at / 2, scaled));
     }
   } else {
 #pragma unroll 1

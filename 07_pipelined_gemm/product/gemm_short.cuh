@@ -119,7 +119,8 @@ static __device__ __forceinline__ void gemm_store_rows(uint8_t (*staging)[GEMM_S
 #pragma unroll
   for (int i = 0; i < Tile::CHUNKS; i++) {
     uint32_t packed[16];
-    gemm_pack_all<Tile::TYPE, 64>(packed, d + 32 * i);
+    float scaled[32];
+    gemm_pack_all<Tile::TYPE, 64>(packed, gemm_scale<Tile::TYPE, 32>(output, d + 32 * i, scaled));
     gemm_stage_packed<64>(staging[i], packed);
   }
   __syncwarp();

@@ -155,7 +155,9 @@ static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, c
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += ROWS) {
       if (row + at >= output.m) return;
-      gemm_write_transposed<TYPE, ROWS>(staging, output, batch, row + at, column, d + at / 2);
+      float scaled[ROWS / 2];
+      gemm_write_transposed<TYPE, ROWS>(staging, output, batch, row + at, column,
+                                        gemm_scale<TYPE, ROWS / 2>(output, d + at / 2, scaled));
     }
     return;
   }

@@ -81,9 +81,9 @@ typedef struct {
   const void *bias;
   int64_t row_stride, batch_stride; /* in elements */
   int m, n;
-  int type;      /* GemmType of C and of the bias */
-  int plain;     /* nothing to do but to round to 16 bits */
-  int eights;    /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
+  int type;   /* GemmType of C and of the bias */
+  int plain;  /* nothing to do but to apply the scales of e4m3 operands and to round to 16 bits */
+  int eights; /* C's rows and the bias are 16-byte aligned, and n is a multiple of 8 */
   int streaming; /* C is so large that it should not stay in L2 */
   int by_tma;    /* a tensor map describes C */
   int transposed; /* the kernel computes C transposed: its rows are columns of C (gemm_transposed.cuh) */

@@ -170,7 +170,7 @@ static inline bool gemm_tma_can_write(const GemmProblem *p) {
 
 static inline bool gemm_is_plain(const GemmProblem *p) {
   return p->c_type != GEMM_FP32 && p->alpha == 1 && p->beta == 0 && p->bias == NULL &&
-         p->activation == GEMM_IDENTITY && p->scale_a == NULL && p->scale_b == NULL;
+         p->activation == GEMM_IDENTITY;
 }
 
 /* The same product with swapped operands: transpose(C) = B * transpose(A). C stays as it is. */
