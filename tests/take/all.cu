@@ -12,6 +12,16 @@
 #include "tma_store.cuh"
 #if __has_include("pipelined_gemm.cuh")
 #include "pipelined_gemm.cuh"
+
+// A template is only compiled if something calls it.
+tma::GemmStatus plan_measured(tma::PipelinedGemm *gemm, const tma::GemmProblem *problem);
+tma::GemmStatus plan_measured(tma::PipelinedGemm *gemm, const tma::GemmProblem *problem) {
+  tma::GemmStatus status = tma::pipelined_gemm_plan_measured<tma::GEMM_BF16>(gemm, problem, 0);
+  if (status.error != tma::GEMM_OK) return status;
+  const char *name = tma::pipelined_gemm_name(gemm);
+  tma::pipelined_gemm_end(gemm);
+  return tma::pipelined_gemm_plan_named<tma::GEMM_BF16>(gemm, problem, name);
+}
 #endif
 
 int other_file(void);
