@@ -103,13 +103,13 @@ typedef struct {
   cudaEvent_t begin, end;
 } GemmStopwatch;
 
-/* Milliseconds of this many launches, one directly after the other, as a program would launch them. Half as many,
- * up to 20, come before: the first ones find in L2 what another configuration has left there. */
+/* Milliseconds of this many launches, one directly after the other, as a program would launch them. As many, but at
+ * most 20, come before: the first ones find in L2 what another configuration has left there. */
 static inline cudaError_t gemm_time(const GemmStopwatch *watch, const PipelinedGemm *gemm,
                                     int launches, float *milliseconds) {
   cudaError_t error = cudaSuccess;
   const int enough = 20;
-  int before = launches / 2 < enough ? launches / 2 : enough;
+  int before = launches < enough ? launches : enough;
   for (int i = 0; i < before + launches && error == cudaSuccess; i++) {
     if (i == before) error = cudaEventRecord(watch->begin, watch->stream);
     if (error == cudaSuccess) error = pipelined_gemm_launch(gemm, watch->stream);
@@ -160,13 +160,13 @@ static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch 
   return cudaSuccess;
 }
 
-/* Most challengers lose the first match, which is short. Then launches follow each other for long enough that they
- * overlap as they will in use: CTAs of the next launch take places on SMs early, which can make a configuration
- * with several CTAs to an SM half as slow again. In a tie, the model's order decides. */
+/* Challengers that are slower lose the first match, which is short. Then launches follow each other for long enough that
+ * they overlap as they will in use: CTAs of the next launch take places on SMs early, which can make a
+ * configuration with several CTAs to an SM half as slow again. In a tie, the model's order decides. */
 static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const PipelinedGemm *best,
                                          const PipelinedGemm *challenger, float estimate,
                                          bool *faster) {
-  const GemmMatch matches[] = {{5, 1, 0.99f, 0.1f, 20}, {3, 0, 0.98f, 3, 1000}};
+  const GemmMatch matches[] = {{3, 1, 1, 0.2f, 40}, {3, 0, 0.98f, 3, 1000}};
   float unused;
   *faster = true;
   cudaError_t error = gemm_time(watch, challenger, 1, &unused); /* its first launch */
