@@ -82,8 +82,8 @@ def draw(points, measured, path):
                        f'<title>{sizes}: {better:.3f} by {other}, measured</title></circle>')
         out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}">'
                    f'<title>{sizes}: {ratio:.3f} by {name}</title></circle>')
-    rings = ", ring: the configuration that measuring keeps, if it is another one" if measured else ""
-    out.append(f'<text x="{LEFT + 8}" y="{TOP + 12}">dot: the configuration that the model chooses{rings}</text>')
+    rings = "; ring: what measuring keeps, if that is another one" if measured else ""
+    out.append(f'<text x="{LEFT + 8}" y="{HEIGHT - BOTTOM - 8}">dot: the configuration that the model chooses{rings}</text>')
     out.append(f'<text x="{WIDTH - 16}" y="16" text-anchor="end"><tspan fill="#2364aa">n and k multiples '
                'of 8</tspan>, <tspan fill="#ea7317">others</tspan></text></svg>')
     with open(path, "w") as file:
