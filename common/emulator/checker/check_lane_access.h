@@ -93,6 +93,11 @@ typedef struct {
 struct LaneLog {
   AccessedLines logged;        /* by the reads in the log */
   AccessedLines read, written; /* of which there are records */
+  /* A warp that writes where it has read, before its lanes are ordered again, needs the records at once:
+   * then the log only costs time. */
+  uint32_t epoch; /* `first` when this was last found out */
+  bool write_met;
+  uint8_t useless;
   uint32_t count;
   LoggedRead reads[LOGGED_READS];
 };
@@ -115,6 +120,19 @@ static inline void lane_lines_add(AccessedLines *accessed, const LaneOrder *orde
 }
 static inline struct LaneLog *lane_log(const LaneAccess *now) {
   return &now->check->lane_logs[now->agent];
+}
+static inline bool lane_log_helps(const LaneAccess *now) {
+  enum { USELESS = 2, MOST_USELESS = 3 };
+  struct LaneLog *log = lane_log(now);
+  if (log->epoch != now->order->first) {
+    if (log->write_met)
+      log->useless += log->useless < MOST_USELESS;
+    else
+      log->useless -= log->useless > 0;
+    log->epoch = now->order->first;
+    log->write_met = false;
+  }
+  return log->useless < USELESS;
 }
 /* A read that meets no write: of the access's lanes, or in steps from the address on. */
 void lane_log_read(const LaneAccess *now, uint64_t lines);

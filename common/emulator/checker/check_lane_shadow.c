@@ -500,13 +500,18 @@ static void touch_each_lane(LaneAccess *now, bool met) {
   }
 }
 
+/* Where the log does not help, lines would only cost time, too. */
+#define ANY_LINE UINT64_MAX
+
 /* Of one warp, in these lines: may there be records that the access must be compared with? */
 static bool meets_records(const LaneAccess *now, uint64_t lines) {
-  const struct LaneLog *log = lane_log(now);
-  uint64_t met = lane_lines_since(&log->written, now->order);
-  if (now->writes)
-    met |= lane_lines_since(&log->read, now->order) | lane_lines_since(&log->logged, now->order);
-  return met & lines;
+  struct LaneLog *log = lane_log(now);
+  bool met = lane_lines_since(&log->written, now->order) & lines;
+  if (!now->writes) return met;
+  uint64_t read =
+      lane_lines_since(&log->read, now->order) | lane_lines_since(&log->logged, now->order);
+  log->write_met |= (read & lines) != 0;
+  return met || (read & lines);
 }
 
 /* Before the access is compared with the records, or makes a record of a read. */
@@ -523,13 +528,17 @@ static void note_lines(const LaneAccess *now, uint64_t lines) {
 
 /* The access of lanes that learn and publish nothing by it, or only afterwards. */
 static void touch_lanes(LaneAccess *now) {
-  uint64_t lines = lane_lines_of(now->mask, now->addresses);
+  bool helps = lane_log_helps(now);
+  uint64_t lines = helps ? lane_lines_of(now->mask, now->addresses) : ANY_LINE;
   bool met = meets_records(now, lines);
   if (!met && !now->writes) {
-    if (!now->strong) lane_log_read(now, lines);
-    return;
+    if (now->strong) return;
+    if (helps) {
+      lane_log_read(now, lines);
+      return;
+    }
   }
-  if (met) complete_records(now, lines);
+  if (met || !now->writes) complete_records(now, lines);
   note_lines(now, lines);
   if (!now->strong && !now->kind->is_volatile) {
     if (!now->writes && read_by_all(now, now->order->first << LANE_BITS)) return;
@@ -546,21 +555,38 @@ void lanes_touch(Warp *warp, const Instruction *in, LaneMask mask, const uint32_
                     .kind = kind,
                     .strong = strong,
                     .writes = kind->access != ACCESS_READ};
-  uint32_t most = 0;
-  for (int lane = 0; lane < LANES; lane++) {
-    uint32_t address = mask >> lane & 1 ? addresses[lane] : 0;
-    most = address > most ? address : most;
-  }
-  if (SHARED_RANK(most) >= check_of(warp)->cta_count) return;
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(addresses[first_lane(mask)]), bytes)) return;
   touch_lanes(&now);
   if (strong) lanes_strong(warp, in, mask, addresses, now.writes, kind->access != ACCESS_WRITE);
+}
+
+/* False, and nothing is noted: a write may race, or earlier readers have to be kept one by one. */
+static bool note_one_read(const LaneAccess *now, uint32_t address) {
+  const LaneShadow *shadow = now->shadow;
+  uint32_t first = SHARED_OFFSET(address) >> shadow->shift;
+  uint32_t end = first + (now->bytes >> shadow->shift), least = now->order->first << LANE_BITS;
+  uint32_t current = now->order->stamp << LANE_BITS;
+  if (end > shadow->count) return false;
+  complete_records(now, ANY_LINE);
+  for (uint32_t at = first; at < end; at++) {
+    uint32_t record = shadow->reads[at];
+    bool same_time = (record & (RECORD_STAMP | RECORD_VECTOR)) == current;
+    if ((record & RECORD_STAMP) >= least && !same_time) return false;
+    if ((shadow->writes[at] & RECORD_STAMP) >= least) return false;
+  }
+  for (uint32_t at = first; at < end; at++) {
+    shadow->readers[at] = UINT32_MAX;
+    shadow->reads[at] = current | RECORD_MANY;
+  }
+  note_lines(now, ANY_LINE);
+  return true;
 }
 
 bool lanes_read_one(Warp *warp, const Instruction *in, uint32_t address, uint32_t bytes) {
   LaneAccess now = {.mask = UINT32_MAX};
   if (!check_of(warp)->lanes_checked) return true;
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return false;
+  if (!lane_log_helps(&now)) return note_one_read(&now, address);
   uint64_t lines = lane_line(address);
   if (meets_records(&now, lines)) return false;
   lane_log_steps(&now, lines, address, 0);
@@ -596,11 +622,15 @@ void lanes_touch_run(Warp *warp, const Instruction *in, uint32_t address, uint32
                      const AccessKind *kind) {
   LaneAccess now = {.mask = UINT32_MAX, .writes = kind->access != ACCESS_READ};
   if (!lane_access_begin(&now, warp, in, SHARED_RANK(address), bytes)) return;
-  uint64_t lines = lane_lines(address, LANES * bytes);
+  bool helps = lane_log_helps(&now);
+  uint64_t lines = helps ? lane_lines(address, LANES * bytes) : ANY_LINE;
   bool met = meets_records(&now, lines);
   if (!met && !now.writes) {
-    lane_log_steps(&now, lines, address, bytes);
-    return;
+    if (helps) {
+      lane_log_steps(&now, lines, address, bytes);
+      return;
+    }
+    met = true; /* maybe the readers of other lanes */
   }
   uint32_t shift = (uint32_t)__builtin_ctz(bytes) - now.shadow->shift, count = LANES << shift;
   uint32_t at = SHARED_OFFSET(address) >> now.shadow->shift;
