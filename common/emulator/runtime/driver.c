@@ -131,9 +131,7 @@ static int the_context;
 /* How often it has been pushed in this thread: a thread begins with the runtime's. */
 static _Thread_local unsigned contexts_pushed = 1;
 
-CUresult cuInit(unsigned flags) {
-  return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
+CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
 CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
