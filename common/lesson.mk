@@ -380,7 +380,8 @@ endif
 remember = $(if $(call differ,$(strip $(file <$(BUILD)/flags/$(1))),$(strip $(2))),$(if $(ONLY_ASKED),\
   $(eval .PHONY: $(BUILD)/flags/$(1)),$(shell mkdir -p $(BUILD)/flags)$(file >$(BUILD)/flags/$(1),$(2))))
 differ = $(or $(subst x$(1)x,,x$(2)x),$(subst x$(2)x,,x$(1)x))
-LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs \
+# -Bsymbolic: its calls of CUDA's functions are its own, whatever other copy of CUDA a program has loaded.
+LINK_EMULATOR = -shared $(SANITIZE) -Wl,-soname,libcudart.so.13 -Wl,-z,defs -Wl,-Bsymbolic \
   -Wl,--version-script=$(ROOT)/common/emulator/exports.map
 # Run by hand a program finds the runtime of the toolkit, or the emulator where there is no Hopper:
 # build/device leads there then.

@@ -31,6 +31,66 @@ declared() {
   [ -z "$output" ]
 }
 
+@test "calls of the driver in the forms of older versions: what a program gets who asks for them" {
+  run common/run-program $programs/driver_versions
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS driver_versions: "* ]]
+}
+
+@test "a form of a call with 32-bit addresses ends with its name and the newer one's" {
+  run common/emulator/emulate $programs/driver_versions --narrow 1
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"emulator: the program calls cuMemAlloc, "*"call cuMemAlloc_v2"* ]]
+}
+
+@test "the versions of the driver's calls are those of the toolkit, and each has a function" {
+  # name.version, without the calls for a default stream of each thread, which are not in the table
+  grep -ohE 'PFN_cu[A-Za-z0-9_]+_v[0-9]+\)' "$toolkit/include/cudaTypedefs.h" \
+    "$toolkit/include/cudaProfilerTypedefs.h" |
+    sed -E 's/PFN_(.*)_v([0-9]+)\)/\1.\2/' | sort -u >"$BATS_TEST_TMPDIR/toolkit"
+  [ "$(wc -l <"$BATS_TEST_TMPDIR/toolkit")" -gt 400 ]
+  grep -oE 'VERSIONS\([^)]*\)' common/emulator/runtime/driver_versions.def | tr -d ',()' |
+    awk '{sub("VERSIONS", ""); for (i = 2; i <= NF; i++) print $1 "." $i}' |
+    sort -u >"$BATS_TEST_TMPDIR/emulator"
+  run comm -23 "$BATS_TEST_TMPDIR/toolkit" "$BATS_TEST_TMPDIR/emulator"
+  echo "not in driver_versions.def: $output"
+  [ -z "$output" ]
+  nm -D --defined-only build/emulator/libcudart.so.13 | sed 's/.* //; s/@.*//' |
+    sort -u >"$BATS_TEST_TMPDIR/exported"
+  grep -oE 'VERSIONS\([^)]*\)' common/emulator/runtime/driver_versions.def | tr -d ',()' |
+    awk '{sub("VERSIONS", ""); for (i = 2; i <= NF; i++) print $1 (i > 2 ? "_v" i - 1 : "")}' |
+    sort -u >"$BATS_TEST_TMPDIR/needed"
+  run comm -23 "$BATS_TEST_TMPDIR/needed" "$BATS_TEST_TMPDIR/exported"
+  echo "no function: $output"
+  [ -z "$output" ]
+}
+
+@test "the emulator calls its own functions, whatever other runtime a program has loaded" {
+  cat >"$BATS_TEST_TMPDIR/other.c" <<'END'
+int cudaGetDeviceCount(int *count) { return *count = 99; }
+END
+  cat >"$BATS_TEST_TMPDIR/program.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+  void *driver;
+  if (argc < 2 || !dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) return puts(dlerror()), 2;
+  if (!(driver = dlopen("libcuda.so.1", RTLD_NOW))) return puts(dlerror()), 2;
+  int (*count_devices)(int *), count = 0;
+  *(void **)&count_devices = dlsym(driver, "cuDeviceGetCount");
+  printf("answer %d, ", count_devices(&count));
+  printf("devices %d\n", count);
+  return 0;
+}
+END
+  gcc -shared -fPIC -o "$BATS_TEST_TMPDIR/other.so" "$BATS_TEST_TMPDIR/other.c"
+  gcc -o "$BATS_TEST_TMPDIR/program" "$BATS_TEST_TMPDIR/program.c" -ldl
+  run common/emulator/emulate "$BATS_TEST_TMPDIR/program" "$BATS_TEST_TMPDIR/other.so"
+  [ "$output" = "answer 0, devices 1" ]
+}
+
 @test "virtual memory of the driver, its linker, occupancy" {
   run common/run-program $programs/driver_calls
   echo "$output"

@@ -1,9 +1,6 @@
-/* driver.c: the driver API: mainly tensor maps, the device and its context, and how the runtime
- * returns driver entry points. Modules and launches are in driver_module.c, memory in
- * driver_memory.c.
- *
- * The library is also found as libcuda.so.1, and cudaGetDriverEntryPoint returns functions from
- * here. */
+/* driver.c: the driver API: mainly tensor maps, the device and its context. Modules and launches are
+ * in driver_module.c, memory in driver_memory.c. How programs find these calls is in
+ * driver_versions.c. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +182,16 @@ CUresult cuCtxGetDevice(CUdevice *device) {
   if (!device) return CUDA_ERROR_INVALID_VALUE;
   return contexts_pushed ? cuDeviceGet(device, 0) : CUDA_ERROR_INVALID_CONTEXT;
 }
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
+  if (!context) return cuCtxGetDevice(device);
+  return device ? cuDeviceGet(device, 0) : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
+  if (!id) return CUDA_ERROR_INVALID_VALUE;
+  if (!context && !contexts_pushed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  *id = 1; /* there is one */
+  return CUDA_SUCCESS;
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   if (!context) return CUDA_ERROR_INVALID_VALUE;
@@ -193,6 +200,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return device == 0 ? as_driver(cudaDeviceReset()) : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
                         CUdevice device) {
@@ -211,8 +221,7 @@ CUresult cuCtxSynchronize(void) {
   return contexts_pushed ? as_driver(cudaDeviceSynchronize()) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* There is one device, so any context is the current one. Programs of CUDA 12 that ask for the call
- * by its name get this one, too, and pass nothing. */
+/* There is one device, so any context is the current one. */
 CUresult cuCtxSynchronize_v2(CUcontext context) {
   (void)context;
   return cuCtxSynchronize();
@@ -277,7 +286,7 @@ CUresult cuGetErrorString(CUresult result, const char **sentence) {
 
 /* ---- The driver's tables that no document describes ---- */
 
-/* NVRTC works without them. A copy of NVIDIA's runtime that is linked into a program or a library
+/* NVRTC, nvJitLink and NVVM work without them. A copy of NVIDIA's runtime that is linked into a program or a library
  * (cuBLAS, cuFFT and others) does not, and would return an unexplained error from every call. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id) {
   (void)id;
@@ -287,7 +296,9 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
     return CUDA_ERROR_NOT_FOUND;
   const char *name = strrchr(caller.dli_fname, '/');
   name = name ? name + 1 : caller.dli_fname;
-  if (strncmp(name, "libnvrtc", 8) == 0) return CUDA_ERROR_NOT_FOUND;
+  static const char *const COMPILERS[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
+  for (size_t i = 0; i < sizeof COMPILERS / sizeof *COMPILERS; i++)
+    if (strncmp(name, COMPILERS[i], strlen(COMPILERS[i])) == 0) return CUDA_ERROR_NOT_FOUND;
   char reason[1024];
   if (strstr(name, ".so"))
     snprintf(reason, sizeof reason,
@@ -301,59 +312,4 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id) {
              "it with: nvcc -cudart shared",
              name);
   runtime_refuse(reason);
-}
-
-/* ---- How the runtime hands out driver calls ---- */
-
-/* Programs ask for names without a version suffix and get our newest version. With per_thread they
- * get the version whose stream 0 is the per-thread default stream. */
-static void *find_entry(const char *name, bool per_thread) {
-  static void *self;
-  Dl_info here;
-  if (strncmp(name, "cu", 2)) return NULL;
-  if (!self && dladdr((void *)&cuInit, &here)) self = dlopen(here.dli_fname, RTLD_NOW);
-  if (!self) return NULL;
-  static const char *const VERSIONS[] = {"_v4", "_v3", "_v2", ""};
-  static const char *const THREADS[] = {"_ptsz", "_ptds", ""};
-  for (int i = per_thread ? 0 : 2; i < 3; i++)
-    for (int k = 0; k < 4; k++) {
-      char versioned[128];
-      snprintf(versioned, sizeof versioned, "%s%s%s", name, VERSIONS[k], THREADS[i]);
-      void *entry = dlsym(self, versioned);
-      if (entry) return entry;
-    }
-  return NULL;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version,
-                                             unsigned long long flags,
-                                             enum cudaDriverEntryPointQueryResult *found) {
-  (void)version;
-  if (!name || !entry) return runtime_answer(cudaErrorInvalidValue);
-  *entry = find_entry(name, flags == cudaEnablePerThreadDefaultStream);
-  if (found) {
-    *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-  }
-  return cudaSuccess;
-}
-cudaError_t cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags,
-                                    enum cudaDriverEntryPointQueryResult *found) {
-  return cudaGetDriverEntryPointByVersion(name, entry, 13000, flags, found);
-}
-CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult *found) {
-  (void)version;
-  if (!name || !entry) return CUDA_ERROR_INVALID_VALUE;
-  *entry = find_entry(name, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
-  if (found) {
-    *found = *entry ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-  }
-  return *entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-}
-CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
-                                  CUdriverProcAddressQueryResult *found);
-CUresult cuGetProcAddress_v2_ptsz(const char *name, void **entry, int version, cuuint64_t flags,
-                                  CUdriverProcAddressQueryResult *found) {
-  if (flags == CU_GET_PROC_ADDRESS_DEFAULT) flags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  return cuGetProcAddress_v2(name, entry, version, flags, found);
 }

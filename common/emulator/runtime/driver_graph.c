@@ -41,7 +41,7 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
   CUresult result = as_driver(cudaGraphKernelNodeGetParams(node, &same));
   if (result != CUDA_SUCCESS) return result;
   *parameters = (CUDA_KERNEL_NODE_PARAMS){
-      .func = (CUfunction)same.func,
+      .func = (CUfunction)runtime_find_kernel(same.func),
       .gridDimX = same.gridDim.x,
       .gridDimY = same.gridDim.y,
       .gridDimZ = same.gridDim.z,

@@ -228,6 +228,10 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
   (void)stream;
   return cuCtxGetCurrent(context);
 }
+CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green) {
+  if (green) *green = NULL;
+  return cuStreamGetCtx(stream, context);
+}
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
   return as_driver(cudaLaunchHostFunc(stream, function, data));
 }

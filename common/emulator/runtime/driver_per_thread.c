@@ -160,6 +160,8 @@ SAME(cuStreamGetCaptureInfo_v3, _ptsz,
       const CUgraphEdgeData **edge_data_out, size_t *num_dependencies_out),
      (stream_or_per_thread(stream), capture_status_out, id_out, graph_out, dependencies_out,
       edge_data_out, num_dependencies_out))
+SAME(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *context, CUgreenCtx *green),
+     (stream_or_per_thread(stream), context, green))
 SAME(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *pctx),
      (stream_or_per_thread(stream), pctx))
 SAME(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *device),

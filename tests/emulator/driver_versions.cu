@@ -1,0 +1,199 @@
+// driver_versions.cu: calls of the driver whose parameters have changed, each asked for by the version
+// of CUDA that had them: what just-in-time compilers and Python packages do. A function of another
+// version would take the wrong arguments. driver_versions --narrow 1 calls a form of CUDA 2.
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../common/check.h"
+
+static void *version_of(const char *name, int version) {
+  void *entry = NULL;
+  cudaDriverEntryPointQueryResult found;
+  CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &entry, version, cudaEnableDefault, &found));
+  if (!check_that(entry != NULL, "the driver has no %s of version %d", name, version)) {
+    exit(program_end("the versions"));
+  }
+  return entry;
+}
+#define OF_VERSION(name, version) ((PFN_##name##_v##version)version_of(#name, version))
+
+// cudaTypedefs.h does not have it for programs.
+typedef CUresult (*PFN_cuGraphInstantiate_v11000)(CUgraphExec *, CUgraph, CUgraphNode *, char *,
+                                                  size_t);
+
+__global__ void count_up(int *numbers, int first) {
+  numbers[threadIdx.x] = first + (int)threadIdx.x;
+}
+
+// The call that hands out the others, in both of its forms, and what an H200 answers to names and versions.
+static void entry_points(void) {
+  PFN_cuGetProcAddress_v11030 plain = OF_VERSION(cuGetProcAddress, 11030);
+  PFN_cuGetProcAddress_v12000 newer = OF_VERSION(cuGetProcAddress, 12000);
+  void *first = NULL, *second = NULL;
+  CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
+  CU_CHECK(plain("cuCtxGetDevice", &first, 12000, CU_GET_PROC_ADDRESS_DEFAULT));
+  CU_CHECK(newer("cuCtxGetDevice", &second, 13000, CU_GET_PROC_ADDRESS_DEFAULT, &found));
+  check_that(first && second && first != second, "one cuCtxGetDevice for CUDA 12 and 13");
+  CU_CHECK(newer("cuCtxGetDevice", &first, -1, CU_GET_PROC_ADDRESS_DEFAULT, &found));
+  check_that(first == second, "version -1 is not the newest");
+  static const struct {
+    const char *name;
+    int version, flags;
+    CUdriverProcAddressQueryResult found;
+  } NONE[] = {
+      {"cuMemPrefetchAsync", 7000, CU_GET_PROC_ADDRESS_DEFAULT,
+       CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
+      {"cuMemcpyHtoD", 6000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
+       CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
+      {"cuNoSuchCall", 12000, CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
+      {"cuMemAlloc_v2", 12000, CU_GET_PROC_ADDRESS_DEFAULT, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
+  };
+  for (size_t i = 0; i < sizeof NONE / sizeof *NONE; i++) {
+    CU_CHECK(newer(NONE[i].name, &second, NONE[i].version, (cuuint64_t)NONE[i].flags, &found));
+    check_that(!second && found == NONE[i].found, "%s of version %d: %d", NONE[i].name,
+               NONE[i].version, (int)found);
+    CUresult result = plain(NONE[i].name, &first, NONE[i].version, (cuuint64_t)NONE[i].flags);
+    check_that(first && result == CUDA_ERROR_NOT_FOUND, "the older call answers %d", (int)result);
+  }
+  check_that(newer("cuMemAlloc", &first, 99000, CU_GET_PROC_ADDRESS_DEFAULT, &found) ==
+                 CUDA_ERROR_INVALID_VALUE,
+             "a driver of CUDA 99 answered");
+  check_that(newer("cuMemAlloc", &first, 12000, 4, &found) == CUDA_ERROR_INVALID_VALUE,
+             "flag 4 is known");
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  check_that(driver && dlsym(driver, "cuGetProcAddress"), "libcuda has no cuGetProcAddress");
+}
+
+static void contexts(void) {
+  CUcontext current = NULL, popped = NULL;
+  CUdevice device = -1, again = -1;
+  CU_CHECK(OF_VERSION(cuCtxGetCurrent, 4000)(&current));
+  CU_CHECK(OF_VERSION(cuCtxGetDevice, 2000)(&device));
+  CU_CHECK(OF_VERSION(cuCtxGetDevice, 13000)(&again, current));
+  check_that(device == 0 && again == 0, "the context's device is %d and %d", device, again);
+  CU_CHECK(OF_VERSION(cuCtxPushCurrent, 4000)(current));
+  CU_CHECK(OF_VERSION(cuCtxPopCurrent, 4000)(&popped));
+  check_that(popped == current, "another context was popped");
+  CU_CHECK(OF_VERSION(cuCtxSynchronize, 2000)());
+  unsigned long long id = 0;
+  CU_CHECK(OF_VERSION(cuCtxGetId, 12000)(current, &id));
+}
+
+static void managed_memory(void) {
+  enum { COUNT = 32 };
+  int *numbers;
+  CUDA_CHECK(cudaMallocManaged(&numbers, COUNT * sizeof *numbers));
+  CUdeviceptr address = (CUdeviceptr)numbers;
+  CU_CHECK(OF_VERSION(cuMemAdvise, 8000)(address, COUNT * sizeof *numbers,
+                                         CU_MEM_ADVISE_SET_PREFERRED_LOCATION, 0));
+  CU_CHECK(OF_VERSION(cuMemPrefetchAsync, 8000)(address, COUNT * sizeof *numbers, 0, NULL));
+  count_up<<<1, COUNT>>>(numbers, 3);
+  CU_CHECK(
+      OF_VERSION(cuMemPrefetchAsync, 8000)(address, COUNT * sizeof *numbers, CU_DEVICE_CPU, NULL));
+  CUDA_CHECK(cudaDeviceSynchronize());
+  check_that(numbers[0] == 3 && numbers[COUNT - 1] == COUNT + 2, "prefetched: %d to %d", numbers[0],
+             numbers[COUNT - 1]);
+  CUDA_CHECK(cudaFree(numbers));
+}
+
+static void capture(void) {
+  cudaStream_t stream;
+  CUDA_CHECK(cudaStreamCreate(&stream));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0, second_id = 0;
+  CUgraph graph = NULL;
+  const CUgraphNode *nodes = NULL;
+  size_t count = 77;
+  CU_CHECK(OF_VERSION(cuStreamBeginCapture, 10010)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 10010)(stream, &status, &id));
+  check_that(status == CU_STREAM_CAPTURE_STATUS_ACTIVE, "status %d", (int)status);
+  CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 11030)(stream, &status, &second_id, &graph, &nodes,
+                                                     &count));
+  check_that(id == second_id && graph && count == 0, "a capture of %zu nodes", count);
+  CUgraphNode empty;
+  CU_CHECK(OF_VERSION(cuGraphAddEmptyNode, 10000)(&empty, graph, NULL, 0));
+  CU_CHECK(OF_VERSION(cuStreamUpdateCaptureDependencies, 11030)(
+      stream, &empty, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+  const CUgraphEdgeData *edges = NULL;
+  CU_CHECK(OF_VERSION(cuStreamGetCaptureInfo, 12030)(stream, &status, &id, &graph, &nodes, &edges,
+                                                     &count));
+  check_that(count == 1 && nodes[0] == empty, "%zu nodes", count);
+  CU_CHECK(OF_VERSION(cuStreamEndCapture, 10000)(stream, &graph));
+  CUDA_CHECK(cudaGraphDestroy(graph));
+  CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
+// Edges without data, a kernel's node without a library, and the instantiation that has a log.
+static void graphs(void) {
+  enum { COUNT = 32 };
+  int *device, host[COUNT], values[] = {10, 20, 30};
+  CUDA_CHECK(cudaMalloc(&device, sizeof host));
+  cudaFunction_t function;
+  CUDA_CHECK(cudaGetFuncBySymbol(&function, (const void *)count_up));
+  CUDA_KERNEL_NODE_PARAMS_v1 launch = {}, read = {};
+  launch.func = (CUfunction)function;
+  launch.gridDimX = launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = COUNT;
+  launch.blockDimY = launch.blockDimZ = 1;
+  CUgraph graph;
+  CUgraphNode nodes[2], from[2], to[2], wrong = (CUgraphNode)1;
+  CU_CHECK(OF_VERSION(cuGraphCreate, 10000)(&graph, 0));
+  for (int i = 0; i < 2; i++) {
+    void *arguments[] = {&device, &values[i]};
+    launch.kernelParams = arguments;
+    CU_CHECK(OF_VERSION(cuGraphAddKernelNode, 10000)(&nodes[i], graph, NULL, 0, &launch));
+  }
+  CU_CHECK(OF_VERSION(cuGraphKernelNodeGetParams, 10000)(nodes[0], &read));
+  check_that(read.func == launch.func && read.blockDimX == COUNT, "the node has another kernel");
+  CU_CHECK(OF_VERSION(cuGraphAddDependencies, 10000)(graph, &nodes[0], &nodes[1], 1));
+  size_t count = 2;
+  CU_CHECK(OF_VERSION(cuGraphGetEdges, 10000)(graph, from, to, &count));
+  check_that(count == 1 && from[0] == nodes[0] && to[0] == nodes[1], "%zu edges", count);
+  count = 2;
+  CU_CHECK(OF_VERSION(cuGraphNodeGetDependencies, 10000)(nodes[1], from, &count));
+  check_that(count == 1 && from[0] == nodes[0], "%zu dependencies", count);
+  count = 2;
+  CU_CHECK(OF_VERSION(cuGraphNodeGetDependentNodes, 10000)(nodes[0], to, &count));
+  check_that(count == 1 && to[0] == nodes[1], "%zu dependent nodes", count);
+  CUgraphExec exec;
+  CU_CHECK(OF_VERSION(cuGraphInstantiate, 11000)(&exec, graph, &wrong, NULL, 0));
+  void *arguments[] = {&device, &values[2]};
+  launch.kernelParams = arguments;
+  CU_CHECK(OF_VERSION(cuGraphExecKernelNodeSetParams, 10010)(exec, nodes[1], &launch));
+  CU_CHECK(OF_VERSION(cuGraphLaunch, 10000)(exec, NULL));
+  CUDA_CHECK(cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost));
+  check_that(host[0] == 30 && host[COUNT - 1] == 61, "the graph left %d to %d", host[0],
+             host[COUNT - 1]);
+  CU_CHECK(OF_VERSION(cuGraphKernelNodeSetParams, 10000)(nodes[1], &launch));
+  CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_ERROR;
+  CU_CHECK(OF_VERSION(cuGraphExecUpdate, 10020)(exec, graph, &wrong, &result));
+  check_that(result == CU_GRAPH_EXEC_UPDATE_SUCCESS && !wrong, "the update: %d", (int)result);
+  CU_CHECK(OF_VERSION(cuGraphRemoveDependencies, 10000)(graph, &nodes[0], &nodes[1], 1));
+  count = 2;
+  CU_CHECK(OF_VERSION(cuGraphGetEdges, 10000)(graph, from, to, &count));
+  check_that(count == 0, "%zu edges are left", count);
+  CUDA_CHECK(cudaFree(device));
+}
+
+static long narrow;
+
+int main(int argc, char **argv) {
+  const Option options[] = {
+      {"--narrow", "call cuMemAlloc as CUDA 2 had it, with 32 bits", &narrow, 0, 1}};
+  program_begin("driver_versions", argc, argv, options, 1);
+  CUDA_CHECK(cudaFree(NULL));
+  if (narrow) {
+    unsigned address;
+    ((CUresult(*)(unsigned *, unsigned))version_of("cuMemAlloc", 2000))(&address, 16);
+  }
+  entry_points();
+  contexts();
+  managed_memory();
+  capture();
+  graphs();
+  return program_end("calls of the driver in the forms of several versions");
+}
