@@ -174,6 +174,14 @@ misuse() {
   [ -z "$output" ]
 }
 
+@test "in a forked child calls without arguments answer as on an H200: 1 for a missing pointer, 0 for what only waits" {
+  timeout 100 common/emulator/emulate build/tests/emulator/every_call --forked-null >"$BATS_TEST_TMPDIR/answers"
+  [ "$(wc -l <tests/emulator/recorded/forked_null.txt)" -ge 380 ]
+  run comm -13 <(sort "$BATS_TEST_TMPDIR/answers") <(sort tests/emulator/recorded/forked_null.txt)
+  echo "not so: $(head -n 10 <<<"$output")"
+  [ -z "$output" ]
+}
+
 @test "a process forks while a thread prints what a kernel has written: the child ends, the text comes once" {
   run timeout 60 common/emulator/emulate build/tests/emulator/forked_output
   echo "$output"

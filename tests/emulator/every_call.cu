@@ -5,6 +5,7 @@
  *   every_call --list   the names, one a line
  *   every_call --forked what each answers, with valid arguments, in a child process whose parent
  *                       uses the device
+ *   every_call --forked-null the same with NULL and 0 for everything
  *
  * A call may refuse or accept what it is given; it may end the program with a message; but no
  * signal may end the process, and it may not hang. */
@@ -200,10 +201,11 @@ static int try_call(const Call *tried) {
 }
 
 /* ---- A child process whose parent uses the device ---- */
-static void ask_forked(void) {
+static void ask_forked(Way arguments) {
   dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   way = VALID;
   make_handles();
+  way = arguments;
   for (int i = 0; i < CALL_COUNT; i++) {
     void *symbol = dlsym(RTLD_DEFAULT, CALLS[i].name);
     if (!symbol) continue;
@@ -225,7 +227,8 @@ int main(int argc, char **argv) {
   answer =
       (int *)mmap(NULL, sizeof *answer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (answer == MAP_FAILED) return 1;
-  if (argc == 2 && strcmp(argv[1], "--forked") == 0) return ask_forked(), 0;
+  if (argc == 2 && strcmp(argv[1], "--forked") == 0) return ask_forked(VALID), 0;
+  if (argc == 2 && strcmp(argv[1], "--forked-null") == 0) return ask_forked(ZEROS), 0;
   if (argc == 2 && strcmp(argv[1], "--list") == 0) {
     for (int i = 0; i < CALL_COUNT; i++) puts(CALLS[i].name);
     return 0;

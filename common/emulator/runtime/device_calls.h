@@ -19,7 +19,13 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define RUNTIME_CALL(call) extern __typeof__(call) call __asm__("guarded_" #call);
 #define DRIVER_CALL(call) RUNTIME_CALL(call)
+#define RUNTIME_POINTER_CALL(call, argument) RUNTIME_CALL(call)
+#define DRIVER_POINTER_CALL(call, argument) RUNTIME_CALL(call)
+#define DRIVER_IDLE_CALL(call) RUNTIME_CALL(call)
 #include "runtime/device_calls.def"
+#undef DRIVER_IDLE_CALL
+#undef DRIVER_POINTER_CALL
+#undef RUNTIME_POINTER_CALL
 #undef DRIVER_CALL
 #undef RUNTIME_CALL
 #pragma GCC diagnostic pop
