@@ -346,7 +346,8 @@ instruction_alone() {
   printf '%s\n' '.version 9.0' '.target sm_90a' '.address_size 64' \
     '.global .align 16 .b32 in_global[8]; .const .align 16 .b32 in_const[8];' \
     '.shared .align 16 .b32 in_shared[8]; .entry kernel() {' \
-    '.reg .pred %p<2>; .reg .b16 %h<4>; .reg .b32 %r<5>; .reg .b64 %a<3>; .reg .f32 %f<3>;' "$1" 'ret; }'
+    '.reg .pred %p<2>; .reg .b16 %h<4>; .reg .b32 %r<5>; .reg .b64 %a<3>; .reg .f32 %f<3>;' \
+    '.reg .u32 %u<2>; .reg .f64 %g<2>; .reg .f16 %hf<2>;' "$1" 'ret; }'
 }
 
 @test "modifiers, constants and widths that ptxas 13.0 refuses: refused" {
@@ -418,6 +419,16 @@ EOF
   echo "$output"
   [ "$status" -eq 0 ]
   [ "${lines[1]}" = "0: 0 5 65533 1 0 6 65534 0 0 1 0 $((0x3000410)) 3 $((0x3c003f80)) 0 3" ]
+}
+
+@test "what ptxas takes: parts of special registers, literals of more bits, modifiers without an effect" {
+  run "$run_ptx" tests/emulator/ptx/taken.ptx kernel 1 2,2 buffer:u32:14
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 65537 8 131074 1 7 232 4660 11 $((0x80000001)) 11 $((0x55555555)) $((0x3fd55555)) 0 0" ]
+  run "$run_ptx" tests/emulator/ptx/taken.ptx wgmma 1 128
+  echo "$output"
+  [ "$status" -eq 0 ]
 }
 
 @test "texture references: refused by name" {

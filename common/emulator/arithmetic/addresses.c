@@ -18,7 +18,9 @@ bool decode_cvta(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Type type = form_type(&form);
   if (type != TYPE_U64) return form_fail(&form, "addresses have 64 bits: cvta is .u64");
   if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
-  if (to && out->operand[1].variable) return form_fail(&form, "cvta.to converts a register");
+  bool sum = strpbrk(statement->text, "+-") != NULL; /* ptxas takes a variable with an offset */
+  if (to && out->operand[1].variable && !sum)
+    return form_fail(&form, "cvta.to converts a register");
   switch (space) {
     case SPACE_GLOBAL:
     case SPACE_CONST:

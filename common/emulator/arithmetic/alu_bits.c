@@ -124,9 +124,9 @@ bool decode_lop3(Decoder *decoder, const PtxStatement *statement, Instruction *o
   lop3->b = form_source(&form, 2 + boolean, TYPE_B32);
   lop3->c = form_source(&form, 3 + boolean, TYPE_B32);
   const Operand *table = form_operand(&form, 4 + boolean);
-  if (!table->constant || table->constant_value > 255)
-    return form_fail(&form, "lop3's table is a literal from 0 to 255");
-  lop3->table = (uint32_t)table->constant_value;
+  if (!table->constant || table->floating)
+    return form_fail(&form, "lop3's table is a literal of 8 bits");
+  lop3->table = (uint32_t)table->constant_value & 0xffu;
   out->decoded = lop3;
   return form_end(&form, lop3_32);
 }
@@ -263,6 +263,7 @@ bool decode_bfe(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_columns(&form, type, type, TYPE_U32, TYPE_U32)) return false;
+  if (!form_literal_within(&form, 2, 255) || !form_literal_within(&form, 3, 255)) return false;
   switch (type) {
     case TYPE_U32:
       return form_end(&form, bfe_u32);
@@ -317,6 +318,7 @@ bool decode_bfi(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   out->b = form_source(&form, 2, type);
   out->c = form_source(&form, 3, TYPE_U32);
   *length = form_source(&form, 4, TYPE_U32);
+  if (!form_literal_within(&form, 3, 255) || !form_literal_within(&form, 4, 255)) return false;
   out->decoded = length;
   return form_end(&form, type == TYPE_B64 ? bfi_64 : bfi_32);
 }

@@ -14,6 +14,8 @@ static StepResult move_u32(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 HANDLER1(move_u16, 32, 32, a & 0xffffu)
+HANDLER1(move_low_u16, 32, 64, (uint32_t)a & 0xffffu)
+HANDLER1(move_low_u32, 32, 64, (uint32_t)a)
 static StepResult move_u64(Warp *warp, const Instruction *in, LaneMask mask) {
   LANE_ARRAY uint64_t copy[LANES]; /* the two may share one of their slots */
   memcpy(copy, column_u64(warp, in->a), sizeof copy);
@@ -28,7 +30,16 @@ static StepResult move_predicate(Warp *warp, const Instruction *in, LaneMask mas
   return STEP_NEXT;
 }
 
-/* Any mixture of registers, vectors and literals, through a 16-byte buffer for each lane. */
+static StepResult move_special_predicate(Warp *warp, const Instruction *in, LaneMask mask) {
+  const uint32_t *values = column_u32(warp, in->a);
+  LaneMask lanes = 0;
+  for (int lane = 0; lane < LANES; lane++) lanes |= (LaneMask)(values[lane] != 0) << lane;
+  store_predicate(warp, &in->operand[0], mask, lanes);
+  return STEP_NEXT;
+}
+
+/* Any mixture of registers, vectors and literals, through a 16-byte buffer for each lane. A source
+ * that is left out counts as 0. */
 typedef struct {
   uint16_t slot;
   uint8_t bytes, offset;
@@ -81,6 +92,13 @@ static Type bits_type(uint32_t bytes) {
   }
 }
 
+/* ptxas reads the lower part of some special registers and of addresses: mov.u16 h, %tid.x. */
+static bool takes_part(const Operand *operand, Type type) {
+  uint32_t bytes = type_bytes(type);
+  return operand->kind == OPERAND_REGISTER && operand->narrowest && !operand->constant &&
+         bytes < operand->bytes && bytes >= operand->narrowest && !type_floating(type);
+}
+
 static int split_operand(Form *form, const Operand *operand, uint32_t bytes, bool destination,
                          MovePart *parts) {
   bool vector = operand->kind == OPERAND_VECTOR;
@@ -90,8 +108,10 @@ static int split_operand(Form *form, const Operand *operand, uint32_t bytes, boo
     return 0;
   }
   Type type = bits_type(bytes / count);
+  static const Operand zero = {.kind = OPERAND_REGISTER, .bytes = 8, .constant = true};
   for (uint32_t i = 0; i < count; i++) {
     const Operand *element = vector ? &operand->elements[i] : operand;
+    if (!destination && element->kind == OPERAND_SINK) element = &zero;
     parts[i].bytes = (uint8_t)(bytes / count);
     parts[i].offset = (uint8_t)(i * (bytes / count));
     parts[i].wanted = element->kind != OPERAND_SINK;
@@ -100,31 +120,81 @@ static int split_operand(Form *form, const Operand *operand, uint32_t bytes, boo
       form_fail(form, "a destination must be a register");
       return 0;
     }
-    parts[i].slot = form_value(form, element, type);
+    parts[i].slot = takes_part(element, type) ? element->slot : form_value(form, element, type);
   }
   return (int)count;
+}
+
+/* What ptxas refuses of a vector that takes a number apart or puts one together. */
+static const char *vector_misfit(const Operand *vector) {
+  bool integers = false, floats = false, any = false;
+  for (uint32_t i = 0; i < vector->count; i++) {
+    const Operand *element = &vector->elements[i];
+    any |= element->kind != OPERAND_SINK;
+    integers |= element->numbers == NUMBERS_INTEGER;
+    floats |= element->numbers == NUMBERS_FLOAT;
+  }
+  if (vector->count > 4) return "a vector has at most 4 elements";
+  if (!any) return "no element of the vector says what it is";
+  return integers && floats ? "the vector holds integers and floating-point numbers" : NULL;
+}
+
+static const char *move_misfit(const Form *form, Type type, bool whole) {
+  const Operand *operand = form->out->operand;
+  if (operand[0].kind == OPERAND_SINK) return "the result of mov cannot be dropped";
+  if (operand[1].kind == OPERAND_SINK) return "mov has a source";
+  if (!type_bits(type) && !type_integer(type) && type != TYPE_F32 && type != TYPE_F64)
+    return "mov has no such type";
+  for (int i = 0; i < 2; i++) {
+    if (operand[i].kind != OPERAND_VECTOR) continue;
+    if (whole && !type_bits(type))
+      return "a vector is moved from and to .b16, .b32, .b64 and .b128";
+    const char *misfit = whole ? vector_misfit(&operand[i]) : NULL;
+    if (misfit) return misfit;
+  }
+  return NULL;
+}
+
+static bool move_part(Form *form, Type type) {
+  const Operand *source = form_operand(form, 1);
+  form->out->d = form_destination(form, 0, type);
+  form->out->a = source->slot;
+  if (source->offset != 0) return form_fail(form, "a part of a local variable's address");
+  if (source->bytes < 8) return form_end(form, move_u16);
+  return form_end(form, type_bytes(type) == 2 ? move_low_u16 : move_low_u32);
+}
+
+/* %is_explicit_cluster is the one special register that is a predicate. */
+static bool move_of_predicate(Form *form) {
+  form_predicate_destination(form, 0);
+  if (form_operand(form, 0)->kind == OPERAND_SINK)
+    return form_fail(form, "the result of mov cannot be dropped");
+  const Operand *source = form_operand(form, 1);
+  form->out->a = source->slot;
+  if (source->kind == OPERAND_REGISTER && source->special && source->bytes == 1)
+    return form_end(form, move_special_predicate);
+  if (source->special || source->variable) return form_fail(form, "this is no predicate");
+  form_predicate(form, 1);
+  return form_end(form, move_predicate);
 }
 
 bool decode_mov(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   Type type = form_type(&form);
   if (!form_operands(&form, 2, 2)) return false;
-  if (type == TYPE_PREDICATE) {
-    form_predicate_destination(&form, 0);
-    form_predicate(&form, 1);
-    return form_end(&form, move_predicate);
-  }
+  if (type == TYPE_PREDICATE) return move_of_predicate(&form);
   uint32_t bytes = type_bytes(type), elements = form_take(&form, "v4") ? 4 : 1;
   if (form_take(&form, "v2")) elements = 2;
-  if (bytes < 2 || bytes * elements > 16 || type > TYPE_F64 || type == TYPE_U16X2 ||
-      type == TYPE_S16X2)
-    return form_fail(&form, "mov has no such type");
+  if (bytes < 2 || bytes * elements > 16) return form_fail(&form, "mov has no such type");
+  const char *misfit = move_misfit(&form, type, elements == 1);
+  if (misfit) return form_fail(&form, misfit);
   for (int i = 0; i < 2 && elements > 1; i++)
     if (out->operand[i].kind != OPERAND_VECTOR || out->operand[i].count != elements)
       return form_fail(&form, "mov.v2 and mov.v4 take vectors of 2 and 4 elements");
   bytes *= elements;
   if (out->operand[0].kind == OPERAND_REGISTER && out->operand[1].kind == OPERAND_REGISTER &&
       bytes < 16) {
+    if (takes_part(&out->operand[1], type)) return move_part(&form, type);
     if (!form_columns(&form, type, type, TYPE_NONE, TYPE_NONE)) return false;
     if (out->operand[1].offset != 0)
       return form_end(&form, bytes == 8 ? move_sum_u64 : move_sum_u32);
@@ -434,7 +504,9 @@ bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *o
   int boolean = comparison->combine != COMBINE_NONE;
   if (!form_operands(&form, 3 + boolean, 4 + boolean)) return false;
   bool two = out->operand_count == 4 + boolean;
-  if (comparison->halves && !two) return form_fail(&form, "a packed type has two predicates, p|q");
+  bool half = type == TYPE_F16 || type == TYPE_BF16;
+  if (half && two && out->operand[1].kind != OPERAND_SINK)
+    return form_fail(&form, "setp of f16 and bf16 has one predicate");
   form_predicate_destination(&form, 0);
   if (two) form_predicate_destination(&form, 1);
   out->a = form_source(&form, 1 + two, type);
@@ -447,6 +519,15 @@ bool decode_setp(Decoder *decoder, const PtxStatement *statement, Instruction *o
   return form_end(&form, setp_one);
 }
 
+/* Of comparisons of and into halves ptxas takes only some. */
+static const char *set_misfit(const Form *form, Type to, Type type) {
+  bool flush = has_modifier(form->statement, "ftz"), half = type == TYPE_F16 || type == TYPE_BF16;
+  if (half && to == TYPE_F32) return "set.f32 compares no halves";
+  if (type == TYPE_BF16 && to == TYPE_F16) return "set.f16 does not compare bf16";
+  if (flush && to == TYPE_BF16) return ".ftz does not go with bf16";
+  return NULL;
+}
+
 bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   /* set.CmpOp.dtype.stype: the destination's type comes first */
@@ -457,6 +538,8 @@ bool decode_set(Decoder *decoder, const PtxStatement *statement, Instruction *ou
   if (!form_operands(&form, 3 + boolean, 3 + boolean)) return false;
   bool packed = comparison->compare_high != NULL;
   bool halves = type == TYPE_F16 || type == TYPE_F16X2 || type == TYPE_BF16 || type == TYPE_BF16X2;
+  const char *misfit = set_misfit(&form, to, type);
+  if (misfit) return form_fail(&form, misfit);
   switch (to) {
     case TYPE_U32:
     case TYPE_S32:

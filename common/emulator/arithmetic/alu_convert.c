@@ -368,9 +368,13 @@ static uint16_t any_width_source(Form *form, Conversion *conversion) {
   const Operand *operand = form_operand(form, 1);
   uint32_t bytes = type_bytes(conversion->from);
   conversion->from_column = bytes == 8 ? 8 : 4;
+  if (operand->special && (type_floating(conversion->to) || type_floating(conversion->from)))
+    form_fail(form, "a special register is converted between integers");
   if (operand->kind == OPERAND_REGISTER && !operand->constant && operand->bytes > bytes) {
     conversion->from_column = operand->bytes == 8 ? 8 : 4;
     if (operand->bytes == 16) form_fail(form, "a register of 128 bits cannot be converted");
+    if (conversion->from == TYPE_BF16) form_fail(form, "bf16 is in a register of 16 bits");
+    form_fits(form, operand, conversion->from);
     return operand->slot;
   }
   return form_source(form, 1, conversion->from);
@@ -384,6 +388,7 @@ static uint16_t any_width_destination(Form *form, Conversion *conversion) {
     form_fail(form, "the destination must be a register of the right width");
     return 0;
   }
+  form_fits(form, operand, conversion->to);
   conversion->to_column = operand->bytes == 8 ? 8 : 4;
   conversion->to_register = operand->bytes;
   return operand->slot;
@@ -401,7 +406,7 @@ static bool packed_decode(Form *form, Conversion *conversion) {
       return form_fail(form, "tf32 comes from f32 with .rna, .rn or .rz");
     if ((conversion->relu && away) || (conversion->finite && !away))
       return form_fail(form, "to tf32, .relu goes with .rn and .rz, .satfinite with .rna");
-    if (!form_columns(form, TYPE_B32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
+    if (!form_columns(form, TYPE_TF32, TYPE_F32, TYPE_NONE, TYPE_NONE)) return false;
     return form_end(form, convert_tf32);
   }
   bool nearest = conversion->rounding == ROUND_RN;

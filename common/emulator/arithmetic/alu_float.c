@@ -181,6 +181,7 @@ static bool float_decode(Form *form, Type type, FloatOperation operation, const 
   Rounding rounding = form_rounding(form);
   bool flush_ = form_take(form, "ftz"), saturate = form_take(form, "sat");
   if (type == TYPE_F64 && (flush_ || saturate)) return form_fail(form, ".ftz and .sat go with f32");
+  if (operation == FLOAT_DIV && saturate) return form_fail(form, "div has no .sat");
   if ((operation == FLOAT_FMA || operation == FLOAT_DIV) && rounding == ROUND_NONE)
     return form_fail(form, "this instruction names its rounding");
   if (!form_columns(form, type, type, type, sources > 2 ? type : TYPE_NONE)) return false;

@@ -131,15 +131,24 @@ static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool 
   return form_end(form, index >= U64 ? wide : narrow);
 }
 
+/* mad.lo.cc, not mad.cc.lo. */
+static bool carry_comes_first(Form *form) {
+  const PtxStatement *statement = form->statement;
+  bool first = statement->modifier_count > 1 && strcmp(statement->modifiers[1], "cc") == 0;
+  return first && !form_fail(form, ".cc follows .lo or .hi");
+}
+
 /* addc and subc (add.cc and sub.cc come by way of add and sub). */
 bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
   bool writes = form_take(&form, "cc");
   const char *name = statement->modifiers[0];
   bool multiply = strcmp(name, "madc") == 0;
+  if (multiply && carry_comes_first(&form)) return false;
   bool high = multiply && form_take(&form, "hi");
   if (multiply && !high && !form_take(&form, "lo")) return form_fail(&form, "madc is .lo or .hi");
   Type type = form_type(&form);
+  if (high && !writes && type == TYPE_S32) form_take(&form, "sat"); /* ptxas takes and ignores it */
   if (!form_columns(&form, type, type, type, multiply ? type : TYPE_NONE)) return false;
   if (!writes && (type == TYPE_U16 || type == TYPE_S16)) {
     if (!multiply) return form_end(&form, strcmp(name, "addc") == 0 ? addc_16 : subc_16);
@@ -233,6 +242,7 @@ static Type twice_as_wide(Type type) {
 
 static bool multiply(Form *form, Type type, bool add) {
   static const char *const parts[] = {"lo", "hi", "wide", NULL};
+  if (carry_comes_first(form)) return false;
   int part = form_choose(form, parts);
   if (part < 0) return form_fail(form, "the multiplication is .lo, .hi or .wide");
   if (part == 2) {

@@ -102,7 +102,11 @@ static bool rounded_or_approximate(Form *form, Type type, FloatOperation operati
   if (type != TYPE_F32 && type != TYPE_F64) return form_fail(form, "the type is f32 or f64");
   if (!approx && rounding == ROUND_NONE)
     return form_fail(form, "the instruction is .approx or names its rounding");
-  if (type == TYPE_F64 && flush_ != approx) return form_fail(form, "f64 is .approx.ftz or rounded");
+  bool ignored =
+      operation == FLOAT_DIV && flush_ && !approx; /* ptxas: rcp.rn.ftz.f64 is rcp.rn.f64 */
+  if (type == TYPE_F64 && flush_ != approx && !ignored)
+    return form_fail(form, "f64 is .approx.ftz or rounded");
+  if (type == TYPE_F64) flush_ = approx;
   if (!form_columns(form, type, type, TYPE_NONE, TYPE_NONE)) return false;
   if (approx) return form_end(form, type == TYPE_F64 ? approximate_f64 : approximate[flush_]);
   if (rounding == ROUND_RN) return form_end(form, type == TYPE_F64 ? nearest_f64 : nearest[flush_]);

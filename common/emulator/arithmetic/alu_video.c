@@ -297,16 +297,18 @@ bool decode_video(Decoder *decoder, const PtxStatement *statement, Instruction *
   made->has_c = out->operand_count == 4;
   const bool wants_c =
       made->parts > 1 || made->op == VIDEO_MAD || made->second != NO_SECOND || made->d[0].bits < 32;
-  if (made->has_c != wants_c)
-    return form_fail(&form, wants_c ? "the operand c is missing" : "one operand too many");
+  if (wants_c && !made->has_c) return form_fail(&form, "the operand c is missing");
+  if (made->op == VIDEO_MAD && made->d[0].bits < 32)
+    return form_fail(&form, "vmad writes a whole register");
   if (made->second != NO_SECOND && made->parts == 1 && made->d[0].bits < 32)
     return form_fail(&form, "either a second operation or a part of the result");
   if (made->has_c && form_operand(&form, 3)->part != NULL)
     return form_fail(&form, "c is a whole register");
-  out->d = form_destination(&form, 0, TYPE_B32);
-  out->a = form_source(&form, 1, TYPE_B32);
-  out->b = form_source(&form, 2, TYPE_B32);
-  if (made->has_c) out->c = form_source(&form, 3, TYPE_B32);
+  out->d = form_destination(&form, 0, TYPE_U32);
+  out->a = form_source(&form, 1, TYPE_U32);
+  out->b = form_source(&form, 2, TYPE_U32);
+  if (made->has_c) out->c = form_source(&form, 3, TYPE_U32);
+  made->has_c = wants_c; /* c without a second operation is ignored, as ptxas does */
   out->decoded = made;
   return form_end(&form, run_video);
 }

@@ -364,6 +364,8 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Type type = transfer->type = form_type(&form);
   transfer->element_bytes = transfer->kind.size = (uint8_t)type_bytes(type);
   transfer->element_count = (uint8_t)(vector < 0 ? 1 : 2 << vector);
+  if (vector >= 0 && (type_bits(type) || operation == ATOMIC_EXCH))
+    return form_fail(&form, "vectors are added, and of 16-bit numbers also minima and maxima");
   if (!operation_has_type(atomic->operation, type, vector >= 0, returns))
     return form_fail(&form, "this operation does not exist for this type");
   if (noftz != half_type(type) || (vector >= 0 && transfer->space == SPACE_SHARED) ||

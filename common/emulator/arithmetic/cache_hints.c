@@ -71,6 +71,17 @@ static uint64_t policy_bits(int primary, int secondary, const Operand *fraction)
   return 1ull << 60 | (uint64_t)(uint32_t)primary << 57 | (uint64_t)(uint32_t)secondary << 56 |
          (sixteenths - 1) << 52;
 }
+/* A literal above 0, up to 1. */
+static bool is_fraction(Form *form) {
+  const Operand *operand = form_operand(form, 1);
+  if (!form_numbers(form, 1, 1, TYPE_F32)) return false;
+  if (!operand->constant) return true;
+  uint32_t narrow_bits = (uint32_t)operand->constant_value;
+  float narrow;
+  memcpy(&narrow, &narrow_bits, 4);
+  double share = operand->bytes == 4 ? (double)narrow : double_of(operand->constant_value);
+  return (share > 0 && share <= 1) || form_fail(form, "the fraction is above 0 and at most 1");
+}
 bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   static const char *const priorities[] = {"L2::evict_unchanged", "L2::evict_first",
                                            "L2::evict_last", "L2::evict_normal", NULL};
@@ -96,9 +107,10 @@ bool decode_createpolicy(Decoder *decoder, const PtxStatement *statement, Instru
     return form_fail(&form, "createpolicy is .fractional, .range or .cvt");
   if (!form_operands(&form, fractional ? 1 : convert ? 2 : 4, fractional ? 2 : convert ? 2 : 4))
     return false;
-  out->d = form_destination(&form, 0, TYPE_B64);
+  if (fractional && out->operand_count > 1 && !is_fraction(&form)) return false;
+  out->d = form_destination(&form, 0, TYPE_U64);
   uint64_t value = policy_bits(primary < 0 ? 0 : primary, secondary < 0 ? 0 : secondary,
                                fractional && out->operand_count > 1 ? &out->operand[1] : NULL);
-  out->a = convert ? form_source(&form, 1, TYPE_B64) : decoder_constant(decoder, value, 8);
+  out->a = convert ? form_source(&form, 1, TYPE_U64) : decoder_constant(decoder, value, 8);
   return form_end(&form, copy_policy);
 }

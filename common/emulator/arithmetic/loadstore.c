@@ -472,7 +472,7 @@ void form_cache_hints(Form *form, int first_extra_operand) {
   while (form_choose(form, known) >= 0) continue;
   int extra = form_take(form, "L2::cache_hint") ? 1 : 0;
   if (!form_operands(form, first_extra_operand, first_extra_operand + extra)) return;
-  if (extra) form_source(form, first_extra_operand, TYPE_B64);
+  if (extra) form_source(form, first_extra_operand, TYPE_U64);
 }
 
 void form_order(Form *form, Transfer *transfer) {
@@ -523,6 +523,7 @@ void form_elements(Form *form, Transfer *transfer, int index, bool destination) 
       transfer->element[i].column_bytes = transfer->element[i].register_bytes = (uint8_t)width;
       continue;
     }
+    if (!form_fits(form, element, transfer->type)) return;
     /* Loads and stores may name a wider register than their type. */
     if (element->bytes < transfer->element_bytes ||
         (transfer->element_bytes >= 8 && element->bytes != transfer->element_bytes) ||
@@ -559,6 +560,7 @@ static const char *modifiers_clash(const PtxStatement *statement, Space space) {
                                            "L1::no_allocate",  NULL};
   static const char *const hints[] = {"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B", NULL};
   static const char *const others[] = {"weak", "volatile", "mmio", "nc", NULL};
+  static const char *const vectors[] = {"v2", "v4", NULL};
   bool ordered = has_any(statement, orders), global = space == SPACE_GLOBAL;
   bool cached = has_any(statement, operators), priority = has_any(statement, priorities);
   global |= space == SPACE_GENERIC;
@@ -573,7 +575,11 @@ static const char *modifiers_clash(const PtxStatement *statement, Space space) {
     return ".L2::64B, .L2::128B and .L2::256B are for loads";
   if (cached && (ordered || priority || is_volatile))
     return "a cache operator such as .cg excludes an order, .volatile and an eviction priority";
-  if (is_volatile && (priority || hint)) return ".volatile excludes what is said about caches";
+  bool fetches = has_any(statement, hints + 1); /* .L2::64B and longer ones */
+  if (is_volatile && (priority || (hint && !fetches)))
+    return ".volatile excludes what is said about caches";
+  if (mmio && (priority || hint || has_any(statement, vectors)))
+    return ".mmio excludes vectors and what is said about caches";
   if ((ordered || is_volatile) && !global && space != SPACE_SHARED)
     return "an order and .volatile are for global and shared memory";
   if (!global && (priority || hint || mmio))

@@ -281,6 +281,13 @@ static void take_coordinates(Form *form, TextureAccess *access, int index) {
   }
 }
 
+/* Values of 8 and 16 bits may be in registers of 16 and 32. */
+static Type held_as(const Operand *value, Type type) {
+  uint32_t bytes = type_bytes(type);
+  if (value->constant || value->bytes <= bytes || value->bytes > 4) return type;
+  return value->bytes == 2 ? TYPE_B16 : TYPE_B32;
+}
+
 static void take_values(Form *form, TextureAccess *access, int index, Type type, bool written) {
   const Operand *operand = form_operand(form, index);
   bool vector = operand->kind == OPERAND_VECTOR;
@@ -294,7 +301,7 @@ static void take_values(Form *form, TextureAccess *access, int index, Type type,
     if (written && value->kind == OPERAND_SINK)
       access->value[c] = NO_SLOT;
     else
-      access->value[c] = form_value(form, value, type);
+      access->value[c] = form_value(form, value, held_as(value, type));
     if (written && value->constant) form_fail(form, "a destination must be a register");
   }
 }

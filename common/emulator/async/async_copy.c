@@ -254,10 +254,11 @@ bool decode_copy(Decoder *decoder, const PtxStatement *statement, Instruction *o
   if (bytes != 16 && !(through_l1 && (bytes == 4 || bytes == 8)))
     return form_fail(&form, "the size of a cp.async is 4, 8 or 16 bytes, with .cg only 16");
   made->bytes = (uint8_t)bytes;
+  if (policy) form_numbers(&form, out->operand_count - 1, 1, TYPE_U64);
   if (out->operand_count == most) {
     if (operand[3].kind == OPERAND_PREDICATE)
       made->ignore_source = 3;
-    else
+    else if (form_numbers(&form, 3, 1, TYPE_U32) && form_literal_within(&form, 3, bytes))
       made->source_bytes = 3;
   }
   out->decoded = made;
@@ -477,13 +478,23 @@ static StepResult run_bulk(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
+/* ptxas refuses a literal that the engine would cut. */
+static bool bulk_size(Form *form, int index) {
+  enum { MOST = (1 << 20) - 16 };
+  if (!form_numbers(form, index, 1, TYPE_U32) || !form_literal_within(form, index, MOST))
+    return false;
+  const Operand *size = form_operand(form, index);
+  if (!size->constant || size->constant_value % 16 == 0) return true;
+  return form_fail(form, "the size of a bulk copy is a multiple of 16");
+}
+
 static bool bulk_operands(Form *form, int count) {
   const Operand *operand = form->out->operand;
   if (!form_operands(form, count, count)) return false;
   if (operand[0].kind != OPERAND_ADDRESS || operand[1].kind != OPERAND_ADDRESS ||
       operand[2].kind != OPERAND_REGISTER)
     return form_fail(form, "a bulk copy takes [destination], [source], size");
-  return true;
+  return bulk_size(form, 2);
 }
 
 static bool finish_bulk(Form *form, BulkForm *made, bool policy, bool multicast) {
@@ -495,6 +506,8 @@ static bool finish_bulk(Form *form, BulkForm *made, bool policy, bool multicast)
   if (!bulk_operands(form, count)) return false;
   if (made->barrier >= 0 && form->out->operand[3].kind != OPERAND_ADDRESS)
     return form_fail(form, "the barrier's address must be in brackets");
+  if (multicast && !form_numbers(form, made->mask, 1, TYPE_U16)) return false;
+  if (policy && !form_numbers(form, count - 1, 1, TYPE_U64)) return false;
   form->out->decoded = made;
   return form_end(form, run_bulk);
 }
@@ -531,7 +544,8 @@ bool decode_bulk(Decoder *decoder, const PtxStatement *statement, Instruction *o
   Form form = form_begin(decoder, statement, out, 3);
   BulkForm *made = decoder_allocate(decoder, sizeof *made);
   if (!take_ways(&form, made)) return false;
-  bool multicast = made->way == BULK_LOAD && form_take(&form, "multicast::cluster");
+  bool multicast = made->way == BULK_LOAD && made->window == WINDOW_CLUSTER &&
+                   form_take(&form, "multicast::cluster");
   bool policy = made->way != BULK_BETWEEN && form_take(&form, "L2::cache_hint");
   return finish_bulk(&form, made, policy, multicast);
 }
@@ -610,5 +624,6 @@ bool decode_bulk_prefetch(Decoder *decoder, const PtxStatement *statement, Instr
   if (!form_operands(&form, 2 + policy, 2 + policy)) return false;
   if (out->operand[0].kind != OPERAND_ADDRESS || out->operand[1].kind != OPERAND_REGISTER)
     return form_fail(&form, "the prefetch takes [address], size");
+  if (!bulk_size(&form, 1)) return false;
   return form_end(&form, run_bulk_prefetch);
 }

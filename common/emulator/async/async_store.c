@@ -98,7 +98,8 @@ bool decode_store_async(Decoder *decoder, const PtxStatement *statement, Instruc
   if (form_take(&form, "mmio") || form_take(&form, "global"))
     return form_fail(&form, "st.async to .global exists from sm_100 on, not on sm_90a");
   form_take(&form, "weak");
-  form_take(&form, "shared::cluster");
+  if (!form_take(&form, "shared::cluster") && !form_take(&form, "shared::cta"))
+    form_take(&form, "shared");
   if (!form_take(&form, "mbarrier::complete_tx::bytes"))
     return form_fail(&form, "st.async completes by .mbarrier::complete_tx::bytes");
   made->count = form_take(&form, "v2") ? 2 : form_take(&form, "v4") ? 4 : 1;
@@ -114,8 +115,8 @@ bool decode_store_async(Decoder *decoder, const PtxStatement *statement, Instruc
 bool decode_reduce_async(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 2);
   StoreForm *made = decoder_allocate(decoder, sizeof *made);
-  form_take(&form, "relaxed");
-  form_take(&form, "cluster");
+  if (!form_take(&form, "relaxed") || !form_take(&form, "cluster"))
+    return form_fail(&form, "red.async is .relaxed.cluster");
   form_take(&form, "shared::cluster");
   if (!form_take(&form, "mbarrier::complete_tx::bytes"))
     return form_fail(&form, "red.async completes by .mbarrier::complete_tx::bytes");

@@ -37,7 +37,8 @@ static bool need_address(Form *form, int index) {
 }
 static bool need_value(Form *form, int index) {
   return check_operand(form, index, form_operand(form, index)->kind == OPERAND_REGISTER,
-                       "a count or state must be a register or a literal");
+                       "a count must be a register or a literal") &&
+         form_numbers(form, index, 1, TYPE_U32);
 }
 
 static bool finish(Form *form, const MbarrierForm *made, Execute execute) {
@@ -86,27 +87,26 @@ bool decode_mbarrier_arrive(Decoder *decoder, const PtxStatement *statement, Ins
   made->drop = has_modifier(statement, "arrive_drop");
   made->expect = form_take(&form, "expect_tx");
   made->no_complete = form_take(&form, "noComplete");
-  /* The older form of a remote arrive leaves the destination out. */
-  bool has_token = form_operand(&form, 0)->kind != OPERAND_ADDRESS;
-  int before = has_token ? 1 : 0;
   bool counted = made->expect || made->no_complete;
-  if (!form_operands(&form, before + (counted ? 2 : 1), before + 2)) return false;
-  if (has_token) {
-    const Operand *token = form_operand(&form, 0);
-    if (token->kind == OPERAND_REGISTER && !token->constant && token->bytes == 8)
-      made->token = 0;
-    else if (token->kind != OPERAND_SINK)
-      return form_fail(&form, "the state that an arrive returns is a 64-bit register or _");
-    if (made->token == 0 && made->window == WINDOW_CLUSTER)
-      return form_fail(&form, "an arrive in .shared::cluster returns no state: write _ for it");
-  } else if (made->window != WINDOW_CLUSTER) {
-    return form_fail(&form, "the destination for the state is missing");
-  }
-  made->address = (int8_t)before;
-  need_address(&form, before);
-  if (out->operand_count > before + 1) {
-    made->count = (int8_t)(before + 1);
-    need_value(&form, before + 1);
+  if (made->no_complete && (made->expect || made->window == WINDOW_CLUSTER || made->cluster_scope))
+    return form_fail(&form, ".noComplete is for .shared::cta, .cta, and without .expect_tx");
+  if (!form_operands(&form, counted ? 3 : 2, 3)) return false;
+  const Operand *token = form_operand(&form, 0);
+  if (token->kind == OPERAND_REGISTER && !token->constant && token->bytes == 8)
+    made->token = 0;
+  else if (token->kind != OPERAND_SINK)
+    return form_fail(&form, "the state that an arrive returns is a 64-bit register or _");
+  if (made->token == 0) form_destination(&form, 0, TYPE_U64);
+  if (made->token == 0 && made->window == WINDOW_CLUSTER)
+    return form_fail(&form, "an arrive in .shared::cluster returns no state: write _ for it");
+  made->address = 1;
+  need_address(&form, 1);
+  if (out->operand_count > 2) {
+    made->count = 2;
+    need_value(&form, 2);
+    const Operand *count = form_operand(&form, 2);
+    if (!made->expect && count->constant && count->constant_value == 0)
+      return form_fail(&form, "an arrive counts at least 1");
   }
   return finish(&form, made, mbarrier_arrive);
 }

@@ -139,10 +139,10 @@ bool decode_tensormap_replace(Decoder *decoder, const PtxStatement *statement, I
   int field = form_choose(&form, field_names);
   if (field < 0) return form_fail(&form, "there is no such field of a tensor map on sm_90a");
   made->field = (uint8_t)field;
-  made->space = form_take(&form, "global")                                      ? SPACE_GLOBAL
-                : form_take(&form, "shared::cta") || form_take(&form, "shared") ? SPACE_SHARED
-                                                                                : SPACE_GENERIC;
-  form_take(&form, "b1024");
+  made->space = form_take(&form, "global")        ? SPACE_GLOBAL
+                : form_take(&form, "shared::cta") ? SPACE_SHARED
+                                                  : SPACE_GENERIC;
+  if (!form_take(&form, "b1024")) return form_fail(&form, "a tensor map is of type .b1024");
   bool wide = field == FIELD_ADDRESS || field == FIELD_STRIDE;
   if (!form_take(&form, wide ? "b64" : "b32"))
     return form_fail(&form, wide ? "this field is of type .b64" : "this field is of type .b32");
@@ -153,6 +153,7 @@ bool decode_tensormap_replace(Decoder *decoder, const PtxStatement *statement, I
   const Operand *operand = out->operand;
   if (operand[0].kind != OPERAND_ADDRESS || operand[made->value].kind != OPERAND_REGISTER)
     return form_fail(&form, "the operands are [map], (ordinal,) new value");
+  form_numbers(&form, made->value, 1, wide ? TYPE_B64 : TYPE_U32);
   if (ordinal) {
     if (!operand[1].constant || operand[1].constant_value > (field == FIELD_STRIDE ? 3 : 4))
       return form_fail(&form,

@@ -584,6 +584,10 @@ static bool finish_tensor(Form *form, TensorForm *made, bool offsets, bool multi
     if (operand->kind != OPERAND_VECTOR || operand->count != made->dimensions - 2)
       return form_fail(form, "im2col takes an offset for each dimension but channels and images");
   }
+  const Operand *coordinates = form_operand(form, made->coordinates);
+  for (int i = 0; i < made->dimensions; i++) form_value(form, &coordinates->elements[i], TYPE_S32);
+  if (multicast) form_numbers(form, made->mask, 1, TYPE_U16);
+  if (policy) form_numbers(form, count - 1, 1, TYPE_U64);
   form->out->decoded = made;
   return form_end(form, run_tensor);
 }

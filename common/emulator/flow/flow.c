@@ -180,6 +180,11 @@ bool decode_stack(Decoder *decoder, const PtxStatement *statement, Instruction *
     return decoder_error(decoder, statement,
                          "expected alloca.u64 with an address, a size and an alignment, or "
                          "stacksave.u64 or stackrestore.u64 with a register");
+  Form form = form_begin(decoder, statement, out, 1);
+  Type type = has_modifier(statement, "u64") ? TYPE_U64 : TYPE_U32;
+  bool restores = strcmp(statement->modifiers[0], "stackrestore") == 0;
+  if (!restores) form_destination(&form, 0, type);
+  if (!form_numbers(&form, restores ? 0 : 1, restores ? 1 : allocates, type)) return false;
   out->execute = allocates                                           ? run_alloca
                  : strcmp(statement->modifiers[0], "stacksave") == 0 ? run_stacksave
                                                                      : run_stackrestore;
@@ -201,6 +206,8 @@ bool decode_nanosleep(Decoder *decoder, const PtxStatement *statement, Instructi
   if (statement->modifier_count != 2 || !has_modifier(statement, "u32") ||
       out->operand_count != 1 || out->operand[0].kind != OPERAND_REGISTER)
     return decoder_error(decoder, statement, "expected nanosleep.u32 with one operand");
+  Form form = form_begin(decoder, statement, out, 1);
+  if (!form_numbers(&form, 0, 1, TYPE_U32)) return false;
   out->execute = run_nanosleep;
   return true;
 }
@@ -231,9 +238,10 @@ bool decode_dependency(Decoder *decoder, const PtxStatement *statement, Instruct
 }
 bool decode_pmevent(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
-  form_take(&form, "mask");
+  bool several = form_take(&form, "mask");
   if (!form_operands(&form, 1, 1)) return false;
   if (!form_operand(&form, 0)->constant) return form_fail(&form, "pmevent takes a number");
+  form_literal_within(&form, 0, several ? 65535 : 15);
   return form_end(&form, run_nothing);
 }
 

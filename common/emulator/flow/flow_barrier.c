@@ -10,6 +10,7 @@
 #include "checker/checker.h"
 #include "record/record.h"
 #include "flow/flow.h"
+#include "ptx/form.h"
 #include "state/cluster.h"
 #include "state/notes.h"
 
@@ -190,6 +191,14 @@ static bool take_reduction(BarrierForm *form, const Operand *operand, uint32_t c
          (!operand[0].constant && operand[0].kind == (popc ? OPERAND_REGISTER : OPERAND_PREDICATE));
 }
 
+/* Barriers and counts of threads, and what .red.popc returns, are integers of 32 bits. */
+static bool integers_in(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                        bool reduces) {
+  Form form = form_begin(decoder, statement, out, 1);
+  if (reduces && out->operand[0].kind == OPERAND_REGISTER) form_destination(&form, 0, TYPE_U32);
+  return form_numbers(&form, reduces, out->operand_count - 2 * reduces, TYPE_U32);
+}
+
 bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   BarrierForm *form = decoder_allocate(decoder, sizeof *form);
   bool known = true, sync = false, arrives = false, reduces = false;
@@ -238,6 +247,7 @@ bool decode_named_barrier(Decoder *decoder, const PtxStatement *statement, Instr
     return decoder_error(decoder, statement,
                          "the operands do not fit: barriers are 0 to 15, and the number of threads "
                          "is a multiple of 32");
+  if (!integers_in(decoder, statement, out, reduces)) return false;
   out->decoded = form;
   out->execute = form->constant ? take_part : run_named_barrier;
   return true;

@@ -274,6 +274,20 @@ static bool wants(Decoder *decoder, const PtxStatement *statement, bool fine, co
   return fine || decoder_error(decoder, statement, "expected %s", form);
 }
 
+static bool mask_fits(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
+  Form form = form_begin(decoder, statement, out, 1);
+  return form_numbers(&form, out->operand_count - 1, 1, TYPE_U32);
+}
+
+/* The result, if it is a register, the value at `source` (0: there is none) and the member mask. */
+static bool are_of_types(Decoder *decoder, const PtxStatement *statement, Instruction *out,
+                         Type result, int source, Type value) {
+  Form form = form_begin(decoder, statement, out, 1);
+  if (out->operand[0].kind == OPERAND_REGISTER) form_destination(&form, 0, result);
+  if (source) form_source(&form, source, value);
+  return !form.failed && mask_fits(decoder, statement, out);
+}
+
 static bool is_value(const Operand *operand) { return operand->kind == OPERAND_REGISTER; }
 static bool is_result(const Operand *operand) {
   return (operand->kind == OPERAND_REGISTER && !operand->constant) || operand->kind == OPERAND_SINK;
@@ -318,7 +332,8 @@ bool decode_vote(Decoder *decoder, const PtxStatement *statement, Instruction *o
     vote->p = &out->operand[0];
   vote->a = &out->operand[1];
   return wants(decoder, statement, fine,
-               "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask");
+               "vote.sync.all, any or uni.pred p, a, mask or vote.sync.ballot.b32 d, a, mask") &&
+         are_of_types(decoder, statement, out, TYPE_B32, 0, TYPE_NONE);
 }
 
 /* ---- shfl.sync ---- */
@@ -389,7 +404,8 @@ bool decode_shuffle(Decoder *decoder, const PtxStatement *statement, Instruction
     shuffle->c = &operand[3 + pair];
   }
   return wants(decoder, statement, fine,
-               "shfl.sync.up, down, bfly or idx.b32 d[|p], a, b, c, mask with 32-bit registers");
+               "shfl.sync.up, down, bfly or idx.b32 d[|p], a, b, c, mask with 32-bit registers") &&
+         are_of_types(decoder, statement, out, TYPE_B32, 1 + pair, TYPE_B32);
 }
 
 /* ---- match.sync ---- */
@@ -431,7 +447,10 @@ bool decode_match(Decoder *decoder, const PtxStatement *statement, Instruction *
     match->a = &operand[1 + pair];
   }
   return wants(decoder, statement, fine,
-               "match.any.sync.b32 or b64 d, a, mask or match.all.sync.b32 or b64 d[|p], a, mask");
+               "match.any.sync.b32 or b64 d, a, mask or match.all.sync.b32 or b64 d[|p], a, "
+               "mask") &&
+         are_of_types(decoder, statement, out, TYPE_U32, 1 + pair,
+                      match->wide ? TYPE_B64 : TYPE_B32);
 }
 
 /* ---- redux.sync ---- */
@@ -480,7 +499,8 @@ bool decode_redux(Decoder *decoder, const PtxStatement *statement, Instruction *
   redux->d = &out->operand[0];
   redux->a = &out->operand[1];
   return wants(decoder, statement, fine,
-               "redux.sync.add, min or max.u32 or s32, or and, or, xor.b32 d, a, mask");
+               "redux.sync.add, min or max.u32 or s32, or and, or, xor.b32 d, a, mask") &&
+         are_of_types(decoder, statement, out, TYPE_U32, 1, TYPE_U32);
 }
 
 /* ---- elect.sync: the lowest lane ---- */
@@ -499,7 +519,8 @@ bool decode_elect(Decoder *decoder, const PtxStatement *statement, Instruction *
               is_predicate_result(&out->operand[1]);
   elect->d = &out->operand[0];
   elect->p = &out->operand[1];
-  return wants(decoder, statement, fine, "elect.sync d|p, mask");
+  return wants(decoder, statement, fine, "elect.sync d|p, mask") &&
+         are_of_types(decoder, statement, out, TYPE_U32, 0, TYPE_NONE);
 }
 
 /* ---- activemask: who runs here at this moment ---- */
@@ -522,5 +543,6 @@ bool decode_activemask(Decoder *decoder, const PtxStatement *statement, Instruct
 bool decode_warp_barrier(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   if (!new_together(decoder, statement, out, NULL)) return false;
   return wants(decoder, statement, statement->modifier_count == 3 && out->operand_count == 1,
-               "bar.warp.sync mask");
+               "bar.warp.sync mask") &&
+         mask_fits(decoder, statement, out);
 }

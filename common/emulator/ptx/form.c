@@ -75,13 +75,47 @@ const Operand *form_operand(Form *form, int index) {
 /* Registers of 1 to 4 bytes all take one slot. */
 static uint32_t column_bytes(uint32_t bytes) { return bytes <= 4 ? 4 : bytes; }
 
-/* A register of 32 bits may hold a narrower number. */
 static bool register_holds(const Operand *operand, Type type) {
-  uint32_t bytes = type_bytes(type);
-  return column_bytes(operand->bytes) == column_bytes(bytes) && (bytes != 4 || operand->bytes == 4);
+  return operand->bytes == type_bytes(type);
 }
 
-static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
+/* As ptxas: an instruction on integers takes integers of both signs, and one on .b numbers takes all.
+ * bf16, tf32 and pairs of 8 bits exist in .b registers only. */
+static bool numbers_fit(const Operand *operand, Type type) {
+  if (type_bits(type)) return true;
+  switch ((Numbers)operand->numbers) {
+    case NUMBERS_INTEGER:
+      return type_integer(type);
+    case NUMBERS_FLOAT:
+      return (type == TYPE_F16 || type == TYPE_F32 || type == TYPE_F64) &&
+             operand->bytes == type_bytes(type);
+    case NUMBERS_HALVES:
+      return type_integer(type) || type == TYPE_F16X2 || type == TYPE_U16X2 || type == TYPE_S16X2;
+    default:
+      return true;
+  }
+}
+
+/* Symbols are integers, too. */
+static bool literal_fits(const Operand *operand, Type type) {
+  if (!operand->floating) return type_bits(type) || type_integer(type);
+  if (type == TYPE_F32 || type == TYPE_F64) return true;
+  return type_bits(type) && operand->bytes == type_bytes(type);
+}
+
+bool form_fits(Form *form, const Operand *operand, Type type) {
+  if (form->failed) return false;
+  bool literal = operand->constant;
+  if (literal ? literal_fits(operand, type) : numbers_fit(operand, type)) return true;
+  decoder_error(form->decoder, form->statement,
+                literal ? "a literal that is no number of type .%s"
+                        : "a register that is not declared for numbers of type .%s",
+                type_name(type));
+  form->failed = true;
+  return false;
+}
+
+static uint64_t literal_bits(const Operand *operand, Type type) {
   uint64_t bits = operand->constant_value;
   if (type == TYPE_F32 && operand->floating && operand->bytes == 8) {
     double wide;
@@ -99,8 +133,6 @@ static uint64_t literal_bits(Form *form, const Operand *operand, Type type) {
     memcpy(&bits, &wide, 8);
     return bits;
   }
-  if (operand->floating && column_bytes(type_bytes(type)) != operand->bytes)
-    form_fail(form, "a floating literal of another width than the instruction's type");
   switch (type_bytes(type)) {
     case 1:
       return bits & 0xff;
@@ -119,8 +151,9 @@ uint16_t form_value(Form *form, const Operand *operand, Type type) {
     form_fail(form, "a source operand must be a register or a literal");
     return 0;
   }
+  if (!form_fits(form, operand, type)) return 0;
   if (operand->constant)
-    return decoder_constant(form->decoder, literal_bits(form, operand, type),
+    return decoder_constant(form->decoder, literal_bits(operand, type),
                             column_bytes(type_bytes(type)));
   if (!register_holds(operand, type)) {
     decoder_error(form->decoder, form->statement,
@@ -135,6 +168,20 @@ uint16_t form_source(Form *form, int index, Type type) {
   return form_value(form, form_operand(form, index), type);
 }
 
+bool form_numbers(Form *form, int first, int count, Type type) {
+  for (int i = first; i < first + count; i++) form_source(form, i, type);
+  return !form->failed;
+}
+
+bool form_literal_within(Form *form, int index, uint64_t most) {
+  const Operand *operand = form_operand(form, index);
+  if (form->failed || !operand->constant || operand->constant_value <= most) return !form->failed;
+  decoder_error(form->decoder, form->statement, "operand %d must be a number from 0 to %llu",
+                index + 1, (unsigned long long)most);
+  form->failed = true;
+  return false;
+}
+
 uint16_t form_destination(Form *form, int index, Type type) {
   const Operand *operand = form_operand(form, index);
   if (form->failed) return 0;
@@ -142,6 +189,7 @@ uint16_t form_destination(Form *form, int index, Type type) {
     form_fail(form, "the destination must be a register");
     return 0;
   }
+  if (!form_fits(form, operand, type)) return 0;
   if (!register_holds(operand, type)) {
     decoder_error(form->decoder, form->statement,
                   "a destination register of %d bytes, but the type is .%s", operand->bytes,

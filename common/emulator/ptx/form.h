@@ -32,8 +32,14 @@ const Operand *form_operand(Form *form, int index);
 /* The column of a source operand. A literal is converted to the type's width. */
 uint16_t form_source(Form *form, int index, Type type);
 uint16_t form_value(Form *form, const Operand *operand, Type type);
+/* False, with a message: a register declared for other numbers, or a literal of another kind. */
+bool form_fits(Form *form, const Operand *operand, Type type);
 /* The column of a destination. */
 uint16_t form_destination(Form *form, int index, Type type);
+/* Registers or literals of this type, for decoders that read them lane by lane. */
+bool form_numbers(Form *form, int first, int count, Type type);
+/* A literal may be no larger, as ptxas demands; a register may hold anything. */
+bool form_literal_within(Form *form, int index, uint64_t most);
 /* Operand `index` is a predicate, or a literal; its operand is returned for reading. */
 const Operand *form_predicate(Form *form, int index);
 /* Operand `index` is a predicate to be written, or _. */

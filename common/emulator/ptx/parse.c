@@ -90,6 +90,7 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
     if (in_register && declare_them) {
       symbol->class = type.class;
       symbol->element_bytes = type.bytes;
+      symbol->numbers = type.numbers;
       symbol->first_register = new_register(decoder, type.class, type.bytes);
       place.register_number = symbol->first_register + 1;
     }

@@ -32,7 +32,7 @@ static void extern_operand(Decoder *decoder, Operand *out, const Symbol *symbol,
 static unsigned bytes_of_type(const PtxStatement *statement) {
   for (int i = statement->modifier_count - 1; i > 0; i--) {
     uint8_t bytes;
-    if (declared_type(statement->modifiers[i], &bytes)) return bytes;
+    if (type_size(statement->modifiers[i], &bytes)) return bytes;
   }
   return 4;
 }
@@ -43,6 +43,7 @@ static void declared_register_operand(Decoder *decoder, const Symbol *symbol, ui
                                       Operand *out) {
   out->kind = symbol->class == CLASS_PREDICATE ? OPERAND_PREDICATE : OPERAND_REGISTER;
   out->bytes = symbol->element_bytes;
+  out->numbers = symbol->numbers;
   out->slot = REFER_REGISTER;
   out->target = symbol->kind == SYMBOL_REGISTER ? symbol->first_register
                                                 : register_of_range(decoder, symbol, index);
@@ -54,6 +55,7 @@ static void vector_operand(Decoder *decoder, const Symbol *symbol, Operand *out)
   for (uint32_t i = 0; i < symbol->range_count; i++)
     elements[i] = (Operand){.kind = OPERAND_REGISTER,
                             .bytes = symbol->element_bytes,
+                            .numbers = symbol->numbers,
                             .slot = REFER_REGISTER,
                             .target = symbol->first_register + i};
   out->kind = OPERAND_VECTOR;
@@ -68,6 +70,9 @@ static void column_operand(Operand *out, uint8_t bytes, uint32_t column, int64_t
   out->slot = REFER_COLUMN;
   out->target = column;
   out->offset = offset;
+  out->numbers = NUMBERS_INTEGER;
+  out->special = true;
+  out->narrowest = 2;
 }
 
 static void shared_operand(Decoder *decoder, Draft *draft, const Symbol *symbol, bool in_address,
@@ -192,6 +197,8 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
     name_operand(decoder, draft, name, true, &base);
     if (base.kind != OPERAND_REGISTER || (base.bytes != 4 && base.bytes != 8))
       parse_fail(decoder, "%s cannot be an address: it has neither 32 nor 64 bits", name);
+    if (base.numbers == NUMBERS_FLOAT)
+      parse_fail(decoder, "%s cannot be an address: it holds floating-point numbers", name);
     const Symbol *symbol = find_symbol(decoder->module, name);
     if (symbol && (symbol->kind == SYMBOL_LOCAL || symbol->kind == SYMBOL_ENTRY_PARAMETER) &&
         (symbol->parameter || symbol->kind == SYMBOL_ENTRY_PARAMETER))
@@ -219,6 +226,7 @@ static void parse_address(Decoder *decoder, Draft *draft, OperandList *list) {
   } else {
     literal_operand(decoder, &address, parse_integer(decoder));
     address.kind = OPERAND_ADDRESS;
+    address.number = true;
   }
   address.variable = variable;
   *add_operand(decoder, list) = address;

@@ -15,7 +15,7 @@ uint64_t aligned(uint64_t offset, uint64_t alignment) {
 }
 
 DeclaredType parse_type(Decoder *decoder) {
-  DeclaredType type = {0, 0, 1, 0};
+  DeclaredType type = {.vector = 1};
   bool known = false, pointer = false;
   for (;;) {
     skip_space(decoder);
@@ -38,8 +38,9 @@ DeclaredType parse_type(Decoder *decoder) {
     } else if (pointer && (strcmp(name, "global") == 0 || strcmp(name, "shared") == 0 ||
                            strcmp(name, "const") == 0 || strcmp(name, "local") == 0)) {
       continue;
-    } else if (!known && declared_type(name, &type.bytes)) {
+    } else if (!known && declared_type(name, &type.bytes, &type.numbers)) {
       type.class = class_of(type.bytes);
+      type.opaque = type_opaque(name);
       known = true;
     } else {
       parse_fail(decoder, "unknown type or attribute .%s", name);
@@ -158,6 +159,7 @@ static Symbol *declare_register(Decoder *decoder, const char *name, const Declar
   symbol->first_register = new_register(decoder, type->class, type->bytes);
   symbol->class = type->class;
   symbol->element_bytes = type->bytes;
+  symbol->numbers = type->numbers;
   declare(decoder, symbol, true);
   return symbol;
 }
@@ -166,6 +168,7 @@ void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type
   Symbol *whole = new_symbol(decoder, name, SYMBOL_VECTOR);
   whole->range_count = type->vector;
   whole->element_bytes = type->bytes;
+  whole->numbers = type->numbers;
   for (uint32_t i = 0; i < type->vector; i++) {
     char text[1100];
     snprintf(text, sizeof text, "%.1000s.%c", name, "xyzw"[i]);
@@ -176,6 +179,7 @@ void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type
     other->first_register = element->first_register;
     other->class = type->class;
     other->element_bytes = type->bytes;
+    other->numbers = type->numbers;
     declare(decoder, other, true);
   }
   declare(decoder, whole, true);
@@ -218,6 +222,7 @@ void parse_registers(Decoder *decoder) {
       symbol->first_register = decoder->range_count++;
       symbol->class = type.class;
       symbol->element_bytes = type.bytes;
+      symbol->numbers = type.numbers;
       declare(decoder, symbol, true);
     } else {
       if (type.vector == 1)

@@ -129,6 +129,7 @@ struct Symbol {
   uint8_t kind;
   uint8_t element_bytes;
   uint8_t class;
+  uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: Numbers */
   bool constant_space, external, weak, parameter;
   bool in_scope;   /* declared in a function */
   bool file_local; /* neither .visible nor .extern nor .weak: not visible to other texts */
@@ -352,6 +353,8 @@ void parse_module(Decoder *decoder);
 /* parse_variable.c */
 typedef struct {
   uint8_t bytes, class, vector;
+  uint8_t numbers; /* Numbers */
+  bool opaque;     /* .texref and similar */
   uint32_t alignment;
 } DeclaredType;
 typedef struct {

@@ -39,6 +39,28 @@ static bool takes_plain_address(const PtxStatement *statement) {
   return false;
 }
 
+/* Those that take a register of 32 bits for an address in .shared, and not for a global one. */
+static bool tells_widths(const PtxStatement *statement) {
+  static const char *const names[] = {"ld",       "ldu",       "st",      "atom",         "red",
+                                      "prefetch", "prefetchu", "discard", "applypriority"};
+  const char *second = statement->modifier_count > 1 ? statement->modifiers[1] : "";
+  if (strcmp(second, "async") == 0 || has_modifier(statement, "tensormap")) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(statement->modifiers[0], names[i]) == 0) return true;
+  return strcmp(statement->modifiers[0], "mbarrier") == 0;
+}
+
+/* What ptxas refuses of an address in this space; SPACE_GENERIC: the instruction names none. */
+static const char *unfit(const PtxStatement *statement, const Operand *operand, Space space) {
+  if (operand->kind != OPERAND_ADDRESS) return NULL;
+  if (operand->number && space != SPACE_LOCAL)
+    return "only an address in .local can be written as a number";
+  bool narrow = !operand->constant && operand->variable == SPACE_GENERIC && operand->bytes == 4;
+  if (narrow && tells_widths(statement) && (space == SPACE_GENERIC || space == SPACE_GLOBAL))
+    return "an address in .global, or of no space, has 64 bits";
+  return NULL;
+}
+
 /* The spaces are named in the order of the addresses. */
 bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruction *in) {
   Space named[SPACES_NAMED] = {0};
@@ -52,9 +74,12 @@ bool spaces_agree(Decoder *decoder, const PtxStatement *statement, const Instruc
     const Operand *operand = &in->operand[i];
     bool is_address = operand->kind == OPERAND_ADDRESS || (plain && i == 1);
     if (!is_address) continue;
+    const char *bad = unfit(statement, operand, address < count ? named[address] : SPACE_GENERIC);
+    if (bad) return decoder_error(decoder, statement, "%s", bad);
     Space wanted = address < count ? named[address] : implied_space(statement);
     address++;
     if (operand->variable == SPACE_GENERIC || operand->variable == wanted) continue;
+    if (plain && has_modifier(statement, "to")) continue; /* decode_cvta refuses most */
     bool any = operand->variable != SPACE_CONST || strcmp(statement->modifiers[0], "fence") == 0;
     if (wanted == SPACE_GENERIC && any) continue;
     return decoder_error(decoder, statement,

@@ -309,7 +309,7 @@ static const struct {
     {"%cluster_nctaid.z", SPECIAL_CLUSTER_NCTAID_Z, 4},
     {"%cluster_ctarank", SPECIAL_CLUSTER_CTARANK, 4},
     {"%cluster_nctarank", SPECIAL_CLUSTER_NCTARANK, 4},
-    {"%is_explicit_cluster", SPECIAL_IS_EXPLICIT_CLUSTER, 0},
+    {"%is_explicit_cluster", SPECIAL_IS_EXPLICIT_CLUSTER, 1},
     {"%lanemask_eq", SPECIAL_LANEMASK_EQ, 4},
     {"%lanemask_le", SPECIAL_LANEMASK_LE, 4},
     {"%lanemask_lt", SPECIAL_LANEMASK_LT, 4},
@@ -319,6 +319,7 @@ static const struct {
     {"%total_smem_size", SPECIAL_TOTAL_SMEM_SIZE, 4},
     {"%aggr_smem_size", SPECIAL_AGGR_SMEM_SIZE, 4},
     {"%reserved_smem_offset_begin", SPECIAL_RESERVED_SMEM_BEGIN, 4},
+    {"%reserved_smem_offset_0", SPECIAL_RESERVED_SMEM_BEGIN, 4},
     /* What cooperative groups keep for tiles of several warps: 288 bytes from the first one on. */
     {"%reserved_smem_offset_1", SPECIAL_RESERVED_SMEM_BEGIN, 4},
     {"%reserved_smem_offset_end", SPECIAL_RESERVED_SMEM_END, 4},
@@ -329,8 +330,14 @@ static const struct {
     {"%globaltimer", SPECIAL_GLOBALTIMER, 8},
     {"%globaltimer_lo", SPECIAL_GLOBALTIMER_LO, 4},
     {"%globaltimer_hi", SPECIAL_GLOBALTIMER_HI, 4},
-    {"%pm0", SPECIAL_PM, 4},
+    {"%current_graph_exec", SPECIAL_PM, 8},
 };
+
+/* %pm0 to %pm7 and %pm0_64 to %pm7_64: nothing counts here. 0: no such name. */
+static unsigned counter_bytes(const char *name) {
+  if (strncmp(name, "%pm", 3) != 0 || name[3] < '0' || name[3] > '7') return 0;
+  return !name[4] ? 4 : strcmp(name + 4, "_64") == 0 ? 8 : 0;
+}
 
 /* The name up to the dot is one of a vector. */
 static bool names_vector(const char *name) {
@@ -381,6 +388,9 @@ bool special_operand(Decoder *decoder, const char *name, Operand *out) {
   if (strncmp(name, "%envreg", 7) == 0 && name[7]) {
     value = strtoul(name + 7, NULL, 10);
     if (value > 31) return false;
+  } else if (counter_bytes(name)) {
+    special = SPECIAL_PM;
+    bytes = counter_bytes(name);
   } else {
     size_t i = 0, count = sizeof special_registers / sizeof special_registers[0];
     while (i < count && strcmp(special_registers[i].name, name) != 0) i++;
@@ -390,9 +400,12 @@ bool special_operand(Decoder *decoder, const char *name, Operand *out) {
     if (special >= SPECIAL_RESERVED_SMEM_BEGIN && special <= SPECIAL_RESERVED_SMEM_CAP)
       decoder->module->asks_for_reserved = true;
   }
-  if (special == SPECIAL_IS_EXPLICIT_CLUSTER) bytes = 4;
   out->kind = OPERAND_REGISTER;
   out->bytes = (uint8_t)bytes;
+  out->numbers = NUMBERS_INTEGER;
+  out->special = true;
+  out->narrowest = (uint8_t)(special == SPECIAL_GRIDID || special <= SPECIAL_NCTAID_Z ? 2 : 0);
+  if (bytes < 4) bytes = 4;
   out->slot = REFER_COLUMN;
   out->target = column_of_special(decoder, special, bytes, value);
   return true;

@@ -37,8 +37,12 @@ typedef enum {
 Type type_named(const char *name); /* TYPE_NONE: no instruction works on such a type */
 uint32_t type_bytes(Type type);
 const char *type_name(Type type);
-/* The size in bytes of any type that a declaration may name; 0 for a predicate. */
-bool declared_type(const char *name, uint8_t *bytes);
+/* The size of any type in bytes; 0 for a predicate. False: there is no such type. */
+bool type_size(const char *name, uint8_t *bytes);
+/* Registers and variables may have this type; their size, and the Numbers that they hold. */
+bool declared_type(const char *name, uint8_t *bytes, uint8_t *numbers);
+/* An opaque type: .texref, .samplerref or .surfref. */
+bool type_opaque(const char *name);
 
 static inline bool type_signed(Type type) {
   return (type >= TYPE_S8 && type <= TYPE_S64) || type == TYPE_S16X2;

@@ -13,6 +13,29 @@
 #include "tensor_core/undefined.h"
 #include "state/notes.h"
 
+Type registers_of(NumberFormat format) {
+  switch (format) {
+    case NUMBER_F16:
+      return TYPE_F16X2;
+    case NUMBER_BF16:
+      return TYPE_BF16X2;
+    case NUMBER_TF32:
+      return TYPE_TF32;
+    case NUMBER_F64:
+      return TYPE_B64;
+    default:
+      return TYPE_B32;
+  }
+}
+
+Type registers_of_result(ResultFormat format) {
+  static const Type types[] = {[RESULT_F32] = TYPE_F32,
+                               [RESULT_F16] = TYPE_F16X2,
+                               [RESULT_S32] = TYPE_S32,
+                               [RESULT_F64] = TYPE_B64};
+  return types[format];
+}
+
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots) {
   const Operand *operand = form_operand(form, index);
   if (form->failed) return false;
@@ -27,7 +50,10 @@ bool register_list(Form *form, int index, Type type, int count, bool written, ui
   for (int i = 0; i < count; i++) {
     if (written && (elements[i].kind != OPERAND_REGISTER || elements[i].constant))
       return form_fail(form, "a destination must be a register");
-    slots[i] = form_value(form, &elements[i], type);
+    if (elements[i].constant && elements[i].floating)
+      return form_fail(form, "a floating-point literal is no matrix");
+    const Type bits = type == TYPE_B64 ? TYPE_B64 : TYPE_B32;
+    slots[i] = form_value(form, &elements[i], elements[i].constant ? bits : type);
   }
   return !form->failed;
 }
@@ -93,12 +119,12 @@ static bool decode_mma_form(Decoder *decoder, const PtxStatement *statement, Ins
                                     sparse, &mma->form);
   if (wrong != NULL) return decoder_error(decoder, statement, "%s", wrong);
   MmaForm *shape = &mma->form;
-  const Type type = shape->a == NUMBER_F64 ? TYPE_B64 : TYPE_B32;
+  const Type c = registers_of_result(shape->c), d = registers_of_result(shape->d);
   if (!form_operands(&form, sparse ? 6 : 4, sparse ? 6 : 4)) return false;
-  if (!register_list(&form, 0, type, shape->d_registers, true, mma->d) ||
-      !register_list(&form, 1, type, shape->a_registers, false, mma->a) ||
-      !register_list(&form, 2, type, shape->b_registers, false, mma->b) ||
-      !register_list(&form, 3, type, shape->c_registers, false, mma->c))
+  if (!register_list(&form, 0, d, shape->d_registers, true, mma->d) ||
+      !register_list(&form, 1, registers_of(shape->a), shape->a_registers, false, mma->a) ||
+      !register_list(&form, 2, registers_of(shape->b), shape->b_registers, false, mma->b) ||
+      !register_list(&form, 3, c, shape->c_registers, false, mma->c))
     return false;
   if (sparse) {
     if (!register_list(&form, 4, TYPE_B32, 1, false, &mma->metadata)) return false;

@@ -3,7 +3,11 @@
 #define EMULATOR_TENSOR_CORE_H
 
 #include "ptx/form.h"
+#include "tensor_core/mma.h"
 
+/* The types of registers that hold numbers and results of these formats, as ptxas has them. */
+Type registers_of(NumberFormat format);
+Type registers_of_result(ResultFormat format);
 /* The columns of the registers of operand `index`: a vector, or a single register. Each literal
  * gets a column. False, with a message, when it is not `count` registers of this type. */
 bool register_list(Form *form, int index, Type type, int count, bool written, uint16_t *slots);

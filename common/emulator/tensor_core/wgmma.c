@@ -468,15 +468,16 @@ static bool decode_multiplication(Decoder *decoder, const PtxStatement *statemen
   const int count = 4 + (sparse ? 2 : 0) + (is_float ? 2 : 0) +
                     (transposes ? (shape->a_in_registers ? 1 : 2) : 0);
   if (!form_operands(&form, count, count)) return false;
-  if (!register_list(&form, 0, TYPE_B32, shape->d_registers, true, wgmma->registers)) return false;
+  const Type d = registers_of_result(shape->d), a = registers_of(shape->a);
+  if (!register_list(&form, 0, d, shape->d_registers, true, wgmma->registers)) return false;
   wgmma->register_count = shape->d_registers + (shape->a_in_registers ? MAX_A : 0);
   if (shape->a_in_registers) {
-    if (!register_list(&form, 1, TYPE_B32, MAX_A, false, wgmma->registers + shape->d_registers))
+    if (!register_list(&form, 1, a, MAX_A, false, wgmma->registers + shape->d_registers))
       return false;
-  } else if (!register_list(&form, 1, TYPE_B64, 1, false, &wgmma->descriptor_a)) {
+  } else if (!register_list(&form, 1, TYPE_U64, 1, false, &wgmma->descriptor_a)) {
     return false;
   }
-  if (!register_list(&form, 2, TYPE_B64, 1, false, &wgmma->descriptor_b)) return false;
+  if (!register_list(&form, 2, TYPE_U64, 1, false, &wgmma->descriptor_b)) return false;
   int at = 3;
   int64_t value = 0;
   if (sparse) {
@@ -515,8 +516,9 @@ bool decode_wgmma_sparse(Decoder *decoder, const PtxStatement *statement, Instru
 static bool decode_plain(Decoder *decoder, const PtxStatement *statement, Instruction *out,
                          int operands, Execute execute) {
   Form form = form_begin(decoder, statement, out, 2);
-  if (!form_take(&form, "sync") || !form_take(&form, "aligned"))
+  if (!form_take(&form, "sync"))
     return decoder_error(decoder, statement, "%s needs .sync.aligned", statement->opcode);
+  form_take(&form, "aligned"); /* without it ptxas makes the same */
   return form_operands(&form, operands, operands) && form_end(&form, execute);
 }
 

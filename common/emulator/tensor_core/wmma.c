@@ -491,8 +491,9 @@ bool decode_wmma_move(Decoder *decoder, const PtxStatement *statement, Instructi
   move->quads = bits <= 32 && has_quads(move);
   if (!form_operands(&form, 2, 3)) return false;
   const int registers = move->store ? 1 : 0;
-  if (!register_list(&form, registers, bits == 64 ? TYPE_B64 : TYPE_B32, move->fragment.registers,
-                     !move->store, move->slots))
+  Type type = matrix < 2 ? registers_of(number) : registers_of_result(result);
+  if (type == TYPE_B32) type = TYPE_U32;
+  if (!register_list(&form, registers, type, move->fragment.registers, !move->store, move->slots))
     return false;
   move->address = form_operand(&form, 1 - registers);
   if (move->address->kind != OPERAND_ADDRESS) return form_fail(&form, "an address is missing");
@@ -703,15 +704,15 @@ bool decode_wmma(Decoder *decoder, const PtxStatement *statement, Instruction *o
       fragment_of(FRAGMENT_RESULT, *shape, product->c == RESULT_F16 ? 16 : wide, false);
   const Fragment d =
       fragment_of(FRAGMENT_RESULT, *shape, product->d == RESULT_F16 ? 16 : wide, false);
-  const Type type = wide == 64 ? TYPE_B64 : TYPE_B32;
   const bool swapped = is_transposed(*shape);
   if (!form_operands(&form, 4, 4) ||
-      !register_list(&form, 0, type, d.registers, true, product->d_slot) ||
-      !register_list(&form, 1, type, a.registers, false,
+      !register_list(&form, 0, registers_of_result(tile->d), d.registers, true, product->d_slot) ||
+      !register_list(&form, 1, registers_of(tile->a), a.registers, false,
                      swapped ? product->b_slot : product->a_slot) ||
-      !register_list(&form, 2, type, b.registers, false,
+      !register_list(&form, 2, registers_of(tile->b), b.registers, false,
                      swapped ? product->a_slot : product->b_slot) ||
-      !register_list(&form, 3, type, c.registers, false, product->c_slot))
+      !register_list(&form, 3, registers_of_result(product->c), c.registers, false,
+                     product->c_slot))
     return false;
   if (swapped) *shape = transposed(*shape);
   out->decoded = product;
