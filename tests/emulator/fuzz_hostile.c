@@ -256,11 +256,11 @@ static const char *const TEMPLATES[] = {
     "st.shared<|::cluster>.<u32|u8> $s, $r",
     "st.shared.u64 $s, $d",
     "st.local.<u32> $l, $r",
-    "atom.<global|shared>.<add.u32|min.s32|max.u32|exch.b32> $R, <$g|$s>, $r",
+    "atom.<global.<add.u32|max.u32> $R, $g|shared.<min.s32|exch.b32> $R, $s>, $r",
     "atom.add.u64 $D, $a, $d",
     "atom.global.cas.b64 $D, $g, $d, $d",
     "atom.global.cas.b128 %q0, $g, %q0, %q0",
-    "red.<global|shared>.add.u32 <$g|$s>, $r",
+    "red.<global.add.u32 $g|shared.add.u32 $s>, $r",
     "red.global.add.f32 $g, $f",
     "red.global.add.v4.f32 $g, {$f, $f, $f, $f}",
     "atom.shared::cluster.inc.u32 $R, $s, $r",
@@ -291,13 +291,13 @@ static const char *const TEMPLATES[] = {
     "mbarrier.try_wait<.shared.b64 $p, $b, $d|.parity.shared.b64 $p, $b, <0|1|$r>><|, $r>",
     "mbarrier.pending_count.b64 $R, $d",
     /* the copy engine */
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes $s, $g, <16|64|$r|$u>, $b",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes $s, $g, <16|64|1048560|$r>, $b",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster $s, $g, "
     "<16|$r>, $b, $h",
-    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes $s, $s, <16|64|$r|$u>, "
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes $s, $s, <16|64|1048560|$r>, "
     "$b",
-    "cp.async.bulk.global.shared::cta.bulk_group $g, $s, <16|64|$r|$u>",
-    "cp.async.bulk.prefetch.L2.global $g, <16|64|$r|$u>",
+    "cp.async.bulk.global.shared::cta.bulk_group $g, $s, <16|64|1048560|$r>",
+    "cp.async.bulk.prefetch.L2.global $g, <0|64|1048560|$r>",
     "cp.async.bulk.<commit_group|wait_group<|.read> <0|1|9>>",
     "cp.reduce.async.bulk.global.shared::cta.bulk_group.<add.u32|min.s32|and.b32|add.f32|add.u64|"
     "inc.u32> $g, $s, <16|64|$r>",
