@@ -79,15 +79,38 @@ refused() {
   [[ $output == *"the stream is capturing a graph"* ]]
 }
 
-@test "an even and an odd k that TMA cannot load are loaded without it" {
+@test "clusters that share a tile divide its sums, whether they wait for each other or not" {
+  run common/run-program build/tests/$chapter/shared_sums
+  echo "$output"
+  [ "$status" -eq 0 ]
+  EMULATOR_SCHEDULE=random:3 run common/run-program build/tests/$chapter/shared_sums
+  echo "$output"
+  [ "$status" -eq 0 ]
+  run common/run-program build/tests/$chapter/impatient
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "rows that TMA cannot reach are read in place, and what lies between them changes nothing" {
+  run common/run-program build/tests/$chapter/in_place
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"64x128: 8 of 8 right"* ]]
+}
+
+@test "an even and an odd k that TMA cannot load are loaded without it, or read in place" {
   run common/run-program build/$chapter/pipelined_gemm --m 130 --n 77 --k 1282 --check 130
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"configuration direct_64x64_split_1x4/3"* ]]
-  run common/run-program build/$chapter/pipelined_gemm --m 70 --n 130 --k 75 --check 70
+  run common/run-program build/$chapter/pipelined_gemm --m 70 --n 130 --k 59 --check 70
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"configuration direct_64x64/3"* ]]
+  run common/run-program build/$chapter/pipelined_gemm --m 70 --n 130 --k 75 --check 70
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"configuration in_place_64x128_swapped"* ]]
 }
 
 @test "what does not fit into memory is refused with the numbers" {

@@ -257,6 +257,43 @@ static __device__ __forceinline__ void gemm_add_old_tile(const GemmWork &work, i
   }
 }
 
+/* The last tile leaves at once. There is a box for every chunk now: this warpgroup's rows of A are free in all stages. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_store_last(
+    typename Tile::Shared *shared, const typename GemmCarriedValues<Tile>::Value *carried,
+    const GemmWork &work, const GemmPiece &piece, int warp) {
+  enum {
+    N = Tile::CHUNK_N,
+    CHUNKS = GemmCarriedValues<Tile>::CHUNKS,
+    VALUES = GemmCarriedValues<Tile>::OF_CHUNK,
+    WARP_BYTES = 16 * GEMM_ROW_BYTES,
+    IN_STAGE = WARP_BYTES / Tile::BOX_BYTES
+  };
+  static_assert(CHUNKS <= Tile::STAGES * IN_STAGE, "a box for every chunk");
+  /* What others contributed lay in all rows of A. The other warpgroups must have read it. */
+  if (piece.takes > 0) {
+    asm volatile("bar.sync 1, %0;" ::"n"(Tile::CONSUMER_THREADS) : "memory");
+  }
+#pragma unroll
+  for (int i = 0; i < CHUNKS; i++) {
+    uint8_t *box = shared->a[i / IN_STAGE] + warp * WARP_BYTES + i % IN_STAGE * Tile::BOX_BYTES;
+    GemmCarriedValues<Tile>::stage(box, carried + i * VALUES, work.output.transposed);
+  }
+  fence_proxy_async();
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  int row = piece.row + warp * 16;
+#pragma unroll
+  for (int i = 0; i < CHUNKS; i++) {
+    const uint8_t *box =
+        shared->a[i / IN_STAGE] + warp * WARP_BYTES + i % IN_STAGE * Tile::BOX_BYTES;
+    int column = piece.column + i * N;
+    gemm_store_box(&work.c, work.output.streaming, box, work.output.transposed ? row : column,
+                   work.output.transposed ? column : row, piece.batch);
+  }
+  bulk_commit_group();
+}
+
 template <class Tile>
 struct GemmConsumeTiles<Tile, true> {
   enum {
@@ -358,7 +395,8 @@ struct GemmConsumeTiles<Tile, true> {
       GemmCarriedValues<Tile>::take(carried, d);
     } while (!done.last);
     if (done.given) gemm_count_warp(counter);
-    if (carrying) {
+    if (carrying && !Tile::FP32) gemm_store_last<Tile>(shared, carried, work, done, warp);
+    if (carrying && Tile::FP32) {
       free_stored(&c, work, actor, stored);
       store(&staging, carried, 0, CHUNKS, work, done, warp);
     }

@@ -29,7 +29,7 @@ enum {
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
   GEMM_MODELLED = 83, /* configurations, */
-  GEMM_FURTHER = 19   /* and those that only a measured plan tries */
+  GEMM_FURTHER = 40   /* and those that only a measured plan tries */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
@@ -307,22 +307,44 @@ static inline float gemm_off(const GemmModel *model, int configuration, const fl
   return off;
 }
 
-/* Lines of k elements that TMA cannot read are copied before a product, or loaded directly, whichever takes
- * less time for its data. Fitted to 383 products (NOTES.md). The tiles of `list` are 64 x 64; more CTAs share a tile
- * until two SMs have three, but each has at least five steps. NULL: copy them. */
-static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list, int count,
-                                                          int64_t m, int64_t n, int64_t k,
-                                                          int64_t batches, int sms) {
+/* Of the ways to read A in place, the one for these sizes. Its tiles have 64 or 128 columns of C, and 128 rows or fewer. */
+static inline const GemmConfiguration *gemm_choose_in_place(const GemmConfiguration *list,
+                                                            int64_t m, int64_t n, int64_t k,
+                                                            int classes, int sms) {
+  enum { LOW, LOW_TWO_ON_AN_SM, HIGH, HIGH_SHARED };
+  int64_t rows = (m + classes - 1) / classes, steps = k / GEMM_STEP_K;
+  float tiles = (float)classes * (float)((rows + 127) / 128) * (float)((n + 127) / 128);
+  bool low = n <= 320 && (n + 63) / 64 % 2 == 1; /* tiles of 128 would be half empty at the edge */
+  if (low) return &list[tiles > (float)sms ? LOW_TWO_ON_AN_SM : LOW];
+  return &list[tiles * 3 <= (float)sms && steps >= 16 ? HIGH_SHARED : HIGH];
+}
+
+/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or read in place in
+ * `classes` (0: they cannot be), whichever takes less time for its data. Fitted to 400 products (NOTES.md). The first
+ * configurations of `list` have tiles of 64 x 64; more CTAs share a tile until two SMs have three, but each has at least
+ * five steps. From `first_in_place` on the list has those that read in place. NULL: copy. */
+static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list,
+                                                          int first_in_place, int64_t m, int64_t n,
+                                                          int64_t k, int64_t batches, int classes,
+                                                          int sms) {
   float tiles = (float)((m + 63) / 64) * (float)((n + 63) / 64) * (float)batches;
   int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
   float loaded = tiles * (float)steps * 16384,
         copied = (float)(m + n) * (float)k * 2 * (float)batches;
   bool words = k % 2 == 0;
   float more = loaded * (words ? 0.15e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
-  if (k % 8 == 0 || more > copy || (!words && steps > 2)) return NULL;
+  if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
+  if (classes > 0 && list[first_in_place].kernel != NULL) {
+    float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
+    float in_place = 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
+    if (in_place < copy && in_place < more) {
+      return gemm_choose_in_place(list + first_in_place, m, n, k, classes, sms);
+    }
+  }
+  if (k % 8 == 0 || more > copy) return NULL;
   int at = 0;
   const int least_steps = 5; /* of a CTA, if several share a tile */
-  while (at + 1 < count && tiles * (float)list[at].groups < 1.5f * (float)sms &&
+  while (at + 1 < first_in_place && tiles * (float)list[at].groups < 1.5f * (float)sms &&
          steps >= least_steps * list[at + 1].groups) {
     at++;
   }

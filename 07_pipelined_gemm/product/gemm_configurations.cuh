@@ -88,17 +88,20 @@ static inline GemmConfiguration gemm_persistent_configuration(const char *name, 
       Tile::RIGHT_N == 0,
       0,
       1,
+      0,
       0};
   return c;
 }
 
-/* Only operands of 16 bits are loaded directly. */
+/* Only operands of 16 bits are loaded directly, or in place. */
 template <class Tile>
 static inline GemmConfiguration gemm_single_configuration(const char *name, int ctas,
                                                           int groups = 1) {
   enum {
     POSSIBLE = gemm_has_kernel(Tile::TILE_M, Tile::TILE_N) &&
-               !(Tile::DIRECT && gemm_is_e4m3(Tile::TYPE)) &&
+               !((Tile::DIRECT || Tile::IN_PLACE) && gemm_is_e4m3(Tile::TYPE)) &&
+               !(Tile::IN_PLACE && ((int)Tile::MAJOR_A != (int)GEMM_K_MAJOR ||
+                                    (int)Tile::MAJOR_B != (int)GEMM_K_MAJOR)) &&
                ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
                ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
   };
@@ -125,7 +128,8 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          Tile::DIRECT,
                          0,
-                         0};
+                         0,
+                         Tile::IN_PLACE};
   return c;
 }
 
@@ -154,7 +158,8 @@ static inline GemmConfiguration gemm_short_configuration(const char *name) {
                          1,
                          0,
                          0,
-                         Tile::MOST_STEPS};
+                         Tile::MOST_STEPS,
+                         0};
   return c;
 }
 
@@ -307,6 +312,27 @@ static inline GemmConfigurations gemm_further_configurations(void) {
       GEMM_SINGLE(64, 128, 2, 1, 2, 1, 3, "64x128_2x1_split_2x3"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 2, 1, 2, "64x64_split_2x2"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 1, 2, "64x32_split_8x2"),
+      GEMM_CARRY(128, 224, 1, 2, 4, 2, 4, false, "128x224_1x2"),
+      GEMM_CARRY_SWAPPED(128, 224, 1, 2, 4, 2, 4, false, "128x224_1x2"),
+      GEMM_CARRY(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
+      GEMM_CARRY_SWAPPED(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
+      GEMM_CARRY(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
+      GEMM_CARRY_SWAPPED(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
+      GEMM_CARRY(128, 192, 1, 2, 5, 1, 4, false, "128x192_1x2"),
+      GEMM_CARRY_SWAPPED(128, 192, 1, 2, 5, 1, 4, false, "128x192_1x2"),
+      GEMM_CARRY(128, 176, 2, 1, 5, 2, 4, false, "128x176_2x1"),
+      GEMM_CARRY_SWAPPED(128, 176, 2, 1, 5, 2, 4, false, "128x176_2x1"),
+      GEMM_CARRY(128, 168, 2, 1, 5, 2, 4, false, "128x168_2x1"),
+      GEMM_CARRY_SWAPPED(128, 168, 2, 1, 5, 2, 4, false, "128x168_2x1"),
+      GEMM_CARRY(128, 128, 1, 2, 6, 2, 4, false, "128x128_1x2"),
+      GEMM_CARRY_SWAPPED(128, 128, 1, 2, 6, 2, 4, false, "128x128_1x2"),
+      GEMM_CARRY_SWAPPED(128, 128, 2, 1, 6, 2, 4, false, "128x128_2x1"),
+      GEMM_CARRY_SWAPPED(128, 256, 1, 2, 4, 2, 4, false, "128x256_1x2"),
+      GEMM_CARRY_SWAPPED(128, 256, 2, 1, 4, 2, 4, false, "128x256_2x1"),
+      GEMM_SINGLE_SWAPPED(192, 160, 1, 2, 1, 1, 1, "192x160_1x2"),
+      GEMM_SINGLE_SWAPPED(128, 128, 2, 4, 1, 1, 1, "128x128_2x4"),
+      GEMM_SINGLE_SWAPPED(128, 256, 2, 1, 1, 1, 3, "128x256_2x1_split_1x3"),
+      GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 5, "64x256_4x1_split_1x5"),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_FURTHER, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
@@ -320,17 +346,24 @@ static inline GemmConfigurations gemm_further_configurations(void) {
 #undef GEMM_SINGLE_SWAPPED
 #undef GEMM_SHORT
 
-constexpr int GEMM_DIRECT_WAYS = 4;
+constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = 8;
 
-/* The configurations that load without TMA, by how many CTAs share the k range of a tile: 1, 2, 4 and 8. */
+/* The configurations for lines of k elements that TMA cannot reach: first those that load without it, by how many CTAs
+ * share the k range of a tile; then, from GEMM_FIRST_IN_PLACE on, those that read A in place. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_direct_configurations(void) {
-  typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 1, false, true> Tile;
+  typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 1, false, true> Direct;
+  typedef GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 128, 1, 1, 1, true, false, true> InPlace;
+  typedef GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 128, 128, 1, 1, 1, true, false, true> HighInPlace;
   static const GemmConfiguration list[] = {
-      gemm_single_configuration<Tile>("direct_64x64/3", 3, 1),
-      gemm_single_configuration<Tile>("direct_64x64_split_1x2/3", 3, 2),
-      gemm_single_configuration<Tile>("direct_64x64_split_1x4/3", 3, 4),
-      gemm_single_configuration<Tile>("direct_64x64_split_1x8/3", 3, 8),
+      gemm_single_configuration<Direct>("direct_64x64/3", 3, 1),
+      gemm_single_configuration<Direct>("direct_64x64_split_1x2/3", 3, 2),
+      gemm_single_configuration<Direct>("direct_64x64_split_1x4/3", 3, 4),
+      gemm_single_configuration<Direct>("direct_64x64_split_1x8/3", 3, 8),
+      gemm_single_configuration<InPlace>("in_place_64x128_swapped", 1),
+      gemm_single_configuration<InPlace>("in_place_64x128_swapped/2", 2),
+      gemm_single_configuration<HighInPlace>("in_place_128x128_swapped", 1),
+      gemm_single_configuration<HighInPlace>("in_place_128x128_split_1x3_swapped", 1, 3),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_DIRECT_WAYS, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};

@@ -414,12 +414,12 @@ static __device__ __forceinline__ void gemm_store_rounded(uint8_t *staging, cons
 }
 
 /* The same for sums that are not final yet, and for C of any type. `addends` are this chunk's; once they
- * are used, those of the chunk to the right take their place, on the way while this one is stored. The
- * columns from `end` on belong to others. */
+ * are used, those of the chunk to the right take their place if `reads_next`, on the way while this one is
+ * stored. */
 template <int TYPE, int N, int BOXES>
 static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const CUtensorMap *map,
                                                         const GemmOutput &output, int batch,
-                                                        int row, int column, int end,
+                                                        int row, int column, bool reads_next,
                                                         GemmAddends<N> *addends, float *d) {
   bool fp32 = output.type == GEMM_FP32;
   GemmFp32Place place = GemmFp32Place::of(output, batch, row, column);
@@ -432,7 +432,7 @@ static __device__ __forceinline__ void gemm_store_chunk(uint8_t *staging, const 
       gemm_stage_old<N>(staging, output, batch, row, column, *addends);
       __syncwarp();
     }
-    if (column + N < end) gemm_read_addends<TYPE>(output, batch, row, column + N, addends);
+    if (reads_next) gemm_read_addends<TYPE>(output, batch, row, column + N, addends);
     if (output.beta != 0 && fp32) gemm_add_old_fp32<N>(output, place, d);
     if (output.beta != 0 && !fp32) gemm_add_old<TYPE, N>(staging, output, d);
     gemm_activate<N / 2>(output, d);
@@ -464,32 +464,46 @@ struct GemmChunks {
 /* What a kernel may be asked to do with its sums. */
 enum { GEMM_ROUNDS, GEMM_FINISHES, GEMM_ROUNDS_OR_FINISHES };
 
-/* A warp's 16 rows by COLUMNS columns. `addends`: of the first chunk, read ahead; then of the one after
- * the last.
+/* Every chunk of an accumulator, as bits. */
+constexpr uint32_t GEMM_ALL_CHUNKS = 0xFFFFFFFF;
+
+/* A warp's 16 rows by COLUMNS columns, of which it stores the `chunks`: bit i is for N columns from i * N on.
+ * `addends`: of the first chunk, read ahead; then of the one after the last.
  *
  * Chunks that are only rounded follow each other without a loop. All others share the code of one:
  * unrolled, it would be most of what there is to compile. */
 template <int TYPE, int COLUMNS, int N, int BOXES, int TASK>
 static __device__ __forceinline__ void gemm_store(GemmStaging *staging, const float *d,
-                                                  const CUtensorMap *map, const GemmOutput &output,
-                                                  int batch, int row, int column, int end,
+                                                  uint32_t chunks, const CUtensorMap *map,
+                                                  const GemmOutput &output, int batch, int row,
+                                                  int column, int end,
                                                   typename GemmChunks<N, BOXES>::Addends *addends) {
   enum { LOOP_N = GemmChunks<N, BOXES>::LOOP_N };
   if (TASK == GEMM_ROUNDS || (TASK == GEMM_ROUNDS_OR_FINISHES && output.plain)) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += N) {
       float scaled[N / 2];
-      gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch, row,
-                                         column + at,
+      /* A chunk that is not to be stored lies below C. With a branch around it, this would not be straight code. */
+      int chunk_row = chunks >> at / N & 1 ? row : output.m;
+      gemm_store_rounded<TYPE, N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch,
+                                         chunk_row, column + at,
                                          gemm_scale<TYPE, N / 2>(output, d + at / 2, scaled));
     }
   } else {
 #pragma unroll 1
     for (int at = 0; at < COLUMNS; at += LOOP_N) {
+      /* The old C of another's chunk may be new already. */
+      bool reads_next = column + at + LOOP_N < end && (chunks >> (at + LOOP_N) / N & 1);
+      if (!(chunks >> at / N & 1)) {
+        if (reads_next) {
+          gemm_read_addends<TYPE>(output, batch, row, column + at + LOOP_N, addends);
+        }
+        continue;
+      }
       float chunk[LOOP_N / 2];
       gemm_move_chunk<COLUMNS, LOOP_N>(d, at, chunk);
       gemm_store_chunk<TYPE, LOOP_N, BOXES>(gemm_next_box<N, BOXES>(staging), map, output, batch,
-                                            row, column + at, end, addends, chunk);
+                                            row, column + at, reads_next, addends, chunk);
     }
   }
 }

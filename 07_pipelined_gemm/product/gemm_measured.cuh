@@ -41,18 +41,19 @@ static inline void gemm_add_candidate(GemmCandidates *to, const GemmConfiguratio
 
 /* First the chosen configuration, then the others as the model ranks them, with those among them that only
  * measuring can choose. If there are lines that TMA cannot
- * read, the ways to load them directly alternate with those that copy them. */
+ * read, the ways to load them directly or in place alternate with those that copy them. */
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
                                              GemmConfigurations all, GemmConfigurations further,
                                              GemmConfigurations direct, const GemmProblem *p,
-                                             GemmType type, int sms) {
+                                             GemmType type, bool in_place, int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
   GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, further.list, further.count, p->m,
                                 p->n, k, p->batches, sms, carried);
   GemmCandidates found = {{chosen}, 1};
   for (int i = 0; i < ranked.count || i < direct.count; i++) {
-    if (i < direct.count && gemm_fits(&direct.list[i], k, carried)) {
+    if (i < direct.count && gemm_fits(&direct.list[i], k, carried) &&
+        (in_place || !direct.list[i].in_place)) {
       gemm_add_candidate(&found, &direct.list[i]);
     }
     if (i < ranked.count) gemm_add_candidate(&found, ranked.list[i]);
@@ -291,7 +292,8 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   const GemmCandidates candidates = gemm_candidates(
       gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
       gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, sms);
+      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE,
+      gemm_can_read_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B), sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;
   error = pipelined_gemm_end(gemm);

@@ -81,6 +81,84 @@ static __device__ __forceinline__ void gemm_wait_for_warps(uint32_t *counter, ui
   fence_proxy_async();
 }
 
+/* ---- Clusters of gemm_single that share the k range of a tile ----
+ *
+ * They share the sums too: each owns chunks of the tile's columns, gives away its sums of all other chunks, and
+ * adds up its own. The flag of the first cluster's warp counts, in fields, the warps of all these clusters that
+ *     have given their sums away | are done with the flag | gave up waiting, as one bit for each cluster.
+ *
+ * A cluster whose others do not even run yet must not wait for them: it could be in their place. So an
+ * owner's patience ends. It then leaves its sums of its own chunks, too, and whoever is last sums them. */
+constexpr uint32_t GEMM_GAVE = 1, GEMM_DONE = 1 << 8, GEMM_GAVE_UP = 1 << 16;
+constexpr int GEMM_MOST_GROUPS = 16;
+#ifndef PIPELINED_GEMM_LOOKS
+#define PIPELINED_GEMM_LOOKS \
+  4096 /* an owner's patience: so many looks at the flag, of about 0.5 us each */
+#endif
+
+/* PTX ISA: atom.add. Returns what was there. */
+static __device__ __forceinline__ uint32_t gemm_add_acq_rel(uint32_t *global, uint32_t value) {
+  uint32_t before;
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(global), "r"(value)
+               : "memory");
+  return before;
+}
+
+static __device__ __forceinline__ bool gemm_all_gave(uint32_t flag, int groups) {
+  return flag % GEMM_DONE == (uint32_t)groups;
+}
+
+/* A warp reports that it has given its sums away, and waits for the others if it owns chunks. Returns whose chunks
+ * it must sum, as one bit for each cluster; 0 if its patience has ended, or if it owns none. */
+static __device__ __forceinline__ uint32_t gemm_give_and_wait(uint32_t *flag, int group, int groups,
+                                                              bool owns) {
+  uint32_t takes = 0;
+  __syncwarp(); /* all lanes have given */
+  if (threadIdx.x % 32 == 0) {
+    uint32_t now = gemm_add_acq_rel(flag, GEMM_GAVE) + GEMM_GAVE;
+    if (gemm_all_gave(now, groups)) takes = now / GEMM_GAVE_UP; /* this warp is the last */
+    for (int looks = 0; owns && looks < PIPELINED_GEMM_LOOKS && !gemm_all_gave(now, groups);
+         looks++) {
+      now = gemm_ld_acquire(flag);
+    }
+    if (owns && gemm_all_gave(now, groups)) takes |= 1u << group;
+  }
+  return __shfl_sync(0xFFFFFFFF, takes, 0);
+}
+
+/* A warp whose patience has ended has left the sums of its own chunks, too. Returns what it must sum after
+ * all, if the others have come meanwhile. */
+static __device__ __forceinline__ uint32_t gemm_give_up(uint32_t *flag, int group, int groups) {
+  uint32_t takes = 0;
+  __syncwarp(); /* all lanes have given */
+  if (threadIdx.x % 32 == 0) {
+    uint32_t before = gemm_add_acq_rel(flag, GEMM_GAVE_UP << group);
+    if (gemm_all_gave(before, groups)) takes = 1u << group;
+  }
+  return __shfl_sync(0xFFFFFFFF, takes, 0);
+}
+
+/* A warp looks at its flag no more. Returns what gemm_clear_flag() needs. */
+static __device__ __forceinline__ uint32_t gemm_be_done(uint32_t *flag) {
+  uint32_t before = 0;
+  if (threadIdx.x % 32 == 0) {
+    asm volatile("atom.add.relaxed.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(flag), "r"(GEMM_DONE)
+                 : "memory");
+  }
+  return before;
+}
+
+/* The last warp that is done with a flag clears it for the next launch. */
+static __device__ __forceinline__ void gemm_clear_flag(uint32_t *flag, uint32_t before,
+                                                       int groups) {
+  uint32_t done = before / GEMM_DONE % (GEMM_GAVE_UP / GEMM_DONE) + 1;
+  if (threadIdx.x % 32 == 0 && done == (uint32_t)groups) *flag = 0;
+}
+
 /* Called by each cluster every GEMM_PACE steps: waits until all others have reached the place
  * where it was at the previous call. Otherwise, over thousands of steps, the clusters drift so far apart
  * that L2 loses what the first clusters have read before the last ones need it. Only the speed depends

@@ -204,6 +204,7 @@ static __device__ __forceinline__ void gemm_produce(const CUtensorMap *map_a,
     int batch_a = work.shared_operands & 1 ? 0 : batch,
         batch_b = work.shared_operands & 2 ? 0 : batch;
     int slice_m = cluster.n * Tile::SLICE_M, slice_n = cluster.m * Tile::SLICE_N;
+    if (index == 1) gemm_wait_for_earlier_kernels();
     for (int step = piece.first; step < piece.end; step++) {
       if (work.pace && rank == 0 && index <= work.shares.whole && step % GEMM_PACE == 0) {
         gemm_keep_pace(work, index - 1, step, &patience);
@@ -353,8 +354,9 @@ static __device__ __forceinline__ void gemm_finish(const GemmWork &work, const G
   }
   gemm_store<Tile::TYPE, COLUMNS, Tile::STORE_N, Tile::TMA_BOXES,
              Tile::FINISHES ? GEMM_FINISHES : GEMM_ROUNDS>(
-      staging, d, &work.c, work.output, piece.batch, piece.row + (int)(thread / 32) * 16,
-      piece.column + first_column, piece.column + Tile::TILE_N, addends);
+      staging, d, GEMM_ALL_CHUNKS, &work.c, work.output, piece.batch,
+      piece.row + (int)(thread / 32) * 16, piece.column + first_column, piece.column + Tile::TILE_N,
+      addends);
 }
 
 /* The bias and the old C for a tile's first columns, read a step before they are needed. */
@@ -471,10 +473,7 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1)
 
   if (warpgroup == 0) {
     if (Tile::MOVES_REGISTERS) gemm_give_registers<Tile::PRODUCER_REGISTERS>();
-    if (threadIdx.x == 0) {
-      gemm_wait_for_earlier_kernels();
-      gemm_produce<Tile>(&map_a, &map_b, work, shared, rank);
-    }
+    if (threadIdx.x == 0) gemm_produce<Tile>(&map_a, &map_b, work, shared, rank);
   } else {
     if (Tile::MOVES_REGISTERS) gemm_take_registers<Tile::CONSUMER_REGISTERS>();
     GemmConsumeTiles<Tile, Tile::RIGHT_N == 0>::run(work, shared, warpgroup, rank);

@@ -3,14 +3,17 @@
 #ifndef PIPELINED_GEMM_GEMM_REPACK_CUH
 #define PIPELINED_GEMM_GEMM_REPACK_CUH
 
-#include "gemm_operands.cuh"
+#include "gemm_classes.cuh"
 
 /* Rows of `columns` elements; row r of all batches together is row r % rows of matrix r / rows. `team` threads
- * copy a row, or a part of it, together: a warp or a whole block. */
+ * copy a row, or a part of it, together: a warp or a whole block. If the other operand is read in classes, the
+ * matrices are copies of one, each with zeros in front of its rows and behind them. */
 typedef struct {
   void *to;
   const void *from;
   int64_t all_rows, rows, columns, to_stride, from_stride, from_batch_stride;
+  int64_t from_columns; /* of the elements there, without the zeros */
+  GemmClasses classes;  /* of the other operand */
   int team;
 } GemmRepackedOperand;
 
@@ -38,10 +41,13 @@ static __global__ void __launch_bounds__(256)
     int64_t row = part / row_parts, first = part % row_parts * o.team * EACH + member;
     const Element *from =
         (const Element *)o.from + row / o.rows * o.from_batch_stride + row % o.rows * o.from_stride;
+    int front = gemm_class_front(o.classes, (int)(row / o.rows));
     Element *to = (Element *)o.to + row * o.to_stride, held[EACH];
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-      if (first + i * o.team < o.columns) held[i] = from[first + i * o.team];
+      int64_t column = first + i * o.team - front;
+      held[i] = 0;
+      if (column >= 0 && column < o.from_columns) held[i] = from[column];
     }
 #pragma unroll
     for (int i = 0; i < EACH; i++) {

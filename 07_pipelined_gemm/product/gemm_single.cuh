@@ -7,11 +7,12 @@
  * Split k: each CTA of the cluster multiplies its part of the k range. Then each CTA adds up a part of
  * the columns, which the others send it through distributed shared memory, always in the same
  * order, so the result has the same bits every time. If there are still too few tiles, several
- * clusters share a tile: all but the last leave their sums in global memory (gemm_parts.cuh), and the
- * last adds them. */
+ * clusters share a tile. They divide its sums among themselves in the same way, but send them through global
+ * memory (gemm_parts.cuh). */
 #ifndef PIPELINED_GEMM_GEMM_SINGLE_CUH
 #define PIPELINED_GEMM_GEMM_SINGLE_CUH
 
+#include "gemm_classes.cuh"
 #include "gemm_direct.cuh"
 #include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
@@ -20,7 +21,8 @@
 #include "gemm_width.cuh"
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
-          int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false, bool DIRECT_ = false>
+          int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false, bool DIRECT_ = false,
+          bool IN_PLACE_ = false>
 struct GemmSingleTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -30,8 +32,9 @@ struct GemmSingleTile {
   static constexpr int CLUSTER_M = CLUSTER_M_;
   static constexpr int CLUSTER_N = CLUSTER_N_;
   static constexpr int SPLIT_K = SPLIT_K_;
-  static constexpr bool DIRECT = DIRECT_;   /* gemm_direct.cuh loads, not TMA */
-  static constexpr bool SWAPPED = SWAPPED_; /* computes transpose(C), and stores C */
+  static constexpr bool DIRECT = DIRECT_;     /* gemm_direct.cuh loads, not TMA */
+  static constexpr bool IN_PLACE = IN_PLACE_; /* reads B in classes of rows: gemm_classes.cuh */
+  static constexpr bool SWAPPED = SWAPPED_;   /* computes transpose(C), and stores C */
   static constexpr int SHARING = CLUSTER_M * CLUSTER_N;
   static constexpr int CLUSTER_SIZE =
       SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
@@ -48,7 +51,9 @@ struct GemmSingleTile {
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
-  static constexpr int STEP_N = 8 * CLUSTER_M;
+  static constexpr int STEP_N = IN_PLACE ? 16 : 8 * CLUSTER_M;
+  static_assert(!IN_PLACE || (SWAPPED && SHARING == 1 && TILE_N <= CONSUMER_THREADS),
+                "a thread of the consumers for each column, which is a row of C");
   static constexpr bool NARROWS = !DIRECT && MAJOR_B == GEMM_K_MAJOR;
   static constexpr int LEAST_N = NARROWS ? gemm_least_width(TILE_N, STEP_N) : TILE_N;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
@@ -195,6 +200,7 @@ struct GemmProducer {
                                              const GemmSinglePlace<Tile> &place) {
     if (threadIdx.x != Tile::CONSUMER_THREADS) return;
     gemm_wait_for_earlier_kernels();
+    if (Tile::IN_PLACE) map_b = &work.classes.maps[place.batch];
     gemm_produce_single<Tile>(map_a, map_b, work, place);
   }
 };
@@ -226,6 +232,10 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
   uint32_t stage = 0, parity = 0, previous = 0;
   for (int step = 0; step < place.steps; step++) {
     mbarrier_wait_parity(&place.fixed->full[stage], parity);
+    if (Tile::IN_PLACE && place.first_step + step == 0) {
+      gemm_clear_front<Tile::CONSUMER_THREADS>(place.ring_b, WIDTH,
+                                               gemm_class_front(work.classes, place.batch));
+    }
     gemm_multiply_step<WIDTH, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
         d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (WIDTH * GEMM_ROW_BYTES / 16),
         step > 0);
@@ -319,51 +329,156 @@ static __device__ __forceinline__ void gemm_sum_over_cluster(const GemmSinglePla
   }
 }
 
-/* Of the clusters that share a tile, all but the last hand over their sums. The last adds them, always
- * in the same order. Lower-numbered clusters were launched before this one, so every wait ends. Returns
- * whether this cluster must store the sums. */
+/* Which of the clusters that share a tile owns which chunk of a warp's columns. Each owns about as many, and
+ * different warps' chunks are owned by different clusters. */
 template <class Tile>
-static __device__ __forceinline__ bool gemm_sum_over_groups(const GemmWork &work,
-                                                            const GemmSinglePlace<Tile> &place,
-                                                            float *sum) {
-  enum { THREADS = Tile::CONSUMER_THREADS, WARPS = THREADS / 32, N = Tile::PART_N };
-  uint32_t thread = threadIdx.x;
-  if (place.group + 1 < work.groups) {
-    gemm_give<THREADS, N>(gemm_part<THREADS, N>(work, blockIdx.x, 0, thread), sum);
-    gemm_raise_flag(&work.flags[blockIdx.x * WARPS + thread / 32]);
-    return false;
+struct GemmChunkOwners {
+  enum { CHUNK_N = gemm_chunk_n(Tile::PART_N), CHUNKS = Tile::PART_N / CHUNK_N };
+  int groups, first, used; /* used: so many chunks have columns of a tile that is narrower */
+
+  static __device__ __forceinline__ GemmChunkOwners of(const GemmWork &work,
+                                                       const GemmSinglePlace<Tile> &place) {
+    int columns = (Tile::NARROWS ? work.width : Tile::TILE_N) - (int)place.split * Tile::PART_N;
+    if (columns > Tile::PART_N) columns = Tile::PART_N;
+    GemmChunkOwners owners;
+    owners.groups = work.groups;
+    owners.first = (int)(threadIdx.x / 32) % work.groups;
+    owners.used = columns > 0 ? gemm_divide_up(columns, CHUNK_N) : 0;
+    return owners;
   }
-#pragma unroll 1
-  for (int i = 1; i < work.groups; i++) {
-    uint32_t from = blockIdx.x - i * Tile::CLUSTER_SIZE;
-    gemm_wait_for_flag(&work.flags[from * WARPS + thread / 32]);
-    gemm_take<THREADS, N>(gemm_part<THREADS, N>(work, from, 0, thread), sum);
+
+  __device__ __forceinline__ int owner(int chunk) const {
+    return (chunk * groups / (used > 0 ? used : 1) + first) % groups;
   }
-  return true;
+
+  /* The chunks, as bits, that belong to those whose bits are in `of_groups`. */
+  __device__ __forceinline__ uint32_t owned(uint32_t of_groups) const {
+    uint32_t chunks = 0;
+#pragma unroll
+    for (int i = 0; i < CHUNKS; i++) {
+      if (i < used && of_groups >> owner(i) & 1) chunks |= 1u << i;
+    }
+    return chunks;
+  }
+};
+
+/* Leaves the sums of some chunks where whoever owns them looks for them. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_give_chunks(const GemmWork &work, uint32_t chunks,
+                                                        const float *sum) {
+  enum { THREADS = Tile::CONSUMER_THREADS, N = GemmChunkOwners<Tile>::CHUNK_N };
+#pragma unroll
+  for (int i = 0; i < GemmChunkOwners<Tile>::CHUNKS; i++) {
+    if (!(chunks >> i & 1)) continue;
+    gemm_give<THREADS, N>(gemm_part<THREADS, Tile::PART_N>(work, blockIdx.x, i * N, threadIdx.x),
+                          sum + i * (N / 2));
+  }
 }
 
-/* By ordinary stores: there is no work left with which a TMA store could overlap. The columns of the
- * accumulator from `end` on are not this CTA's. */
+/* Adds up a chunk, always in the same order: first its owner's sums, then those of the clusters after it. */
+template <class Tile>
+static __device__ __forceinline__ void gemm_sum_chunk(const GemmWork &work, int group, int owner,
+                                                      int chunk, float *d) {
+  enum {
+    THREADS = Tile::CONSUMER_THREADS,
+    N = GemmChunkOwners<Tile>::CHUNK_N,
+    FOURS = N / 8,
+    EACH = Tile::DIRECT ? 4 : FOURS, /* it has few registers left */
+    AT_ONCE = FOURS < 8 && Tile::CONSUMERS < 3 ? 16 / FOURS
+              : FOURS < 8                      ? 8 / FOURS
+                                               : 1
+  };
+  uint32_t first = blockIdx.x - group * Tile::CLUSTER_SIZE;
+  int number = owner == group ? 1 : 0;
+  if (owner != group) { /* it gave up: all is in memory */
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) d[i] = -0.0f;
+  }
+#pragma unroll 1
+  for (; number < work.groups; number += AT_ONCE) {
+#pragma unroll
+    for (int four = 0; four < FOURS; four += EACH) {
+      float4 parts[AT_ONCE][EACH];
+#pragma unroll
+      for (int j = 0; j < AT_ONCE; j++) {
+        int from = owner + number + j;
+        if (from >= work.groups) from -= work.groups;
+        const float4 *part = gemm_part<THREADS, Tile::PART_N>(
+            work, first + from * Tile::CLUSTER_SIZE, chunk * N, threadIdx.x);
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+          if (number + j < work.groups) parts[j][i] = __ldcg(&part[(four + i) * THREADS]);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < AT_ONCE; j++) {
+        if (number + j >= work.groups) break;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+          float *to = d + 4 * (four + i);
+          to[0] += parts[j][i].x, to[1] += parts[j][i].y;
+          to[2] += parts[j][i].z, to[3] += parts[j][i].w;
+        }
+      }
+    }
+  }
+}
+
+/* Clusters that share a tile add up its sums: each those of the chunks that it owns. Returns the chunks, as bits,
+ * that this warp must store. */
+template <class Tile>
+static __device__ __forceinline__ uint32_t gemm_sum_over_groups(const GemmWork &work,
+                                                                const GemmSinglePlace<Tile> &place,
+                                                                float *sum) {
+  enum { WARPS = Tile::CONSUMER_THREADS / 32, N = GemmChunkOwners<Tile>::CHUNK_N };
+  if (work.groups == 1) return GEMM_ALL_CHUNKS;
+  GemmChunkOwners<Tile> owners = GemmChunkOwners<Tile>::of(work, place);
+  uint32_t all = (1u << owners.used) - 1;
+  uint32_t own = owners.owned(1u << place.group);
+  uint32_t first = blockIdx.x - place.group * Tile::CLUSTER_SIZE;
+  uint32_t *flag = &work.flags[first * WARPS + threadIdx.x / 32];
+  gemm_give_chunks<Tile>(work, all & ~own, sum);
+  uint32_t takes = gemm_give_and_wait(flag, place.group, work.groups, own != 0);
+  if (own != 0 && !(takes >> place.group & 1)) { /* its patience has ended */
+    gemm_give_chunks<Tile>(work, own, sum);
+    takes |= gemm_give_up(flag, place.group, work.groups);
+  }
+  uint32_t done = gemm_be_done(flag); /* needed at the end, and until then on its way */
+  uint32_t chunks = owners.owned(takes);
+#pragma unroll
+  for (int i = 0; i < GemmChunkOwners<Tile>::CHUNKS; i++) {
+    if (chunks >> i & 1) {
+      gemm_sum_chunk<Tile>(work, place.group, owners.owner(i), i, sum + i * (N / 2));
+    }
+  }
+  gemm_clear_flag(flag, done, work.groups);
+  return chunks;
+}
+
+/* By ordinary stores: there is no work left with which a TMA store could overlap. Of the columns, this warp stores
+ * the `chunks`. Those of the accumulator from `end` on are not this CTA's. */
 template <int TYPE, int COLUMNS, bool SWAPPED>
 struct GemmStoreSingle {
-  static __device__ __forceinline__ void run(uint8_t *staging, float *d, GemmOutput output,
-                                             int batch, int row, int column, int end) {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
+                                             GemmOutput output, int batch, int row, int column,
+                                             int end) {
     if (end > column + COLUMNS) end = column + COLUMNS; /* of a split, the others' parts follow */
     if (output.n > end) output.n = end;
     enum { N = gemm_chunk_n(COLUMNS) };
     typename GemmChunks<N, 0>::Addends addends;
-    gemm_read_addends<TYPE>(output, batch, row, column, &addends);
+    if (chunks & 1) gemm_read_addends<TYPE>(output, batch, row, column, &addends);
     GemmStaging memory = {staging, 0};
-    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, NULL, output, batch, row,
-                                                             column, end, &addends);
+    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, chunks, NULL, output,
+                                                             batch, row, column, end, &addends);
   }
 };
 template <int TYPE, int COLUMNS>
 struct GemmStoreSingle<TYPE, COLUMNS, true> {
-  static __device__ __forceinline__ void run(uint8_t *staging, float *d, GemmOutput output,
-                                             int batch, int row, int column, int end) {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
+                                             GemmOutput output, int batch, int row, int column,
+                                             int end) {
     if (output.m > end) output.m = end;
-    gemm_store_transposed<TYPE, COLUMNS>(staging, d, output, batch, column, row);
+    gemm_store_transposed<TYPE, COLUMNS>(staging, d, chunks, output, batch, column, row);
   }
 };
 
@@ -372,10 +487,11 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
                                                                                     Tile::CTAS)
     gemm_single(const __grid_constant__ CUtensorMap map_a,
                 const __grid_constant__ CUtensorMap map_b, const __grid_constant__ GemmWork work) {
-  if (!Tile::DIRECT) gemm_prefetch_maps(&map_a, &map_b);
+  if (!Tile::DIRECT && !Tile::IN_PLACE) gemm_prefetch_maps(&map_a, &map_b);
   extern __shared__ uint8_t gemm_dynamic_shared[];
   GemmSinglePlace<Tile> place = GemmSinglePlace<Tile>::of(work, gemm_dynamic_shared);
   uint32_t warpgroup = gemm_uniform(threadIdx.x / 128);
+  if (Tile::IN_PLACE) gemm_prefetch_maps(&map_a, &work.classes.maps[place.batch]);
 
   if (threadIdx.x == Tile::CONSUMER_THREADS) {
     for (int stage = 0; stage < work.stages; stage++) {
@@ -411,18 +527,21 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
     int row = place.row + (int)(threadIdx.x / 32) * 16;
     int end = place.column + (Tile::NARROWS ? work.width : Tile::TILE_N);
+    GemmOutput output = Tile::IN_PLACE ? gemm_class_output(work, place.batch) : work.output;
+    int batch = Tile::IN_PLACE ? 0 : place.batch;
     if (Tile::SPLIT_K > 1) {
       float sum[Tile::PART_N / 2];
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
-      if (place.split >= Tile::SUMMERS || !gemm_sum_over_groups<Tile>(work, place, sum)) return;
+      if (place.split >= Tile::SUMMERS) return;
+      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, sum);
       GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
-          staging, sum, work.output, place.batch, row,
-          place.column + (int)place.split * Tile::PART_N, end);
+          staging, sum, chunks, output, batch, row, place.column + (int)place.split * Tile::PART_N,
+          end);
     } else {
-      if (!gemm_sum_over_groups<Tile>(work, place, d)) return;
-      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(
-          staging, d, work.output, place.batch, row, place.column, end);
+      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, d);
+      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, chunks, output,
+                                                                    batch, row, place.column, end);
     }
   }
 }

@@ -144,10 +144,11 @@ static __device__ __forceinline__ void gemm_write_transposed(uint8_t *staging,
   gemm_write_chunk<16, ROWS>(staging, output, batch, row, column);
 }
 
-/* A warp's accumulator of COLUMNS columns, to COLUMNS rows of C from `row` on and 16 columns from
- * `column` on; unrolled only where the values are only rounded (gemm_store()). */
+/* A warp's accumulator of COLUMNS columns, of which it stores the `chunks` (gemm_store()), to COLUMNS rows of C
+ * from `row` on and 16 columns from `column` on; unrolled only where the values are only rounded (gemm_store()). */
 template <int TYPE, int COLUMNS>
 static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, const float *d,
+                                                             uint32_t chunks,
                                                              const GemmOutput &output, int batch,
                                                              int row, int column) {
   enum { ROWS = gemm_chunk_n(COLUMNS), LOOP_ROWS = GemmChunks<ROWS, 0>::LOOP_N };
@@ -156,7 +157,8 @@ static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, c
     for (int at = 0; at < COLUMNS; at += ROWS) {
       if (row + at >= output.m) return;
       float scaled[ROWS / 2];
-      gemm_write_transposed<TYPE, ROWS>(staging, output, batch, row + at, column,
+      int chunk_row = chunks >> at / ROWS & 1 ? row + at : output.m; /* as in gemm_store() */
+      gemm_write_transposed<TYPE, ROWS>(staging, output, batch, chunk_row, column,
                                         gemm_scale<TYPE, ROWS / 2>(output, d + at / 2, scaled));
     }
     return;
@@ -168,6 +170,7 @@ static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, c
   }
 #pragma unroll 1
   for (int at = 0; at < COLUMNS && row + at < output.m; at += LOOP_ROWS) {
+    if (!(chunks >> at / ROWS & 1)) continue;
     float v[LOOP_ROWS / 2];
     gemm_move_chunk<COLUMNS, LOOP_ROWS>(d, at, v);
     gemm_add_transposed<TYPE, LOOP_ROWS>(staging, output, batch, row + at, column, bias, v);

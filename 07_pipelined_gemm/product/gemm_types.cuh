@@ -116,6 +116,16 @@ typedef struct {
   int words; /* as bool: all lines begin at multiples of 4 bytes and have an even length */
 } GemmOperand;
 
+constexpr int GEMM_MOST_CLASSES = 8; /* of rows of 16-bit elements that do not begin at 16 bytes */
+
+/* The rows of an operand as gemm_classes.cuh reads them. */
+typedef struct {
+  const CUtensorMap *maps; /* one for each class */
+  int count;
+  int first_front,
+      next_front; /* elements before the rows of class 0; of each class more, modulo 8 */
+} GemmClasses;
+
 /* The argument of both kernels, in addition to the tensor maps of A and B. */
 typedef struct {
   CUtensorMap c;       /* if output.by_tma: boxes of 16 rows, as wide as the kernel's chunks */
@@ -131,6 +141,7 @@ typedef struct {
   float4 *parts;       /* space for contributions to shared tiles, */
   uint32_t *flags;     /* and which of them are there: gemm_parts.cuh */
   GemmOperand a, b;    /* for gemm_single without TMA */
+  GemmClasses classes; /* for gemm_single if it reads B in place */
   uint32_t *pace;      /* NULL, or the step that all clusters have reached */
   GemmOutput output;
   GemmEvent *trace; /* [GEMM_ACTORS][GEMM_EVENTS], for the traced kernel only */
@@ -159,6 +170,7 @@ typedef struct {
   int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
+  int in_place;    /* swapped, and reads rows that TMA cannot reach in classes: gemm_classes.cuh */
 } GemmConfiguration;
 
 /* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue or for

@@ -46,7 +46,9 @@ typedef struct {
   void *to; /* NULL: not copied */
   GemmLines from;
   int64_t to_stride;
-  int bytes; /* of the elements in which all is counted */
+  int64_t to_line;     /* elements in a line of the copy */
+  GemmClasses classes; /* of the other operand if that is read in place: a copy for each */
+  int bytes;           /* of the elements in which all is counted */
 } GemmCopy;
 
 typedef struct {
@@ -190,6 +192,16 @@ static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
+/* A's rows can be read in classes (gemm_classes.cuh), of which none is empty; and have to be, or copied. The strides
+ * may be 0. */
+static inline bool gemm_can_read_in_place(const GemmProblem *p, GemmType type, GemmMajor major_a,
+                                          GemmMajor major_b) {
+  GemmLines a = {p->a, p->k, p->m, p->lda == 0 ? p->k : p->lda, p->batches, p->stride_a};
+  return p->batches == 1 && p->m >= GEMM_MOST_CLASSES && !gemm_is_e4m3(type) &&
+         major_a == GEMM_K_MAJOR && major_b == GEMM_K_MAJOR &&
+         !gemm_tma_can_reach(&a, gemm_element_bytes(type));
+}
+
 static inline GemmOutput gemm_output(const GemmProblem *p) {
   GemmOutput output;
   memset(&output, 0, sizeof(output));
@@ -262,12 +274,14 @@ static inline GemmSharing gemm_share_in_groups(const PipelinedGemm *gemm) {
   return sharing;
 }
 
-/* The plan's memory: parts and flags of the clusters, then copies of operands. */
+/* The plan's memory: parts and flags of the clusters, tensor maps of classes, then copies of operands. */
 static inline GemmStatus gemm_get_workspace(PipelinedGemm *gemm, GemmSharing sharing,
                                             const size_t copy_bytes[2]) {
   enum { ALIGNMENT = 256 };
   size_t flag_bytes = (sharing.flags * sizeof(uint32_t) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  size_t copies = sharing.part_bytes + flag_bytes;
+  size_t maps = sharing.part_bytes + flag_bytes;
+  size_t copies =
+      maps + (gemm->work.classes.count > 0 ? GEMM_MOST_CLASSES * sizeof(CUtensorMap) : 0);
   size_t second = copies + (copy_bytes[0] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if (second + copy_bytes[1] == 0) return gemm_status(GEMM_OK, NULL, 0, 0, 0);
   cudaError_t error = cudaMalloc(&gemm->workspace, second + copy_bytes[1]);
@@ -278,6 +292,7 @@ static inline GemmStatus gemm_get_workspace(PipelinedGemm *gemm, GemmSharing sha
   uint8_t *room = (uint8_t *)gemm->workspace;
   if (copy_bytes[0] > 0) gemm->copies[0].to = room + copies;
   if (copy_bytes[1] > 0) gemm->copies[1].to = room + second;
+  if (gemm->work.classes.count > 0) gemm->work.classes.maps = (const CUtensorMap *)(room + maps);
   if (sharing.flags == 0) return gemm_status(GEMM_OK, NULL, 0, 0, 0);
   gemm->work.parts = (float4 *)room;
   gemm->work.flags = (uint32_t *)(room + sharing.part_bytes);
@@ -314,15 +329,58 @@ static inline size_t gemm_plan_copy(const GemmLines *lines, int bytes, GemmCopy 
   if (gemm_tma_can_reach(lines, bytes)) return 0;
   int64_t of_16_bytes = 16 / bytes; /* elements */
   copy->from = *lines;
+  copy->to_line = lines->line;
   copy->to_stride = (lines->line + of_16_bytes - 1) / of_16_bytes * of_16_bytes;
   copy->bytes = bytes;
   return (size_t)(copy->to_stride * lines->lines * lines->batches * bytes);
+}
+
+/* The classes of an operand's rows, of 16-bit elements. */
+static inline GemmClasses gemm_classes_of(const GemmLines *lines) {
+  GemmClasses classes = {NULL, 1, 0, 0};
+  while (lines->line_stride * classes.count % GEMM_MOST_CLASSES != 0) classes.count *= 2;
+  classes.first_front = (int)((uintptr_t)lines->memory / 2 % GEMM_MOST_CLASSES);
+  classes.next_front = (int)(lines->line_stride % GEMM_MOST_CLASSES);
+  return classes;
+}
+
+/* An operand as it is copied if the other one is read in place: a matrix for each class. Returns its size in bytes. */
+static inline size_t gemm_plan_class_copies(const GemmLines *lines, const GemmClasses *classes,
+                                            GemmCopy *copy) {
+  copy->from = *lines;
+  copy->from.batches = classes->count, copy->from.batch_stride = 0;
+  copy->classes = *classes;
+  copy->to_line = lines->line + GEMM_MOST_CLASSES - 1;
+  copy->to_stride = (copy->to_line + 7) / 8 * 8;
+  copy->bytes = 2;
+  return (size_t)(copy->to_stride * lines->lines * classes->count * 2);
+}
+
+/* The tensor maps of classes, in the plan's memory. */
+static inline cudaError_t gemm_plan_class_maps(const GemmClasses *classes, GemmType type,
+                                               const GemmLines *all, int box_lines) {
+  CUtensorMap maps[GEMM_MOST_CLASSES];
+  for (int i = 0; i < classes->count; i++) {
+    int front = gemm_class_front(*classes, i);
+    GemmLines lines = {(const uint16_t *)all->memory + i * all->line_stride - front,
+                       all->line + front,
+                       (all->lines - i + classes->count - 1) / classes->count,
+                       all->line_stride * classes->count,
+                       1,
+                       0};
+    cudaError_t error = gemm_encode_map(&maps[i], type, &lines, GEMM_STEP_K, box_lines);
+    if (error != cudaSuccess) return error;
+  }
+  size_t bytes = (size_t)classes->count * sizeof(CUtensorMap);
+  return cudaMemcpy((void *)(uintptr_t)classes->maps, maps, bytes, cudaMemcpyHostToDevice);
 }
 
 static inline cudaError_t gemm_plan_map(CUtensorMap *map, GemmType type, GemmLines lines,
                                         const GemmCopy *copy, GemmMajor major, int slice) {
   if (copy->to != NULL) {
     lines.memory = copy->to;
+    lines.line = copy->to_line;
+    lines.batches = copy->from.batches;
     lines.line_stride = copy->to_stride;
     lines.batch_stride = copy->to_stride * lines.lines;
   }
@@ -358,7 +416,19 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
   GemmCarried carried = gemm_can_carry(&p);
   if (!gemm_fits(c, p.k, carried)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  if (c->in_place && !gemm_can_read_in_place(&p, type, major_a, major_b)) {
+    return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
+  }
   if (c->swapped) gemm_swap_operands(&p, &major_a, &major_b);
+  GemmLines a = gemm_lines(p.a, major_a, p.m, problem->k, p.lda, p.batches, p.stride_a);
+  GemmLines b = gemm_lines(p.b, major_b, p.n, problem->k, p.ldb, p.batches, p.stride_b);
+  int64_t columns = p.n, batches = p.batches; /* of what is divided into tiles */
+  if (c->in_place) {
+    gemm->work.classes = gemm_classes_of(&b);
+    batches = gemm->work.classes.count;
+    columns = (columns + batches - 1) / batches;
+    p.k += GEMM_MOST_CLASSES - 1;
+  }
 
   gemm->configuration = c;
   gemm->kernel = c->carries                             ? gemm_carrying_kernel(c, carried)
@@ -370,20 +440,21 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
   if (most_clusters > 0 && room < sms) sms = room;
-  int width = gemm_tile_width(c, p.m, p.n, p.batches, sms);
+  int width = gemm_tile_width(c, p.m, columns, batches, sms);
   gemm->work.width = width;
-  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)p.n, width, gemm->work.steps);
+  gemm->work.order = gemm_tile_order(c, (int)p.m, (int)columns, width, gemm->work.steps);
   gemm->work.stages = gemm_ring_stages(c, width, gemm->work.steps);
   gemm->work.groups =
       c->most_steps > 0 ? gemm_short_share(c, p.m, p.n, p.batches, sms).parts : c->groups;
   gemm->work.output = output;
-  gemm->work.shared_operands = (p.stride_a == 0 ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
+  gemm->work.shared_operands =
+      (p.stride_a == 0 && !c->in_place ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
   int cluster = c->cluster_m * c->cluster_n * c->split_k * c->groups; /* CTAs for a tile of these */
   int64_t tiles = (int64_t)gemm->work.order.rows * gemm->work.order.columns;
-  status = gemm_check_range("the number of tiles", tiles * p.batches * cluster, 1, INT32_MAX);
+  status = gemm_check_range("the number of tiles", tiles * batches * cluster, 1, INT32_MAX);
   if (status.error != GEMM_OK) return status;
   gemm->work.tiles = (int)tiles;
-  gemm->blocks = (int)(tiles * p.batches) * cluster;
+  gemm->blocks = (int)(tiles * batches) * cluster;
 
   if (c->most_steps > 0) {
     gemm->blocks = gemm->work.order.columns * gemm->work.groups * (int)p.batches;
@@ -405,18 +476,21 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     sharing = gemm_share(gemm, clusters, (int)(tiles * p.batches));
   }
 
-  GemmLines a = gemm_lines(p.a, major_a, p.m, problem->k, p.lda, p.batches, p.stride_a);
-  GemmLines b = gemm_lines(p.b, major_b, p.n, problem->k, p.ldb, p.batches, p.stride_b);
   gemm->work.a = gemm_operand(&a), gemm->work.b = gemm_operand(&b);
   int bytes = gemm_element_bytes(type);
-  const size_t copy_bytes[2] = {c->direct ? 0 : gemm_plan_copy(&a, bytes, &gemm->copies[0]),
-                                c->direct ? 0 : gemm_plan_copy(&b, bytes, &gemm->copies[1])};
+  const size_t copy_bytes[2] = {
+      c->direct     ? 0
+      : c->in_place ? gemm_plan_class_copies(&a, &gemm->work.classes, &gemm->copies[0])
+                    : gemm_plan_copy(&a, bytes, &gemm->copies[0]),
+      c->direct || c->in_place ? 0 : gemm_plan_copy(&b, bytes, &gemm->copies[1])};
   status = gemm_get_workspace(gemm, sharing, copy_bytes);
   if (status.error == GEMM_OK) {
     if (!c->direct) {
       error = gemm_plan_map(&gemm->a, type, a, &gemm->copies[0], major_a, c->tile_m / c->cluster_n);
     }
-    if (error == cudaSuccess && !c->direct) {
+    if (error == cudaSuccess && c->in_place) {
+      error = gemm_plan_class_maps(&gemm->work.classes, type, &b, width);
+    } else if (error == cudaSuccess && !c->direct) {
       error = gemm_plan_map(&gemm->b, type, b, &gemm->copies[1], major_b,
                             (c->most_steps > 0 ? c->tile_n : width) / c->cluster_m);
     }
@@ -460,7 +534,12 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   int64_t k = gemm_k_of_16_bits(TYPE, gemm_in_range(problem->k)),
           batches = gemm_in_range(problem->batches);
   GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
-  const GemmConfiguration *c = gemm_choose_direct(direct.list, direct.count, m, n, k, batches, sms);
+  GemmLines a = {problem->a, problem->k, m, problem->lda == 0 ? problem->k : problem->lda, 1, 0};
+  bool in_place =
+      gemm_can_read_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B);
+  const GemmConfiguration *c =
+      gemm_choose_direct(direct.list, GEMM_FIRST_IN_PLACE, m, n, k, batches,
+                         in_place ? gemm_classes_of(&a).count : 0, sms);
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
                     gemm_can_carry(problem));
@@ -503,7 +582,8 @@ static inline int gemm_describe_copy(const GemmCopy *copy, int bytes, int thread
   int unit = bytes / copy->bytes;
   o->to = copy->to, o->from = from->memory;
   o->rows = from->lines, o->all_rows = from->lines * from->batches;
-  o->columns = from->line / unit, o->to_stride = copy->to_stride / unit;
+  o->columns = copy->to_line / unit, o->to_stride = copy->to_stride / unit;
+  o->from_columns = from->line / unit, o->classes = copy->classes;
   o->from_stride = from->line_stride / unit, o->from_batch_stride = from->batch_stride / unit;
   o->team = o->columns <= 512 ? 32 : threads;
   int64_t blocks = (o->all_rows * o->team + threads - 1) / threads;
