@@ -14,6 +14,7 @@ enum { MESSAGE = 2048 };
 KeptFinding kept_finding(const Warp *warp, const Instruction *in, LaneMask lanes, const char *rule,
                          const char *text) {
   KeptFinding kept = {*warp->cta->cluster, *warp->cta, *warp, in, lanes, rule, NULL, 0};
+  kept.cluster.recorder = NULL; /* its recording ends with the cluster */
   if (!text) return kept;
   kept.text = strdup(text);
   if (!kept.text) out_of_memory();

@@ -301,6 +301,7 @@ void finding_to_try(Warp *warp, const Instruction *in, LaneMask lanes, const cha
   LaunchTrial *trial = warp->cta->cluster->launch->trial;
   KeptFinding kept = kept_finding(warp, in, lanes, rule, text);
   if (trial && trial_hold(trial, &kept)) return;
+  kept.cluster.recorder = warp->cta->cluster->recorder;
   kept_finding_report(&kept);
   kept_finding_free(&kept);
 }
