@@ -72,3 +72,36 @@ findings_by_kernel() {
     [ "${seen:-- }" = "$rule " ]
   done < <(grep ' -$\| global-race$' "$BATS_TEST_TMPDIR/all")
 }
+
+# What whole_warps prints, findings and results, on one host thread, with the given variables.
+whole_warps() { # SEED DISTANCE [VARIABLE=VALUE...]
+  local seed=$1 distance=$2
+  shift 2
+  env EMULATOR_THREADS=1 "$@" common/emulator/emulate build/tests/emulator/whole_warps "$seed" "$distance" 2>&1 || [ $? -eq 3 ]
+}
+
+@test "global memory: accesses of whole warps are checked in short as in full" {
+  # A recorded cluster takes no short cut.
+  local seed distance
+  for seed in 1 2 3 4 5 6; do
+    for distance in 0 320 600; do
+      whole_warps "$seed" "$distance" >"$BATS_TEST_TMPDIR/short"
+      whole_warps "$seed" "$distance" EMULATOR_RECORD="$BATS_TEST_TMPDIR/recording" EMULATOR_RECORD_BLOCKS=all \
+        >"$BATS_TEST_TMPDIR/full"
+      grep -q 'emulator: [a-z-]*: error' "$BATS_TEST_TMPDIR/short"
+      diff "$BATS_TEST_TMPDIR/short" <(grep -v recording "$BATS_TEST_TMPDIR/full")
+    done
+  done
+}
+
+@test "global memory: accesses of whole warps have the same results unchecked, early and on two host threads" {
+  # Warps that use 600 words each do not meet.
+  local seed variable
+  for seed in 1 2 3; do
+    for variable in EMULATOR_CHECK=on EMULATOR_CHECK=off EMULATOR_CHECK=shared EMULATOR_SCHEDULE=early EMULATOR_SCHEDULE=random:3 EMULATOR_THREADS=2; do
+      whole_warps "$seed" 600 "$variable" | grep -x '[0-9a-f]\{16\}'
+    done >"$BATS_TEST_TMPDIR/results"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/results")" -eq 6 ]
+    [ "$(sort -u "$BATS_TEST_TMPDIR/results" | wc -l)" -eq 1 ]
+  done
+}

@@ -279,6 +279,7 @@ static StepResult load_strong_lanes(Warp *warp, const Instruction *in, LaneMask 
 
 static StepResult load_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
+  if (transfer->whole_words && load_whole_warp(warp, in, mask, transfer)) return STEP_NEXT;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_READ, &places)) return STEP_FAULT;
   if (places.in_order && warp->cta->cluster->check)
@@ -423,6 +424,7 @@ __attribute__((noinline)) static void write_and_notify(Warp *warp, const Instruc
 
 static StepResult store_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
   const Transfer *transfer = in->decoded;
+  if (transfer->whole_words && store_whole_warp(warp, in, mask, transfer)) return STEP_NEXT;
   Places places;
   if (!find_places(warp, in, mask, transfer, ACCESS_WRITE, &places)) return STEP_FAULT;
   if (transfer->strong && places.in_order && !cluster_has_turn(warp)) return STEP_BLOCKED;
@@ -588,6 +590,30 @@ static const char *modifiers_clash(const PtxStatement *statement, Space space) {
   return NULL;
 }
 
+static StepResult load_parameter_lanes(Warp *warp, const Instruction *in, LaneMask mask) {
+  return load_parameter(warp, mask, in->decoded) ? STEP_NEXT : load_lanes(warp, in, mask);
+}
+
+/* Words, or one register of 64 bits. */
+static bool moves_words(const Transfer *transfer) {
+  bool doubles = transfer->element_bytes == 8 && transfer->element_count == 1 &&
+                 transfer->element[0].wanted && transfer->element[0].column_bytes == 8;
+  return transfer->words || doubles;
+}
+
+static void find_whole_words(Transfer *transfer) {
+  bool global = transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC ||
+                transfer->space == SPACE_CONST;
+  transfer->whole_words =
+      global && !transfer->strong && transfer->address->bytes == 8 && moves_words(transfer);
+}
+
+static Execute load_function(const Transfer *transfer) {
+  if (transfer->strong) return load_strong_lanes;
+  bool parameter = transfer->space == SPACE_PARAM && transfer->address->constant;
+  return parameter && moves_words(transfer) ? load_parameter_lanes : load_lanes;
+}
+
 static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Instruction *out,
                             bool is_load) {
   static const char *const vectors[] = {"v2", "v4", NULL};
@@ -633,9 +659,11 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   for (int i = 0; i < transfer->element_count; i++)
     transfer->words &= transfer->element[i].wanted && transfer->element[i].column_bytes == 4;
   transfer->address = form_address(&form, is_load ? 1 : 0);
+  if (form.failed) return false;
+  find_whole_words(transfer);
   transfer_shared_kind(transfer);
   if (!is_load) return form_end(&form, store_lanes);
-  return form_end(&form, transfer->strong ? load_strong_lanes : load_lanes);
+  return form_end(&form, load_function(transfer));
 }
 bool decode_ld(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   return decode_transfer(decoder, statement, out, true);

@@ -20,6 +20,9 @@ typedef struct {
   GlobalKind kind;        /* the same, for the checker */
   AccessKind shared_kind; /* the same of an access to shared memory: transfer_shared_kind */
   bool words;             /* each element is a 32-bit register whose value is wanted */
+  bool
+      whole_words; /* a plain access by 64-bit addresses that may be to global memory, of words or of one
+                       register of 64 bits */
   const Operand *address;
   struct {
     uint16_t slot;
@@ -50,6 +53,12 @@ typedef struct {
   bool one;      /* all 32 lanes at one place, which is in all of `at` */
   bool in_order; /* some lane accesses memory that other CTAs see: order may matter */
 } Places;
+/* whole_warps.c. Transfers with whole_words of global or constant memory: by all lanes side by side, or by any
+ * lanes at one place. False: nothing has been done. */
+bool load_whole_warp(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer);
+bool store_whole_warp(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer);
+/* Of one parameter of the kernel, at a constant address. */
+bool load_parameter(Warp *warp, LaneMask mask, const Transfer *transfer);
 /* Once the other fields are known. */
 void transfer_shared_kind(Transfer *transfer);
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,

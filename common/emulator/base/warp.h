@@ -66,6 +66,14 @@ struct Cta {
   struct CtaCheck *check;       /* check_state.h: the checker's state of shared memory */
 };
 
+/* An allocation that holds what an instruction has accessed last (arithmetic/whole_warps.c). */
+typedef struct {
+  uint64_t first, end;
+  uint32_t generation; /* of memory_generation then */
+  bool read_only;
+} KnownPlace;
+enum { KNOWN_PLACES = 16 };
+
 struct Cluster {
   Launch *launch;
   uint32_t number; /* in launch order */
@@ -84,6 +92,7 @@ struct Cluster {
   struct ClusterFlow *flow;   /* cluster.h */
   struct Recorder *recorder;  /* NULL: this cluster is not recorded; else its warps have
                                  WATCH_STEPS */
+  KnownPlace places[KNOWN_PLACES];
 };
 
 /* Properties of a kernel that all folders may use. */

@@ -185,9 +185,12 @@ static bool is_own_update(const GlobalNow *now, const GlobalAccess *past) {
          past->issuer == now->access.issuer;
 }
 
+SeenCell *global_seen_cell(const struct ClusterGlobal *own, uint32_t agent, uint64_t address) {
+  uint64_t slot = (address >> 2) + (address & 3) * (SEEN_CELLS / 4);
+  return &own->seen[agent * SEEN_CELLS + slot % SEEN_CELLS];
+}
 static SeenCell *seen_cell(const GlobalNow *now) {
-  uint64_t slot = (now->address >> 2) + (now->address & 3) * (SEEN_CELLS / 4);
-  return &now->own->seen[now->access.agent * SEEN_CELLS + slot % SEEN_CELLS];
+  return global_seen_cell(now->own, now->access.agent, now->address);
 }
 
 /* The same by a load that acquires: this warp has seen the present value, so the strong writes that
@@ -285,14 +288,15 @@ static bool reads_plainly(const GlobalNow *now) {
          !now->swaps;
 }
 
-/* Whoever is ordered after one plain read of this warp is also ordered after the next one, until the
- * warp's epoch ends. So the first one is enough for all. */
-static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
-  const GlobalAccess *own = &now->access;
+bool global_stands_for(const ClusterCheck *check, const GlobalAccess *own,
+                       const GlobalAccess *past) {
   return past->operation == own->operation && past->cluster == own->cluster &&
          past->agent == own->agent && past->issuer == own->issuer && past->reach == own->reach &&
          past->flags == own->flags && past->lock == own->lock &&
-         time_of(past) > now->check->epoch[own->agent];
+         time_of(past) > check->epoch[own->agent];
+}
+static bool stands_for(const GlobalNow *now, const GlobalAccess *past) {
+  return global_stands_for(now->check, &now->access, past);
 }
 
 /* Is the warp among these readers, and nothing has been written since? */
@@ -306,21 +310,38 @@ static void note_read(const GlobalNow *now, GlobalCell cell) {
   *seen_cell(now) = (SeenCell){now->address, cell.writes, now->number};
 }
 
-static uint32_t add_reader(GlobalNow *now, uint32_t readers) {
+uint32_t global_add_reader(GlobalQuick *quick, uint32_t readers) {
   enum { NEWEST = 2 };
-  uint32_t looked_at = 0;
-  FOR_GLOBAL_NUMBERS(number, readers) {
-    if (stands_for(now, global_access(number))) return readers;
-    if (++looked_at == NEWEST) break;
+  const GlobalAccess *own = quick->access;
+  uint32_t rest = readers, next;
+  for (uint32_t looked_at = 0; looked_at < NEWEST; looked_at++, rest = next) {
+    if (!rest || global_is_settled(quick->own->launch, rest)) break;
+    const GlobalList *list = rest & GLOBAL_LIST ? global_list(rest) : NULL;
+    next = list ? list->next : 0;
+    if (list && (list->cluster != own->cluster || list->operation != own->operation)) continue;
+    if (global_stands_for(quick->check, own, global_access(list ? list->number : rest)))
+      return readers;
   }
-  return readers ? global_list_new(now->own, now->number, readers) : now->number;
+  return readers ? global_list_new(quick->own, quick->number, readers) : quick->number;
 }
 
-static bool has_room(uint32_t readers) {
+bool global_readers_have_room(uint32_t readers) {
   return !(readers & GLOBAL_LIST) || global_list(readers)->count < LIST_MOST;
 }
 
 /* ---- Lists ---- */
+
+/* The first of the list is of a cluster of which this warp knows nothing. Lists are long where many clusters
+ * read one place: then the access itself need not be looked up. */
+static bool is_unknown(const GlobalNow *now, const GlobalList *list) {
+  return now->own && list->operation == now->launch->operation &&
+         list->cluster != now->access.cluster &&
+         !now->check->clocks[now->access.issuer].known.tree[KNOWN];
+}
+
+static bool goes(const GlobalNow *now, const GlobalAccess *past, bool are_reads, bool is_long) {
+  return replaces(now, past, is_long) || (are_reads && is_checked_guess(now, past));
+}
 
 /* These accesses (reads or writes) without the ones that the new one replaces, and, if it is of their
  * kind (add), with it. */
@@ -328,15 +349,16 @@ static uint32_t update(GlobalNow *now, uint32_t value, bool are_reads, bool add)
   uint32_t kept[LIST_MOST], count = 0, total = 0;
   uint32_t kept_before = 0, tail = value; /* tail: what follows the last one that goes */
   bool is_long = value & GLOBAL_LIST && global_list(value)->count > LIST_LONG;
-  FOR_GLOBAL_NUMBERS(number, value) {
+  for (uint32_t rest = value, next; rest && !global_settled(now, rest); rest = next) {
+    const GlobalList *list = rest & GLOBAL_LIST ? global_list(rest) : NULL;
+    uint32_t number = list ? list->number : rest;
+    next = list ? list->next : 0;
     if (global_settled(now, number)) continue;
     if (number == now->number && add) return value;
     total++;
-    const GlobalAccess *past = global_access(number);
-    bool goes = replaces(now, past, is_long) || (are_reads && is_checked_guess(now, past));
-    if (goes) {
+    if (!(list && is_unknown(now, list)) && goes(now, global_access(number), are_reads, is_long)) {
       kept_before = count;
-      tail = rest_;
+      tail = next;
     } else if (count < LIST_MOST) {
       kept[count++] = number;
     }
@@ -384,24 +406,26 @@ static GlobalCell next_cell(GlobalNow *now, GlobalCell cell, bool *lasting) {
   }
   *lasting = clean && !any_spared && !(now->access.flags & GLOBAL_VOLATILE);
   if (reads) {
-    bool plain = reads_plainly(now) && has_room(cell.reads);
-    return (GlobalCell){cell.writes,
-                        plain ? add_reader(now, cell.reads) : update(now, cell.reads, true, true)};
+    GlobalQuick plain = {
+        .check = now->check, .own = now->own, .access = &now->access, .number = now->number};
+    bool quick = reads_plainly(now) && global_readers_have_room(cell.reads);
+    return (GlobalCell){cell.writes, quick ? global_add_reader(&plain, cell.reads)
+                                           : update(now, cell.reads, true, true)};
   }
   if (!clean) return (GlobalCell){now->number, 0};
   if (now->access.reach == REACH_PLAIN && !any_spared) return (GlobalCell){now->number, 0};
   return (GlobalCell){update(now, cell.writes, false, true), update(now, cell.reads, true, false)};
 }
 
+CellMemo *global_memo(const struct ClusterGlobal *own, GlobalCell cell, uint32_t number) {
+  uint32_t hash = (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + number * 0xc2b2ae35u;
+  return &own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
+}
+
 /* next_cell, unless the same has been asked lately. */
 static GlobalCell next_or_known(GlobalNow *now, GlobalCell cell, bool *lasting) {
-  CellMemo *memo = NULL;
+  CellMemo *memo = now->own ? global_memo(now->own, cell, now->number) : NULL;
   GlobalCell after;
-  if (now->own) {
-    uint32_t hash =
-        (cell.writes * 0x9e3779b1u ^ cell.reads * 0x85ebca6bu) + now->number * 0xc2b2ae35u;
-    memo = &now->own->memos[(hash ^ hash >> 15) % CELL_MEMOS];
-  }
   if (memo && memo->writes == cell.writes && memo->reads == cell.reads &&
       memo->number == now->number && memo->kind == (uint32_t)now->kind)
     return (GlobalCell){memo->next_writes, memo->next_reads};
@@ -412,9 +436,10 @@ static GlobalCell next_or_known(GlobalNow *now, GlobalCell cell, bool *lasting) 
   return after;
 }
 
-static void note_overwritten(const GlobalNow *now, uint32_t readers) {
-  bool own = global_access(global_first_of(readers))->operation == now->launch->operation;
-  if (own) __atomic_store_n(&now->launch->updates, true, __ATOMIC_RELAXED);
+void global_note_overwritten(GlobalLaunch *launch, uint32_t readers) {
+  bool own = global_access(global_first_of(readers))->operation == launch->operation;
+  if (own && !__atomic_load_n(&launch->updates, __ATOMIC_RELAXED))
+    __atomic_store_n(&launch->updates, true, __ATOMIC_RELAXED);
 }
 
 /* What decides whether the launch may be skipped when it comes again (global_repeat.c). */
@@ -431,7 +456,7 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
   if (cell.writes && global_settled(now, cell.writes)) cell.writes = 0;
   if (cell.reads && global_settled(now, cell.reads)) cell.reads = 0;
   bool lasting = true, plain_read = reads_plainly(now);
-  if (now->kind != ACCESS_READ && cell.reads) note_overwritten(now, cell.reads);
+  if (now->kind != ACCESS_READ && cell.reads) global_note_overwritten(now->launch, cell.reads);
   GlobalCell after;
   if (plain_read && has_read(now, cell)) {
     after = cell;
@@ -451,21 +476,16 @@ GlobalCell global_next(GlobalNow *now, GlobalCell cell) {
 
 /* ---- Accesses of threads ---- */
 
-/* The number of the accesses that this warp makes by this instruction between two
- * synchronisations. */
-static uint32_t number_of(GlobalNow *now) {
-  ClusterCheck *check = now->check;
-  uint32_t agent = now->access.agent;
-  bool strong = now->access.reach != REACH_PLAIN;
-  now->access.time = order_time(check, agent, now->in, strong);
+uint32_t global_number(ClusterCheck *check, GlobalAccess *made) {
+  struct ClusterGlobal *own = check->global;
+  uint32_t agent = made->agent, number;
+  made->time = order_time(check, agent, made->in, made->reach != REACH_PLAIN);
   NumberSlot *slot =
-      &now->own
-           ->slots[agent * NUMBER_SLOTS + (uintptr_t)now->in / sizeof(Instruction) % NUMBER_SLOTS];
-  if (slot->in == now->in && slot->time == now->access.time) return slot->number;
-  uint32_t number;
-  GlobalAccess *made = global_access_new(now->own, &number);
-  if (made) *made = now->access;
-  *slot = (NumberSlot){now->in, now->access.time, number};
+      &own->slots[agent * NUMBER_SLOTS + (uintptr_t)made->in / sizeof(Instruction) % NUMBER_SLOTS];
+  if (slot->in == made->in && slot->time == made->time) return slot->number;
+  GlobalAccess *kept = global_access_new(own, &number);
+  if (kept) *kept = *made;
+  *slot = (NumberSlot){made->in, made->time, number};
   return number;
 }
 
@@ -502,7 +522,7 @@ bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const Globa
     if (state->lock_open) now->access.flags |= GLOBAL_UNFENCED;
   }
   now->access.kept = kind->kept;
-  now->number = number_of(now);
+  now->number = global_number(check, &now->access);
   if (kind->swaps && now->number) global_swap_keeps(now->number, kind->kept);
   if (kind->access == ACCESS_ATOMIC || kind->swaps || kind->flags & GLOBAL_VOLATILE || !now->number)
     note_for_repetition(now);

@@ -101,7 +101,7 @@ typedef struct {
   uint64_t address;
   uint32_t writes, number;
 } SeenCell;
-enum { NUMBER_SLOTS = 128, CELL_MEMOS = 1024, SEEN_CELLS = 256, NUMBERS_AT_ONCE = 64 };
+enum { NUMBER_SLOTS = 256, CELL_MEMOS = 1024, SEEN_CELLS = 1024, NUMBERS_AT_ONCE = 64 };
 
 /* Of one warp. */
 typedef struct {
@@ -127,6 +127,8 @@ struct ClusterGlobal {
   SeenCell *seen;            /* SEEN_CELLS for each agent */
   GlobalWarp *warps;         /* for each agent */
   struct GlobalLanes *lanes; /* global_lanes.c, for each agent; NULL: not used so far */
+  struct GlobalPage *page; /* of the shadow, that global_shadow_quickly has used last; NULL: none */
+  uint64_t page_number;
 };
 
 /* global_known.c; the launch's lock must be held */
@@ -155,7 +157,8 @@ typedef struct {
 } GlobalCell;
 
 typedef struct {
-  uint32_t number, next; /* next: another list, or the last number */
+  uint32_t number, next;       /* next: another list, or the last number */
+  uint32_t operation, cluster; /* of the access with this number */
   uint32_t count : 31;
   uint32_t wide : 1; /* all of them are strong and reach .gpu or more */
 } GlobalList;
@@ -213,9 +216,12 @@ uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t ne
 void global_numbers_settle(uint32_t *settled_accesses, uint32_t *settled_lists, bool all);
 
 /* Is that access or list ordered before all that the launch does? */
+static inline bool global_is_settled(const GlobalLaunch *launch, uint32_t number) {
+  if (!(number & GLOBAL_LIST)) return number < launch->settled;
+  return (number & ~GLOBAL_LIST) < launch->settled_lists;
+}
 static inline bool global_settled(const GlobalNow *now, uint32_t number) {
-  if (!(number & GLOBAL_LIST)) return number < now->launch->settled;
-  return (number & ~GLOBAL_LIST) < now->launch->settled_lists;
+  return global_is_settled(now->launch, number);
 }
 
 /* Goes through a list, newest first. */
@@ -242,6 +248,19 @@ typedef struct {
 } GlobalHeldPage;
 void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t first, uint64_t bytes);
 void global_shadow_release(GlobalHeldPage *held);
+/* global_quick.c: a plain access of a whole warp, without what only unusual ones need. */
+typedef struct {
+  const ClusterCheck *check;
+  struct ClusterGlobal *own;
+  const GlobalAccess *access;
+  uint32_t number;
+  bool writes;
+  GlobalCell before, after; /* as in GlobalNow */
+} GlobalQuick;
+/* What global_next does with a cell. False, and nothing has changed: ask global_next. */
+bool global_quick_next(GlobalQuick *quick, uint64_t address, GlobalCell *cell);
+/* The same for all cells of these whole words. False: ask for all of them again by global_shadow_touch. */
+bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes);
 /* Calls `visit` for the cells of these bytes, of whole lines, until it returns false. operation: only
  * for memory near which this operation was the last one; 0: for all. False: `visit` has. */
 typedef bool (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
@@ -255,6 +274,21 @@ void global_note_system_fence(const GlobalLaunch *launch);
 /* check_global.c: checks the access against what is known about these bytes, and returns what is
  * known afterwards. */
 GlobalCell global_next(GlobalNow *now, GlobalCell cell);
+
+/* The number of the accesses that this warp makes by this instruction between two synchronisations; made:
+ * what is kept of them, but for the time. 0: there are too many. */
+uint32_t global_number(ClusterCheck *check, GlobalAccess *made);
+/* Whoever is ordered after one plain read of this warp is also ordered after the next one, until the
+ * warp's epoch ends. So the first one is enough for all. */
+bool global_stands_for(const ClusterCheck *check, const GlobalAccess *own,
+                       const GlobalAccess *past);
+/* This warp, among these readers: the list with it, and whether there is room for it. */
+bool global_readers_have_room(uint32_t readers);
+uint32_t global_add_reader(GlobalQuick *quick, uint32_t readers);
+SeenCell *global_seen_cell(const struct ClusterGlobal *own, uint32_t agent, uint64_t address);
+CellMemo *global_memo(const struct ClusterGlobal *own, GlobalCell cell, uint32_t number);
+/* The launch writes over what these have read. */
+void global_note_overwritten(GlobalLaunch *launch, uint32_t readers);
 
 /* Fills in all but the lanes and what is stored. False: nothing is to be checked. */
 bool global_begin(GlobalNow *now, Warp *warp, const Instruction *in, const GlobalKind *kind);
@@ -300,6 +334,10 @@ void global_guesses_report(GlobalLaunch *launch);
 void global_lanes_begin(struct ClusterGlobal *own, uint32_t agents);
 void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
                         uint32_t bytes);
+/* The same for a plain access of these lanes, all in one place (step 0) or all 32 side by side (step: their
+ * bytes). False, and nothing has been noted: it may meet another one. */
+bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
+                       uint32_t bytes);
 void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
 void global_lanes_report(GlobalLaunch *launch);
 void unwritten_describe(uint64_t address, char *text, size_t capacity);

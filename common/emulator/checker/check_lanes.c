@@ -20,6 +20,7 @@ typedef struct {
 /* Of a cluster. */
 struct LaneOrders {
   uint32_t last_stamp;
+  bool any_strong;
   uint16_t owners[STAMP_OWNERS];
   StrongWrite strong[STRONG_PLACES];
   LaneOrder of_agent[];
@@ -64,7 +65,8 @@ void lanes_begin(ClusterCheck *check) {
   check->lanes_start = orders->last_stamp + 1;
   lanes_drop_vectors(check);
   lanes_begin_logs(check);
-  memset(orders->strong, 0, sizeof orders->strong);
+  if (orders->any_strong) memset(orders->strong, 0, sizeof orders->strong);
+  orders->any_strong = false;
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     LaneOrder *order = &check->lanes[agent];
     memset(order, 0, offsetof(LaneOrder, known));
@@ -196,6 +198,7 @@ void lanes_strong(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   if (acquires) acquire_strong_lanes(warp, mask, addresses);
   if (!releases) return;
   lanes_release(check, agent, in, mask);
+  check->lane_orders->any_strong = true;
   for (LaneMask left = mask; left; left &= left - 1) {
     int lane = first_lane(left);
     /* Atomic operations of several lanes on one location come one after the other. */

@@ -26,7 +26,7 @@
 enum {
   /* mbarriers of a cluster that have a place in the vectors; further ones have none */
   BARRIER_PLACES = 128,
-  TIME_SLOTS = 128, /* instructions of a warp whose time in this epoch is cached */
+  TIME_SLOTS = 256, /* instructions of a warp whose time in this epoch is cached */
   PLACES = 1 << 14, /* number of recent times for which the instruction is kept */
   NAMED_BARRIERS = 16,
   ORIGIN_CHAINS = 256,
@@ -390,7 +390,7 @@ static inline bool knows_init(const ClusterCheck *check, uint32_t agent,
 void order_begin(ClusterCheck *check);
 static inline TimeSlot *time_slot(const ClusterCheck *check, uint32_t agent,
                                   const Instruction *in) {
-  return &check->times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(void *) % TIME_SLOTS];
+  return &check->times[agent * TIME_SLOTS + (uintptr_t)in / sizeof(Instruction) % TIME_SLOTS];
 }
 uint32_t order_new_time(ClusterCheck *check, uint32_t agent, const Instruction *in, bool strong);
 /* The time of an access that the agent makes now. */

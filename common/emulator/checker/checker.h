@@ -88,6 +88,11 @@ typedef struct GlobalStored {
  * spaces are skipped. stored: NULL unless it is a plain store. */
 void check_global(Warp *warp, const Instruction *in, LaneMask mask, const uint64_t *addresses,
                   bool run, uint32_t bytes, const GlobalKind *kind, const GlobalStored *stored);
+/* The same, with check_unwritten, for a plain access in whole words: of all 32 lanes, whose bytes follow each
+ * other (step: how many each has), or of any lanes at one place (step 0). False: nothing was reported; call
+ * those. */
+bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
+                          uint32_t step, uint32_t bytes, const GlobalKind *kind);
 /* Strong accesses, which may synchronise: before a write; before a read, and after it again, because
  * others may write meanwhile. */
 void check_global_release(Warp *warp, LaneMask mask, const uint64_t *addresses,

@@ -4,7 +4,6 @@
  * here with the addresses of their lanes, and each new one is compared with them: so a race is seen
  * if the two accesses are not far apart. Races of whole warps at the same two lines have the same
  * cause, so what is found is kept until the launch ends, and reported if there was no such race. */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +18,11 @@ enum { PASTS_KEPT = 4, RACES_KEPT = 32, PAIRS_KEPT = 128 };
 typedef struct {
   const Instruction *in;
   uint64_t first, end;       /* between which all its addresses lie */
-  uint64_t addresses[LANES]; /* in steps: not filled in */
+  const uint64_t *addresses; /* of the lanes in `mask`, unless in_steps */
   uint64_t chunks;           /* a bit for each 16 bytes that are accessed, modulo 1 KiB */
   LaneMask mask;
   uint32_t bytes, stamp, time;
-  /* in_steps: all lanes, from `first` on in these steps: side by side, or all in one place */
+  /* in_steps: from `first` on in these steps: side by side, or all in one place */
   uint32_t step;
   bool in_steps, strong, swaps;
 } LanePast;
@@ -32,6 +31,7 @@ typedef struct {
 struct GlobalLanes {
   uint32_t count[2];
   LanePast pasts[2][PASTS_KEPT];
+  uint64_t addresses[2][PASTS_KEPT][LANES];
 };
 
 typedef struct {
@@ -212,8 +212,10 @@ static void fill_run(LanePast *own, uint64_t first) {
   own->step = own->bytes;
   own->first = first;
   own->end = first + all;
-  for (uint32_t at = 0; at < all; at += 16) own->chunks |= chunk_of(first + at);
-  own->chunks |= chunk_of(first + all - 1);
+  uint32_t chunks = (uint32_t)((first + all - 1) >> 4) - (uint32_t)(first >> 4) + 1;
+  uint64_t ones = chunks >= 64 ? UINT64_MAX : (1ull << chunks) - 1;
+  uint32_t turn = (uint32_t)(first >> 4) & 63;
+  own->chunks = ones << turn | ones >> (-turn & 63);
 }
 
 static bool are_in_one_place(const uint64_t *addresses) {
@@ -233,13 +235,20 @@ static void fill_one_place(LanePast *own, uint64_t address) {
 }
 
 /* One loop for each, which compilers turn into vector instructions. */
-static void fill_whole_warp(LanePast *own, const uint64_t *restrict addresses) {
+static void fill_global(LanePast *own, const uint64_t *restrict addresses) {
   uint64_t least = UINT64_MAX, most = 0, chunks = 0;
+  LaneMask mask = own->mask;
+  for (int lane = 0; lane < LANES; lane++) {
+    uint64_t low = addresses[lane] | ((uint64_t)(mask >> lane & 1) - 1);
+    least = low < least ? low : least;
+  }
+  for (int lane = 0; lane < LANES; lane++) {
+    uint64_t high = addresses[lane] & -(uint64_t)(mask >> lane & 1);
+    most = high > most ? high : most;
+  }
   for (int lane = 0; lane < LANES; lane++)
-    least = addresses[lane] < least ? addresses[lane] : least;
-  for (int lane = 0; lane < LANES; lane++) most = addresses[lane] > most ? addresses[lane] : most;
-  for (int lane = 0; lane < LANES; lane++) chunks |= chunk_of(addresses[lane]);
-  memcpy(own->addresses, addresses, sizeof own->addresses);
+    chunks |= (uint64_t)(mask >> lane & 1) << (addresses[lane] >> 4 & 63);
+  own->addresses = addresses;
   own->first = least;
   own->end = most + own->bytes;
   own->chunks = chunks;
@@ -248,8 +257,9 @@ static void fill_whole_warp(LanePast *own, const uint64_t *restrict addresses) {
 static void fill_lanes(LanePast *own, const uint64_t *addresses) {
   own->first = UINT64_MAX;
   own->end = 0;
+  own->addresses = addresses;
   for (LaneMask left = own->mask; left; left &= left - 1) {
-    uint64_t address = own->addresses[first_lane(left)] = addresses[first_lane(left)];
+    uint64_t address = addresses[first_lane(left)];
     if (address & GENERIC_TAG_MASK) {
       own->mask &= ~(1u << first_lane(left)); /* of another space */
       continue;
@@ -268,15 +278,16 @@ static void fill(LanePast *own, LaneMask mask, const uint64_t *addresses, bool r
   own->in_steps = false;
   own->step = 0;
   own->chunks = 0;
-  for (int lane = 0; lane < LANES && !run && mask == UINT32_MAX; lane++) all |= addresses[lane];
+  for (int lane = 0; lane < LANES && !run; lane++)
+    all |= addresses[lane] & -(uint64_t)(mask >> lane & 1);
   if (run)
     fill_run(own, addresses[0]);
-  else if (mask != UINT32_MAX || (all & GENERIC_TAG_MASK))
+  else if (all & GENERIC_TAG_MASK)
     fill_lanes(own, addresses);
-  else if (are_in_one_place(addresses))
+  else if (mask == UINT32_MAX && are_in_one_place(addresses))
     fill_one_place(own, addresses[0]);
   else
-    fill_whole_warp(own, addresses);
+    fill_global(own, addresses);
 }
 
 /* May the two touch the same bytes? */
@@ -284,12 +295,49 @@ static bool may_meet(const LanePast *a, const LanePast *b) {
   return a->first < b->end && b->first < a->end && (a->chunks & b->chunks) && !is_same_run(a, b);
 }
 
-static void keep(LanePast *kept, const LanePast *access) {
-  size_t skipped = access->in_steps ? sizeof access->addresses : 0;
-  size_t start = offsetof(LanePast, addresses);
-  memcpy(kept, access, start);
-  memcpy((char *)kept + start + skipped, (const char *)access + start + skipped,
-         sizeof *access - start - skipped);
+static void keep(struct GlobalLanes *lanes, bool writes, const LanePast *access) {
+  uint32_t at = lanes->count[writes]++ % PASTS_KEPT;
+  LanePast *kept = &lanes->pasts[writes][at];
+  *kept = *access;
+  if (access->in_steps) return;
+  memcpy(lanes->addresses[writes][at], access->addresses, sizeof lanes->addresses[writes][at]);
+  kept->addresses = lanes->addresses[writes][at];
+}
+
+/* May it meet one of these? Only if their lanes have to be compared. */
+static bool meets_any(const struct GlobalLanes *lanes, bool past_writes, const LaneOrder *order,
+                      const LanePast *own) {
+  uint32_t kept = lanes->count[past_writes] < PASTS_KEPT ? lanes->count[past_writes] : PASTS_KEPT;
+  for (uint32_t i = 0; i < kept; i++) {
+    const LanePast *past = &lanes->pasts[past_writes][i];
+    if (past->stamp >= order->first && may_meet(own, past)) return true;
+  }
+  return false;
+}
+
+bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
+                       uint32_t bytes) {
+  const ClusterCheck *check = quick->check;
+  if (!check->lanes_checked) return true;
+  if (!quick->own->lanes) return !(mask & (mask - 1));
+  LaneOrder *order = &check->lanes[quick->access->issuer];
+  struct GlobalLanes *lanes = &quick->own->lanes[quick->access->issuer];
+  LanePast one;
+  one.bytes = bytes;
+  one.chunks = 0;
+  if (step)
+    fill_run(&one, first);
+  else
+    fill_one_place(&one, first);
+  if (meets_any(lanes, true, order, &one)) return false;
+  if (quick->writes && meets_any(lanes, false, order, &one)) return false;
+  one.mask = mask;
+  one.in = quick->access->in;
+  one.strong = one.swaps = false;
+  one.stamp = order->accessed = order->stamp;
+  one.time = quick->access->time;
+  keep(lanes, quick->writes, &one);
+  return true;
 }
 
 void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *addresses, bool run,
@@ -321,5 +369,5 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
   one.swaps = now->swaps;
   one.stamp = order->stamp;
   one.time = now->access.time;
-  keep(&lanes->pasts[writes][lanes->count[writes]++ % PASTS_KEPT], &one);
+  keep(lanes, writes, &one);
 }

@@ -1,19 +1,21 @@
 /* global_numbers.c: the accesses to global memory and the lists of them, by number.
  *
- * Both are kept in chunks that are allocated when a number in them is first used, and freed when
- * no launch can ask for them any more. */
+ * Both are kept in chunks that are allocated when a number in them is first used. When no launch can ask
+ * for them any more, some are kept for later numbers, and the others are freed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "checker/check_global.h"
 
-enum { CHUNK = 1 << 16, CHUNKS = 1 << 15 };
+enum { CHUNK = 1 << 16, CHUNKS = 1 << 15, SPARE_CHUNKS = 64 };
 
 typedef struct {
   size_t item_bytes;
   uint32_t next, freed; /* the next number; chunks below `freed` are gone */
   uint8_t *chunks[CHUNKS];
+  uint8_t *spare[SPARE_CHUNKS]; /* nobody reads a number's item before it is filled in */
+  uint32_t spare_count;
 } Numbered;
 
 static Numbered accesses = {.item_bytes = sizeof(GlobalAccess), .next = 1};
@@ -35,7 +37,8 @@ static uint32_t take(Numbered *table, uint32_t count) {
   }
   for (uint32_t chunk = first / CHUNK; chunk <= (first + count - 1) / CHUNK; chunk++) {
     if (table->chunks[chunk]) continue;
-    uint8_t *made = calloc(CHUNK, table->item_bytes);
+    uint8_t *made = table->spare_count ? table->spare[--table->spare_count]
+                                       : malloc((size_t)CHUNK * table->item_bytes);
     if (!made) out_of_memory();
     __atomic_store_n(&table->chunks[chunk], made, __ATOMIC_RELEASE);
   }
@@ -46,8 +49,12 @@ static uint32_t take(Numbered *table, uint32_t count) {
 
 static void free_below(Numbered *table, uint32_t number) {
   for (; table->freed < number / CHUNK; table->freed++) {
-    free(table->chunks[table->freed]);
+    uint8_t *chunk = table->chunks[table->freed];
     table->chunks[table->freed] = NULL;
+    if (chunk && table->spare_count < SPARE_CHUNKS)
+      table->spare[table->spare_count++] = chunk;
+    else
+      free(chunk);
   }
 }
 
@@ -96,8 +103,11 @@ uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t ne
   uint32_t number = own ? next_number(&lists, &own->next_list, &own->end_list) : take(&lists, 1);
   if (number == 0) return next;
   GlobalList *list = item_at(&lists, number);
+  const GlobalAccess *made = global_access(access);
   list->number = access;
   list->next = next;
+  list->operation = made->operation;
+  list->cluster = made->cluster;
   list->count = next & GLOBAL_LIST ? global_list(next)->count + 1 : 2;
   list->wide = global_is_wide(access) && global_is_wide(next) &&
                !global_sizes_differ(global_access(access), global_access(global_first_of(next)));

@@ -116,6 +116,14 @@ static void touch_word(GlobalNow *now, SplitLine *split, uint64_t address, uint3
   join_bytes(split, word, cells);
 }
 
+static void join_words(Page *page, uint32_t line, const GlobalCell *words) {
+  for (int i = 0; i < LINE_CELLS; i++)
+    if (words[i].writes != words[0].writes || words[i].reads != words[0].reads ||
+        words[i].writes == GLOBAL_SPLIT)
+      return;
+  page->lines[line] = words[0];
+}
+
 static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t end) {
   uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
   bool whole = end - first == LINE_BYTES;
@@ -130,13 +138,7 @@ static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t e
     touch_word(now, split, first, (uint32_t)(next - first));
     first = next;
   }
-  if (!whole) return;
-  const GlobalCell *words = split->words;
-  for (int i = 0; i < LINE_CELLS; i++)
-    if (words[i].writes != words[0].writes || words[i].reads != words[0].reads ||
-        words[i].writes == GLOBAL_SPLIT)
-      return;
-  page->lines[line] = words[0];
+  if (whole) join_words(page, line, split->words);
 }
 
 static void release_page(GlobalHeldPage *held) {
@@ -145,8 +147,7 @@ static void release_page(GlobalHeldPage *held) {
 }
 
 /* Nobody else writes to these bytes before this: whoever does comes here first. */
-static void save_page(Page *page, const GlobalNow *now, uint64_t address) {
-  LaunchTrial *trial = now->launch->trial;
+static void save_page(Page *page, LaunchTrial *trial, uint64_t address) {
   if (page->saved == trial_number(trial)) return;
   page->saved = trial_number(trial);
   trial_save(trial, address);
@@ -160,7 +161,8 @@ static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t addre
   if (!held->page) return false;
   lock_page(held->page);
   held->page->operation = now->launch->operation;
-  if (now->kind != ACCESS_READ && now->launch->trial) save_page(held->page, now, address);
+  if (now->kind != ACCESS_READ && now->launch->trial)
+    save_page(held->page, now->launch->trial, address);
   return true;
 }
 
@@ -190,6 +192,45 @@ void global_shadow_touch_more(GlobalNow *now, GlobalHeldPage *held, uint64_t fir
 }
 
 void global_shadow_release(GlobalHeldPage *held) { release_page(held); }
+
+/* ---- Quick accesses ---- */
+
+static Page *page_again(struct ClusterGlobal *own, uint64_t address) {
+  uint64_t number = address >> PAGE_SHIFT;
+  if (own->page && own->page_number == number) return own->page;
+  own->page_number = number;
+  return own->page = page_of(address);
+}
+
+static bool quick_words(GlobalQuick *quick, Page *page, uint64_t first, uint64_t end) {
+  uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  SplitLine *split = split_line(page, line);
+  for (uint64_t at = first; at < end; at += 4)
+    if (!global_quick_next(quick, at, &split->words[at / 4 % LINE_CELLS])) return false;
+  if (end - first == LINE_BYTES) join_words(page, line, split->words);
+  return true;
+}
+
+bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
+  const GlobalLaunch *launch = quick->own->launch;
+  uint64_t end = first + bytes, next;
+  Page *page = page_again(quick->own, first);
+  if (!page || (first ^ (end - 1)) >> PAGE_SHIFT) return false;
+  lock_page(page);
+  page->operation = launch->operation;
+  if (quick->writes && launch->trial) save_page(page, launch->trial, first);
+  bool done = true;
+  for (; first < end && done; first = next) {
+    next = (first / LINE_BYTES + 1) * LINE_BYTES;
+    if (next > end) next = end;
+    GlobalCell *line = &page->lines[first / LINE_BYTES % PAGE_LINES];
+    done = next - first == LINE_BYTES && line->writes != GLOBAL_SPLIT
+               ? global_quick_next(quick, first, line)
+               : quick_words(quick, page, first, next);
+  }
+  unlock_page(page);
+  return done;
+}
 
 /* ---- A look at what is known ---- */
 
