@@ -372,7 +372,6 @@ instruction_alone() {
   declaration_refused "at most 16 bytes" '.global .v4 .u64 a;'
   declaration_refused "may be open" '.entry f(.param .b8 a[]) { ret; }'
   declaration_refused "may be open" '.func f(.param .b8 a[], .param .b32 x) { ret; }'
-  declaration_refused "give all elements" '.global .u32 a[2][2] = {{1}, {2}};'
 }
 
 @test "names declared twice in the same braces, and directives that exclude each other: refused as by ptxas" {
@@ -429,6 +428,38 @@ EOF
   run "$run_ptx" tests/emulator/ptx/taken.ptx wgmma 1 128
   echo "$output"
   [ "$status" -eq 0 ]
+  run "$run_ptx" tests/emulator/ptx/taken.ptx rows_in_part 1 1 buffer:u32:7
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = "0: 1 0 2 3 6 0 7" ]
+}
+
+@test "types, initial values and directives that ptxas refuses in declarations: refused" {
+  declaration_refused "unknown type" '.entry f() { .reg .bf16 a; ret; }'
+  declaration_refused "not in registers" '.entry f() { .reg .texref a; ret; }'
+  declaration_refused "no .param parameter is of type" '.entry f(.param .f16x2 a) { ret; }'
+  declaration_refused "at most 16 bytes" '.entry f() { .reg .v4 .b64 a; ret; }'
+  declaration_refused "cannot be the name" '.entry f() { .reg .b32 WARP_SZ; ret; }'
+  declaration_refused "L is declared twice" '.entry f() { .reg .b32 L; L: ret; }'
+  declaration_refused "L is declared twice" '.entry f() { L: ret; .reg .b32 L; }'
+  declaration_refused "no number of type .f32" '.global .f32 a[2] = {1.0, 1};'
+  declaration_refused "no number of type .u32" '.global .u32 a = 1.0;'
+  declaration_refused "has no initial value" '.global .f16 a = 1;'
+  declaration_refused "as many braces" '.global .u32 a[2][2] = {1, 2, 3, 4};'
+  declaration_refused "too many initial values" '.global .u32 a[2][2] = {{1, 2, 3}, {4}};'
+  declaration_refused "not declared yet" '.global .u64 a = b; .global .u32 b;'
+  declaration_refused "of type .u64 or .u32" '.global .u32 b; .global .b64 a = b;'
+  declaration_refused "array without a size" '.shared .b32 a[];'
+  declaration_refused "defined without .visible" '.extern .global .b32 a; .global .b32 a;'
+  declaration_refused "with another type" '.extern .global .b32 a; .visible .global .b64 a;'
+  declaration_refused "a is declared twice" '.weak .global .b32 a; .weak .global .b32 a;'
+  declaration_refused "neither .extern nor defined" '.func f(.param .b32 a);'
+  declaration_refused "after its definition" '.func f() { ret; } .func f();'
+  declaration_refused "parameters of kernels" '.func f(.param .u64 .ptr a) { ret; }'
+  declaration_refused "with 0 threads" '.entry f() .maxntid 32, 0 { ret; }'
+  declaration_refused "maxnctapersm" '.entry f() .maxntid 32 .maxnctapersm 2 { ret; }'
+  declaration_refused "needs a .callprototype" '.entry f() { .reg .b64 a; call a, (); ret; }'
+  declaration_refused "expected a" '.entry f() { ret;; }'
 }
 
 @test "texture references: refused by name" {

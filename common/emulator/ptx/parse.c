@@ -32,8 +32,13 @@ static void add_vector_parameter(Decoder *decoder, const char *name, const Decla
 
 /* What ptxas refuses of a parameter. */
 static void check_parameter(Decoder *decoder, const Function *function, const char *space,
-                            const DeclaredType *type, uint64_t bytes, bool open) {
+                            const DeclaredType *type, uint64_t bytes,
+                            const Dimensions *dimensions) {
+  bool open = dimensions->open;
   skip_space(decoder);
+  if (type->pointer && !function->entry) parse_fail(decoder, ".ptr is for parameters of kernels");
+  if (type->opaque && !function->entry)
+    parse_fail(decoder, "textures and surfaces are parameters of kernels only");
   if (open && (function->entry || *decoder->at == ','))
     parse_fail(decoder, "only the last parameter of a function, and of no kernel, may be open []");
   if (bytes > 1u << 20) parse_fail(decoder, "a parameter larger than 1 MiB");
@@ -43,7 +48,9 @@ static void check_parameter(Decoder *decoder, const Function *function, const ch
     return;
   }
   if (bytes == 0 && !open) parse_fail(decoder, "a .param parameter cannot be a predicate");
-  if (type->vector > 1)
+  if (type->type == TYPE_F16X2 && dimensions->count == 0)
+    parse_fail(decoder, "no .param parameter is of type .f16x2");
+  if (type->vector > 1 && dimensions->count == 0)
     parse_fail(decoder,
                "a .param parameter cannot be a vector: make it an array (.param .align 16 .b8 "
                "name[16])");
@@ -64,10 +71,9 @@ static void parse_parameters(Decoder *decoder, Function *function, ParameterPlac
       parse_fail(decoder, "expected .param");
     DeclaredType type = parse_type(decoder);
     const char *name = parse_identifier(decoder);
-    bool open;
-    uint64_t elements = parse_dimensions(decoder, &open);
-    uint64_t bytes = elements * type.bytes * type.vector;
-    check_parameter(decoder, function, in_register ? "reg" : "param", &type, bytes, open);
+    Dimensions dimensions = parse_dimensions(decoder);
+    uint64_t bytes = dimensions.open ? 0 : dimensions.elements * type.bytes * type.vector;
+    check_parameter(decoder, function, in_register ? "reg" : "param", &type, bytes, &dimensions);
     if (in_register && type.vector > 1) {
       add_vector_parameter(decoder, name, &type, places, count, &capacity, declare_them);
       continue;
@@ -146,14 +152,14 @@ typedef struct {
 
 static void note_directive(Decoder *decoder, const Function *function, const char *name,
                            Directives *said) {
-  static const char *const of_kernels[] = {
-      "maxntid",           "reqntid",        "maxnreg",         "minnctapersm",     "maxnctapersm",
-      "reqnctapercluster", "maxclusterrank", "explicitcluster", "blocksareclusters"};
+  static const char *const of_kernels[] = {"maxntid",         "reqntid",           "maxnreg",
+                                           "minnctapersm",    "reqnctapercluster", "maxclusterrank",
+                                           "explicitcluster", "blocksareclusters"};
   for (size_t i = 0; i < sizeof of_kernels / sizeof *of_kernels; i++)
     if (!function->entry && strcmp(name, of_kernels[i]) == 0)
       parse_fail(decoder, ".%s is for kernels", name);
-  if (function->entry && strcmp(name, "noreturn") == 0)
-    parse_fail(decoder, ".noreturn is for functions that are no kernels");
+  if (function->entry && (strcmp(name, "noreturn") == 0 || strncmp(name, "abi_", 4) == 0))
+    parse_fail(decoder, ".%s is for functions that are no kernels", name);
   said->required_threads |= strcmp(name, "reqntid") == 0;
   said->most_threads |= strcmp(name, "maxntid") == 0;
   said->required_cluster |= strcmp(name, "reqnctapercluster") == 0;
@@ -184,13 +190,17 @@ static void parse_performance_directives(Decoder *decoder, Function *function) {
     if (strcmp(name, "maxntid") == 0 || strcmp(name, "reqntid") == 0) {
       Index3 size = parse_index3(decoder);
       uint64_t threads = (uint64_t)size.x * size.y * size.z;
+      if (threads == 0) parse_fail(decoder, ".%s with 0 threads", name);
       function->traits.max_threads = threads > CTA_THREADS ? CTA_THREADS : (uint32_t)threads;
       function->declared_threads = function->traits.max_threads;
     } else if (strcmp(name, "reqnctapercluster") == 0) {
-      function->traits.required_cluster = parse_index3(decoder);
+      Index3 size = parse_index3(decoder);
+      bool none = size.x == 0 || size.y == 0 || size.z == 0; /* ptxas takes it and says nothing */
+      function->traits.required_cluster = none ? (Index3){0, 0, 0} : size;
     } else if (strcmp(name, "maxclusterrank") == 0 || strcmp(name, "maxnreg") == 0 ||
-               strcmp(name, "minnctapersm") == 0 || strcmp(name, "maxnctapersm") == 0) {
+               strcmp(name, "minnctapersm") == 0) {
       uint64_t value = parse_integer(decoder);
+      if (value == 0 && name[3] != 'c') parse_fail(decoder, ".%s 0", name);
       uint32_t clamped = value > UINT16_MAX ? UINT16_MAX : (uint32_t)value;
       if (strcmp(name, "minnctapersm") == 0) function->minimum_ctas = clamped;
       if (strcmp(name, "maxnreg") == 0) function->most_registers = clamped;
@@ -202,9 +212,7 @@ static void parse_performance_directives(Decoder *decoder, Function *function) {
       while (accept_char(decoder, ','));
       expect_char(decoder, ';');
     } else if (strcmp(name, "attribute") == 0) {
-      expect_char(decoder, '(');
-      while (*decoder->at && *decoder->at != ')') decoder->at++;
-      expect_char(decoder, ')');
+      parse_attribute(decoder);
     } else if (strcmp(name, "abi_preserve") == 0 || strcmp(name, "abi_preserve_control") == 0) {
       parse_integer(decoder);
     } else {
@@ -273,10 +281,6 @@ static void parse_body_directive(Decoder *decoder) {
              strcmp(name, "param") == 0 || strcmp(name, "global") == 0 ||
              strcmp(name, "const") == 0) {
     parse_variable(decoder, name, (VariableScope){0});
-  } else if (strcmp(name, "extern") == 0) {
-    const char *space = accept_directive(decoder);
-    if (!space) parse_fail(decoder, "expected a state space");
-    parse_variable(decoder, space, (VariableScope){.external = true});
   } else if (strcmp(name, "pragma") == 0) {
     do parse_string(decoder);
     while (accept_char(decoder, ','));
@@ -335,10 +339,6 @@ static void parse_body(Decoder *decoder, int depth) {
     if (c == '{') {
       decoder->at++;
       parse_body(decoder, depth + 1);
-      continue;
-    }
-    if (c == ';') { /* an empty statement */
-      decoder->at++;
       continue;
     }
     if (c == '.')
@@ -444,8 +444,9 @@ static void parse_body_or_refuse(Decoder *decoder) {
 
 /* A declaration before the definition: both are one function, known by the first symbol. Returns that
  * function. */
-static Function *join_declarations(Decoder *decoder, Function *function, bool body, bool weak,
-                                   bool file_local) {
+static Function *join_declarations(Decoder *decoder, Function *function, bool body,
+                                   const VariableScope *scope) {
+  bool external = scope->external, weak = scope->weak, file_local = scope->file_local;
   Module *module = decoder->module;
   const char *name = function->name;
   Symbol *symbol = find_symbol(module, name);
@@ -459,6 +460,8 @@ static Function *join_declarations(Decoder *decoder, Function *function, bool bo
   if (symbol->kind != SYMBOL_FUNCTION) parse_fail(decoder, "%s is declared twice", name);
   Function *known = symbol->function;
   if (known->defined && body && !weak) parse_fail(decoder, "the function %s has two bodies", name);
+  if (known->defined && !body && !external && !weak)
+    parse_fail(decoder, "the function %s is declared after its definition", name);
   module->function_count--; /* the new function was the last one */
   if (!body || known->defined)
     return function; /* a second declaration or a second weak body is parsed and dropped */
@@ -472,7 +475,7 @@ static Function *join_declarations(Decoder *decoder, Function *function, bool bo
   return known;
 }
 
-static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_local) {
+static void parse_function(Decoder *decoder, bool entry, VariableScope scope) {
   decoder->frame_cursor = 0;
   decoder->scope_count = decoder->scope = 0;
   decoder->label_count = decoder->label_use_count = 0;
@@ -489,6 +492,9 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
 
   Function *function = new_function(decoder, "", entry);
   decoder->function = function;
+  skip_space(decoder);
+  if (strncmp(decoder->at, ".attribute", 10) == 0 && accept_directive(decoder))
+    parse_attribute(decoder);
   if (!entry) parse_results(decoder, function, true);
   const char *name = parse_identifier(decoder);
   function->name = function->traits.name = name;
@@ -499,7 +505,8 @@ static void parse_function(Decoder *decoder, bool entry, bool weak, bool file_lo
 
   skip_space(decoder);
   bool body = *decoder->at == '{';
-  decoder->function = function = join_declarations(decoder, function, body, weak, file_local);
+  function->promised = !body && !scope.external;
+  decoder->function = function = join_declarations(decoder, function, body, &scope);
   if (!body) {
     expect_char(decoder, ';');
     forget_symbols(decoder, undo);
@@ -537,37 +544,61 @@ static void parse_alias(Decoder *decoder) {
   Symbol *from = find_symbol(decoder->module, alias), *to = find_symbol(decoder->module, target);
   if (!from || !to || from->kind != SYMBOL_FUNCTION || to->kind != SYMBOL_FUNCTION)
     parse_fail(decoder, ".alias needs two declared functions");
+  from->function->promised = false;
   from->function = to->function;
+}
+
+static void check_promises(Decoder *decoder) {
+  const Module *module = decoder->module;
+  for (uint32_t i = 0; i < module->function_count; i++)
+    if (module->functions[i]->promised && !module->functions[i]->defined)
+      parse_fail(decoder, "the function %s is neither .extern nor defined",
+                 module->functions[i]->name);
+}
+
+/* .visible, .extern, .weak or .common; returns the directive behind it. */
+static const char *parse_linkage(Decoder *decoder, const char *name, VariableScope *scope) {
+  while (strcmp(name, "visible") == 0 || strcmp(name, "extern") == 0 || strcmp(name, "weak") == 0 ||
+         strcmp(name, "common") == 0) {
+    if (name[0] == 'e') scope->external = true;
+    if (name[0] == 'w' || name[0] == 'c') scope->weak = true;
+    if (name[0] == 'c') scope->common = true;
+    if (!scope->file_local) parse_fail(decoder, "a second linkage, .%s", name);
+    scope->file_local = false;
+    name = accept_directive(decoder);
+    if (!name) parse_fail(decoder, "expected a directive after the linkage");
+  }
+  return name;
 }
 
 void parse_module(Decoder *decoder) {
   find_files(decoder);
-  bool versioned = false;
+  bool versioned = false, targeted = false, sized = false;
   for (;;) {
     skip_space(decoder);
-    if (*decoder->at == '\0') break;
+    if (*decoder->at == '\0') {
+      check_promises(decoder);
+      return;
+    }
     const char *name = accept_directive(decoder);
     if (!name) parse_fail(decoder, "expected a directive such as .visible or .entry");
-    bool external = false, weak = false, file_local = true;
-    while (strcmp(name, "visible") == 0 || strcmp(name, "extern") == 0 ||
-           strcmp(name, "weak") == 0 || strcmp(name, "common") == 0) {
-      if (name[0] == 'e') external = true;
-      if (name[0] == 'w' || name[0] == 'c') weak = true;
-      if (!file_local) parse_fail(decoder, "a second linkage, .%s", name);
-      file_local = false;
-      name = accept_directive(decoder);
-      if (!name) parse_fail(decoder, "expected a directive after the linkage");
-    }
+    VariableScope scope = {.file_local = true};
+    name = parse_linkage(decoder, name, &scope);
     if (strcmp(name, "version") == 0) {
       Literal version = parse_literal(decoder);
       if (!version.floating) parse_fail(decoder, "expected a version such as 8.0");
+      if (versioned) parse_fail(decoder, "a second .version");
       versioned = true;
     } else if (strcmp(name, "target") == 0) {
+      if (targeted) parse_fail(decoder, "a second .target");
+      targeted = true;
       do
         if (strcmp(parse_identifier(decoder), "debug") == 0) decoder->module->debug = true;
       while (accept_char(decoder, ','));
     } else if (strcmp(name, "address_size") == 0) {
       if (parse_integer(decoder) != 64) parse_fail(decoder, "only 64-bit addresses are known");
+      if (sized) parse_fail(decoder, "a second .address_size");
+      sized = true;
     } else if (!versioned) {
       parse_fail(decoder, "a PTX text begins with .version");
     } else if (strcmp(name, "file") == 0) {
@@ -577,16 +608,19 @@ void parse_module(Decoder *decoder) {
     } else if (strcmp(name, "section") == 0) {
       skip_section(decoder);
     } else if (strcmp(name, "pragma") == 0) {
-      do parse_string(decoder);
+      do
+        if (strcmp(parse_string(decoder), "nounroll") != 0)
+          parse_fail(decoder, "the only pragma outside of functions is \"nounroll\"");
       while (accept_char(decoder, ','));
       expect_char(decoder, ';');
     } else if (strcmp(name, "alias") == 0) {
       parse_alias(decoder);
     } else if (strcmp(name, "entry") == 0 || strcmp(name, "func") == 0) {
-      parse_function(decoder, name[0] == 'e', weak, file_local);
+      if (scope.common) parse_fail(decoder, "only variables are .common");
+      parse_function(decoder, name[0] == 'e', scope);
     } else if (strcmp(name, "global") == 0 || strcmp(name, "const") == 0 ||
                strcmp(name, "shared") == 0) {
-      parse_variable(decoder, name, (VariableScope){external, weak, file_local});
+      parse_variable(decoder, name, scope);
     } else {
       parse_fail(decoder, "unknown directive .%s", name);
     }

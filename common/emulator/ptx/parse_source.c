@@ -32,6 +32,7 @@ static void note_inlining(Decoder *decoder, SourcePlace inner, SourcePlace outer
 void parse_loc(Decoder *decoder) {
   SourcePlace inner = {.file = (uint32_t)parse_integer(decoder)};
   inner.line = (uint32_t)parse_integer(decoder);
+  parse_integer(decoder); /* the column */
   const char *end = decoder->at + strcspn(decoder->at, "\n");
   const char *inlined = strstr(decoder->at, "inlined_at ");
   SourcePlace outer = inner;
@@ -52,7 +53,7 @@ void parse_loc(Decoder *decoder) {
   bool same = outer.file == inner.file && outer.line == inner.line;
   decoder->inner_line = same ? 0 : inner.line;
   decoder->inner_file = inner.file < module->file_count ? module->files[inner.file] : NULL;
-  skip_line_directive(decoder);
+  if (*decoder->at == ',') skip_line_directive(decoder);
 }
 
 void parse_file(Decoder *decoder) {

@@ -442,6 +442,7 @@ static void give_sinks_places(Decoder *decoder, CallSite *call) {
 /* call (result), function, (arguments); the function may be a register, then a prototype follows */
 static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
   CallSite *call = need(decoder, arena_allocate(&decoder->module->arena, sizeof *call));
+  bool told = false; /* what the function takes and returns */
   skip_space(decoder);
   if (*decoder->at == '(') {
     call->results = parse_call_list(decoder, draft, true, &call->result_count);
@@ -463,8 +464,10 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
     skip_space(decoder);
     if (*decoder->at == '(') {
       call->arguments = parse_call_list(decoder, draft, false, &call->argument_count);
-      if (accept_char(decoder, ',')) name = parse_identifier(decoder);
+      told = accept_char(decoder, ',');
+      if (told) name = parse_identifier(decoder);
     } else {
+      told = true;
       name = parse_identifier(decoder);
     }
     if (!call->callee) {
@@ -472,6 +475,8 @@ static void parse_call(Decoder *decoder, Draft *draft, OperandList *list) {
       if (symbol && symbol->kind == SYMBOL_PROTOTYPE) call->prototype = symbol->function;
     }
   }
+  if (!call->callee && !told)
+    parse_fail(decoder, "a call by a register needs a .callprototype or .calltargets");
   give_sinks_places(decoder, call);
   draft->call = call;
 }

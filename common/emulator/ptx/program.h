@@ -130,6 +130,7 @@ struct Symbol {
   uint8_t element_bytes;
   uint8_t class;
   uint8_t numbers; /* REGISTER, REGISTERS, VECTOR: Numbers */
+  uint8_t type;    /* VARIABLE: a Type */
   bool constant_space, external, weak, parameter;
   bool in_scope;   /* declared in a function */
   bool file_local; /* neither .visible nor .extern nor .weak: not visible to other texts */
@@ -209,6 +210,7 @@ struct Function {
   Module *module;
   const char *name;
   bool entry, defined, prototype, address_taken, has_indirect_calls;
+  bool promised;    /* declared without .extern, and not defined yet */
   uint32_t number;  /* in Module.functions */
   uint64_t address; /* the value of a pointer to it */
   ParameterPlace *parameters, *results;
@@ -354,16 +356,30 @@ void parse_module(Decoder *decoder);
 typedef struct {
   uint8_t bytes, class, vector;
   uint8_t numbers; /* Numbers */
+  uint8_t type;    /* a Type */
   bool opaque;     /* .texref and similar */
+  bool pointer;    /* .ptr */
+  bool managed;
   uint32_t alignment;
 } DeclaredType;
 typedef struct {
-  bool external, weak, file_local;
+  bool external, weak, file_local, common;
 } VariableScope;
 /* [.align N] [.attribute(...)] [.v2] .type [.ptr [.space] [.align N]] in any order that occurs */
 DeclaredType parse_type(Decoder *decoder);
-/* name[4][2]; "[]" gives 0 elements and sets *open */
-uint64_t parse_dimensions(Decoder *decoder, bool *open);
+enum { DIMENSIONS_MOST = 8 };
+typedef struct {
+  uint64_t size[DIMENSIONS_MOST];
+  uint64_t elements; /* in all; with [] those of one row, or none */
+  uint32_t count;
+  bool open; /* the first is [] */
+} Dimensions;
+/* name[4][2] */
+Dimensions parse_dimensions(Decoder *decoder);
+/* What follows .attribute: (.managed), (.unified(1, 2)). Is .managed there? */
+bool parse_attribute(Decoder *decoder);
+/* The name of a register or a variable that is declared here. */
+const char *parse_new_name(Decoder *decoder);
 void parse_registers(Decoder *decoder);
 /* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
 void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type);

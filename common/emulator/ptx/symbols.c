@@ -67,11 +67,29 @@ static bool declared_in_scope(const Decoder *decoder, const Symbol *symbol) {
   return false;
 }
 
+struct Label {
+  const char *name;
+  uint32_t hash, scope, place, next; /* next: 1 + the next label of the hash chain */
+};
+
+static bool is_label(const Decoder *decoder, const Symbol *symbol) {
+  for (uint32_t i = 0; i < decoder->label_count; i++) {
+    const struct Label *label = &decoder->labels[i];
+    uint32_t scope = label->scope <= 1 ? 0 : label->scope;
+    if (label->hash == symbol->hash && scope == symbol->scope &&
+        strcmp(label->name, symbol->name) == 0)
+      return true;
+  }
+  return false;
+}
+
 /* The innermost declaration hides the others until its scope ends. */
 void declare(Decoder *decoder, Symbol *symbol, bool in_scope) {
   symbol->in_scope = in_scope;
   /* The first braces of a function follow its parameters, and belong to them. */
   symbol->scope = decoder->scope <= 1 ? 0 : decoder->scope;
+  if (in_scope && is_label(decoder, symbol))
+    parse_fail(decoder, "%s is declared twice", symbol->name);
   if (in_scope && declared_in_scope(decoder, symbol)) {
     if (!symbol->parameter) parse_fail(decoder, "%s is declared twice", symbol->name);
     decoder->parameter_twice =
@@ -173,7 +191,8 @@ static uint32_t column_of_special(Decoder *decoder, Special special, unsigned by
   Module *module = decoder->module;
   for (uint32_t i = 0; i < module->column_count; i++) {
     const Column *column = &module->columns[i];
-    if (column->kind == COLUMN_SPECIAL && column->special == special && column->value == value)
+    if (column->kind == COLUMN_SPECIAL && column->special == special && column->value == value &&
+        column->bytes == bytes)
       return note_column(decoder, i);
   }
   Column column = {.kind = COLUMN_SPECIAL,
@@ -412,10 +431,6 @@ bool special_operand(Decoder *decoder, const char *name, Operand *out) {
 }
 
 /* ---- Labels ---- */
-struct Label {
-  const char *name;
-  uint32_t hash, scope, place, next; /* next: 1 + the next label of the hash chain */
-};
 struct LabelUse {
   const char *name;
   uint32_t hash, scope, line;
@@ -423,6 +438,10 @@ struct LabelUse {
 enum { LABEL_BUCKETS = 1024 };
 
 void define_label(Decoder *decoder, const char *name) {
+  uint32_t scope = decoder->scope <= 1 ? 0 : decoder->scope;
+  const Symbol *symbol = find_symbol(decoder->module, name);
+  if (symbol && symbol->in_scope && symbol->scope == scope)
+    parse_fail(decoder, "%s is declared twice", name);
   decoder->labels = grow(decoder, decoder->labels, decoder->label_count, &decoder->label_capacity,
                          sizeof *decoder->labels);
   decoder->labels[decoder->label_count++] = (struct Label){.name = name,
