@@ -33,7 +33,8 @@ bool parse_attribute(Decoder *decoder) {
   return managed;
 }
 
-const char *parse_new_name(Decoder *decoder) {
+/* The name of a register or a variable that is declared here. */
+static const char *parse_new_name(Decoder *decoder) {
   const char *name = parse_identifier(decoder);
   if (strcmp(name, "_") == 0 || strcmp(name, "WARP_SZ") == 0 || strchr(name, '.'))
     parse_fail(decoder, "%s cannot be the name of a register or variable", name);

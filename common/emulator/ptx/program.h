@@ -378,8 +378,6 @@ typedef struct {
 Dimensions parse_dimensions(Decoder *decoder);
 /* What follows .attribute: (.managed), (.unified(1, 2)). Is .managed there? */
 bool parse_attribute(Decoder *decoder);
-/* The name of a register or a variable that is declared here. */
-const char *parse_new_name(Decoder *decoder);
 void parse_registers(Decoder *decoder);
 /* "v" stands for all its registers; each of them has two names, "v.x" and "v.r". */
 void declare_vector(Decoder *decoder, const char *name, const DeclaredType *type);
