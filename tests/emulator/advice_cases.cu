@@ -250,6 +250,66 @@ __global__ void accumulators_touched(__grid_constant__ const Given given) {
     multiply_twice<false>(&given);
 }
 
+__global__ void initialised_by_all(__grid_constant__ const Given given) {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full;
+  if (!given.followed || threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(&full, BYTES);
+    bulk_load(tile, given.in, BYTES, &full);
+  }
+  mbarrier_wait_parity(&full, 0);
+  given.out[threadIdx.x] = tile[threadIdx.x];
+}
+
+// Each round begins with a new barrier, so its parity is always 0.
+__global__ void initialised_in_a_loop(__grid_constant__ const Given given) {
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t full;
+  for (int round = 0; round < 2; round++) {
+    if (threadIdx.x == 0) {
+      mbarrier_init(&full, 1);
+      fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      mbarrier_arrive_expect_tx(&full, BYTES);
+      bulk_load(tile, given.in, BYTES, &full);
+    }
+    mbarrier_wait_parity(&full, 0);
+    given.out[threadIdx.x] = tile[threadIdx.x];
+    __syncthreads();
+    if (given.followed && threadIdx.x == 0) mbarrier_inval(&full);
+  }
+}
+
+// Two warps of the group multiply, and the others have exited or wait at a barrier.
+static __device__ void multiply_in_part(const Given *given, bool exit) {
+  __shared__ alignas(1024) uint16_t tile[64 * 64];
+  float d[32] = {0};
+  for (int i = (int)threadIdx.x; i < 64 * 64; i += THREADS) tile[i] = 0;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x < (given->followed ? THREADS : THREADS / 2)) {
+    wgmma_fence();
+    wgmma_m64n64k16(d, wgmma_descriptor_k_major(tile), wgmma_descriptor_k_major(tile), 0);
+    wgmma_commit();
+    wgmma_wait_all();
+  }
+  if (!exit) __syncthreads();
+  given->out[threadIdx.x] = (int)d[0];
+}
+__global__ void multiplied_by_two_warps(__grid_constant__ const Given given) {
+  multiply_in_part(&given, true);
+}
+__global__ void multiplied_before_a_barrier(__grid_constant__ const Given given) {
+  multiply_in_part(&given, false);
+}
+
 static const struct {
   const char *name, *rule;
   void (*kernel)(Given given);
@@ -271,6 +331,10 @@ static const struct {
     {"lane_asks_beside_atomic", "lane-race", lane_asks_beside_atomic, 1},
     {"guarded_by_nothing", "uninitialised-read", guarded_by_nothing, 1},
     {"accumulators_touched", "missing-wgmma-fence", accumulators_touched, 1},
+    {"initialised_by_all", "mbarrier-init-again", initialised_by_all, 1},
+    {"initialised_in_a_loop", "mbarrier-init-again", initialised_in_a_loop, 1},
+    {"multiplied_by_two_warps", "wgmma-by-part-of-a-warpgroup", multiplied_by_two_warps, 1},
+    {"multiplied_before_a_barrier", "hang-threads-missing", multiplied_before_a_barrier, 1},
 };
 enum { CASE_COUNT = sizeof CASES / sizeof *CASES };
 

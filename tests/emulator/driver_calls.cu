@@ -188,6 +188,22 @@ static void graph_nodes(void) {
   check_that(wrong == 0, "the graph: %d numbers are wrong", wrong);
 }
 
+// A kernel has all constant variables of its module, one after the other, whether it uses them or not.
+__constant__ int ten[10];
+__constant__ double seven[7];
+__constant__ char one;
+__global__ void read_constants(int *out) { *out = ten[0] + (int)seven[0] + one; }
+
+static void constant_memory(void) {
+  const void *kernels[] = {(const void *)count_up, (const void *)read_constants};
+  for (int i = 0; i < 2; i++) {
+    cudaFuncAttributes attributes;
+    CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernels[i]));
+    check_that(attributes.constSizeBytes == 97, "kernel %d has %zu bytes of constant memory", i,
+               attributes.constSizeBytes);
+  }
+}
+
 static long unknown;
 
 int main(int argc, char **argv) {
@@ -210,5 +226,6 @@ int main(int argc, char **argv) {
   linker();
   calls_of_the_runtime();
   graph_nodes();
+  constant_memory();
   return program_end("virtual memory, the linker, occupancy");
 }

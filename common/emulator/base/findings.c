@@ -57,6 +57,7 @@ static const char *const STRICT_RULES[] = {
     "matrix-descriptor-bits",
     "matrix-descriptor-stride",
     "mbarrier-after-inval",
+    "mbarrier-init-again",
     "mbarrier-init-not-fenced",
     "mbarrier-init-other-lanes",
     "missing-wgmma-fence",

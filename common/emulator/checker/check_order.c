@@ -325,11 +325,31 @@ MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address) {
   return NULL;
 }
 
+/* "line %u of the %s": where a barrier was initialised. */
+static uint32_t init_line(const MbarrierCheck *barrier) {
+  const Instruction *in = barrier->init_in;
+  return in ? in->source_line ? in->source_line : in->line : 0;
+}
+static const char *init_text(const MbarrierCheck *barrier) {
+  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
+}
+
+static void report_init_again(Warp *warp, const Instruction *in, int lane,
+                              const MbarrierCheck *barrier) {
+  finding(warp, in, 1u << lane, "mbarrier-init-again",
+          "initialises the barrier at shared-memory offset 0x%x, which has been initialised before "
+          "(line %u of the %s) and is still valid.\n"
+          "One thread must initialise it, once, and then come a fence and __syncthreads(). To give "
+          "it another count, wait until all threads have used it, and call mbarrier.inval first.",
+          SHARED_OFFSET(barrier->address), init_line(barrier), init_text(barrier));
+}
+
 void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t address,
                          uint32_t count) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (barrier && barrier->valid) report_init_again(warp, in, lane, barrier);
   if (!barrier) {
     if (check->barrier_count == sizeof check->barriers / sizeof *check->barriers) return;
     barrier = calloc(1, sizeof *barrier);
@@ -369,15 +389,6 @@ void check_mbarrier_inval(Warp *warp, uint32_t address) {
   if (!barrier) return;
   barrier->valid = false;
   shadow_set_barrier(warp->cta->cluster, address, NULL);
-}
-
-/* "line %u of the %s": where a barrier was initialised. */
-static uint32_t init_line(const MbarrierCheck *barrier) {
-  const Instruction *in = barrier->init_in;
-  return in ? in->source_line ? in->source_line : in->line : 0;
-}
-static const char *init_text(const MbarrierCheck *barrier) {
-  return barrier->init_in && !barrier->init_in->source_line ? "PTX" : "source";
 }
 
 /* Another lane of the warp may see the barrier as it was before its init. If another warp may, too,

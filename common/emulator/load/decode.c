@@ -147,9 +147,6 @@ static void place_frames(CallGraph *graph, uint32_t *local_bytes) {
 }
 
 /* ---- What an entry needs, with all that it may call ---- */
-static uint64_t align_up(uint64_t value, uint64_t alignment) {
-  return alignment > 1 ? (value + alignment - 1) & ~(alignment - 1) : value;
-}
 
 /* Static variables in the order of appearance. The whole is rounded up to the largest alignment of
  * any dynamic array of the module, even when the kernel uses none; dynamic shared memory begins

@@ -122,4 +122,13 @@ bool module_variable(const Module *module, const char *name, uint64_t *address, 
   return true;
 }
 
+size_t module_constant_bytes(const Module *module) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < module->global_count; i++) {
+    const Symbol *symbol = module->globals[i];
+    if (symbol->constant_space) bytes = align_up(bytes, symbol->alignment) + symbol->bytes;
+  }
+  return bytes;
+}
+
 const FunctionTraits *function_traits(const Function *function) { return &function->traits; }

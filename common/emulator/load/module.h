@@ -30,6 +30,10 @@ const char *function_refusal(const Function *function);
 /* A global or constant variable: its device address and size. */
 bool module_variable(const Module *module, const char *name, uint64_t *address, size_t *bytes);
 
+/* All constant variables one after the other: what a GPU says that each kernel of the module needs, whether it
+ * uses them or not. */
+size_t module_constant_bytes(const Module *module);
+
 /* The program has unloaded the module: its variables are gone, but reports may still name its
  * instructions. */
 void module_drop_variables(Module *module);

@@ -9,6 +9,7 @@
 #include "async/async.h"
 #include "base/report.h"
 #include "state/polling.h"
+#include "tensor_core/tensor_core.h"
 
 enum { LISTED = 24 };
 
@@ -97,7 +98,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
   bool at_mbarrier = group->state == GROUP_BLOCKED && (in->traits & MBARRIER);
   if (!at_mbarrier && (group->state != GROUP_BLOCKED || polling_spins(warp, group))) {
     describe_spinning(out, warp);
-  } else if (registers_describe_wait(warp, in, out)) {
+  } else if (registers_describe_wait(warp, in, out) || wgmma_describe_wait(warp, in, out)) {
     return;
   } else if (in->traits & MBARRIER) { /* usually all lanes wait for the same thing */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
@@ -225,7 +226,8 @@ static int rule_of(Warp *warp, const Group *group) {
         mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
       return SOME_ARRIVED;
     }
-  } else if (group->state == GROUP_BLOCKED && (in->traits & ANY_BARRIER)) {
+  } else if (group->state == GROUP_BLOCKED &&
+             ((in->traits & ANY_BARRIER) || wgmma_describe_wait(warp, in, NULL))) {
     rule = "hang-threads-missing";
   }
   for (int i = RULE_COUNT; i-- > 0;)

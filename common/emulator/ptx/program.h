@@ -397,6 +397,11 @@ void parse_instruction(Decoder *decoder);
 void give_register_results(Decoder *decoder, uint32_t guard, bool negated); /* before a ret */
 void take_register_parameters(Decoder *decoder); /* at the start of a function's body */
 
+/* The next multiple of a power of two. */
+static inline uint64_t align_up(uint64_t value, uint64_t alignment) {
+  return alignment > 1 ? (value + alignment - 1) & ~(alignment - 1) : value;
+}
+
 /* symbols.c */
 Symbol *new_symbol(Decoder *decoder, const char *name, SymbolKind kind);
 void declare(Decoder *decoder, Symbol *symbol, bool in_scope);

@@ -14,6 +14,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
   memset(attributes, 0, sizeof *attributes);
   attributes->sharedSizeBytes = traits->static_shared_bytes;
   attributes->localSizeBytes = traits->local_bytes;
+  attributes->constSizeBytes = module_constant_bytes(runtime_module(kernel->image));
   attributes->maxThreadsPerBlock = (int)traits->max_threads;
   attributes->numRegs = (int)traits->registers;
   attributes->ptxVersion = 90;

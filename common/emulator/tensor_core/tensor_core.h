@@ -2,6 +2,8 @@
 #ifndef EMULATOR_TENSOR_CORE_H
 #define EMULATOR_TENSOR_CORE_H
 
+#include <stdio.h>
+
 #include "ptx/form.h"
 #include "tensor_core/mma.h"
 
@@ -18,6 +20,10 @@ bool literal_choice(Form *form, int index, int64_t first, int64_t second, const 
 /* wgmma.c */
 void tensor_warp_begin(Warp *warp);
 void tensor_warp_end(Warp *warp);
+/* wgmma.c: says for which warps of its warpgroup this one waits at a wgmma; out may be NULL. False: it
+ * does not wait at a wgmma. */
+bool wgmma_describe_wait(const Warp *warp, const Instruction *in, FILE *out);
+
 /* wgmma.c: called when all instructions of a function are decoded. Wraps the instructions that
  * access wgmma accumulators, so that operations in flight land before their registers are read or
  * written. */

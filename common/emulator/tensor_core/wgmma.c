@@ -19,6 +19,7 @@
 #include "tensor_core/tensor_core.h"
 #include "tensor_core/undefined.h"
 #include "state/cluster.h"
+#include "state/groups.h"
 #include "state/notes.h"
 
 enum { MAX_D = 128, MAX_A = 4, ROWS_OF_WARP = 16 };
@@ -65,13 +66,16 @@ static struct WarpTensorCore *tensor_core(Warp *warp) {
 
 /* A wgmma is for a whole warpgroup: no warp passes it before all have arrived at it, and it
  * completes for all of them at once. (So one thread of the four warps may tell the producer that
- * the stage is free.) Warps at the end of a block that make no full group have no peers to wait
- * for. */
+ * the stage is free.) */
 enum { WARPS_OF_GROUP = 4 };
 
 static Warp *peer_of(const Warp *warp, uint32_t i) {
   const uint32_t index = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP + i;
   return index < warp->cta->warp_count ? &warp->cta->warps[index] : NULL;
+}
+
+static bool has_reached(const Warp *warp, uint64_t number) {
+  return warp && warp->tensor && warp->tensor->reached >= number;
 }
 
 static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
@@ -81,11 +85,25 @@ static bool all_have_come(Warp *warp, struct WarpTensorCore *core) {
     note(NOTE_RELEASE, peer_of(warp, 0), 0);
     cluster_changed(warp->cta->cluster);
   }
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++)
+    if (!has_reached(peer_of(warp, i), number)) return false;
+  return true;
+}
+
+/* Warps of the group that cannot come: they have ended, or the block has no such warps. An H200 calls
+ * the wgmma of the others an illegal instruction. */
+static StepResult refuse_part_of_group(Warp *warp, const Instruction *in, uint64_t number) {
   for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
     const Warp *peer = peer_of(warp, i);
-    if (peer != NULL && (peer->tensor == NULL || peer->tensor->reached < number)) return false;
+    uint32_t index = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP + i;
+    if (peer && (live_lanes(peer) || has_reached(peer, number))) continue;
+    return fault(warp, in, ~0u, 715, "wgmma-by-part-of-a-warpgroup",
+                 "wgmma is for the four warps of a warpgroup together, here warps %u to %u, but "
+                 "%swarp %u%s",
+                 index - i, index - i + WARPS_OF_GROUP - 1, peer ? "" : "the block has no ", index,
+                 peer ? " has exited" : "");
   }
-  return true;
+  return STEP_NEXT;
 }
 
 /* They have arrived at it, but may not have continued since. */
@@ -368,7 +386,10 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
         "wgmma is for all 128 threads of a warpgroup together, but only %d threads of this "
         "warp execute it",
         __builtin_popcount(mask));
-  if (!all_have_come(warp, core)) return STEP_BLOCKED;
+  if (!all_have_come(warp, core)) {
+    StepResult refused = refuse_part_of_group(warp, in, core->reached);
+    return refused == STEP_NEXT ? STEP_BLOCKED : refused;
+  }
   if (core->count == core->capacity) {
     const uint32_t capacity = core->capacity == 0 ? 8 : 2 * core->capacity;
     PendingWgmma *grown = realloc(core->flights, capacity * sizeof *grown);
@@ -406,6 +427,26 @@ static StepResult run_wgmma(Warp *warp, const Instruction *in, LaneMask mask) {
     record_issue(warp, in, flight);
   }
   return issue_must_land(warp, wgmma) ? land(warp, core->count) : STEP_NEXT;
+}
+
+/* Describes that this warp waits at a wgmma for others of its warpgroup; false: it does not. */
+bool wgmma_describe_wait(const Warp *warp, const Instruction *in, FILE *out) {
+  if (in->execute != run_wgmma) return false;
+  if (!out) return true;
+  uint32_t first = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP;
+  fprintf(out, "      waits for all of its warpgroup, which is warps %u to %u, threads %u to %u;",
+          first, first + WARPS_OF_GROUP - 1, first * LANES, (first + WARPS_OF_GROUP) * LANES - 1);
+  const char *before = " not here:";
+  for (uint32_t i = 0; i < WARPS_OF_GROUP; i++) {
+    const Warp *peer = peer_of(warp, i);
+    if (!peer || has_reached(peer, warp->tensor->reached)) continue;
+    fprintf(out, "%s warp %u", before, peer->index);
+    before = ",";
+  }
+  fprintf(out,
+          "\n      likely cause: a branch around the wgmma that only some of these warps take: "
+          "branch on threadIdx.x / 128\n");
+  return true;
 }
 
 static StepResult run_wgmma_fence(Warp *warp, const Instruction *in, LaneMask mask) {
