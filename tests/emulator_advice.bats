@@ -62,6 +62,55 @@ show_reports() { # COMMAND
   [ -z "$output" ]
 }
 
+# Kernels of faults.ptx, with their grids and blocks.
+wrong_kernels() {
+  cat <<'END'
+arrives_again 2:2 32
+barriers_of_lanes 1 32
+calls_unknown 1 1
+exchanged_offsets 1 128
+frees_twice 1 1
+map_in_local 1 1
+matrix_in_global 1 32
+other_block 2:2 1
+prints_much 1 1
+registers_disagree 1 128
+registers_missing 1 256
+wide_number 1 1
+wild_format 1 1
+without_end 1 1
+wrong_prototype 1 1
+END
+}
+
+show_once() { # COMMAND...
+  echo "== $*"
+  EMULATOR_THREADS=1 EMULATOR_CHECK=layout timeout -s KILL 200 "$@" 2>&1 >/dev/null || true
+}
+
+@test "each text of a fault, and of a finding in the folders above the checker, is shown by some program" {
+  local folder=common/emulator tests=build/tests/emulator kernel program
+  {
+    wrong_kernels | while read -r kernel; do
+      # shellcheck disable=SC2086
+      show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $kernel </dev/null
+    done
+    for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700"; do
+      # shellcheck disable=SC2086
+      show_once $tests/$program
+    done
+    for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
+  } >"$BATS_TEST_TMPDIR/reports"
+  run tests/emulator/finding_texts.py --of fault,finding $folder/async/*.c $folder/flow/*.c $folder/tensor_core/*.c \
+    $folder/machine/[!e]*.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [ -z "$output" ]
+  run tests/emulator/finding_texts.py --of fprintf $folder/flow/*.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "a text that no program shows is named with its line; comments, names and short words are no texts" {
   local source=$BATS_TEST_TMPDIR/check.c
   cat >"$source" <<'END'
@@ -80,6 +129,11 @@ END
     <<<$'== program\n  reads 7 bytes of that tile, which\n  nobody wrote.\n  Write the whole tile before.'
   [ "$status" -eq 0 ]
   [ -z "$output" ]
+  run tests/emulator/finding_texts.py --of SOME,OTHER "$source" <<<"== program"
+  [ "$status" -eq 0 ]
+  run tests/emulator/finding_texts.py --of OTHER,REPORT "$source" <<<"== program"
+  [ "$status" -eq 1 ]
+  [ "${#lines[@]}" -eq 2 ]
 }
 
 @test "mistakes that nothing else shows: reported by their rule, and silent once the advice is followed" {
