@@ -59,3 +59,10 @@ EOF
   [ "$status" -eq 0 ]
   [ "${lines[1]}" = "0: $((0xabcdef0f)) $((0xabcdef87)) $((0x9abcdef3)) $((0x9abcdef9))" ]
 }
+
+@test "sines, cosines and powers of two of all lanes at once are those of single lanes" {
+  run build/tests/emulator/special_values
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" = "special_values: "*" values, 0 differ" ]]
+}

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "arithmetic/alu_float.h"
+#include "arithmetic/special_values.h"
 #include "base/half.h"
 
 /* ---- The approximations, f32 ---- */
@@ -19,26 +20,7 @@ static float approximate_rsqrt(float x) {
   if (x == 0) return copysignf(HUGE_VALF, x);
   return x < 0 ? NAN : (float)(1.0 / sqrt((double)x));
 }
-/* The GPU multiplies by 1/(2 pi), rounded toward zero, and looks up the sine of that number of
- * turns. */
-static double turns(float x) {
-  double product = (double)x * (double)0x1.45f306p-3f;
-  float turned = (float)product;
-  if (fabs((double)turned) > fabs(product)) turned = nextafterf(turned, 0);
-  turned = flushed(bits_of_float(turned));
-  return (double)turned - trunc((double)turned);
-}
-static float approximate_sin(float x) {
-  double part = turns(x);
-  return part == 0 ? copysignf(0.0f, x) : (float)sin(part * 6.283185307179586477);
-}
-static float approximate_cos(float x) { return (float)cos(turns(x) * 6.283185307179586477); }
 static float approximate_lg2(float x) { return x < 0 ? NAN : (float)log2((double)x); }
-/* The argument is truncated to 23 fraction bits. */
-static float approximate_ex2(float x) {
-  double fixed = fabsf(x) < 1.0f ? trunc((double)x * 0x1p23) * 0x1p-23 : (double)x;
-  return (float)exp2(fixed);
-}
 static float approximate_tanh(float x) { return fabsf(x) < 0x1p-8f ? x : (float)tanh((double)x); }
 
 #define SPECIAL(name)                                                         \
@@ -47,10 +29,23 @@ static float approximate_tanh(float x) { return fabsf(x) < 0x1p-8f ? x : (float)
 SPECIAL(rcp)
 SPECIAL(sqrt)
 SPECIAL(rsqrt)
-SPECIAL(sin)
-SPECIAL(cos)
 SPECIAL(lg2)
-SPECIAL(ex2)
+#define SPECIAL_OF_LANES(name)                                                         \
+  HANDLER_BEGIN(name##_f32)                                                            \
+  LANE_ARRAY uint32_t result[LANES];                                                   \
+  name##_of_lanes((const float *)(const void *)column_u32(warp, in->a), mask, result); \
+  HANDLER_END(32)                                                                      \
+  HANDLER_BEGIN(name##_f32_ftz)                                                        \
+  LANE_ARRAY uint32_t result[LANES];                                                   \
+  LANE_ARRAY float x[LANES];                                                           \
+  const uint32_t *column = column_u32(warp, in->a);                                    \
+  for (int lane = 0; lane < LANES; lane++) x[lane] = flushed(column[lane]);            \
+  name##_of_lanes(x, mask, result);                                                    \
+  for (int lane = 0; lane < LANES; lane++) result[lane] = flush(result[lane]);         \
+  HANDLER_END(32)
+SPECIAL_OF_LANES(sin)
+SPECIAL_OF_LANES(cos)
+SPECIAL_OF_LANES(ex2)
 HANDLER1(tanh_f32, 32, 32, float_result(approximate_tanh(float_of(a))))
 
 /* a / b as a times the reciprocal of b, where a subnormal reciprocal is flushed to 0. */
