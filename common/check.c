@@ -85,7 +85,9 @@ const char *error_hint(cudaError_t error) {
       return "a TMA coordinate or type that the copy engine refuses: coordinate 0 times the\n"
              "  element size is not a multiple of 16 bytes (chapter 02), a negative coordinate in "
              "a\n"
-             "  store (chapter 03), a reduce that the type does not have (chapter 04).";
+             "  store (chapter 03), a reduce that the type does not have (chapter 04), a wgmma "
+             "that\n"
+             "  not all four warps of a warpgroup execute (chapter 07).";
     case cudaErrorMisalignedAddress:
       return "the shared-memory side of a TMA copy is not 128-byte aligned, or a barrier is not\n"
              "  8-byte aligned (chapter 02; 1024 bytes under a 128-byte swizzle: chapter 06).";

@@ -167,7 +167,8 @@ static void contexts(void) {
   printf("%d\n", driver<decltype(&cuCtxGetCurrent)>("cuCtxGetCurrent")(&c));
   printf("%d\n", push(0));
   printf("%d %d\n", pop(&c), pop(&c));
-  printf("%d\n", driver<decltype(&cuCtxGetDevice)>("cuCtxGetDevice")(0));
+  CUdevice device;
+  printf("%d\n", driver<decltype(&cuCtxGetDevice)>("cuCtxGetDevice")(&device));
   printf("%d\n", driver<decltype(&cuCtxSynchronize)>("cuCtxSynchronize")());
 }
 
