@@ -95,7 +95,7 @@ refused() {
   run common/run-program build/tests/$chapter/in_place
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ $output == *"64x128: 8 of 8 right"* ]]
+  [[ $output == *"B, 64x128: 8 of 8 right"* ]]
 }
 
 @test "an even and an odd k that TMA cannot load are loaded without it, or read in place" {

@@ -67,8 +67,8 @@ static inline bool gemm_fits(const GemmConfiguration *c, int64_t k, GemmCarried 
   int steps = gemm_steps(c, k);
   /* A stage is freed while the next one is multiplied, so a ring of one stage would hang. */
   int parts = c->split_k * c->groups, least_stages = steps > parts ? 2 : 1;
-  return c->kernel != NULL && steps >= parts && (!c->direct || k % 8 != 0) &&
-         (c->most_steps == 0 || steps <= c->most_steps) &&
+  return c->kernel != NULL && steps >= parts && c->groups <= GEMM_MOST_GROUPS &&
+         (!c->direct || k % 8 != 0) && (c->most_steps == 0 || steps <= c->most_steps) &&
          (!c->carries || gemm_carrying_kernel(c, carried) != NULL) &&
          gemm_ring_stages(c, c->tile_n, steps) >= least_stages;
 }
@@ -307,11 +307,12 @@ static inline float gemm_off(const GemmModel *model, int configuration, const fl
   return off;
 }
 
-/* Of the ways to read A in place, the one for these sizes. Its tiles have 64 or 128 columns of C, and 128 rows or fewer. */
+/* Of the ways to read A in place, the one for these sizes. Its tiles have 64 or 128 columns of C, and 128 rows or fewer.
+ * Of those to read B in place if m and n are exchanged. */
 static inline const GemmConfiguration *gemm_choose_in_place(const GemmConfiguration *list,
                                                             int64_t m, int64_t n, int64_t k,
                                                             int classes, int sms) {
-  enum { LOW, LOW_TWO_ON_AN_SM, HIGH, HIGH_SHARED };
+  enum { LOW, LOW_TWO_ON_AN_SM, HIGH, HIGH_SHARED }; /* their order in the list */
   int64_t rows = (m + classes - 1) / classes, steps = k / GEMM_STEP_K;
   float tiles = (float)classes * (float)((rows + 127) / 128) * (float)((n + 127) / 128);
   bool low = n <= 320 && (n + 63) / 64 % 2 == 1; /* tiles of 128 would be half empty at the edge */
@@ -319,14 +320,21 @@ static inline const GemmConfiguration *gemm_choose_in_place(const GemmConfigurat
   return &list[tiles * 3 <= (float)sms && steps >= 16 ? HIGH_SHARED : HIGH];
 }
 
-/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or read in place in
- * `classes` (0: they cannot be), whichever takes less time for its data. Fitted to 400 products (NOTES.md). The first
+/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. */
+static inline float gemm_cost_in_place(int64_t m, int64_t n, int64_t k, int classes) {
+  float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
+  if (classes == 0) return GEMM_HOPELESS;
+  return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
+}
+
+/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or those of A or B are read in
+ * place in `classes` (0: they cannot be), whichever takes less time for its data. Fitted to 400 products (NOTES.md). The first
  * configurations of `list` have tiles of 64 x 64; more CTAs share a tile until two SMs have three, but each has at least
  * five steps. From `first_in_place` on the list has those that read in place. NULL: copy. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list,
                                                           int first_in_place, int64_t m, int64_t n,
-                                                          int64_t k, int64_t batches, int classes,
-                                                          int sms) {
+                                                          int64_t k, int64_t batches,
+                                                          const int classes[2], int sms) {
   float tiles = (float)((m + 63) / 64) * (float)((n + 63) / 64) * (float)batches;
   int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
   float loaded = tiles * (float)steps * 16384,
@@ -334,12 +342,12 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
   bool words = k % 2 == 0;
   float more = loaded * (words ? 0.15e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
   if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
-  if (classes > 0 && list[first_in_place].kernel != NULL) {
-    float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
-    float in_place = 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
-    if (in_place < copy && in_place < more) {
-      return gemm_choose_in_place(list + first_in_place, m, n, k, classes, sms);
-    }
+  float of_a = gemm_cost_in_place(m, n, k, classes[0]),
+        of_b = gemm_cost_in_place(n, m, k, classes[1]);
+  float in_place = of_a < of_b ? of_a : of_b;
+  if (in_place < copy && in_place < more && list[first_in_place].kernel != NULL) {
+    return of_a <= of_b ? gemm_choose_in_place(list + first_in_place, m, n, k, classes[0], sms)
+                        : gemm_choose_in_place(list + first_in_place + 4, n, m, k, classes[1], sms);
   }
   if (k % 8 == 0 || more > copy) return NULL;
   int at = 0;

@@ -9,8 +9,8 @@
  *     class 2   | . . . . 0 1 2 3 | 4 5 ...      4 elements
  *     class 3   | . . 0 1 2 3 4 5 | 6 7 ...      2 elements
  *
- * The kernel computes transpose(C), so that these rows are the columns of its tiles: a tile has columns of one class, and
- * as many that all SMs have the same work (gemm_width.cuh). The other operand is copied once for each class, with as many zeros in front of every
+ * These rows are the columns of the kernel's tiles: a tile has columns of one class, and as many that all SMs have the
+ * same work (gemm_width.cuh). If they are rows of A, the kernel computes transpose(C). The other operand is copied once for each class, with as many zeros in front of every
  * row. The dots are the end of another row. A zero times a NaN is a NaN, so the dots are replaced by zeros in shared
  * memory. What follows a row's end is outside of the tensor map, so TMA writes zeros there.
  *
@@ -19,6 +19,7 @@
 #ifndef PIPELINED_GEMM_GEMM_CLASSES_CUH
 #define PIPELINED_GEMM_GEMM_CLASSES_CUH
 
+#include "gemm_epilogue.cuh"
 #include "gemm_operands.cuh"
 
 /* THREADS consumers replace the first `count` elements of at most as many rows in a stage by zeros. */
@@ -38,14 +39,45 @@ static inline __host__ __device__ int gemm_class_front(const GemmClasses &classe
   return (classes.first_front + number * classes.next_front) % GEMM_MOST_CLASSES;
 }
 
-/* Where a class of rows goes: rows of C that lie as far apart. */
-static __device__ __forceinline__ GemmOutput gemm_class_output(const GemmWork &work, int number) {
+/* Where a class of rows goes: rows of C that lie as far apart, or columns if these are rows of B. */
+static __device__ __forceinline__ GemmOutput gemm_class_output(const GemmWork &work, int number,
+                                                               bool transposed) {
   GemmOutput output = work.output;
-  int64_t first = number * output.row_stride;
+  int count = work.classes.count;
+  int64_t first = transposed ? number * output.row_stride : number;
   output.c = (uint8_t *)output.c + first * (output.type == GEMM_FP32 ? 4 : 2);
-  output.m = (output.m - number + work.classes.count - 1) / work.classes.count;
-  output.row_stride *= work.classes.count;
+  if (transposed) {
+    output.m = (output.m - number + count - 1) / count;
+    output.row_stride *= count;
+  } else {
+    output.n = (output.n - number + count - 1) / count;
+  }
   return output;
+}
+
+/* A warp's 16 rows by COLUMNS columns that lie `apart` elements from each other in C; only rounded. */
+template <int TYPE, int COLUMNS>
+static __device__ __forceinline__ void gemm_store_apart(uint8_t *staging, const float *d,
+                                                        uint32_t chunks, const GemmOutput &output,
+                                                        int row, int column, int end, int apart) {
+  enum { N = gemm_chunk_n(COLUMNS) };
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int at = 0; at < COLUMNS; at += N) {
+    uint32_t packed[N / 4];
+    gemm_pack_all<TYPE, N>(packed, d + at / 2);
+    __syncwarp(); /* what was in the staging memory has been read */
+    gemm_stage_packed<N>(staging, packed);
+    __syncwarp();
+    int columns = chunks >> at / N & 1 ? min(end, output.n) - column - at : 0;
+#pragma unroll 4
+    for (int i = lane; i < 16 * N; i += 32) {
+      int r = i / N, x = i % N;
+      if (row + r >= output.m || x >= columns) continue;
+      ((uint16_t *)output.c)[(row + r) * output.row_stride + (int64_t)(column + at + x) * apart] =
+          *(const uint16_t *)(staging + gemm_staged<N>(r, x * 2));
+    }
+  }
 }
 
 #endif

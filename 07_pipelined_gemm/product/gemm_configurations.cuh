@@ -346,15 +346,18 @@ static inline GemmConfigurations gemm_further_configurations(void) {
 #undef GEMM_SINGLE_SWAPPED
 #undef GEMM_SHORT
 
-constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = 8;
+constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = GEMM_FIRST_IN_PLACE + 8;
 
 /* The configurations for lines of k elements that TMA cannot reach: first those that load without it, by how many CTAs
- * share the k range of a tile; then, from GEMM_FIRST_IN_PLACE on, those that read A in place. */
+ * share the k range of a tile; then, from GEMM_FIRST_IN_PLACE on, those that read A in place, and as many that read B in place. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_direct_configurations(void) {
   typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 1, false, true> Direct;
   typedef GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 64, 128, 1, 1, 1, true, false, true> InPlace;
   typedef GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, 128, 128, 1, 1, 1, true, false, true> HighInPlace;
+  typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 128, 1, 1, 1, false, false, true> BInPlace;
+  typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 128, 128, 1, 1, 1, false, false, true>
+      HighBInPlace;
   static const GemmConfiguration list[] = {
       gemm_single_configuration<Direct>("direct_64x64/3", 3, 1),
       gemm_single_configuration<Direct>("direct_64x64_split_1x2/3", 3, 2),
@@ -364,6 +367,10 @@ static inline GemmConfigurations gemm_direct_configurations(void) {
       gemm_single_configuration<InPlace>("in_place_64x128_swapped/2", 2),
       gemm_single_configuration<HighInPlace>("in_place_128x128_swapped", 1),
       gemm_single_configuration<HighInPlace>("in_place_128x128_split_1x3_swapped", 1, 3),
+      gemm_single_configuration<BInPlace>("in_place_64x128", 1),
+      gemm_single_configuration<BInPlace>("in_place_64x128/2", 2),
+      gemm_single_configuration<HighBInPlace>("in_place_128x128", 1),
+      gemm_single_configuration<HighBInPlace>("in_place_128x128_split_1x3", 1, 3),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_DIRECT_WAYS, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};

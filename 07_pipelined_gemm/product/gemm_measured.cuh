@@ -45,7 +45,7 @@ static inline void gemm_add_candidate(GemmCandidates *to, const GemmConfiguratio
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
                                              GemmConfigurations all, GemmConfigurations further,
                                              GemmConfigurations direct, const GemmProblem *p,
-                                             GemmType type, bool in_place, int sms) {
+                                             GemmType type, int in_place, int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
   GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, further.list, further.count, p->m,
@@ -53,7 +53,7 @@ static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
   GemmCandidates found = {{chosen}, 1};
   for (int i = 0; i < ranked.count || i < direct.count; i++) {
     if (i < direct.count && gemm_fits(&direct.list[i], k, carried) &&
-        (in_place || !direct.list[i].in_place)) {
+        (!direct.list[i].in_place || in_place >> !direct.list[i].swapped & 1)) {
       gemm_add_candidate(&found, &direct.list[i]);
     }
     if (i < ranked.count) gemm_add_candidate(&found, ranked.list[i]);
@@ -289,11 +289,16 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   status = pipelined_gemm_plan<TYPE, MAJOR_A, MAJOR_B>(gemm, problem);
   if (status.error != GEMM_OK || how_many == 1) return status;
 
+  int in_place = 0; /* bit 0: A can be, bit 1: B */
+  for (int i = 0; i < 2; i++) {
+    in_place |= (gemm_classes_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
+                                       (GemmMajor)MAJOR_B, i == 0) > 0)
+                << i;
+  }
   const GemmCandidates candidates = gemm_candidates(
       gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
       gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE,
-      gemm_can_read_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B), sms);
+      gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, in_place, sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;
   error = pipelined_gemm_end(gemm);

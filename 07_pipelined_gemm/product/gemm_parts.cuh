@@ -90,7 +90,6 @@ static __device__ __forceinline__ void gemm_wait_for_warps(uint32_t *counter, ui
  * A cluster whose others do not even run yet must not wait for them: it could be in their place. So an
  * owner's patience ends. It then leaves its sums of its own chunks, too, and whoever is last sums them. */
 constexpr uint32_t GEMM_GAVE = 1, GEMM_DONE = 1 << 8, GEMM_GAVE_UP = 1 << 16;
-constexpr int GEMM_MOST_GROUPS = 16;
 #ifndef PIPELINED_GEMM_LOOKS
 #define PIPELINED_GEMM_LOOKS \
   4096 /* an owner's patience: so many looks at the flag, of about 0.5 us each */

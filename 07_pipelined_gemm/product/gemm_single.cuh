@@ -52,8 +52,8 @@ struct GemmSingleTile {
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
   static constexpr int STEP_N = IN_PLACE ? 16 : 8 * CLUSTER_M;
-  static_assert(!IN_PLACE || (SWAPPED && SHARING == 1 && TILE_N <= CONSUMER_THREADS),
-                "a thread of the consumers for each column, which is a row of C");
+  static_assert(!IN_PLACE || (SHARING == 1 && SPLIT_K == 1 && TILE_N <= CONSUMER_THREADS),
+                "a thread of the consumers for each column");
   static constexpr bool NARROWS = !DIRECT && MAJOR_B == GEMM_K_MAJOR;
   static constexpr int LEAST_N = NARROWS ? gemm_least_width(TILE_N, STEP_N) : TILE_N;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
@@ -482,6 +482,28 @@ struct GemmStoreSingle<TYPE, COLUMNS, true> {
   }
 };
 
+/* Columns of C that lie apart: not for an epilogue. */
+template <class Tile, bool APART = Tile::IN_PLACE && !Tile::SWAPPED>
+struct GemmStoreTile {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
+                                             const GemmWork &work, int batch, int row, int column,
+                                             int end) {
+    gemm_store_apart<Tile::TYPE, Tile::PART_N>(staging, d, chunks,
+                                               gemm_class_output(work, batch, false), row, column,
+                                               end, work.classes.count);
+  }
+};
+template <class Tile>
+struct GemmStoreTile<Tile, false> {
+  static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
+                                             const GemmWork &work, int batch, int row, int column,
+                                             int end) {
+    GemmOutput output = Tile::IN_PLACE ? gemm_class_output(work, batch, true) : work.output;
+    GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
+        staging, d, chunks, output, Tile::IN_PLACE ? 0 : batch, row, column, end);
+  }
+};
+
 template <class Tile>
 static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bounds__(Tile::THREADS,
                                                                                     Tile::CTAS)
@@ -527,21 +549,17 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
     int row = place.row + (int)(threadIdx.x / 32) * 16;
     int end = place.column + (Tile::NARROWS ? work.width : Tile::TILE_N);
-    GemmOutput output = Tile::IN_PLACE ? gemm_class_output(work, place.batch) : work.output;
-    int batch = Tile::IN_PLACE ? 0 : place.batch;
     if (Tile::SPLIT_K > 1) {
       float sum[Tile::PART_N / 2];
       if (Tile::SHARING == 1) cluster_wait_acquire();
       gemm_sum_over_cluster<Tile>(place, d, sum);
       if (place.split >= Tile::SUMMERS) return;
       uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, sum);
-      GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
-          staging, sum, chunks, output, batch, row, place.column + (int)place.split * Tile::PART_N,
-          end);
+      GemmStoreTile<Tile>::run(staging, sum, chunks, work, place.batch, row,
+                               place.column + (int)place.split * Tile::PART_N, end);
     } else {
       uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, d);
-      GemmStoreSingle<Tile::TYPE, Tile::TILE_N, Tile::SWAPPED>::run(staging, d, chunks, output,
-                                                                    batch, row, place.column, end);
+      GemmStoreTile<Tile>::run(staging, d, chunks, work, place.batch, row, place.column, end);
     }
   }
 }

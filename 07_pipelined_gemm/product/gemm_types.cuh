@@ -116,6 +116,9 @@ typedef struct {
   int words; /* as bool: all lines begin at multiples of 4 bytes and have an even length */
 } GemmOperand;
 
+/* Clusters that share the k range of a tile in gemm_single: each has a bit of a flag (gemm_parts.cuh). */
+constexpr int GEMM_MOST_GROUPS = 16;
+
 constexpr int GEMM_MOST_CLASSES = 8; /* of rows of 16-bit elements that do not begin at 16 bytes */
 
 /* The rows of an operand as gemm_classes.cuh reads them. */
@@ -170,7 +173,7 @@ typedef struct {
   int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
-  int in_place;    /* swapped, and reads rows that TMA cannot reach in classes: gemm_classes.cuh */
+  int in_place;    /* reads rows of its B that TMA cannot reach in classes: gemm_classes.cuh */
 } GemmConfiguration;
 
 /* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue or for

@@ -192,14 +192,25 @@ static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
 
-/* A's rows can be read in classes (gemm_classes.cuh), of which none is empty; and have to be, or copied. The strides
- * may be 0. */
-static inline bool gemm_can_read_in_place(const GemmProblem *p, GemmType type, GemmMajor major_a,
-                                          GemmMajor major_b) {
-  GemmLines a = {p->a, p->k, p->m, p->lda == 0 ? p->k : p->lda, p->batches, p->stride_a};
-  return p->batches == 1 && p->m >= GEMM_MOST_CLASSES && !gemm_is_e4m3(type) &&
-         major_a == GEMM_K_MAJOR && major_b == GEMM_K_MAJOR &&
-         !gemm_tma_can_reach(&a, gemm_element_bytes(type));
+/* An operand's rows can be read in classes (gemm_classes.cuh), of which none is empty; and have to be, or copied. */
+static inline bool gemm_has_classes(const void *memory, int64_t rows, int64_t stride, int bytes) {
+  GemmLines lines = {memory, stride, rows, stride, 1, 0};
+  return bytes == 2 && rows >= GEMM_MOST_CLASSES && !gemm_tma_can_reach(&lines, bytes);
+}
+
+/* In how many classes the rows of the operand can be read that a configuration reads in place: of A if its operands
+ * are swapped, else of B, which is not for an epilogue. Else 0. Strides may be 0. */
+static inline int gemm_classes_in_place(const GemmProblem *p, GemmType type, GemmMajor major_a,
+                                        GemmMajor major_b, bool swapped) {
+  const void *memory = swapped ? p->a : p->b;
+  int64_t stride = swapped ? p->lda : p->ldb;
+  if (stride == 0) stride = p->k;
+  if (p->batches > 1 || major_a != GEMM_K_MAJOR || major_b != GEMM_K_MAJOR) return 0;
+  if (!swapped && !gemm_is_plain(p)) return 0;
+  if (!gemm_has_classes(memory, swapped ? p->m : p->n, stride, gemm_element_bytes(type))) return 0;
+  int count = 1;
+  while (stride * count % GEMM_MOST_CLASSES != 0) count *= 2;
+  return count;
 }
 
 static inline GemmOutput gemm_output(const GemmProblem *p) {
@@ -336,9 +347,8 @@ static inline size_t gemm_plan_copy(const GemmLines *lines, int bytes, GemmCopy 
 }
 
 /* The classes of an operand's rows, of 16-bit elements. */
-static inline GemmClasses gemm_classes_of(const GemmLines *lines) {
-  GemmClasses classes = {NULL, 1, 0, 0};
-  while (lines->line_stride * classes.count % GEMM_MOST_CLASSES != 0) classes.count *= 2;
+static inline GemmClasses gemm_classes_of(const GemmLines *lines, int count) {
+  GemmClasses classes = {NULL, count, 0, 0};
   classes.first_front = (int)((uintptr_t)lines->memory / 2 % GEMM_MOST_CLASSES);
   classes.next_front = (int)(lines->line_stride % GEMM_MOST_CLASSES);
   return classes;
@@ -416,16 +426,15 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   GemmLines lines_c = {p.c, p.n, p.m, p.ldc, p.batches, p.stride_c};
   GemmCarried carried = gemm_can_carry(&p);
   if (!gemm_fits(c, p.k, carried)) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
-  if (c->in_place && !gemm_can_read_in_place(&p, type, major_a, major_b)) {
-    return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
-  }
+  int classes = gemm_classes_in_place(&p, type, major_a, major_b, c->swapped);
+  if (c->in_place && classes == 0) return gemm_status(GEMM_NOT_FOR_SHAPE, c->name, 0, 0, 0);
   if (c->swapped) gemm_swap_operands(&p, &major_a, &major_b);
   GemmLines a = gemm_lines(p.a, major_a, p.m, problem->k, p.lda, p.batches, p.stride_a);
   GemmLines b = gemm_lines(p.b, major_b, p.n, problem->k, p.ldb, p.batches, p.stride_b);
   int64_t columns = p.n, batches = p.batches; /* of what is divided into tiles */
   if (c->in_place) {
-    gemm->work.classes = gemm_classes_of(&b);
-    batches = gemm->work.classes.count;
+    gemm->work.classes = gemm_classes_of(&b, classes);
+    batches = classes;
     columns = (columns + batches - 1) / batches;
     p.k += GEMM_MOST_CLASSES - 1;
   }
@@ -534,12 +543,13 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
   int64_t k = gemm_k_of_16_bits(TYPE, gemm_in_range(problem->k)),
           batches = gemm_in_range(problem->batches);
   GemmConfigurations direct = gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>();
-  GemmLines a = {problem->a, problem->k, m, problem->lda == 0 ? problem->k : problem->lda, 1, 0};
-  bool in_place =
-      gemm_can_read_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B);
+  int classes[2]; /* of A, of B */
+  for (int i = 0; i < 2; i++) {
+    classes[i] = gemm_classes_in_place(problem, (GemmType)TYPE, (GemmMajor)MAJOR_A,
+                                       (GemmMajor)MAJOR_B, i == 0);
+  }
   const GemmConfiguration *c =
-      gemm_choose_direct(direct.list, GEMM_FIRST_IN_PLACE, m, n, k, batches,
-                         in_place ? gemm_classes_of(&a).count : 0, sms);
+      gemm_choose_direct(direct.list, GEMM_FIRST_IN_PLACE, m, n, k, batches, classes, sms);
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
                     gemm_can_carry(problem));

@@ -1,4 +1,4 @@
-// in_place: A is read in place, although TMA cannot reach its rows: rows of any length and distance, from any address
+// in_place: A or B is read in place, although TMA cannot reach its rows: rows of any length and distance, from any address
 // on, and k shared by clusters. What lies between the rows, or belongs to another row, changes nothing.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
@@ -8,18 +8,18 @@ static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct 
                         p->most_clusters);
 }
 
-template <int TYPE, int M>
+template <int TYPE, int M, bool OF_A>
 static GemmConfiguration in_place(int groups) {
-  typedef GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, M, 128, 1, 1, 1, true, false, true> Tile;
+  typedef GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, M, 128, 1, 1, 1, OF_A, false, true> Tile;
   return gemm_single_configuration<Tile>("in_place", 1, groups);
 }
 
-template <int TYPE, int M>
+template <int TYPE, int M, bool OF_A>
 static void check_tile(const char *name, int runs) {
   int good = 0;
   for (int i = 0; i < runs; i++) {
     uint64_t h = gemm_hash((uint64_t)(1000 * M + i));
-    GemmConfiguration c = in_place<TYPE, M>(1 + i % 3);
+    GemmConfiguration c = in_place<TYPE, M, OF_A>(1 + i % 3);
     CheckedProduct p;
     memset(&p, 0, sizeof(p));
     p.type = (GemmType)TYPE;
@@ -36,6 +36,12 @@ static void check_tile(const char *name, int runs) {
       p.problem.beta = h >> 33 & 1 ? 0.5f : 0, p.has_bias = h >> 34 & 1;
       p.problem.activation = (GemmActivation)(h >> 35 & 3);
       if (h >> 37 & 1) p.problem.c_type = GEMM_FP32;
+    }
+    if (!OF_A) {
+      CheckedProduct of_a = p;
+      p.problem = gemm_problem(of_a.problem.n, of_a.problem.m, k, NULL, NULL, NULL);
+      p.problem.c_type = p.type, p.problem.ldb = of_a.problem.lda;
+      p.has_bias = false;
     }
     p.rows = 20, p.seed = h % 1000;
     p.most_clusters = (int)(h >> 40) % 4;
@@ -60,7 +66,7 @@ static void check_neighbours(int k, int lda) {
     for (int i = 0; i < k && row % 3; i++) a[row * lda + i] = one;
   }
   for (int i = 0; i < N * k; i++) b[i] = one;
-  GemmConfiguration configuration = in_place<GEMM_BF16, 64>(1);
+  GemmConfiguration configuration = in_place<GEMM_BF16, 64, true>(1);
   GemmProblem problem = gemm_problem(M, N, k, a, b, c);
   problem.lda = lda;
   PipelinedGemm gemm;
@@ -85,7 +91,7 @@ static void check_refusals(void) {
   uint16_t *memory;
   PipelinedGemm gemm;
   CUDA_CHECK(cudaMalloc(&memory, 1 << 20));
-  GemmConfiguration c = in_place<GEMM_BF16, 64>(1);
+  GemmConfiguration c = in_place<GEMM_BF16, 64, true>(1);
   GemmProblem problem = gemm_problem(64, 64, 70, memory, memory, memory);
   problem.lda = 72;
   GemmStatus status = gemm_plan_with(&gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR, &c, 0);
@@ -104,8 +110,10 @@ int main(int argc, char **argv) {
   long runs = 8;
   Option options[] = {{"--runs", "products for each tile", &runs, 1, 100000}};
   program_begin("in_place", argc, argv, options, 1);
-  check_tile<GEMM_BF16, 64>("64x128", (int)runs);
-  check_tile<GEMM_FP16, 128>("128x128, fp16", (int)runs);
+  check_tile<GEMM_BF16, 64, true>("A, 64x128", (int)runs);
+  check_tile<GEMM_FP16, 128, true>("A, 128x128, fp16", (int)runs);
+  check_tile<GEMM_BF16, 64, false>("B, 64x128", (int)runs);
+  check_tile<GEMM_FP16, 128, false>("B, 128x128, fp16", (int)runs);
   check_neighbours(70, 70);
   check_neighbours(75, 75);
   check_neighbours(75, 91);
