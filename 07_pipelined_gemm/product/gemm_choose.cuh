@@ -307,23 +307,36 @@ static inline float gemm_off(const GemmModel *model, int configuration, const fl
   return off;
 }
 
-/* Of the ways to read A in place, the one for these sizes. Its tiles have 64 or 128 columns of C, and 128 rows or fewer.
- * Of those to read B in place if m and n are exchanged. */
-static inline const GemmConfiguration *gemm_choose_in_place(const GemmConfiguration *list,
-                                                            int64_t m, int64_t n, int64_t k,
-                                                            int classes, int sms) {
-  enum { LOW, LOW_TWO_ON_AN_SM, HIGH, HIGH_SHARED }; /* their order in the list */
-  int64_t rows = (m + classes - 1) / classes, steps = k / GEMM_STEP_K;
+/* The ways to read an operand in place, in the order of the list: by tiles of 64 rows or of 128, and 72 to 128 columns. */
+enum {
+  GEMM_LOW,
+  GEMM_LOW_TWO_ON_AN_SM,
+  GEMM_LOW_SHARED,
+  GEMM_HIGH,
+  GEMM_HIGH_SHARED,
+  GEMM_IN_PLACE
+};
+
+/* Which of the ways to read A in place for these sizes; or B, if m and n are exchanged. */
+static inline int gemm_way_in_place(int64_t m, int64_t n, int64_t k, int classes, int sms) {
+  int64_t rows = (m + classes - 1) / classes;
   float tiles = (float)classes * (float)((rows + 127) / 128) * (float)((n + 127) / 128);
   bool low = n <= 320 && (n + 63) / 64 % 2 == 1; /* tiles of 128 would be half empty at the edge */
-  if (low) return &list[tiles > (float)sms ? LOW_TWO_ON_AN_SM : LOW];
-  return &list[tiles * 3 <= (float)sms && steps >= 16 ? HIGH_SHARED : HIGH];
+  bool shared = tiles * 4 <= (float)sms && k >= 48 * GEMM_STEP_K;
+  if (!low) return shared ? GEMM_HIGH_SHARED : GEMM_HIGH;
+  return shared ? GEMM_LOW_SHARED : tiles > (float)sms ? GEMM_LOW_TWO_ON_AN_SM : GEMM_LOW;
 }
 
-/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. */
-static inline float gemm_cost_in_place(int64_t m, int64_t n, int64_t k, int classes) {
-  float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
+/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. Not if few SMs would work. */
+static inline float gemm_cost_in_place(int64_t m, int64_t n, int64_t k, int classes, int sms) {
+  const float least_ctas = 24;
   if (classes == 0) return GEMM_HOPELESS;
+  int way = gemm_way_in_place(m, n, k, classes, sms);
+  bool shared = way == GEMM_LOW_SHARED || way == GEMM_HIGH_SHARED;
+  int64_t rows = (m + classes - 1) / classes;
+  float ctas = (float)classes * (float)((rows + 71) / 72) * (float)((n + 63) / 64);
+  if (ctas * (shared ? 4 : 1) < least_ctas) return GEMM_HOPELESS;
+  float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
   return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
 }
 
@@ -337,25 +350,29 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
                                                           const int classes[2], int sms) {
   float tiles = (float)((m + 63) / 64) * (float)((n + 63) / 64) * (float)batches;
   int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
-  float loaded = tiles * (float)steps * 16384,
-        copied = (float)(m + n) * (float)k * 2 * (float)batches;
-  bool words = k % 2 == 0;
-  float more = loaded * (words ? 0.15e-6f : 0.5e-6f), copy = 5 + copied / 1.3e6f; /* microseconds */
-  if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
-  float of_a = gemm_cost_in_place(m, n, k, classes[0]),
-        of_b = gemm_cost_in_place(n, m, k, classes[1]);
-  float in_place = of_a < of_b ? of_a : of_b;
-  if (in_place < copy && in_place < more && list[first_in_place].kernel != NULL) {
-    return of_a <= of_b ? gemm_choose_in_place(list + first_in_place, m, n, k, classes[0], sms)
-                        : gemm_choose_in_place(list + first_in_place + 4, n, m, k, classes[1], sms);
-  }
-  if (k % 8 == 0 || more > copy) return NULL;
   int at = 0;
   const int least_steps = 5; /* of a CTA, if several share a tile */
   while (at + 1 < first_in_place && tiles * (float)list[at].groups < 1.5f * (float)sms &&
          steps >= least_steps * list[at + 1].groups) {
     at++;
   }
+  float loaded = tiles * (float)steps * 16384,
+        copied = (float)(m + n) * (float)k * 2 * (float)batches;
+  bool words = k % 2 == 0;
+  /* microseconds */
+  float more = loaded * (words ? 0.15e-6f : 0.5e-6f) +
+               0.5f * (float)steps / (float)list[at].groups + (list[at].groups > 1 ? 3.5f : 0);
+  float copy = 5 + copied / 1.3e6f;
+  if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
+  float of_a = gemm_cost_in_place(m, n, k, classes[0], sms);
+  float of_b = gemm_cost_in_place(n, m, k, classes[1], sms);
+  float in_place = of_a < of_b ? of_a : of_b;
+  const GemmConfiguration *ways = list + first_in_place;
+  if (in_place < copy && in_place < more && ways[0].kernel != NULL) {
+    return of_a <= of_b ? &ways[gemm_way_in_place(m, n, k, classes[0], sms)]
+                        : &ways[GEMM_IN_PLACE + gemm_way_in_place(n, m, k, classes[1], sms)];
+  }
+  if (k % 8 == 0 || more > copy) return NULL;
   return list[at].kernel != NULL ? &list[at] : NULL;
 }
 

@@ -346,7 +346,7 @@ static inline GemmConfigurations gemm_further_configurations(void) {
 #undef GEMM_SINGLE_SWAPPED
 #undef GEMM_SHORT
 
-constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = GEMM_FIRST_IN_PLACE + 8;
+constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = GEMM_FIRST_IN_PLACE + 10;
 
 /* The configurations for lines of k elements that TMA cannot reach: first those that load without it, by how many CTAs
  * share the k range of a tile; then, from GEMM_FIRST_IN_PLACE on, those that read A in place, and as many that read B in place. */
@@ -365,12 +365,14 @@ static inline GemmConfigurations gemm_direct_configurations(void) {
       gemm_single_configuration<Direct>("direct_64x64_split_1x8/3", 3, 8),
       gemm_single_configuration<InPlace>("in_place_64x128_swapped", 1),
       gemm_single_configuration<InPlace>("in_place_64x128_swapped/2", 2),
+      gemm_single_configuration<InPlace>("in_place_64x128_split_1x4_swapped", 1, 4),
       gemm_single_configuration<HighInPlace>("in_place_128x128_swapped", 1),
-      gemm_single_configuration<HighInPlace>("in_place_128x128_split_1x3_swapped", 1, 3),
+      gemm_single_configuration<HighInPlace>("in_place_128x128_split_1x4_swapped", 1, 4),
       gemm_single_configuration<BInPlace>("in_place_64x128", 1),
       gemm_single_configuration<BInPlace>("in_place_64x128/2", 2),
+      gemm_single_configuration<BInPlace>("in_place_64x128_split_1x4", 1, 4),
       gemm_single_configuration<HighBInPlace>("in_place_128x128", 1),
-      gemm_single_configuration<HighBInPlace>("in_place_128x128_split_1x3", 1, 3),
+      gemm_single_configuration<HighBInPlace>("in_place_128x128_split_1x4", 1, 4),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_DIRECT_WAYS, "all have a place in lists");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};

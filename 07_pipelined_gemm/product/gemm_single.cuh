@@ -51,7 +51,7 @@ struct GemmSingleTile {
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
-  static constexpr int STEP_N = IN_PLACE ? 16 : 8 * CLUSTER_M;
+  static constexpr int STEP_N = 8 * CLUSTER_M;
   static_assert(!IN_PLACE || (SHARING == 1 && SPLIT_K == 1 && TILE_N <= CONSUMER_THREADS),
                 "a thread of the consumers for each column");
   static constexpr bool NARROWS = !DIRECT && MAJOR_B == GEMM_K_MAJOR;
