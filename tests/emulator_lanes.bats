@@ -25,6 +25,7 @@ reports() {
   reports global-other-branch lane-race
   reports rows-overwritten lane-race
   reports global-rows-overwritten lane-race
+  reports global-members-too-long lane-race
 }
 
 @test "lanes: a shuffle orders no memory: an error" {
@@ -53,7 +54,7 @@ reports() {
 
 @test "lanes: what is in order is not reported" {
   for name in synced read-long-before-synced same-value atomics tiles flag volatile-alone block-barrier \
-    reduction flag-of-block global-synced global-own rows global-rows barrier-init-synced barrier-init-block-barrier \
+    reduction flag-of-block global-synced global-own rows global-rows global-members-by-some barrier-init-synced barrier-init-block-barrier \
     barrier-own; do
     run build/tests/emulator/lane_cases "$name"
     echo "$name: $output"

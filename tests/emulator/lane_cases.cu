@@ -33,6 +33,8 @@ static const char *const names[] = {"missing",
                                     "rows-overwritten",
                                     "global-rows",
                                     "global-rows-overwritten",
+                                    "global-members-by-some",
+                                    "global-members-too-long",
                                     "barrier-init",
                                     "barrier-init-arrivals",
                                     "barrier-init-shuffle",
@@ -67,6 +69,8 @@ enum Case {
   ROWS_OVERWRITTEN,
   GLOBAL_ROWS,
   GLOBAL_ROWS_OVERWRITTEN,
+  GLOBAL_MEMBERS_BY_SOME,
+  GLOBAL_MEMBERS_TOO_LONG,
   BARRIER_INIT,
   BARRIER_INIT_ARRIVALS,
   BARRIER_INIT_SHUFFLE,
@@ -81,6 +85,16 @@ static __device__ void wait_for(unsigned barrier) {
       "{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;\n\t"
       "@!p bra again; }" ::"r"(barrier)
       : "memory");
+}
+
+/* Some lanes store a member of their structures, and some, of which a few are the same, load another one; the
+ * one after the last is the next lane's first. */
+enum { MEMBERS = 3 };
+static __device__ int use_members(int *all, int lane, int loaded) {
+  int *own = all + lane * MEMBERS, value = 0;
+  if (lane % 3) asm volatile("st.global.u32 [%0], %1;" ::"l"(own), "r"(lane));
+  if (lane % 2) asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(own + loaded));
+  return value;
 }
 
 /* Lane 0 initialises an mbarrier, and the warp waits for it. */
@@ -198,6 +212,12 @@ __global__ void lanes(int *out, enum Case which) {
     case GLOBAL_ROWS_OVERWRITTEN:
       value = average_rows(out + LANES, lane, false);
       break;
+    case GLOBAL_MEMBERS_BY_SOME:
+      value = use_members(out + LANES, lane, 1);
+      break;
+    case GLOBAL_MEMBERS_TOO_LONG:
+      value = use_members(out + LANES, lane, MEMBERS);
+      break;
     case BARRIER_INIT:
     case BARRIER_INIT_ARRIVALS:
     case BARRIER_INIT_SHUFFLE:
@@ -273,7 +293,7 @@ int main(int argc, char **argv) {
   while (which < CASES && (argc != 2 || strcmp(argv[1], names[which]))) which++;
   if (which == CASES) return fprintf(stderr, "usage: lane_cases CASE\n"), 2;
   int *out;
-  enum { BYTES = (LANES + 2 * APART) * sizeof(int) };
+  enum { BYTES = (LANES + 2 * APART + MEMBERS) * sizeof(int) };
   if (cudaMalloc(&out, BYTES) != cudaSuccess) return 1;
   if (cudaMemset(out, 0, BYTES) != cudaSuccess) return 1;
   lanes<<<1, LANES>>>(out, (enum Case)which);

@@ -129,16 +129,26 @@ static uint64_t address_of(const LanePast *access, int lane) {
   return access->in_steps ? access->first + (uint32_t)lane * access->step : access->addresses[lane];
 }
 
+/* Is each lane's address that of lane 0 and a step for each lane? */
+static bool lie_in_steps(const LanePast *access, uint64_t origin, uint64_t step) {
+  uint64_t differing = 0;
+  for (uint64_t lane = 0; lane < LANES; lane++)
+    differing |=
+        (access->addresses[lane] ^ (origin + lane * step)) & -(uint64_t)(access->mask >> lane & 1);
+  return !differing;
+}
+
 /* Structures that follow each other, of which each lane accesses one member: the next lane's bytes begin
  * only after both members of this lane's structure. */
 static bool only_meet_themselves(const LanePast *own, const LanePast *past) {
-  if (own->in_steps || past->in_steps || (own->mask & past->mask) != UINT32_MAX) return false;
-  uint64_t step = own->addresses[1] - own->addresses[0], differing = 0;
-  uint64_t apart = past->addresses[0] - own->addresses[0];
-  for (uint32_t lane = 0; lane < LANES; lane++)
-    differing |= (own->addresses[lane] ^ (own->addresses[0] + lane * step)) |
-                 (past->addresses[lane] ^ (own->addresses[lane] + apart));
-  if (differing || step >> 32 || own->bytes > step || past->bytes > step) return false;
+  if (own->in_steps || past->in_steps || !(own->mask & (own->mask - 1))) return false;
+  uint64_t low = (uint64_t)first_lane(own->mask), high = 31 - (uint64_t)__builtin_clz(own->mask);
+  uint64_t step = (own->addresses[high] - own->addresses[low]) / (high - low);
+  uint64_t origin = own->addresses[low] - low * step;
+  uint64_t past_low = (uint64_t)first_lane(past->mask);
+  uint64_t apart = past->addresses[past_low] - past_low * step - origin;
+  if (step >> 32 || own->bytes > step || past->bytes > step) return false;
+  if (!lie_in_steps(own, origin, step) || !lie_in_steps(past, origin + apart, step)) return false;
   return apart >> 63 ? own->bytes - apart <= step : past->bytes + apart <= step;
 }
 
