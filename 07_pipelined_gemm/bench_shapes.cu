@@ -55,7 +55,6 @@ static GemmStatus plan_ours(PipelinedGemm *gemm, const GemmProblem *problem, int
   }
   const GemmConfigurations lists[] = {
       gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
-      gemm_further_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>(),
       gemm_direct_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>()};
   int list = 0, at = which - CONFIGURATIONS;
   while (at >= lists[list].count) at -= lists[list++].count;

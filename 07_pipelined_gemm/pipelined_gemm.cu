@@ -109,7 +109,7 @@ static void show_choices(GemmConfigurations all) {
   for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
     const int *s = shapes[i];
     const GemmConfiguration *c = gemm_choose(&gemm_model, all.list, all.count, s[0], s[1], s[2], 1,
-                                             SMS, GEMM_BY_ALL_THAT_CARRY);
+                                             SMS, GEMM_BY_ALL_THAT_CARRY, 0);
     printf("%6d %5d %5d   %-32s %d\n", s[0], s[1], s[2], c->name,
            gemm_divide_up(s[c->swapped ? 1 : 0], c->tile_m) *
                gemm_divide_up(s[c->swapped ? 0 : 1], c->tile_n));
@@ -295,14 +295,6 @@ int main(int argc, char **argv) {
     printf("%-32s ", forced->name);
     int k = forced->most_steps > 0 ? 120 : 1096;
     gemm_check_product(gemm_prepare, gemm_launch, 200, 264, k, 0, GEMM_INTEGERS, 0, 100, true);
-  }
-  //    Those that only a measured plan tries compute the same, without a line for each.
-  GemmConfigurations further = gemm_further_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  for (int i = 0; i < further.count; i++) {
-    forced = &further.list[i];
-    bool good = gemm_check_product(gemm_prepare, gemm_launch, 200, 264, 1096, 0, GEMM_INTEGERS, 0,
-                                   100, false);
-    check_that(good, "%s is right", forced->name);
   }
   // 4. As the model chooses: no edge, rows of C that are not aligned, less than one tile.
   forced = NULL;

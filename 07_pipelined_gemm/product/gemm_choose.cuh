@@ -6,7 +6,8 @@
  * stores, the ends of tiles, the sums of a split k. Of the terms that overlap, the longest counts most.
  * Small neural networks predict the factor that this leaves unexplained. They see the same terms, the
  * padding of the tiles, and the sizes. tools/fit_model.py fits both to measurements on an H200
- * (measured/configurations.csv) and writes gemm_model.cuh.
+ * (measured/streamed.csv and configurations.csv) and writes gemm_model.cuh. What an epilogue adds to a plain product is
+ * another sum of terms, fitted to measured/epilogues.csv.
  *
  * A program may choose for every product anew, so this must be fast. Configurations that a rough estimate finds
  * hopeless never reach the networks. What the networks see of the product alone enters their sums once, and
@@ -28,12 +29,15 @@ enum {
   GEMM_HIDDEN = 32,     /* values of each of a network's two layers */
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
-  GEMM_MODELLED = 83, /* configurations, */
-  GEMM_FURTHER = 40   /* and those that only a measured plan tries */
+  GEMM_END_TERMS = 9, /* of what an epilogue costs */
+  GEMM_MODELLED = 104 /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
 constexpr float GEMM_LEAST_PERSISTENT = 1e9f; /* multiplications, for persistent kernels */
+
+/* Parts of an epilogue that cost time beside that of a plain product, as bits. */
+enum { GEMM_END_BETA = 1, GEMM_END_ACTIVATION = 2, GEMM_END_FP32 = 4, GEMM_ENDS = 3 };
 
 /* The mean of several networks predicts better than any one of them. Their values lie side by side. */
 typedef struct {
@@ -46,6 +50,8 @@ typedef struct {
   float second[GEMM_NETWORKS][GEMM_HIDDEN][GEMM_HIDDEN];
   float second_bias[GEMM_WIDTH];
   float last[GEMM_WIDTH]; /* divided by the number of networks */
+  float ends[GEMM_ENDS]
+            [GEMM_END_TERMS]; /* microseconds; of the old C, of bias and activation, of C in fp32 */
 } GemmModel;
 
 /* Steps of 64 k. If the kernel needs more steps, TMA fills the additional ones with zeros. */
@@ -182,6 +188,7 @@ typedef struct {
   float stages, columns, row_share,
       column_share; /* in flight; of a tile; of the tiles that is not padding */
   float occupied;   /* of the SMs */
+  float end;        /* microseconds that an epilogue adds; set by gemm_find_candidates() */
 } GemmFacts;
 
 static inline float gemm_least(float a, float b) { return a < b ? a : b; }
@@ -220,7 +227,8 @@ static inline GemmFacts gemm_facts(const GemmConfiguration *c, const GemmSide *s
                      (float)width,
                      (float)m / (rows * row_step),
                      (float)n / (columns * column_step),
-                     gemm_least(tiles * cluster * (float)c->groups / (float)side->sms, 1)};
+                     gemm_least(tiles * cluster * (float)c->groups / (float)side->sms, 1),
+                     0};
   return facts;
 }
 
@@ -271,6 +279,44 @@ static inline float gemm_base(const GemmModel *model, int configuration, const G
   }
   for (int i = GEMM_OVERLAPPING; i < GEMM_TERMS; i++) sum += facts->terms[i] * model->term[i];
   return logf(sum + sqrtf(sqrtf(fourths)) * model->body[configuration]);
+}
+
+/* Microseconds that an epilogue adds to a product: for each tile that an SM ends, by its area and by how many CTAs end
+ * at once on the SM; more if a tile has wide rows. Kernels that carry tiles compute it during the next tile. `ends`: its
+ * parts, of which the one that costs most counts. */
+static inline float gemm_end(const GemmModel *model, const GemmConfiguration *c,
+                             const GemmFacts *facts, int ends) {
+  enum {
+    AREA,
+    AREA_SWAPPED,
+    AT_ONCE,
+    AT_ONCE_SWAPPED,
+    TILES,
+    CARRIED_AREA,
+    CARRIED_STORE,
+    IN_HALVES,
+    WIDE_AREA
+  };
+  enum { OF_AREA = 7, OF_STORE = 5, WIDE = 160 }; /* terms; columns */
+  float most[GEMM_END_TERMS] = {0};
+  for (int part = 0; part < GEMM_ENDS; part++) {
+    for (int i = 0; i < GEMM_END_TERMS && (ends >> part & 1); i++) {
+      if (model->ends[part][i] > most[i]) most[i] = model->ends[part][i];
+    }
+  }
+  float tiles = facts->load.tile_ends, area = facts->terms[OF_AREA] / (float)c->split_k;
+  float at_once = gemm_least(tiles, (float)c->ctas) / tiles * area;
+  if (c->carries) return most[CARRIED_AREA] * area + most[CARRIED_STORE] * facts->terms[OF_STORE];
+  if (c->persistent) return most[IN_HALVES] * area;
+  float more = most[TILES] * tiles;
+  if (c->swapped) return more + most[AREA_SWAPPED] * area + most[AT_ONCE_SWAPPED] * at_once;
+  if (c->tile_n >= WIDE) more += most[WIDE_AREA] * area;
+  return more + most[AREA] * area + most[AT_ONCE] * at_once;
+}
+
+/* The logarithm of a time, and of that time with the epilogue. */
+static inline float gemm_with_end(float time, const GemmFacts *facts) {
+  return facts->end > 0 ? time + log1pf(facts->end * expf(-time)) : time;
 }
 
 /* Adds values, times a row of weights for each, to `sums`, for the networks from FROM to TO. */
@@ -380,30 +426,15 @@ static inline bool gemm_in_halves(const GemmConfiguration *c) {
   return c->persistent && !c->carries;
 }
 
-/* Does a kernel that carries compute the product in the same tiles, which this one has in two halves? */
-static inline bool gemm_is_carried(const GemmConfiguration *list, int count,
-                                   const GemmConfiguration *c, int64_t k, GemmCarried carried) {
-  if (!gemm_in_halves(c)) return false;
-  for (int i = 0; i < count; i++) {
-    const GemmConfiguration *other = &list[i];
-    if (other->carries && other->swapped == c->swapped && other->tile_m == c->tile_m &&
-        other->tile_n == c->tile_n && other->cluster_m == c->cluster_m &&
-        other->cluster_n == c->cluster_n && gemm_fits(other, k, carried)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Facts of all configurations that have a chance, and what the terms predict for them; elsewhere `base` is
  * GEMM_HOPELESS. Those that the rough estimate finds much slower than the fastest, and persistent kernels for
- * small products, were not measured, so the networks know nothing about them. A large product is not for
- * kernels that start anew for each tile, if their tiles need more than one round and kernels that carry
- * can compute it. Tiles in two halves are not for an epilogue that kernels that carry can compute, nor for
- * what a kernel that carries computes in the same tiles. Returns the least base. */
+ * small products, were not measured, so the networks know nothing about them. Tiles in two halves are not for an
+ * epilogue that kernels that carry can compute. With such an epilogue, a large product is not for kernels that start anew
+ * for each tile either, if their tiles need more than one round. `ends`: the epilogue's parts. Returns the least base
+ * with the epilogue. */
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
                                          int count, const GemmSide sides[2], GemmCarried carried,
-                                         GemmFacts *facts, float *base) {
+                                         int ends, GemmFacts *facts, float *base) {
   const float brief = 10;    /* microseconds */
   const float large = 2e10f; /* multiplications */
   /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
@@ -411,9 +442,9 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
   const int64_t least_k = 512, least_side = 1024;
   const GemmSide *side = &sides[0];
   float multiplications = (float)side->m * (float)side->n * (float)side->k * (float)side->batches;
-  bool by_rounding = carried == GEMM_BY_ALL_THAT_CARRY;
-  bool by_carrying = by_rounding || (carried != GEMM_BY_NONE && side->k >= least_k &&
-                                     side->m >= least_side && side->n >= least_side);
+  bool by_finishing = carried != GEMM_BY_NONE && carried != GEMM_BY_ALL_THAT_CARRY;
+  bool by_carrying =
+      by_finishing && side->k >= least_k && side->m >= least_side && side->n >= least_side;
   float reckoned[GEMM_MODELLED], fastest = 0, least = GEMM_HOPELESS;
   for (int i = 0; i < count; i++) {
     reckoned[i] = GEMM_HOPELESS;
@@ -424,15 +455,17 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     if (starts_anew && by_carrying && multiplications >= large && facts[i].load.tile_ends > 1) {
       continue;
     }
-    if (gemm_in_halves(&list[i]) && carried != GEMM_BY_NONE && !by_rounding) continue;
-    if (gemm_is_carried(list, count, &list[i], side->k, carried)) continue;
+    if (gemm_in_halves(&list[i]) && by_finishing) continue;
     reckoned[i] = gemm_reckon(&facts[i]);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }
   const float slowest = fastest * (fastest < brief ? 2.0f : 1.9f);
   for (int i = 0; i < count; i++) {
-    base[i] = reckoned[i] > slowest ? GEMM_HOPELESS : gemm_base(model, i, &facts[i]);
-    if (base[i] < least) least = base[i];
+    base[i] = GEMM_HOPELESS;
+    if (reckoned[i] > slowest) continue;
+    base[i] = gemm_base(model, i, &facts[i]);
+    if (ends != 0) facts[i].end = gemm_end(model, &list[i], &facts[i], ends);
+    least = gemm_least(least, gemm_with_end(base[i], &facts[i]));
   }
   return least;
 }
@@ -453,61 +486,41 @@ static inline void gemm_begin_sums(const GemmModel *model, const GemmSide sides[
 static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    const GemmConfiguration *list, int count,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
-                                                   int sms, GemmCarried carried) {
+                                                   int sms, GemmCarried carried, int ends) {
   const float near = 0.3f, nearer = 0.1f; /* of a logarithm: 35 and 11 % more */
   const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
                              gemm_side(m, n, k, batches, sms, true)};
   GemmFacts facts[GEMM_MODELLED];
-  float base[GEMM_MODELLED], first[GEMM_MODELLED], sums[2][GEMM_WIDTH];
+  float base[GEMM_MODELLED], first[GEMM_MODELLED], first_times[GEMM_MODELLED];
+  float sums[2][GEMM_WIDTH];
   float features[GEMM_MODELLED][GEMM_FEATURES], least = GEMM_HOPELESS;
-  float most = gemm_find_candidates(model, list, count, sides, carried, facts, base) + near;
+  float most = gemm_find_candidates(model, list, count, sides, carried, ends, facts, base) + near;
   gemm_begin_sums(model, sides, sums);
   for (int i = 0; i < count; i++) {
-    if (base[i] == GEMM_HOPELESS || base[i] > most) {
+    if (base[i] == GEMM_HOPELESS || gemm_with_end(base[i], &facts[i]) > most) {
       base[i] = GEMM_HOPELESS;
       continue;
     }
     gemm_features(&facts[i], base[i], features[i]);
     first[i] = gemm_off<0, 1>(model, i, features[i], sums[list[i].swapped]);
-    float time = base[i] + (float)GEMM_NETWORKS * first[i];
-    if (time < least) least = time;
+    first_times[i] = gemm_with_end(base[i] + (float)GEMM_NETWORKS * first[i], &facts[i]);
+    least = gemm_least(least, first_times[i]);
   }
   const GemmConfiguration *best = NULL;
   most = least + nearer;
   for (int i = 0; i < count; i++) {
-    if (base[i] == GEMM_HOPELESS || base[i] + (float)GEMM_NETWORKS * first[i] > most) continue;
+    if (base[i] == GEMM_HOPELESS || first_times[i] > most) continue;
     float others = gemm_off<1, GEMM_NETWORKS>(model, i, features[i], sums[list[i].swapped]);
-    float time = base[i] + first[i] + others;
+    float time = gemm_with_end(base[i] + first[i] + others, &facts[i]);
     if (best == NULL || time < least) best = &list[i], least = time;
   }
   return best;
 }
 
-/* Of the configurations that the model knows, the one that is most like one that it does not know: with the same
- * kernel, or else with the most similar tile. */
-static inline int gemm_most_like(const GemmConfiguration *list, int count,
-                                 const GemmConfiguration *c) {
-  int most_like = 0;
-  float least = GEMM_HOPELESS;
-  for (int i = 0; i < count; i++) {
-    const GemmConfiguration *other = &list[i];
-    if (other->swapped != c->swapped || other->persistent != c->persistent ||
-        other->carries != c->carries || other->most_steps > 0) {
-      continue;
-    }
-    float off = 1 + fabsf(log2f((float)c->tile_m / (float)other->tile_m)) +
-                fabsf(log2f((float)c->tile_n / (float)other->tile_n)) +
-                fabsf(log2f((float)c->split_k / (float)other->split_k));
-    if (other->kernel == c->kernel) off = 0;
-    if (off < least) least = off, most_like = i;
-  }
-  return most_like;
-}
-
 /* Configurations by the time that the model predicts. */
 typedef struct {
-  const GemmConfiguration *list[GEMM_MODELLED + GEMM_FURTHER];
-  float times[GEMM_MODELLED + GEMM_FURTHER];
+  const GemmConfiguration *list[GEMM_MODELLED];
+  float times[GEMM_MODELLED];
   int count;
 } GemmRanked;
 
@@ -521,39 +534,27 @@ static inline void gemm_insert(GemmRanked *ranked, const GemmConfiguration *c, f
   ranked->list[at] = c;
 }
 
-/* Ranks all configurations that have a chance, and the `further` ones that can compute the product, as if they were
- * those that they are most like. What gemm_choose() takes is the first. Takes several times as long as
+/* Ranks all configurations that have a chance. What gemm_choose() takes is the first. Takes several times as long as
  * gemm_choose(). */
 static inline GemmRanked gemm_rank(const GemmModel *model, const GemmConfiguration *list, int count,
-                                   const GemmConfiguration *further, int further_count, int64_t m,
-                                   int64_t n, int64_t k, int64_t batches, int sms,
-                                   GemmCarried carried) {
+                                   int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
+                                   GemmCarried carried, int ends) {
   const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
                              gemm_side(m, n, k, batches, sms, true)};
   GemmFacts facts[GEMM_MODELLED];
   GemmRanked ranked;
   float base[GEMM_MODELLED], sums[2][GEMM_WIDTH], features[GEMM_FEATURES];
-  float multiplications = (float)m * (float)n * (float)k * (float)batches;
-  gemm_find_candidates(model, list, count, sides, carried, facts, base);
+  gemm_find_candidates(model, list, count, sides, carried, ends, facts, base);
   gemm_begin_sums(model, sides, sums);
-  const GemmConfiguration *chosen = gemm_choose(model, list, count, m, n, k, batches, sms, carried);
+  const GemmConfiguration *chosen =
+      gemm_choose(model, list, count, m, n, k, batches, sms, carried, ends);
   ranked.count = 0;
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS) continue;
     gemm_features(&facts[i], base[i], features);
     float off = gemm_off<0, GEMM_NETWORKS>(model, i, features, sums[list[i].swapped]);
-    gemm_insert(&ranked, &list[i], &list[i] == chosen ? -GEMM_HOPELESS : base[i] + off);
-  }
-  for (int i = 0; i < further_count; i++) {
-    const GemmConfiguration *c = &further[i];
-    if (!gemm_fits(c, k, carried)) continue;
-    if (c->persistent && multiplications < GEMM_LEAST_PERSISTENT) continue;
-    int like = gemm_most_like(list, count, c);
-    GemmFacts own = gemm_facts(c, &sides[c->swapped]);
-    float predicted = gemm_base(model, like, &own);
-    gemm_features(&own, predicted, features);
-    predicted += gemm_off<0, GEMM_NETWORKS>(model, like, features, sums[c->swapped]);
-    gemm_insert(&ranked, c, predicted);
+    float time = gemm_with_end(base[i] + off, &facts[i]);
+    gemm_insert(&ranked, &list[i], &list[i] == chosen ? -GEMM_HOPELESS : time);
   }
   return ranked;
 }

@@ -281,60 +281,29 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
       GEMM_SINGLE(64, 32, 1, 1, 8, 3, 1, "64x32_split_8/3"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 3, 1, "64x32_split_8/3"),
-  };
-  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
-  GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
-  return all;
-}
-
-/* Configurations that only a measured plan tries (gemm_measured.cuh): each is the best one for a few products, too
- * few to fit the model to it. Most of them share their kernel with one of those above, and divide k
- * differently. */
-template <int TYPE, int MAJOR_A, int MAJOR_B>
-static inline GemmConfigurations gemm_further_configurations(void) {
-  static const GemmConfiguration list[] = {
-      GEMM_CARRY(128, 128, 2, 1, 6, 2, 4, false, "128x128_2x1"),
-      GEMM_SINGLE_SWAPPED(192, 64, 1, 2, 1, 1, 2, "192x64_1x2_split_1x2"),
-      GEMM_SINGLE_SWAPPED(128, 192, 2, 2, 1, 1, 1, "128x192_2x2"),
-      GEMM_SINGLE_SWAPPED(128, 192, 2, 2, 1, 1, 3, "128x192_2x2_split_1x3"),
-      GEMM_SINGLE_SWAPPED(128, 128, 2, 1, 1, 1, 1, "128x128_2x1"),
-      GEMM_SINGLE_SWAPPED(64, 256, 2, 1, 1, 1, 1, "64x256_2x1"),
-      GEMM_SINGLE_SWAPPED(64, 256, 2, 1, 1, 1, 2, "64x256_2x1_split_1x2"),
-      GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 3, "64x256_4x1_split_1x3"),
-      GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 4, "64x256_4x1_split_1x4"),
-      GEMM_SINGLE(64, 192, 4, 1, 1, 1, 3, "64x192_4x1_split_1x3"),
-      GEMM_SINGLE(64, 192, 4, 1, 1, 1, 4, "64x192_4x1_split_1x4"),
-      GEMM_SINGLE_SWAPPED(64, 128, 1, 1, 1, 1, 3, "64x128_split_1x3"),
-      GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 1, 1, 1, "64x128_1x2"),
-      GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 1, 1, 2, "64x128_1x2_split_1x2"),
-      GEMM_SINGLE(64, 128, 1, 2, 4, 1, 2, "64x128_1x2_split_4x2"),
-      GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 4, 1, 3, "64x128_1x2_split_4x3"),
-      GEMM_SINGLE(64, 128, 2, 1, 2, 1, 3, "64x128_2x1_split_2x3"),
-      GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 2, 1, 2, "64x64_split_2x2"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 1, 2, "64x32_split_8x2"),
-      GEMM_CARRY(128, 224, 1, 2, 4, 2, 4, false, "128x224_1x2"),
-      GEMM_CARRY_SWAPPED(128, 224, 1, 2, 4, 2, 4, false, "128x224_1x2"),
       GEMM_CARRY(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
       GEMM_CARRY_SWAPPED(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
       GEMM_CARRY(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
       GEMM_CARRY_SWAPPED(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
       GEMM_CARRY(128, 192, 1, 2, 5, 1, 4, false, "128x192_1x2"),
-      GEMM_CARRY_SWAPPED(128, 192, 1, 2, 5, 1, 4, false, "128x192_1x2"),
-      GEMM_CARRY(128, 176, 2, 1, 5, 2, 4, false, "128x176_2x1"),
-      GEMM_CARRY_SWAPPED(128, 176, 2, 1, 5, 2, 4, false, "128x176_2x1"),
-      GEMM_CARRY(128, 168, 2, 1, 5, 2, 4, false, "128x168_2x1"),
-      GEMM_CARRY_SWAPPED(128, 168, 2, 1, 5, 2, 4, false, "128x168_2x1"),
-      GEMM_CARRY(128, 128, 1, 2, 6, 2, 4, false, "128x128_1x2"),
-      GEMM_CARRY_SWAPPED(128, 128, 1, 2, 6, 2, 4, false, "128x128_1x2"),
-      GEMM_CARRY_SWAPPED(128, 128, 2, 1, 6, 2, 4, false, "128x128_2x1"),
-      GEMM_CARRY_SWAPPED(128, 256, 1, 2, 4, 2, 4, false, "128x256_1x2"),
-      GEMM_CARRY_SWAPPED(128, 256, 2, 1, 4, 2, 4, false, "128x256_2x1"),
+      GEMM_CARRY(128, 128, 2, 1, 6, 2, 4, false, "128x128_2x1"),
       GEMM_SINGLE_SWAPPED(192, 160, 1, 2, 1, 1, 1, "192x160_1x2"),
-      GEMM_SINGLE_SWAPPED(128, 128, 2, 4, 1, 1, 1, "128x128_2x4"),
-      GEMM_SINGLE_SWAPPED(128, 256, 2, 1, 1, 1, 3, "128x256_2x1_split_1x3"),
+      GEMM_SINGLE_SWAPPED(192, 64, 1, 2, 1, 1, 2, "192x64_1x2_split_1x2"),
+      GEMM_SINGLE_SWAPPED(128, 192, 2, 2, 1, 1, 1, "128x192_2x2"),
+      GEMM_SINGLE_SWAPPED(128, 192, 2, 2, 1, 1, 3, "128x192_2x2_split_1x3"),
+      GEMM_SINGLE_SWAPPED(128, 128, 2, 1, 1, 1, 1, "128x128_2x1"),
+      GEMM_SINGLE_SWAPPED(64, 256, 2, 1, 1, 1, 1, "64x256_2x1"),
+      GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 3, "64x256_4x1_split_1x3"),
+      GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 4, "64x256_4x1_split_1x4"),
       GEMM_SINGLE_SWAPPED(64, 256, 4, 1, 1, 1, 5, "64x256_4x1_split_1x5"),
+      GEMM_SINGLE(64, 192, 4, 1, 1, 1, 3, "64x192_4x1_split_1x3"),
+      GEMM_SINGLE(64, 192, 4, 1, 1, 1, 4, "64x192_4x1_split_1x4"),
+      GEMM_SINGLE_SWAPPED(64, 128, 1, 1, 1, 1, 3, "64x128_split_1x3"),
+      GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 1, 1, 1, "64x128_1x2"),
+      GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 4, 1, 3, "64x128_1x2_split_4x3"),
+      GEMM_SINGLE(64, 128, 2, 1, 2, 1, 3, "64x128_2x1_split_2x3"),
   };
-  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_FURTHER, "all have a place in lists");
+  static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
   return all;
 }

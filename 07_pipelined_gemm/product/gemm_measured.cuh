@@ -5,8 +5,8 @@
  *   const char *name = pipelined_gemm_name(&gemm);      keep it, and plan without measuring next time:
  *   status = pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, name);
  *
- * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.6 % slower than the best configuration on
- * average, and in bad cases a third slower. To measure the eight that the model ranks first takes some tens of
+ * pipelined_gemm_plan() trusts a model of the time. Its choice is 1.0 % slower than the best configuration on
+ * average, and in rare cases a third slower. To measure the eight that the model ranks first takes some tens of
  * milliseconds. It pays off for a product that is computed thousands of times. What the model chooses is kept
  * unless another configuration wins clearly.
  *
@@ -28,7 +28,7 @@ constexpr int GEMM_MEASURED = 8; /* configurations to measure, unless the caller
 /* ---- What is measured ---- */
 
 typedef struct {
-  const GemmConfiguration *list[GEMM_MODELLED + GEMM_FURTHER + GEMM_DIRECT_WAYS];
+  const GemmConfiguration *list[GEMM_MODELLED + GEMM_DIRECT_WAYS];
   int count;
 } GemmCandidates;
 
@@ -39,17 +39,16 @@ static inline void gemm_add_candidate(GemmCandidates *to, const GemmConfiguratio
   to->list[to->count++] = candidate;
 }
 
-/* First the chosen configuration, then the others as the model ranks them, with those among them that only
- * measuring can choose. If there are lines that TMA cannot
- * read, the ways to load them directly or in place alternate with those that copy them. */
+/* First the chosen configuration, then the others as the model ranks them. If there are lines that TMA cannot read, the
+ * ways to load them directly or in place alternate with those that copy them. */
 static inline GemmCandidates gemm_candidates(const GemmConfiguration *chosen,
-                                             GemmConfigurations all, GemmConfigurations further,
-                                             GemmConfigurations direct, const GemmProblem *p,
-                                             GemmType type, int in_place, int sms) {
+                                             GemmConfigurations all, GemmConfigurations direct,
+                                             const GemmProblem *p, GemmType type, int in_place,
+                                             int sms) {
   GemmCarried carried = gemm_can_carry(p);
   int64_t k = gemm_k_of_16_bits(type, p->k);
-  GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, further.list, further.count, p->m,
-                                p->n, k, p->batches, sms, carried);
+  GemmRanked ranked = gemm_rank(&gemm_model, all.list, all.count, p->m, p->n, k, p->batches, sms,
+                                carried, gemm_ends(p));
   GemmCandidates found = {{chosen}, 1};
   for (int i = 0; i < ranked.count || i < direct.count; i++) {
     if (i < direct.count && gemm_fits(&direct.list[i], k, carried) &&
@@ -134,8 +133,10 @@ static inline cudaError_t gemm_estimate(const GemmStopwatch *watch, const Pipeli
 /* How two configurations are compared: in turn, so a clock that rises or falls changes both times, each of them
  * first in every second round. */
 typedef struct {
-  int rounds, most_lost;
-  float wins;         /* a round, with this part of the other one's time */
+  int rounds,
+      most_lost; /* an even number, so that both are first equally often; rounds that a winner may lose */
+  float wins; /* with a smaller part of the other one's time, in the geometric mean of the rounds */
+  float hopeless;     /* a round with a larger part of it is enough to lose */
   float milliseconds; /* of launches that are timed together; */
   int most_launches;  /* but no more than this */
 } GemmMatch;
@@ -144,20 +145,23 @@ static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch 
                                     const PipelinedGemm *best, const PipelinedGemm *challenger,
                                     float estimate, bool *won) {
   int lost = 0, launches = match->most_launches;
+  float ratios = 0; /* the sum of their logarithms */
   if (estimate * (float)launches > match->milliseconds) {
     launches = 1 + (int)(match->milliseconds / estimate);
   }
-  cudaError_t error = cudaSuccess;
-  for (int round = 0; round < match->rounds && lost <= match->most_lost; round++) {
+  *won = false;
+  for (int round = 0; round < match->rounds; round++) {
     float times[2] = {0, 0};
-    for (int i = 0; i < 2 && error == cudaSuccess; i++) {
+    for (int i = 0; i < 2; i++) {
       int which = (round + i) % 2;
-      error = gemm_time(watch, which == 0 ? best : challenger, launches, &times[which]);
+      cudaError_t error = gemm_time(watch, which == 0 ? best : challenger, launches, &times[which]);
+      if (error != cudaSuccess) return error;
     }
-    if (error != cudaSuccess) return error;
-    if (!(times[1] < match->wins * times[0])) lost++;
+    if (!(times[1] < times[0])) lost++;
+    if (lost > match->most_lost || times[1] > match->hopeless * times[0]) return cudaSuccess;
+    ratios += logf(times[1] / times[0]);
   }
-  *won = lost <= match->most_lost;
+  *won = ratios < (float)match->rounds * logf(match->wins);
   return cudaSuccess;
 }
 
@@ -167,7 +171,7 @@ static inline cudaError_t gemm_play(const GemmStopwatch *watch, const GemmMatch 
 static inline cudaError_t gemm_is_faster(const GemmStopwatch *watch, const PipelinedGemm *best,
                                          const PipelinedGemm *challenger, float estimate,
                                          bool *faster) {
-  const GemmMatch matches[] = {{3, 1, 1, 0.2f, 40}, {3, 0, 0.98f, 3, 1000}};
+  const GemmMatch matches[] = {{4, 2, 1, 1.1f, 0.5f, 100}, {6, 1, 0.99f, 1.1f, 3, 1000}};
   float unused;
   *faster = true;
   cudaError_t error = gemm_time(watch, challenger, 1, &unused); /* its first launch */
@@ -249,7 +253,6 @@ template <int TYPE, int MAJOR_A = GEMM_K_MAJOR, int MAJOR_B = GEMM_K_MAJOR>
 static inline GemmStatus pipelined_gemm_plan_named(PipelinedGemm *gemm, const GemmProblem *problem,
                                                    const char *name) {
   const GemmConfigurations lists[] = {gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-                                      gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
                                       gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>()};
   memset(gemm, 0, sizeof(*gemm));
   if (name == NULL) return gemm_status(GEMM_UNKNOWN_NAME, "a null pointer", 0, 0, 0);
@@ -297,7 +300,6 @@ static inline GemmStatus pipelined_gemm_plan_measured(PipelinedGemm *gemm,
   }
   const GemmCandidates candidates = gemm_candidates(
       gemm->configuration, gemm_configurations<TYPE, MAJOR_A, MAJOR_B>(),
-      gemm_further_configurations<TYPE, MAJOR_A, MAJOR_B>(),
       gemm_direct_configurations<TYPE, MAJOR_A, MAJOR_B>(), problem, (GemmType)TYPE, in_place, sms);
   if (candidates.count < how_many) how_many = candidates.count;
   const GemmConfiguration *fastest = NULL;

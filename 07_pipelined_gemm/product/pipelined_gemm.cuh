@@ -213,6 +213,13 @@ static inline int gemm_classes_in_place(const GemmProblem *p, GemmType type, Gem
   return count;
 }
 
+/* Which parts of an epilogue cost time. */
+static inline int gemm_ends(const GemmProblem *p) {
+  bool activated = p->bias != NULL || p->activation != GEMM_IDENTITY;
+  return (p->beta != 0 ? GEMM_END_BETA : 0) | (activated ? GEMM_END_ACTIVATION : 0) |
+         (p->c_type == GEMM_FP32 ? GEMM_END_FP32 : 0);
+}
+
 static inline GemmOutput gemm_output(const GemmProblem *p) {
   GemmOutput output;
   memset(&output, 0, sizeof(output));
@@ -552,7 +559,7 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
       gemm_choose_direct(direct.list, GEMM_FIRST_IN_PLACE, m, n, k, batches, classes, sms);
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
-                    gemm_can_carry(problem));
+                    gemm_can_carry(problem), gemm_ends(problem));
   }
   return gemm_plan_with(gemm, problem, (GemmType)TYPE, (GemmMajor)MAJOR_A, (GemmMajor)MAJOR_B, c,
                         0);

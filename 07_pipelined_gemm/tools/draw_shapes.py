@@ -81,9 +81,12 @@ def known(names):
 
 
 def fitted():
-    with open(os.path.join(TOOLS, "..", "measured", "configurations.csv")) as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return {tuple(int(row[x]) for x in "mnk") for row in rows}
+    found = set()
+    for table in ("configurations.csv", "streamed.csv", "epilogues.csv"):
+        with open(os.path.join(TOOLS, "..", "measured", table)) as file:
+            rows = csv.DictReader(line for line in file if not line.startswith("#"))
+            found |= {tuple(int(row[x]) for x in "mnk") for row in rows}
+    return found
 
 
 def draw(purpose, count, seed):

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""fit_model.py: fits the model of product/gemm_choose.cuh to measured/configurations.csv. Writes
-product/gemm_model.cuh, fitted to all measured products, and tests/07_pipelined_gemm/half_model.cuh,
-fitted to every second one, for the test that replays the others. Needs numpy and jax; nothing else in this
-repository does. Takes half a minute on an H200, a quarter of an hour on a processor.
+"""fit_model.py: fits the model of product/gemm_choose.cuh to what sweep measured. Writes product/gemm_model.cuh, fitted to
+all measured products, and tests/07_pipelined_gemm/half_model.cuh, fitted to every second one, for the test that replays
+the others. Needs numpy, which nothing else in this repository does, nvcc, and a C compiler for train_model.c.
+Takes a few minutes.
 
     python3 07_pipelined_gemm/tools/fit_model.py
+
+measured/streamed.csv has launches that followed one another in a stream, as programs launch; configurations.csv has
+replayed graphs, where several CTAs on an SM look better than they are. The networks learn from both, and see
+which of both a time is from. The model that is written predicts launches in a stream.
 """
 import csv
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 CHAPTER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -23,15 +26,18 @@ TERM_FACTORS = [1, 1, 1, 1, 1, 1, 1, .6, .3, 1, .7, .3, .6, .5, 6, .9, .01, .5, 
 HOPELESS_BRIEF, HOPELESS = 2.0, 1.9
 BRIEF = 10.0  # microseconds, by the rough estimate
 NEAR = 0.3  # of a logarithm: what the terms alone predict to be slower than this is not chosen
-TILE_ENDS, PERSISTENT, BASE = 8, 17, 5  # where the terms, and the features, have them
+TILE_ENDS, BASE, OF_AREA, OF_STORE = 8, 5, 7, 5  # where the terms, and the features, have them
 SIZES = slice(8, 11)  # of what the networks see of the product: the logarithms of m, n and k
-MANY, LARGE = np.log2(1e9) / 4, np.log2(2e10) / 4
+MANY = np.log2(1e9) / 4  # multiplications for persistent kernels
 LAUNCH = 2.5  # microseconds
+HOST = 4.0  # microseconds: shorter launches in a stream wait for the host
 NEARER = 0.1  # what the first network predicts to be slower than this is not chosen
-STEPS, BATCH, RATE, TEMPERATURE, DECAY = 9000, 256, 4e-3, 0.03, 1e-3
+STEPS, BATCH, RATE, TEMPERATURE, DECAY, BODY_DECAY = 10000, 128, 4e-3, 0.03, 5e-4, 1e-3
 POWER = 2  # of the ratio of the best time to a configuration's: how much its error counts
 REGRET = 2  # how much it counts what the choice loses, relative to the errors
 TUNED = 7  # a product of shapes_old.txt, which the README's table shows, counts as much as so many others
+INPUTS = ASIDE + FEATURES + TRAITS + 1  # of the networks; the last one: were launches in a stream?
+END_TERMS, WIDE, EPILOGUES = 9, 160, ("beta", "gelu", "fp32")  # gemm_end()
 
 
 class Facts:
@@ -49,15 +55,8 @@ class Facts:
 
     def candidates(self):
         """What gemm_choose() asks the networks about."""
-        persistent, carries = self.traits[:, 1] > 0, self.traits[:, 0] > 0
-        fits, sizes = np.isfinite(self.reckoned), self.aside[..., SIZES].sum(-1)
-        too_few = persistent & (sizes < MANY)
-        can_carry = (fits & persistent & carries).any(1, keepdims=True)
-        starts_anew = ~persistent & ~carries & (self.terms[..., TILE_ENDS] > 1)
-        too_many = starts_anew & can_carry & (sizes >= LARGE)
-        carried = np.array([name.replace("persistent", "carry") in self.names for name in self.names])
-        in_halves = persistent & ~carries & carried & can_carry
-        reckoned = np.where(too_few | too_many | in_halves, np.inf, self.reckoned)
+        too_few = (self.traits[:, 1] > 0) & (self.aside[..., SIZES].sum(-1) < MANY)
+        reckoned = np.where(too_few, np.inf, self.reckoned)
         fastest = reckoned.min(1, keepdims=True)
         return reckoned <= np.where(fastest < BRIEF, HOPELESS_BRIEF, HOPELESS) * fastest
 
@@ -75,13 +74,35 @@ def parse_facts(text, rows, products):
     return Facts(names, traits, reckoned, *np.split(numbers, [TERMS, TERMS + ASIDE], -1))
 
 
-def read():
-    with open(os.path.join(CHAPTER, "measured", "configurations.csv")) as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    names = [name for name in rows[0] if "_" in name]  # the configurations'
-    shapes = [tuple(int(row[x]) for x in "mnk") for row in rows]
-    times = np.array([[float(row[name] or "nan") for name in names] for row in rows])
-    return names, shapes, times
+class Measured:
+    """What sweep measured: shapes, times[product, configuration], infinite where the sweep did not know the
+    configuration, streamed[product], line[product] of its file."""
+
+    def __init__(self, shapes, times, streamed, line):
+        self.shapes, self.streamed, self.line = shapes, streamed, line
+        self.absent = np.isinf(times)
+        self.times = np.where(self.absent, np.nan, times)
+
+    def of(self, products):
+        return Measured([self.shapes[i] for i in products], np.where(self.absent, np.inf, self.times)[products],
+                        self.streamed[products], self.line[products])
+
+
+def read_table(file, names):
+    with open(os.path.join(CHAPTER, "measured", file)) as lines:
+        rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    value = {"": "nan", "-": "inf"}
+    times = np.array([[float(value.get(row.get(name, "-"), row.get(name))) for name in names] for row in rows])
+    return rows, [tuple(int(row[x]) for x in "mnk") for row in rows], times
+
+
+def read(names):
+    tables = [read_table(file, names)[1:] for file in ("configurations.csv", "streamed.csv")]
+    measured = Measured(tables[0][0] + tables[1][0], np.concatenate([times for _, times in tables]),
+                        np.repeat([0.0, 1.0], [len(shapes) for shapes, _ in tables]),
+                        np.concatenate([np.arange(len(shapes)) for shapes, _ in tables]))
+    best = np.where(np.isnan(measured.times), np.inf, measured.times).min(1)  # infinite: there are direct ways only
+    return measured.of(np.flatnonzero((best < np.inf) & ((best >= HOST) | (measured.streamed == 0))))
 
 
 def drawn(shapes, chosen):
@@ -91,132 +112,181 @@ def drawn(shapes, chosen):
     return np.repeat(chosen, [TUNED if shapes[i] in tuned else 1 for i in chosen])
 
 
-def facts_of(names, shapes):
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "facts")
-        subprocess.run(["nvcc", "-std=c++14", "-Xcicc", "-O0", "-gencode",
-                        "arch=compute_90a,code=compute_90a", "-I" + os.path.join(ROOT, "common"), "-o",
-                        program, os.path.join(CHAPTER, "tools", "facts.cu"),
-                        os.path.join(ROOT, "build/common/libcommon.a")], check=True)
-        file = os.path.join(folder, "rows")
-        text = subprocess.run([program, file], input="".join("%d %d %d\n" % tuple(s) for s in shapes), text=True,
-                              check=True, stdout=subprocess.PIPE).stdout
-        rows = np.fromfile(file, np.float32).reshape(-1, 3 + TERMS + ASIDE + FEATURES)
-    facts = parse_facts(text, rows, len(shapes))
-    if facts.names != names:
-        sys.exit("the columns of configurations.csv are not gemm_configurations.cuh's")
-    return facts
+def compile_tools(folder):
+    tools = os.path.join(CHAPTER, "tools")
+    subprocess.run(["nvcc", "-std=c++14", "-Xcicc", "-O0", "-gencode", "arch=compute_90a,code=compute_90a",
+                    "-I" + os.path.join(ROOT, "common"), "-o", os.path.join(folder, "facts"),
+                    os.path.join(tools, "facts.cu"), os.path.join(ROOT, "build/common/libcommon.a")], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O3", "-march=native", "-ffast-math", "-o",
+                    os.path.join(folder, "train_model"), os.path.join(tools, "train_model.c"), "-lm"], check=True)
+
+
+def facts_of(folder, shapes):
+    file = os.path.join(folder, "rows")
+    text = subprocess.run([os.path.join(folder, "facts"), file], check=True, stdout=subprocess.PIPE, text=True,
+                          input="".join("%d %d %d\n" % tuple(s) for s in shapes)).stdout
+    rows = np.fromfile(file, np.float32).reshape(-1, 3 + TERMS + ASIDE + FEATURES)
+    return parse_facts(text, rows, len(shapes))
+
+
+def split(values, configurations):
+    """The parameters of train_model.c by name; those of the networks as lists."""
+    at = 0
+
+    def take(*shape):
+        nonlocal at
+        at += int(np.prod(shape))
+        return values[at - int(np.prod(shape)):at].reshape(shape)
+    p = {"launch": take(1)[0], "term": take(TERMS), "body": take(configurations), "network": []}
+    for _ in range(NETWORKS):
+        p["network"].append({"first": take(INPUTS, HIDDEN), "first_bias": take(configurations, HIDDEN),
+                             "second": take(HIDDEN, HIDDEN), "second_bias": take(HIDDEN), "last": take(HIDDEN)})
+    return p
 
 
 def begin(configurations):
     """The terms are shared by all networks; these differ in where they begin."""
-    def network(seed):
-        keys = jax.random.split(jax.random.PRNGKey(seed), 4)
-        normal, inputs = jax.random.normal, ASIDE + FEATURES + TRAITS
-        return {"first": normal(keys[0], (inputs, HIDDEN)) / np.sqrt(inputs),
-                "first_bias": 0.25 * normal(keys[3], (configurations, HIDDEN)),
-                "second": normal(keys[1], (HIDDEN, HIDDEN)) / np.sqrt(HIDDEN),
-                "second_bias": jnp.zeros(HIDDEN), "last": 0.1 * normal(keys[2], (HIDDEN,))}
-    return {"launch": jnp.log(LAUNCH), "term": jnp.log(jnp.array(TERM_FACTORS)), "body": jnp.zeros(configurations),
-            "network": jax.vmap(network)(jnp.arange(NETWORKS))}
+    draw = np.random.default_rng(1).standard_normal
+    values = [[np.log(LAUNCH)], np.log(TERM_FACTORS), np.zeros(configurations)]
+    for _ in range(NETWORKS):
+        values += [draw(INPUTS * HIDDEN) / np.sqrt(INPUTS), 0.25 * draw(configurations * HIDDEN),
+                   draw(HIDDEN * HIDDEN) / np.sqrt(HIDDEN), np.zeros(HIDDEN), 0.1 * draw(HIDDEN)]
+    return np.concatenate(values).astype(np.float32)
 
 
-def base_of(p, terms):
-    """gemm_base()."""
-    scaled = terms * jnp.exp(p["term"])
-    longest = jnp.sqrt(jnp.sqrt(((scaled[..., :OVERLAPPING] + 1e-3) ** 4).sum(-1)))
-    return jnp.log(jnp.exp(p["launch"]) + longest * jnp.exp(p["body"]) + scaled[..., OVERLAPPING:].sum(-1))
+def seen_by_networks(facts, streamed, entries):
+    products, configurations = entries
+    return np.concatenate([facts.aside[entries], facts.features[entries], facts.traits[configurations],
+                           streamed[products, None]], -1)
 
 
-def predict(p, terms, seen, scale):
-    """gemm_predict(), for each network by itself: [network, product, configuration]. `seen` is normalised, except
-    that the base is missing."""
-    base = base_of(p, terms)
-    at = ASIDE + BASE
-    seen = seen.at[..., at].set(jax.lax.stop_gradient(base) * scale[at] + seen[..., at])
-
-    def off(network):
-        hidden = jax.nn.relu(seen @ network["first"] + network["first_bias"])
-        return jax.nn.relu(hidden @ network["second"] + network["second_bias"]) @ network["last"]
-    return base + jax.vmap(off)(p["network"])
-
-
-def seen_by_networks(facts):
-    traits = np.broadcast_to(facts.traits, (*facts.reckoned.shape, TRAITS))
-    return np.concatenate([facts.aside, facts.features, traits], -1)
-
-
-def normalise(facts, times):
-    seen, known = seen_by_networks(facts), ~np.isnan(times) & np.isfinite(facts.reckoned)
-    mean, deviation = seen[known].mean(0), seen[known].std(0)
-    mean[ASIDE + BASE], deviation[ASIDE + BASE] = np.log(times[known]).mean(), np.log(times[known]).std()
+def normalise(facts, measured):
+    entries = np.nonzero(~np.isnan(measured.times) & np.isfinite(facts.reckoned))
+    seen, known = seen_by_networks(facts, measured.streamed, entries).astype(float), np.log(measured.times[entries])
+    mean, deviation = seen.mean(0), seen.std(0)
+    mean[ASIDE + BASE], deviation[ASIDE + BASE] = known.mean(), known.std()
     return mean, 1 / np.maximum(deviation, 1e-3)
 
 
-def scaled(facts, mean, scale):
-    fits = np.isfinite(facts.reckoned)[..., None]
-    return np.where(fits, (seen_by_networks(facts) - mean) * scale, 0).astype(np.float32)
-
-
-def train(facts, times, draw, mean, scale):
-    known, usable = ~np.isnan(times), jnp.array(facts.candidates())
-    best = np.nanmin(times, 1, keepdims=True)
-    wanted = jnp.array(np.log(np.where(known, times, 1)), jnp.float32)
+def training_input(facts, measured, draw, mean, scale):
+    times, known, usable = measured.times, ~np.isnan(measured.times), facts.candidates() & ~measured.absent
+    entries = np.nonzero(known & np.isfinite(facts.reckoned) | usable)
+    best, known = np.nanmin(times, 1)[entries[0]], known[entries]
+    time = np.where(known, times[entries], 1)
     # What choosing a configuration loses (all, if it was so slow that it was not measured); and what is far
     # from the best need not be known well.
-    lost = jnp.array(np.where(known, np.minimum(times / best - 1, 1), 1), jnp.float32)
-    weight = jnp.array(np.where(known, (best / np.where(known, times, 1)) ** POWER, 0), jnp.float32)
-    data = {"terms": jnp.array(facts.terms), "seen": jnp.array(scaled(facts, mean, scale)), "wanted": wanted,
-            "lost": lost, "weight": weight, "usable": usable}
-    draw, scale = jnp.array(draw), jnp.array(scale, jnp.float32)
-
-    def loss(p, d):
-        predicted = predict(p, d["terms"], d["seen"], scale)
-        error = jnp.abs(predicted - d["wanted"])
-        error = jnp.where(error < .1, 5 * error ** 2, error - .05)
-        share = jax.nn.softmax(jnp.where(d["usable"], -predicted, -50) / TEMPERATURE, -1)
-        decay = sum((p["network"][name] ** 2).sum() for name in ("first", "second", "last", "first_bias"))
-        return ((d["weight"] * error).sum() / d["weight"].sum() + REGRET * (share * d["lost"]).sum(-1).mean(-1).sum() +
-                DECAY * decay + 1e-3 * (p["body"] ** 2).sum())
-
-    def step(data, held, turn):  # of Adam, with a rate that falls like a cosine
-        p, first, second = held
-        key, count = turn
-        at = draw[jax.random.randint(key, (BATCH,), 0, len(draw))]
-        gradient = jax.grad(loss)(p, {name: values[at] for name, values in data.items()})
-        each = jax.tree_util.tree_map
-        first = each(lambda a, g: .9 * a + .1 * g, first, gradient)
-        second = each(lambda a, g: .999 * a + .001 * g * g, second, gradient)
-        rate = RATE * (1 + jnp.cos(jnp.pi * count / STEPS)) / 2
-        p = each(lambda v, a, b: v - rate * (a / (1 - .9 ** (count + 1))) /
-                 (jnp.sqrt(b / (1 - .999 ** (count + 1))) + 1e-8), p, first, second)
-        return (p, first, second), None
-
-    p = begin(times.shape[1])
-    zeros = jax.tree_util.tree_map(jnp.zeros_like, p)
-    turns = jax.random.split(jax.random.PRNGKey(1000), STEPS), jnp.arange(STEPS)
-    run = jax.jit(lambda held, data: jax.lax.scan(lambda h, t: step(data, h, t), held, turns)[0][0])
-    p = run((p, zeros, zeros), data)
-    return jax.tree_util.tree_map(np.asarray, p)
+    lost, weight = np.where(known, np.minimum(time / best - 1, 1), 1), np.where(known, (best / time) ** POWER, 0)
+    at = ASIDE + BASE
+    whole = [times.shape[1], NETWORKS, STEPS, BATCH, len(times), len(time), len(draw), 1, at]
+    real = [scale[at], RATE, TEMPERATURE, DECAY, BODY_DECAY, REGRET]
+    inputs = (seen_by_networks(facts, measured.streamed, entries) - mean) * scale
+    integers, reals = lambda x: np.asarray(x, np.int32), lambda x: np.asarray(x, np.float32)
+    return [integers(whole), reals(real), integers(np.searchsorted(entries[0], np.arange(len(times) + 1))),
+            integers(entries[1]), integers(draw), reals(facts.terms[entries]), reals(inputs), reals(np.log(time)),
+            reals(lost), reals(weight), reals(usable[entries]), begin(times.shape[1])]
 
 
-def fit(facts, times, chosen, draw):
-    mean, scale = normalise(facts.of(chosen), times[chosen])
-    return mean, scale, train(facts, times, draw, mean, scale)
+class Fit:
+    """Runs train_model; .model() waits for it."""
+
+    def __init__(self, folder, name, facts, measured, draw):
+        self.configurations = len(facts.names)
+        self.mean, self.scale = normalise(facts, measured)
+        self.out = os.path.join(folder, name + ".parameters")
+        file = os.path.join(folder, name + ".input")
+        with open(file, "wb") as data:
+            for values in training_input(facts, measured, draw, self.mean, self.scale):
+                data.write(values.tobytes())
+        self.process = subprocess.Popen([os.path.join(folder, "train_model"), file, self.out])
+
+    def model(self):
+        if self.process.wait() != 0:
+            sys.exit("train_model failed")
+        return self.mean, self.scale, split(np.fromfile(self.out, np.float32), self.configurations)
+
+
+def predict(model, facts):
+    """Logarithms of launches in a stream: what the terms predict, and each network by itself; infinite where a
+    configuration does not fit."""
+    mean, scale, p = model
+    entries = np.nonzero(np.isfinite(facts.reckoned))
+    terms = facts.terms[entries] * np.exp(p["term"])
+    longest = np.sqrt(np.sqrt(((terms[:, :OVERLAPPING] + 1e-3) ** 4).sum(-1)))
+    base = np.log(np.exp(p["launch"]) + longest * np.exp(p["body"])[entries[1]] + terms[:, OVERLAPPING:].sum(-1))
+    seen = (seen_by_networks(facts, np.ones(len(facts.reckoned)), entries) - mean) * scale
+    seen[:, ASIDE + BASE] += base * scale[ASIDE + BASE]
+    seen = seen.astype(np.float32)
+    found = np.full((1 + NETWORKS, *facts.reckoned.shape), np.inf)
+    found[0][entries] = base
+    for i, network in enumerate(p["network"]):
+        hidden = np.maximum(seen @ network["first"] + network["first_bias"][entries[1]], 0)
+        off = np.maximum(hidden @ network["second"] + network["second_bias"], 0) @ network["last"]
+        found[1 + i][entries] = base + off
+    return found[0], found[1:]
 
 
 def picks(model, facts):
-    mean, scale, p = model
-    predicted = np.array(predict(p, facts.terms, jnp.array(scaled(facts, mean, scale)), scale))
-    base = np.where(facts.candidates(), np.array(base_of(p, facts.terms)), np.inf)
+    base, predicted = predict(model, facts)
+    base = np.where(facts.candidates(), base, np.inf)
     near = base <= base.min(1, keepdims=True) + NEAR
     first = np.where(near, predicted[0], np.inf)
     return np.where(first <= first.min(1, keepdims=True) + NEARER, predicted.mean(0), np.inf).argmin(1)
 
 
-def regret(model, facts, times):
-    taken = times[np.arange(len(times)), picks(model, facts)]
-    return np.nan_to_num(taken / np.nanmin(times, 1) - 1, nan=1)  # not measured: twice as slow
+def regret(model, facts, measured):
+    """Without products of which the sweep did not know the configuration that is chosen."""
+    every, chosen = np.arange(len(measured.times)), picks(model, facts)
+    lost = np.nan_to_num(measured.times[every, chosen] / np.nanmin(measured.times, 1) - 1, nan=1)
+    return lost[~measured.absent[every, chosen]]  # not measured: twice as slow
+
+
+def end_terms(name, facts, product, configuration):
+    """What gemm_end() multiplies: the area of tiles, of those that end at once, and their number; of kernels that carry,
+    and of those with tiles in two halves; the area of wide tiles."""
+    carries, persistent, split_k, swapped, _, _, _, _, ctas = facts.traits[configuration]
+    tiles = np.exp(facts.features[product, configuration, TILE_ENDS])
+    area, store = facts.terms[product, configuration, [OF_AREA, OF_STORE]] / (2 ** split_k, 1)
+    values = np.zeros(END_TERMS)
+    if carries:
+        values[5:7] = area, store
+    elif persistent:
+        values[7] = area
+    else:
+        values[0 + int(swapped)], values[2 + int(swapped)] = area, min(tiles, 2 ** ctas) / tiles * area
+        values[4] = tiles
+        if not swapped and int(re.search(r"\dx(\d+)", name)[1]) >= WIDE:
+            values[8] = area
+    return values
+
+
+def fit_ends(folder, names, parts):
+    """gemm_end()'s factors, by least squares that mind the relative error, and outliers less; for every product, or for
+    every second one."""
+    rows, shapes, times = read_table("epilogues.csv", names)
+    facts = facts_of(folder, shapes)
+    lines = {(shape, row["epilogue"]): i for i, (shape, row) in enumerate(zip(shapes, rows))}
+    some = set(list(dict.fromkeys(shapes))[::parts])
+    found = []
+    for epilogue in EPILOGUES:
+        terms, more, weights = [], [], []
+        for (shape, kind), i in lines.items():
+            if kind != epilogue or shape not in some or not np.isfinite(times[i]).any():
+                continue
+            plain, best = times[lines[shape, "plain"]], np.nanmin(times[i])
+            for c in np.flatnonzero((times[i] < 4 * best) & np.isfinite(plain)):
+                terms.append(end_terms(names[c], facts, i, c))
+                more.append(times[i][c] - plain[c])
+                weights.append(1 / times[i][c])
+        terms, more, weights = np.array(terms), np.array(more), np.array(weights)
+        factors = np.zeros(END_TERMS)
+        for _ in range(5):
+            used = factors >= 0
+            scaled = terms[:, used] * weights[:, None]
+            factors[used] = np.linalg.solve(scaled.T @ scaled + 1e-3 * np.eye(used.sum()), scaled.T @ (more * weights))
+            error = np.abs(more - terms @ np.maximum(factors, 0)) * weights
+            weights = weights * np.sqrt(np.minimum(1, 0.05 / np.maximum(error, 1e-9)))
+        found.append(np.maximum(factors, 0))
+    return found
 
 
 def numbers(values):
@@ -230,24 +300,25 @@ def rows(values):
     return "{" + ",\n     ".join("{" + numbers(row) + "}" for row in np.asarray(values)) + "}"
 
 
-def write(path, name, what, model, facts, text):
-    """Networks side by side; what normalises the inputs, and what a configuration's traits add, is in the weights."""
+def write(path, name, what, model, ends, facts, text):
+    """Networks side by side; what normalises the inputs, and what a configuration's traits and launches in a stream
+    add, is in the weights."""
     mean, scale, p = model
-    networks = p["network"]
-    first = np.asarray(networks["first"], float) * scale[:, None]  # [network, input, hidden]
-    traits = facts.traits @ first[:, ASIDE + FEATURES:] - (mean @ first)[:, None]
-    bias = np.asarray(networks["first_bias"], float) + traits
-    side_by_side = lambda values: np.concatenate(list(np.asarray(values, float)), -1)
+    of = lambda key: [np.asarray(network[key], float) for network in p["network"]]
+    first = [weights * scale[:, None] for weights in of("first")]
+    known = np.concatenate([facts.traits, np.ones((len(facts.traits), 1))], -1)
+    bias = [own + known @ weights[ASIDE + FEATURES:] - mean @ weights for own, weights in zip(of("first_bias"), first)]
+    side_by_side = lambda values: np.concatenate(values, -1)
     first = side_by_side(first)
     out = [f"/* {os.path.basename(path)}: written by tools/fit_model.py. The numbers of the model in",
-           f" * gemm_choose.cuh, fitted to {what} of measured/configurations.csv. */",
+           f" * gemm_choose.cuh, fitted to {what} of measured/streamed.csv and configurations.csv. */",
            "/* clang-format off */", *text, "", f"static const GemmModel {name} = {{",
            f"    {numbers(np.exp(p['launch']))},", f"    {{{numbers(np.exp(p['term']))}}},",
            f"    {{{numbers(np.exp(p['body']))}}},", f"    {rows(first[:ASIDE])},",
            f"    {rows(first[ASIDE:ASIDE + FEATURES])},", f"    {rows(side_by_side(bias))},",
-           "    {" + ",\n     ".join(rows(network) for network in networks["second"]) + "},",
-           f"    {{{numbers(side_by_side(networks['second_bias']))}}},",
-           f"    {{{numbers(side_by_side(networks['last']) / NETWORKS)}}}", "};", "", "#endif", ""]
+           "    {" + ",\n     ".join(rows(weights) for weights in of("second")) + "},",
+           f"    {{{numbers(side_by_side(of('second_bias')))}}},",
+           f"    {{{numbers(side_by_side(of('last')) / NETWORKS)}}},", f"    {rows(ends)}", "};", "", "#endif", ""]
     with open(path, "w") as file:
         file.write("\n".join(out))
 
@@ -259,20 +330,27 @@ def say(label, lost):
 
 
 def main():
-    names, shapes, times = read()
-    facts = facts_of(names, shapes)
-    halves = np.arange(0, len(shapes), 2), np.arange(1, len(shapes), 2)
-    half = fit(facts, times, halves[0], drawn(shapes, halves[0]))
-    for label, products in zip(("fitted to one half, judged on it", "judged on the other half"), halves):
-        say(label, regret(half, facts.of(products), times[products]))
+    with tempfile.TemporaryDirectory() as folder:
+        compile_tools(folder)
+        names = facts_of(folder, []).names
+        measured, half_ends, ends = read(names), fit_ends(folder, names, 2), fit_ends(folder, names, 1)
+        facts = facts_of(folder, measured.shapes)
+        every = np.arange(len(measured.shapes))
+        halves = [every[measured.line % 2 == i] for i in (0, 1)]
+        half = Fit(folder, "half", facts.of(halves[0]), measured.of(halves[0]),
+                   drawn(measured.of(halves[0]).shapes, np.arange(len(halves[0]))))
+        whole = Fit(folder, "whole", facts, measured, drawn(measured.shapes, every))
+        half, whole = half.model(), whole.model()
+    for label, model, products in (("fitted to one half, judged on it", half, halves[0]),
+                                   ("judged on the other half", half, halves[1]),
+                                   ("fitted to all, judged on all", whole, every)):
+        streamed = products[measured.streamed[products] > 0]
+        say(label, regret(model, facts.of(streamed), measured.of(streamed)))
     guard = ["#ifndef PIPELINED_GEMM_%s_CUH", "#define PIPELINED_GEMM_%s_CUH", ""]
     write(os.path.join(ROOT, "tests/07_pipelined_gemm/half_model.cuh"), "half_model",
-          "every second product", half, facts, [g % "HALF_MODEL" if "%" in g else g for g in guard] +
+          "every second product", half, half_ends, facts, [g % "HALF_MODEL" if "%" in g else g for g in guard] +
           ['#include "../../07_pipelined_gemm/product/gemm_choose.cuh"'])
-    every = np.arange(len(shapes))
-    whole = fit(facts, times, every, drawn(shapes, every))
-    say("fitted to all, judged on all", regret(whole, facts, times))
-    write(os.path.join(CHAPTER, "product", "gemm_model.cuh"), "gemm_model", "all products", whole, facts,
+    write(os.path.join(CHAPTER, "product", "gemm_model.cuh"), "gemm_model", "all products", whole, ends, facts,
           [g % "GEMM_MODEL" if "%" in g else g for g in guard] + ['#include "gemm_choose.cuh"'])
 
 

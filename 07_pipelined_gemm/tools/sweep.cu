@@ -1,23 +1,24 @@
-// sweep: the time of every configuration at every product of a list, for fit_model.py.
+// sweep: the time of many configurations at every product of a list, for fit_model.py.
 //
-// Configurations that the rough estimate of gemm_choose.cuh finds hopeless are left out, those whose first
-// estimate is far from the best are not measured again. Launches are replayed in a graph, which takes the host
-// out of the time; the libraries' too. Each result is compared with cuBLAS's fp32 result before it is timed.
-// There are no rests: the chip is hot.
+// Only configurations that the model of now does not find much slower than the best are measured, and some others, so
+// that its errors are found. Those whose first estimate is far from the best are not measured again. Launches follow
+// one another in a stream, as in bench_shapes and in programs: replayed graphs make several CTAs on an SM look better
+// than they are. Each result is compared with cuBLAS's fp32 result before it is timed. There are no rests: the chip is
+// hot, if products of similar size follow one another in the list.
 //
 //   sweep --shapes FILE --csv FILE --seconds 300 --part 0 --parts 2     every second product, from the first
-//   sweep --shapes FILE --csv FILE --chosen 1          only the libraries and what the choice takes
+//   sweep --shapes FILE --csv FILE --epilogues 1                        each product also with three epilogues
 //
-// Lines of the CSV: m,n,k,program,microseconds. The measured list ends when the seconds are over.
-// Without SWEEP_CANDIDATES the list is gemm_configurations.cuh's and that of the direct ones; with it, another
-// file defines sweep_candidates().
+// Lines of the CSV: m,n,k,program,microseconds. With epilogues, a program's name begins with beta:, gelu: (with a bias)
+// or fp32: (C in fp32). The measured list ends when the seconds are over. Without SWEEP_CANDIDATES the list is that of
+// gemm_configurations.cuh; with it, another file defines sweep_candidates().
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "../bench_libraries.cuh"
 
-enum { MOST_CANDIDATES = 256, MOST_PRODUCTS = 65536, MOST_LAUNCHES = 20 };
+enum { MOST_CANDIDATES = 256, ROUNDS = 3 };
 
 #ifdef SWEEP_CANDIDATES
 int sweep_candidates(GemmConfiguration *list); /* how many */
@@ -31,28 +32,16 @@ static int sweep_candidates(GemmConfiguration *list) {
 }
 #endif
 
-static long seconds = 300, part = 0, parts = 1, only_chosen = 0;
-static long rested_one_in = 5, of_everything = 0, with_libraries = 1;
-static const float HOPELESS = 1.9f, LEAST_PERSISTENT = 1e9f;
-static const float BRIEF = 50, SLOW = 1.5f, SLOW_LONG = 1.3f, FAR = 1.25f,
-                   FAR_LONG = 1.12f; /* BRIEF: microseconds */
-static const double LARGE = 2048.0 * 2048 * 2048;
+static long seconds = 300, part = 0, parts = 1, with_epilogues, of_everything, with_libraries;
+static const float HOPELESS = 2, LEAST_PERSISTENT = 1e9f;
+/* How much slower than the best a configuration may be, as the model predicts, with an epilogue, and as the first
+ * estimate finds, to be measured. */
+static const float SLOW = 1.3f, SLOW_WITH_EPILOGUE = 1.6f, FAR = 1.18f;
 static GemmConfiguration candidates[MOST_CANDIDATES];
 static int candidate_count;
-static cudaStream_t stream;
 
-typedef struct {
-  Competitor competitor;
-  cudaGraphExec_t graph;
-  int launches; /* in the graph */
-  bool finalist;
-} Entrant;
-
-/* The median, or the estimate if the first one was far from the best. */
-static float time_of(const Entrant *entrant) {
-  const Competitor *mine = &entrant->competitor;
-  return mine->microseconds[0] > 0 ? mine->microseconds[1] : mine->estimate;
-}
+typedef enum { PLAIN, BETA, BIAS_GELU, IN_FP32, EPILOGUES } Epilogue;
+static const char *const epilogue_names[] = {"", "beta:", "gelu:", "fp32:"};
 
 static double now(void) {
   struct timespec t;
@@ -60,59 +49,38 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* launch() of bench_libraries.cuh, on the stream that is captured. */
-static void launch_on_stream(const Competitor *competitor, Shape s) {
-  float one = 1, zero = 0;
-  if (competitor->kind == BY_PIPELINED_GEMM) {
-    CUDA_CHECK(pipelined_gemm_launch(&competitor->gemm, stream));
-  } else if (competitor->kind == BY_CUBLASLT) {
-    CUBLAS_CHECK(cublasLtMatmul(lt, operation, &one, b, layout_b, a, layout_a, &zero, c, layout_c,
-                                c, layout_c, &competitor->algorithm, workspace, workspace_bytes,
-                                stream));
-  } else {
-    launch_cublas(s, c, CUDA_R_16BF);
-  }
+/* The problem with an epilogue. What the bias is does not matter for the time. */
+static GemmProblem problem_of(Shape s, Epilogue epilogue) {
+  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
+  if (epilogue == BETA) problem.beta = 1;
+  if (epilogue == BIAS_GELU) problem.bias = b, problem.activation = GEMM_GELU;
+  if (epilogue == IN_FP32) problem.c_type = GEMM_FP32;
+  return problem;
 }
 
-static void capture(Entrant *entrant, Shape s, float estimate) {
-  cudaGraph_t graph;
-  int launches = (int)(200 / estimate) + 1;
-  entrant->launches = launches > MOST_LAUNCHES ? MOST_LAUNCHES : launches;
-  CUBLAS_CHECK(cublasSetStream(blas, stream));
-  CUBLAS_CHECK(cublasSetWorkspace(blas, workspace, workspace_bytes));
-  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < entrant->launches; i++) launch_on_stream(&entrant->competitor, s);
-  CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-  CUDA_CHECK(cudaGraphInstantiate(&entrant->graph, graph, 0));
-  CUDA_CHECK(cudaGraphDestroy(graph));
-  CUBLAS_CHECK(cublasSetStream(blas, 0));
-  CUBLAS_CHECK(cublasSetWorkspace(blas, workspace, workspace_bytes));
+/* Microseconds of a launch, averaged over so many, after some others: the first ones find what another program has
+ * left in L2, and the first of all waits for the host. */
+static float timed_in_stream(const Competitor *competitor, Shape s, float microseconds) {
+  const float before = 100;
+  for (int i = 0; i <= (int)(before / competitor->estimate); i++) launch(competitor, s);
+  return timed(competitor, s, (int)(microseconds / competitor->estimate) + 1);
 }
 
-static float replayed(const Entrant *entrant, int replays) {
-  float milliseconds;
-  CUDA_CHECK(cudaEventRecord(begin, stream));
-  for (int i = 0; i < replays; i++) CUDA_CHECK(cudaGraphLaunch(entrant->graph, stream));
-  CUDA_CHECK(cudaEventRecord(end, stream));
-  CUDA_CHECK(cudaEventSynchronize(end));
-  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-  return milliseconds * 1e3f / (float)(replays * entrant->launches);
+static void estimate_briefly(Competitor *competitor, Shape s) {
+  const float brief = 120;
+  launch(competitor, s);
+  competitor->estimate = timed(competitor, s, 2);
+  if (competitor->estimate < 1000) competitor->estimate = timed_in_stream(competitor, s, brief);
 }
 
-/* Of the product's own configurations the model knows the time; of others it knows what their terms predict. */
-static int in_model(const GemmConfiguration *candidate) {
-  GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
-  for (int i = 0; i < all.count; i++) {
-    if (strcmp(all.list[i].name, candidate->name) == 0) return i;
-  }
-  return -1;
-}
-
+/* Configurations that the model does not know are expected to be fast. */
 static float predicted(const GemmConfiguration *candidate, const GemmFacts *facts,
                        const GemmSide *side) {
-  int known = in_model(candidate);
-  float base = gemm_base(&gemm_model, known < 0 ? 0 : known, facts);
-  if (known < 0) return expf(base);
+  GemmConfigurations all = gemm_configurations<GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR>();
+  int known = 0;
+  while (known < all.count && strcmp(all.list[known].name, candidate->name) != 0) known++;
+  if (known == all.count) return 0;
+  float base = gemm_base(&gemm_model, known, facts);
   float aside[GEMM_ASIDE], features[GEMM_FEATURES], sums[GEMM_WIDTH] = {0};
   gemm_aside(side, aside);
   gemm_add_weighted<0, GEMM_NETWORKS>(sums, gemm_model.aside, aside, GEMM_ASIDE);
@@ -124,10 +92,12 @@ static bool drawn(double share) { return rand() < share * RAND_MAX; }
 
 /* Those that fit, that the rough estimate gives a chance, and that the model of now does not find slow; and
  * some others, so that its errors are found. */
-static void find_worthwhile(Shape s, GemmCarried carried, bool *worthwhile) {
-  const double of_slow = 0.1, of_unknown = 0.6; /* shares */
+static void find_worthwhile(Shape s, Epilogue epilogue, bool *worthwhile) {
+  const double of_slow = 0.05; /* share */
   const GemmSide sides[2] = {gemm_side(s.m, s.n, s.k, 1, 132, false),
                              gemm_side(s.m, s.n, s.k, 1, 132, true)};
+  const GemmProblem problem = problem_of(s, epilogue);
+  GemmCarried carried = gemm_can_carry(&problem);
   float reckoned[MOST_CANDIDATES], times[MOST_CANDIDATES], fastest = 0, least = 0;
   for (int i = 0; i < candidate_count; i++) {
     const GemmConfiguration *candidate = &candidates[i];
@@ -140,28 +110,26 @@ static void find_worthwhile(Shape s, GemmCarried carried, bool *worthwhile) {
     times[i] = predicted(candidate, &facts, side);
     if (candidate->direct) continue;
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
-    if (in_model(candidate) >= 0 && (least == 0 || times[i] < least)) least = times[i];
+    if (times[i] > 0 && (least == 0 || times[i] < least)) least = times[i];
   }
+  float slow = (with_epilogues ? SLOW_WITH_EPILOGUE : SLOW) * least;
   for (int i = 0; i < candidate_count; i++) {
-    bool is_known = in_model(&candidates[i]) >= 0,
-         slow = times[i] > (least < BRIEF ? SLOW : SLOW_LONG) * least;
     worthwhile[i] = reckoned[i] > 0 &&
-                    (candidates[i].direct || (reckoned[i] <= HOPELESS * fastest &&
-                                              drawn(slow && !of_everything      ? of_slow
-                                                    : is_known || of_everything ? 1
-                                                                                : of_unknown)));
+                    (candidates[i].direct ||
+                     (reckoned[i] <= HOPELESS * fastest &&
+                      (of_everything || times[i] <= slow || (!with_epilogues && drawn(of_slow)))));
   }
 }
 
-static int add_candidates(Entrant *list, Shape s) {
+static int add_candidates(Competitor *list, Shape s, Epilogue epilogue) {
   bool worthwhile[MOST_CANDIDATES];
-  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
-  find_worthwhile(s, gemm_can_carry(&problem), worthwhile);
+  const GemmProblem problem = problem_of(s, epilogue);
+  find_worthwhile(s, epilogue, worthwhile);
   int count = 0;
   for (int i = 0; i < candidate_count; i++) {
     if (!worthwhile[i]) continue;
     memset(&list[count], 0, sizeof(list[count]));
-    Competitor *mine = &list[count].competitor;
+    Competitor *mine = &list[count];
     mine->kind = BY_PIPELINED_GEMM;
     GemmStatus status = gemm_plan_with(&mine->gemm, &problem, GEMM_BF16, GEMM_K_MAJOR, GEMM_K_MAJOR,
                                        &candidates[i], 0);
@@ -171,48 +139,11 @@ static int add_candidates(Entrant *list, Shape s) {
               (int)status.error);
       continue;
     }
-    snprintf(mine->name, sizeof(mine->name), "%s", candidates[i].name);
+    snprintf(mine->name, sizeof(mine->name), "%s%s", epilogue_names[epilogue], candidates[i].name);
     count++;
   }
   return count;
 }
-
-/* The best again, as bench_shapes measures: after a rest, launched one by one. */
-static void measure_rested(Entrant *list, int *order, int count, Shape s, FILE *csv) {
-  enum { MOST_RESTED = 5, ROUNDS = 2, REST = 15, MILLISECONDS = 20 };
-  for (int i = 0; i < count; i++) {
-    for (int j = i + 1; j < count; j++) {
-      if (time_of(&list[order[j]]) >= time_of(&list[order[i]])) continue;
-      int held = order[i];
-      order[i] = order[j];
-      order[j] = held;
-    }
-  }
-  if (count > MOST_RESTED) count = MOST_RESTED;
-  float times[MOST_RESTED][ROUNDS];
-  for (int round = 0; round < ROUNDS; round++) {
-    for (int i = 0; i < count; i++) {
-      times[i][round] = measure(&list[order[i]].competitor, s, REST, MILLISECONDS);
-    }
-  }
-  for (int i = 0; i < count; i++) {
-    fprintf(csv, "%d,%d,%d,rested:%s,%.5g\n", s.m, s.n, s.k, list[order[i]].competitor.name,
-            (times[i][0] + times[i][1]) / 2);
-  }
-}
-
-#ifndef SWEEP_CANDIDATES
-static int add_chosen(Entrant *list, Shape s) {
-  memset(list, 0, sizeof(*list));
-  GemmProblem problem = gemm_problem(s.m, s.n, s.k, a, b, c);
-  GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&list->competitor.gemm, &problem);
-  if (status.error != GEMM_OK) program_fail("%d x %d x %d is not planned", s.m, s.n, s.k);
-  list->competitor.kind = BY_PIPELINED_GEMM;
-  snprintf(list->competitor.name, sizeof(list->competitor.name), "chosen:%s",
-           list->competitor.gemm.configuration->name);
-  return 1;
-}
-#endif
 
 /* add_libraries() without cuBLASLt, whose algorithms take longer to try than ours. */
 static int add_cublas(Competitor *list, Shape s) {
@@ -227,62 +158,49 @@ static int add_cublas(Competitor *list, Shape s) {
   return 1;
 }
 
-static void measure_product(Shape s, bool rested, FILE *csv) {
-  static Entrant list[MOST_CANDIDATES + 1 + FINALISTS];
-  static Competitor of_libraries[1 + MOST_ALGORITHMS];
-  alarm(20); /* a kernel that hangs ends the program */
-  int libraries = (with_libraries ? add_libraries : add_cublas)(of_libraries, s);
-  int order[MOST_CANDIDATES + 8], finalists = 0;
-  memset(list, 0, sizeof(*list) * (size_t)libraries);
-  for (int i = 0; i < libraries; i++) list[i].competitor = of_libraries[i];
-  int count = libraries;
-#ifndef SWEEP_CANDIDATES
-  if (only_chosen) {
-    count += add_chosen(list + libraries, s);
-  } else
-#endif
-    count += add_candidates(list + libraries, s);
-  float best = list[0].competitor.estimate;
-  for (int i = 0; i < count; i++) {
-    Entrant *entrant = &list[i];
-    if (i >= libraries) {
-      check_competitor(&entrant->competitor, s);
-      launch(&entrant->competitor, s);
-      entrant->competitor.estimate = timed(&entrant->competitor, s, 1);
-    }
-    capture(entrant, s, entrant->competitor.estimate);
-    float once = replayed(entrant, 1);
-    entrant->competitor.estimate = once > 1000 ? once : replayed(entrant, 1);
-    if (entrant->competitor.estimate < best) best = entrant->competitor.estimate;
-  }
-  for (int i = 0; i < count; i++) {
-    bool close = list[i].competitor.estimate < (best < BRIEF ? FAR : FAR_LONG) * best ||
-                 only_chosen || i < libraries;
-    if (close) order[finalists++] = i;
-  }
-  enum { ROUNDS = 3 };
+/* Once a round, in a new random order. What all lose or gain in a round is taken out of their times. */
+static void measure_in_turn(Competitor *list, int *order, int count, Shape s) {
+  const float brief = 50;
+  float slowness[ROUNDS], mean = 0;
   for (int round = 0; round < ROUNDS; round++) {
-    for (int j = finalists - 1; j > 0; j--) {
-      int other = rand() % (j + 1), held = order[j];
-      order[j] = order[other];
-      order[other] = held;
+    shuffle(order, count);
+    slowness[round] = 0;
+    for (int j = 0; j < count; j++) {
+      Competitor *mine = &list[order[j]];
+      float time = timed_in_stream(mine, s, mine->estimate < brief ? 500 : 1000);
+      mine->microseconds[round] = time;
+      slowness[round] += logf(time) / (float)count;
     }
-    for (int j = 0; j < finalists; j++) {
-      Entrant *entrant = &list[order[j]];
-      float each = entrant->competitor.estimate, milliseconds = best < BRIEF ? 0.3f : 1.2f;
-      int replays = (int)(milliseconds * 1e3f / (each * (float)entrant->launches)) + 1;
-      entrant->competitor.microseconds[round] = replayed(entrant, replays);
-    }
+    mean += slowness[round] / (float)ROUNDS;
+  }
+  for (int j = 0; j < count; j++) {
+    float *times = list[order[j]].microseconds;
+    for (int round = 0; round < ROUNDS; round++) times[round] *= expf(mean - slowness[round]);
+    qsort(times, ROUNDS, sizeof(float), gemm_compare_floats);
+  }
+}
+
+static void measure_product(Shape s, Epilogue epilogue, FILE *csv) {
+  static Competitor list[MOST_CANDIDATES + 1 + MOST_ALGORITHMS];
+  int order[MOST_CANDIDATES + 1 + MOST_ALGORITHMS], finalists = 0, libraries = 0;
+  alarm(20); /* a kernel that hangs ends the program */
+  if (epilogue == PLAIN) libraries = (with_libraries ? add_libraries : add_cublas)(list, s);
+  int count = libraries + add_candidates(list + libraries, s, epilogue);
+  float best = 0;
+  for (int i = 0; i < count; i++) {
+    if (i >= libraries && epilogue == PLAIN) check_competitor(&list[i], s);
+    estimate_briefly(&list[i], s);
+    if (i >= libraries && (best == 0 || list[i].estimate < best)) best = list[i].estimate;
   }
   for (int i = 0; i < count; i++) {
-    qsort(list[i].competitor.microseconds, ROUNDS, sizeof(float), gemm_compare_floats);
+    if (list[i].estimate < FAR * best || i < libraries) order[finalists++] = i;
   }
-  if (rested) measure_rested(list, order, finalists, s, csv);
+  measure_in_turn(list, order, finalists, s);
   for (int i = 0; i < count; i++) {
-    Competitor *mine = &list[i].competitor;
-    fprintf(csv, "%d,%d,%d,%s,%.5g\n", s.m, s.n, s.k, mine->name, time_of(&list[i]));
-    CUDA_CHECK(cudaGraphExecDestroy(list[i].graph));
-    if (mine->kind == BY_PIPELINED_GEMM) CUDA_CHECK(pipelined_gemm_end(&mine->gemm));
+    const float *times = list[i].microseconds; /* sorted */
+    fprintf(csv, "%d,%d,%d,%s,%.5g\n", s.m, s.n, s.k, list[i].name,
+            times[0] > 0 ? times[ROUNDS / 2] : list[i].estimate);
+    CUDA_CHECK(pipelined_gemm_end(&list[i].gemm));
   }
   fflush(csv);
 }
@@ -305,27 +223,24 @@ int main(int argc, char **argv) {
   Option options[] = {{"--seconds", "after which no further product is begun", &seconds, 1, 3600},
                       {"--part", "of the products, from 0", &part, 0, 63},
                       {"--parts", "into which the products are dealt", &parts, 1, 64},
-                      {"--chosen", "1: only what the choice takes", &only_chosen, 0, 1},
                       {"--everything", "1: also what the model finds slow", &of_everything, 0, 1},
-                      {"--libraries", "0: without cuBLASLt", &with_libraries, 0, 1},
-                      {"--rested", "of so many large products, one also after rests; 0: none",
-                       &rested_one_in, 0, 1000}};
-  program_begin("sweep", argc, argv, options, 7);
+                      {"--libraries", "1: cuBLASLt too", &with_libraries, 0, 1},
+                      {"--epilogues", "1: also with epilogues", &with_epilogues, 0, 1}};
+  program_begin("sweep", argc, argv, options, 6);
   double until = now() + (double)seconds;
   FILE *shapes = fopen(shapes_path, "r"), *csv = fopen(csv_path, "w");
   if (shapes == NULL) program_fail("cannot read %s", shapes_path);
   if (csv == NULL) program_fail("cannot write %s", csv_path);
   candidate_count = sweep_candidates(candidates);
   begin_competition((size_t)16384 * 28672);
-  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   fprintf(csv, "m,n,k,program,microseconds\n");
   Shape s;
-  int measured = 0, large = 0;
+  int measured = 0;
   for (int i = 0; fscanf(shapes, "%d %d %d", &s.m, &s.n, &s.k) == 3; i++) {
     if (i % parts != part || now() > until) continue;
-    bool is_large = (double)s.m * s.n * s.k >= LARGE;
-    large += is_large;
-    measure_product(s, is_large && rested_one_in > 0 && large % rested_one_in == 0, csv);
+    for (int epilogue = PLAIN; epilogue < (with_epilogues ? EPILOGUES : 1); epilogue++) {
+      measure_product(s, (Epilogue)epilogue, csv);
+    }
     CUDA_CHECK(cudaDeviceSynchronize());
     measured++;
   }

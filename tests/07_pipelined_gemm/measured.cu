@@ -194,7 +194,6 @@ static GemmCandidates all_candidates(const GemmProblem *problem) {
   check_that(status.error == GEMM_OK, "the product can be planned");
   GemmCandidates found =
       gemm_candidates(gemm.configuration, gemm_configurations<GEMM_BF16, K, K>(),
-                      gemm_further_configurations<GEMM_BF16, K, K>(),
                       gemm_direct_configurations<GEMM_BF16, K, K>(), problem, GEMM_BF16, 0, sms);
   CUDA_CHECK(pipelined_gemm_end(&gemm));
   return found;
