@@ -257,7 +257,8 @@ static __device__ __forceinline__ void gemm_add_old_tile(const GemmWork &work, i
   }
 }
 
-/* The last tile leaves at once. There is a box for every chunk now: this warpgroup's rows of A are free in all stages. */
+/* The last tile leaves at once. There is a box for every chunk now: this warpgroup's rows of A are free
+ * in all stages. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_store_last(
     typename Tile::Shared *shared, const typename GemmCarriedValues<Tile>::Value *carried,

@@ -353,7 +353,8 @@ static inline float gemm_off(const GemmModel *model, int configuration, const fl
   return off;
 }
 
-/* The ways to read an operand in place, in the order of the list: by tiles of 64 rows or of 128, and 72 to 128 columns. */
+/* The ways to read an operand in place, in the order of the list: by tiles of 64 rows or of 128, and of
+ * 72 to 128 columns. */
 enum {
   GEMM_LOW,
   GEMM_LOW_TWO_ON_AN_SM,
@@ -386,10 +387,11 @@ static inline float gemm_cost_in_place(int64_t m, int64_t n, int64_t k, int clas
   return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
 }
 
-/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or those of A or B are read in
- * place in `classes` (0: they cannot be), whichever takes less time for its data. Fitted to 400 products (NOTES.md). The first
- * configurations of `list` have tiles of 64 x 64; more CTAs share a tile until two SMs have three, but each has at least
- * five steps. From `first_in_place` on the list has those that read in place. NULL: copy. */
+/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or those of A
+ * or B are read in place in `classes` (0: they cannot be), whichever takes less time for its data.
+ * Fitted to 400 products (NOTES.md). The first configurations of `list` have tiles of 64 x 64; more CTAs
+ * share a tile until two SMs have three, but each has at least five steps. From `first_in_place` on the
+ * list has those that read in place. NULL: copy. */
 static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list,
                                                           int first_in_place, int64_t m, int64_t n,
                                                           int64_t k, int64_t batches,

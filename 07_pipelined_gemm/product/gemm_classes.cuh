@@ -1,18 +1,21 @@
 /* gemm_classes.cuh: loads an operand in place by TMA whose rows do not begin at multiples of 16 bytes.
  *
- * Rows that lie 140 bytes apart (k = 70) are out of TMA's reach, but every fourth of them is not: they lie 560 bytes
- * apart. So the rows are divided into classes, row r into class r % 4 here. Each class has a tensor map of its own,
- * whose rows begin at the last multiple of 16 bytes before those of the matrix:
+ * Rows that lie 140 bytes apart (k = 70) are out of TMA's reach, but every fourth of them is not: they
+ * lie 560 bytes apart. So the rows are divided into classes, row r into class r % 4 here. Each class
+ * has a tensor map of its own, whose rows begin at the last multiple of 16 bytes before those of the
+ * matrix:
  *
  *     class 0   | 0 1 2 3 4 5 6 7 | 8 9 ...
  *     class 1   | . . . . . . 0 1 | 2 3 ...      all k come 6 elements later
  *     class 2   | . . . . 0 1 2 3 | 4 5 ...      4 elements
  *     class 3   | . . 0 1 2 3 4 5 | 6 7 ...      2 elements
  *
- * These rows are the columns of the kernel's tiles: a tile has columns of one class, and as many that all SMs have the
- * same work (gemm_width.cuh). If they are rows of A, the kernel computes transpose(C). The other operand is copied once for each class, with as many zeros in front of every
- * row. The dots are the end of another row. A zero times a NaN is a NaN, so the dots are replaced by zeros in shared
- * memory. What follows a row's end is outside of the tensor map, so TMA writes zeros there.
+ * These rows are the columns of the kernel's tiles: a tile has columns of one class, and as many that
+ * all SMs have the same work (gemm_width.cuh). If they are rows of A, the kernel computes
+ * transpose(C). The other operand is copied once for each class, with as many zeros in front of every
+ * row. The dots are the end of another row. A zero times a NaN is a NaN, so the dots are replaced by
+ * zeros in shared memory. What follows a row's end is outside of the tensor map, so TMA writes zeros
+ * there.
  *
  * Copying the operand itself (gemm_repack.cuh) moves three times its bytes. Loading it without TMA
  * (gemm_direct.cuh) takes an instruction for every 128 bytes. */
