@@ -291,10 +291,12 @@ static const char *const TEMPLATES[] = {
     "mbarrier.try_wait<.shared.b64 $p, $b, $d|.parity.shared.b64 $p, $b, <0|1|$r>><|, $r>",
     "mbarrier.pending_count.b64 $R, $d",
     /* the copy engine */
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes $s, $g, <16|64|1048560|$r>, $b",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes $s, $g, <16|64|1048560|$r>, "
+    "$b",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster $s, $g, "
     "<16|$r>, $b, $h",
-    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes $s, $s, <16|64|1048560|$r>, "
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes $s, $s, "
+    "<16|64|1048560|$r>, "
     "$b",
     "cp.async.bulk.global.shared::cta.bulk_group $g, $s, <16|64|1048560|$r>",
     "cp.async.bulk.prefetch.L2.global $g, <0|64|1048560|$r>",

@@ -32,7 +32,7 @@ _Noreturn void refuse_call(const char *call, const char *reason) {
 #define MIPMAPS(call) REFUSED(call, "mipmapped and sparse arrays are not emulated")
 #define MULTICAST(call) REFUSED(call, "there is one device: no multicast objects")
 #define CONDITIONAL(call) REFUSED(call, CONDITIONAL_NODES)
-#define NARROW(call)                                                                             \
+#define NARROW(call)                                                                           \
   REFUSED(call, "this is its form of CUDA 2, with addresses and sizes of 32 bits: call " #call \
                 "_v2, or ask cuGetProcAddress for version 3020 or a later one")
 #define PROCESS(call) \
