@@ -2,7 +2,7 @@
 """draw_shapes.py: draws random products for the fit, or to judge it, as lines "m n k".
 
     draw_shapes.py fit 9000 30 > shapes.txt             for the fit, with seed 30; none of shapes_unseen*.txt
-    draw_shapes.py unseen 137 20 > shapes_unseen2.txt   to judge it; none that was measured for the fit
+    draw_shapes.py unseen 137 40 > shapes_unseen3.txt   to judge it; none that was measured for the fit
 
 Products for the fit are of four kinds: sizes whose logarithms are uniform from 16 to 16,384, most of them
 multiples of 8; layers of language models; narrow ones, with a small m or n or a short k; and ones with an m or n
