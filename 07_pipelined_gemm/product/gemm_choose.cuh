@@ -364,27 +364,41 @@ enum {
   GEMM_IN_PLACE
 };
 
+/* What a kernel that reads A in place computes, or B if m and n are exchanged: tiles of n rows by those of a class. */
+static inline float gemm_tiles_in_place(const GemmConfiguration *way, int64_t m, int64_t n,
+                                        int classes, int sms) {
+  int64_t of_class = (m + classes - 1) / classes;
+  int width = gemm_tile_width(way, n, of_class, classes, sms);
+  return (float)classes * (float)((of_class + width - 1) / width) *
+         (float)((n + way->tile_m - 1) / way->tile_m);
+}
+
 /* Which of the ways to read A in place for these sizes; or B, if m and n are exchanged. */
-static inline int gemm_way_in_place(int64_t m, int64_t n, int64_t k, int classes, int sms) {
+static inline const GemmConfiguration *gemm_way_in_place(const GemmConfiguration *ways, int64_t m,
+                                                         int64_t n, int64_t k, int classes,
+                                                         int sms) {
   int64_t rows = (m + classes - 1) / classes;
   float tiles = (float)classes * (float)((rows + 127) / 128) * (float)((n + 127) / 128);
   bool low = n <= 320 && (n + 63) / 64 % 2 == 1; /* tiles of 128 would be half empty at the edge */
   bool shared = tiles * 4 <= (float)sms && k >= 48 * GEMM_STEP_K;
-  if (!low) return shared ? GEMM_HIGH_SHARED : GEMM_HIGH;
-  return shared ? GEMM_LOW_SHARED : tiles > (float)sms ? GEMM_LOW_TWO_ON_AN_SM : GEMM_LOW;
+  if (!low) return &ways[shared ? GEMM_HIGH_SHARED : GEMM_HIGH];
+  return &ways[shared ? GEMM_LOW_SHARED : tiles > (float)sms ? GEMM_LOW_TWO_ON_AN_SM : GEMM_LOW];
 }
 
-/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. Not if few SMs would work. */
-static inline float gemm_cost_in_place(int64_t m, int64_t n, int64_t k, int classes, int sms) {
+/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. The SMs that are idle then
+ * would share k in an ordinary kernel. */
+static inline float gemm_cost_in_place(const GemmConfiguration *ways, int64_t m, int64_t n,
+                                       int64_t k, int classes, int sms) {
   const float least_ctas = 24;
-  if (classes == 0) return GEMM_HOPELESS;
-  int way = gemm_way_in_place(m, n, k, classes, sms);
-  bool shared = way == GEMM_LOW_SHARED || way == GEMM_HIGH_SHARED;
-  int64_t rows = (m + classes - 1) / classes;
-  float ctas = (float)classes * (float)((rows + 71) / 72) * (float)((n + 63) / 64);
-  if (ctas * (shared ? 4 : 1) < least_ctas) return GEMM_HOPELESS;
+  if (classes == 0 || ways[0].kernel == NULL) return GEMM_HOPELESS;
+  const GemmConfiguration *way = gemm_way_in_place(ways, m, n, k, classes, sms);
+  float ctas = gemm_tiles_in_place(way, m, n, classes, sms) * (float)way->groups;
+  if (ctas < least_ctas) return GEMM_HOPELESS;
+  float steps = (float)gemm_divide_up(gemm_steps(way, k + GEMM_MOST_CLASSES - 1), way->groups);
+  float idle = ctas < (float)sms ? 1 - ctas / (float)sms : 0;
   float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
-  return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read;
+  return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read +
+         0.3f * steps * idle;
 }
 
 /* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or those of A
@@ -412,13 +426,13 @@ static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguratio
                0.5f * (float)steps / (float)list[at].groups + (list[at].groups > 1 ? 3.5f : 0);
   float copy = 5 + copied / 1.3e6f;
   if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
-  float of_a = gemm_cost_in_place(m, n, k, classes[0], sms);
-  float of_b = gemm_cost_in_place(n, m, k, classes[1], sms);
-  float in_place = of_a < of_b ? of_a : of_b;
-  const GemmConfiguration *ways = list + first_in_place;
-  if (in_place < copy && in_place < more && ways[0].kernel != NULL) {
-    return of_a <= of_b ? &ways[gemm_way_in_place(m, n, k, classes[0], sms)]
-                        : &ways[GEMM_IN_PLACE + gemm_way_in_place(n, m, k, classes[1], sms)];
+  const GemmConfiguration *for_a = list + first_in_place, *for_b = for_a + GEMM_IN_PLACE;
+  float of_a = gemm_cost_in_place(for_a, m, n, k, classes[0], sms);
+  float of_b = gemm_cost_in_place(for_b, n, m, k, classes[1], sms);
+  float in_place = gemm_least(of_a, of_b);
+  if (in_place < copy && in_place < more) {
+    return of_a <= of_b ? gemm_way_in_place(for_a, m, n, k, classes[0], sms)
+                        : gemm_way_in_place(for_b, n, m, k, classes[1], sms);
   }
   if (k % 8 == 0 || more > copy) return NULL;
   return list[at].kernel != NULL ? &list[at] : NULL;

@@ -258,6 +258,33 @@ static void replay_ranks(const char *path) {
   }
 }
 
+// Kernels that read an operand in place have no other tiles, so they must not leave most SMs idle.
+static void choose_in_place(void) {
+  enum { LEAST_CTAS = 24 };
+  static const int sizes[] = {8, 40, 64, 120, 200, 320, 627, 1105, 2061, 5497, 9460, 16000};
+  static const int ks[] = {70, 333, 1002, 1761, 3870, 9999};
+  enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), KS = sizeof(ks) / sizeof(ks[0]) };
+  int in_place = 0;
+  uint16_t *memory;
+  CUDA_CHECK(cudaMalloc(&memory, 16));
+  for (int i = 0; i < SIZES * SIZES * KS; i++) {
+    int m = sizes[i % SIZES], n = sizes[i / SIZES % SIZES], k = ks[i / SIZES / SIZES];
+    PipelinedGemm gemm;
+    GemmProblem problem = gemm_problem(m, n, k, memory, memory, memory);
+    GemmStatus status = pipelined_gemm_plan<GEMM_BF16>(&gemm, &problem);
+    check_that(status.error == GEMM_OK, "%d x %d x %d: error %d", m, n, k, status.error);
+    if (status.error != GEMM_OK) continue;
+    if (gemm.configuration->in_place) {
+      in_place++;
+      check_that(gemm.blocks >= LEAST_CTAS, "%d x %d x %d: %s has %d CTAs", m, n, k,
+                 gemm.configuration->name, gemm.blocks);
+    }
+    CUDA_CHECK(pipelined_gemm_end(&gemm));
+  }
+  CUDA_CHECK(cudaFree(memory));
+  check_that(in_place > 50, "%d of %d products are read in place", in_place, SIZES * SIZES * KS);
+}
+
 static void time_the_choice(void) {
   enum { TIMES = 200 };
   GemmConfigurations all = all_configurations();
@@ -279,6 +306,7 @@ int main(int argc, char **argv) {
   replay_ranks("07_pipelined_gemm/measured/streamed.csv");
   replay_epilogues("07_pipelined_gemm/measured/epilogues.csv");
   choose_for_epilogues();
+  choose_in_place();
   time_the_choice();
   long grids = 0, shapes = 0, shared = 0, two_rounds = 0;
   for (int workers = 1; workers <= 74; workers += workers < 8 ? 1 : 11) {
