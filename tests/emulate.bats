@@ -14,6 +14,8 @@ setup() {
   [ "$status" -eq 0 ]
   [[ $output == *"--page FILE"* ]]
   [ "$stderr" = "" ]
+  run bash -c "'$emulate' --help 2>/dev/null >/dev/full"
+  [ "$status" -eq 1 ]
   run --separate-stderr "$emulate"
   [ "$status" -eq 2 ]
   [[ $stderr == "usage: emulate "* ]]
