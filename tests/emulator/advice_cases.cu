@@ -91,6 +91,33 @@ __global__ void reduced_into_fresh(__grid_constant__ const Given given) {
   bulk_wait_group(0);
 }
 
+// The consumers announce the bytes themselves, so the producer arrives only to say that it has asked for
+// a free tile. The order of two of its phases comes from the bytes of the copy between them.
+__global__ void announced_by_consumers(__grid_constant__ const Given given) {
+  enum { CONSUMERS = THREADS / 2 };
+  __shared__ alignas(16) int tile[WORDS];
+  __shared__ alignas(8) uint64_t produced, consumed;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&produced, CONSUMERS);
+    mbarrier_init(&consumed, CONSUMERS + (given.followed ? 1 : 0));
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x >= CONSUMERS) mbarrier_arrive(&consumed);
+  for (int round = 0; round < 3; round++) {
+    if (threadIdx.x >= CONSUMERS) {
+      mbarrier_arrive_expect_tx(&produced, BYTES / CONSUMERS);
+      mbarrier_wait_parity(&produced, round & 1);
+      given.out[threadIdx.x] = tile[threadIdx.x];
+      mbarrier_arrive(&consumed);
+    } else if (threadIdx.x == 0) {
+      mbarrier_arrive(&consumed);
+      mbarrier_wait_parity(&consumed, round & 1);
+      bulk_load(tile, given.in, BYTES, &produced);
+    }
+  }
+}
+
 // ---- Peers of a cluster ----
 
 __device__ void store_to_peer(const int *own, uint32_t rank, int value) {
@@ -113,6 +140,21 @@ __global__ void __cluster_dims__(2, 1, 1) peer_written_later(__grid_constant__ c
     store_to_peer(&word, 1, 7);
   }
   if (given.followed) cluster_sync();
+}
+
+__device__ void wait_relaxed(uint64_t *barrier) {
+  uint32_t complete;
+  do {
+    asm volatile(
+        "{\n"
+        "  .reg .pred complete;\n"
+        "  mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 complete, [%1], 0;\n"
+        "  selp.u32 %0, 1, 0, complete;\n"
+        "}"
+        : "=r"(complete)
+        : "r"(shared_address(barrier))
+        : "memory");
+  } while (!complete);
 }
 
 __device__ void signal_peer(const Given *given, bool later) {
@@ -155,6 +197,41 @@ __device__ void pass_to_peer(const Given *given, bool waits, bool stays) {
   if (cluster_rank() == 1 && !waits) mbarrier_wait_parity(&full, 0);
   if (stays) cluster_sync();
 }
+// A word for each thread of the peer, and an arrival at its barrier: the peer may read the word.
+__device__ void tell_peer(const Given *given, bool relaxed) {
+  __shared__ alignas(8) uint64_t told;
+  __shared__ int words[THREADS];
+  uint32_t peer = cluster_rank() ^ 1, barrier = mapa_shared(&told, peer);
+  if (threadIdx.x == 0) {
+    mbarrier_init(&told, THREADS);
+    fence_mbarrier_init();
+  }
+  cluster_sync();
+  store_to_peer(&words[threadIdx.x], peer, (int)threadIdx.x);
+  if (relaxed && given->followed) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  if (relaxed)
+    asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+                 : "memory");
+  else if (given->followed)
+    mbarrier_arrive_release_cluster(barrier);
+  else
+    mbarrier_arrive_cluster(barrier);
+  if (relaxed) {
+    wait_relaxed(&told);
+    if (given->followed) asm volatile("fence.acq_rel.cluster;" ::: "memory");
+  } else {
+    mbarrier_wait_parity_cluster(&told, 0);
+  }
+  given->out[threadIdx.x] = words[threadIdx.x ^ 1];
+  cluster_sync();
+}
+__global__ void __cluster_dims__(2, 1, 1) peer_told_narrowly(__grid_constant__ const Given given) {
+  tell_peer(&given, false);
+}
+__global__ void __cluster_dims__(2, 1, 1) peer_told_relaxed(__grid_constant__ const Given given) {
+  tell_peer(&given, true);
+}
+
 __global__ void __cluster_dims__(2, 1, 1) peer_copied_from(__grid_constant__ const Given given) {
   pass_to_peer(&given, true, given.followed);
 }
@@ -319,6 +396,9 @@ static const struct {
     {"expected_by_luck", "stage-reused-too-early", expected_by_luck, 1},
     {"refilled_too_early", "stage-reused-too-early", refilled_too_early, 1},
     {"reduced_into_fresh", "unwritten-memory-read", reduced_into_fresh, 1},
+    {"announced_by_consumers", "too-many-arrivals", announced_by_consumers, 1},
+    {"peer_told_narrowly", "scope-too-narrow", peer_told_narrowly, 2},
+    {"peer_told_relaxed", "shared-race", peer_told_relaxed, 2},
     {"peer_written_last", "peer-exited", peer_written_last, 2},
     {"peer_written_later", "peer-exited", peer_written_later, 2},
     {"peer_signalled_last", "peer-exited", peer_signalled_last, 2},

@@ -320,6 +320,28 @@ __device__ void compact_block(const int *in, int *out, int first_read) {
 __global__ void block_behind(const int *in, int *out, int count) { compact_block(in, out, 0); }
 __global__ void block_among(const int *in, int *out, int count) { compact_block(in, out, 1); }
 
+// Two groups of lanes, each ordered by itself. Every lane loads the words of both and adds those of its
+// own group; the other group may still be writing the others.
+__device__ void add_groups(const int *in, int *out, unsigned wanted) {
+  __shared__ int words[WARP];
+  int lane = threadIdx.x, sum = 0;
+  if (lane >= WARP) return;
+  unsigned own = lane % 2 ? 0xaaaaaaaau : 0x55555555u;
+  words[lane] = in[lane];
+  __syncwarp(own);
+#pragma unroll 1
+  for (int i = 0; i < WARP; i++) {
+    int word;
+    asm volatile("ld.shared.u32 %0, [%1];"
+                 : "=r"(word)
+                 : "r"((unsigned)__cvta_generic_to_shared(&words[i])));
+    sum += (own | wanted) >> i & 1 ? word : 0;  // here it matters
+  }
+  out[lane] = sum;
+}
+__global__ void other_group_masked(const int *in, int *out, int) { add_groups(in, out, 0); }
+__global__ void other_group_added(const int *in, int *out, int) { add_groups(in, out, 0x80); }
+
 // A lane fetches what its neighbour may not have stored yet, and drops it.
 __device__ void fetch_early(const int *in, int *out, bool uses) {
   __shared__ int tile[WARP];
@@ -439,6 +461,8 @@ static const struct {
     {"unwanted_items_among", "lane-race", unwanted_items_among, false},
     {"block_behind", "none", block_behind, false},
     {"block_among", "shared-race", block_among, false},
+    {"other_group_masked", "none", other_group_masked, false},
+    {"other_group_added", "lane-race", other_group_added, false},
     {"early_not_used", "none", early_not_used, false},
     {"early_used", "lane-race", early_used, false},
     {"beside_a_narrow_atomic", "none", beside_a_narrow_atomic, false},

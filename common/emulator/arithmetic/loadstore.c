@@ -3,6 +3,7 @@
 #include "arithmetic/loadstore.h"
 
 #include "base/memory.h"
+#include "base/trial.h"
 #include "state/cluster.h"
 #include "state/polling.h"
 
@@ -183,6 +184,11 @@ void notify_moved(Warp *warp, const Instruction *in, LaneMask mask, const Transf
                                            .offset = (uint8_t)(i * transfer->element_bytes),
                                            .sign = type_signed(transfer->type)};
   spread_run(places, transfer);
+  if (access == ACCESS_READ && trial_is_running()) {
+    places->run = places->one = false;
+    check_trial_lanes(warp, mask, places->at,
+                      (uint32_t)transfer->element_bytes * transfer->element_count);
+  }
   check_undefined_moved(warp, in, mask, places->at, registers, count, access);
 }
 

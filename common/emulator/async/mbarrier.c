@@ -190,7 +190,7 @@ void mbarrier_async_arrive(AsyncOperation *operation) {
   note(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, operation->barrier), 0);
   if (!take_arrivals(thread, operation->barrier, &barrier, 1, false)) return;
   if (settings()->check)
-    check_mbarrier_arrive(thread.warp, thread.in, thread.lane, operation->barrier, true, true);
+    check_mbarrier_arrive(thread.warp, thread.in, thread.lane, operation->barrier, REACH_CTA, true);
   if (settle(thread, operation->barrier, barrier))
     record_change(thread, operation->barrier, "landed", operation);
 }
@@ -347,6 +347,11 @@ static uint64_t bit_of_warp(const Warp *warp) {
   return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
 }
 
+static Reach release_of(const MbarrierForm *form) {
+  if (!form->release) return REACH_PLAIN;
+  return form->cluster_scope ? REACH_CLUSTER : REACH_CTA;
+}
+
 StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
@@ -377,7 +382,7 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (!take_arrivals(thread, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
-        check_mbarrier_arrive(warp, in, lane, address, form->release, false);
+        check_mbarrier_arrive(warp, in, lane, address, release_of(form), false);
     if (!form->expect) mbarrier_record(cluster, address)->arrived |= bit_of_warp(warp);
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->drop ? "drop" : "arrive", NULL);

@@ -249,7 +249,10 @@ static bool add_read(LaunchTrial *trial, const RacingRead *read) {
   }
   uint32_t *chain = chain_of(trial, read->cluster, read->agent, read->in);
   for (uint32_t i = *chain; i; i = trial->reads[i - 1].next)
-    if (same_read(&trial->reads[i - 1], read)) return true;
+    if (same_read(&trial->reads[i - 1], read)) {
+      trial->reads[i - 1].lanes |= read->lanes;
+      return true;
+    }
   if (trial->read_count == READS_MOST) return false;
   RacingRead *made = &trial->reads[trial->read_count++];
   *made = *read;

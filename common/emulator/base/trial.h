@@ -21,10 +21,11 @@ typedef struct {
   bool may_wait;     /* only kernels and copies look here: see trial_keep_pending */
 } TrialPiece;
 
-/* A read of shared memory that races with a write: these words, by this instruction of this warp at this
- * time of the checker's clock since the cluster began. */
+/* A read of shared memory that races with a write: this word, by this instruction of this warp at this
+ * time of the checker's clock since the cluster began. For the other lanes it is in order. */
 typedef struct {
   uint32_t cluster, rank, word, agent, time;
+  uint32_t lanes;
   const Instruction *in;
   uint32_t next; /* 1 + the next one in the hash table; 0: none */
 } RacingRead;

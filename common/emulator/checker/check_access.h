@@ -49,7 +49,14 @@ static inline uint32_t plain_of(const AccessNow *now) {
 static inline bool plain_allows(const AccessNow *now, const struct CtaCheck *notes, uint32_t word,
                                 uint32_t number) {
   if (now->strong && (number & PLAIN_STRONG)) return true;
-  return has_seen(now->check, now->agent, notes->writers[word] / LANES, time_of_plain(number));
+  uint32_t writer = notes->writers[word] / LANES, time = time_of_plain(number);
+  return has_seen(now->check, now->agent, writer, time) &&
+         is_published(now->check, now->agent, writer, time);
+}
+/* The access is to memory of this CTA. */
+static inline void access_note_rank(AccessNow *now, uint32_t rank) {
+  now->rank = rank;
+  if (__builtin_expect(rank != now->warp->cta->rank, 0)) now->check->crossed = true;
 }
 /* When was the whole word last written, according to its state? */
 static inline uint32_t access_since(const ClusterCheck *check, uint32_t number) {

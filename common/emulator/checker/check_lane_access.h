@@ -172,7 +172,7 @@ __attribute__((format(printf, 6, 7))) void lane_keep_race(const LaneAccess *now,
                                                           ...);
 const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size_t capacity);
 /* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
-void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote);
+void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote);
 
 /* check_swaps.c: the same as swaps_allow, for lanes of one warp. other_wrote: the past access. */
 bool swaps_allow_lane(const LaneAccess *now, uint32_t at, bool other_wrote);

@@ -110,20 +110,22 @@ const char *lane_place_text(const LaneAccess *now, uint32_t at, char *text, size
   return text;
 }
 
-/* May the race be held back until a trial has shown whether it matters? Not if a copy takes part. */
-static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote,
+/* May the race be held back until a trial has shown whether it matters? Not if a copy takes part. reading:
+ * the lanes that read, if one of the two accesses is a read. */
+static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote, LaneMask reading,
                          const Instruction *past, uint32_t time) {
   if (!now->kind || (past && time == 0)) return false;
   if (!now->writes) {
     uint32_t read_time = order_time(now->check, now->agent, now->in, now->strong);
-    return race_of_read(now->warp, now->rank, word, now->agent, read_time, now->in);
+    return race_of_read(now->warp, now->rank, word, now->agent, reading, read_time, now->in);
   }
   if (other_wrote) return race_of_stores(now->warp, now->rank, word * WORD_BYTES, WORD_BYTES);
-  return race_of_read(now->warp, now->rank, word, now->agent, time, past);
+  return race_of_read(now->warp, now->rank, word, now->agent, reading, time, past);
 }
 
-/* `other` has written (or read) there, and nothing orders that before what `lane` does now. */
-void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool other_wrote) {
+/* The others have written (or read) there, and nothing orders that before what `lane` does now. */
+void lane_race(const LaneAccess *now, uint32_t at, int lane, LaneMask others, bool other_wrote) {
+  int other = first_lane(others);
   char place[96], where[160] = "earlier";
   uint32_t time, word = (at << now->shadow->shift) / WORD_BYTES;
   if (swaps_allow_lane(now, at, other_wrote)) return;
@@ -134,7 +136,7 @@ void lane_race(const LaneAccess *now, uint32_t at, int lane, int other, bool oth
   if (met && !other_wrote && now->kind && now->writes &&
       lane_value_depends(now->warp, past, now->in, lane, other))
     return;
-  bool tried = may_be_tried(now, word, other_wrote, past, time);
+  bool tried = may_be_tried(now, word, other_wrote, other_wrote ? 1u << lane : others, past, time);
   if (lane_race_is_kept(now, past, met ? LANE_RULE_MET : LANE_RULE_RACE)) return;
   if (past) past_describe_place(past, where, sizeof where);
   lane_place_text(now, at, place, sizeof place);

@@ -135,7 +135,7 @@ __attribute__((noinline)) void lane_check_written(const LaneAccess *now, uint32_
   if (now->strong && (record & RECORD_STRONG))
     check_lock_step(now, at, lane, record);
   else if (!writes_the_same(now, at, lane) || (record & RECORD_STRONG))
-    lane_race(now, at, lane, other, true);
+    lane_race(now, at, lane, 1u << other, true);
 }
 
 __attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t at, int lane) {
@@ -149,13 +149,13 @@ __attribute__((noinline)) void lane_check_read(const LaneAccess *now, uint32_t a
   } else if (record & RECORD_MANY) {
     readers = now->shadow->readers[at];
   }
+  LaneMask racing = 0;
   for (LaneMask left = readers & ~(1u << lane); left; left &= left - 1) {
     int other = first_lane(left);
     uint32_t stamp = vector ? vector->stamp[other] : stamp_of(record);
-    if (!stamp || lanes_ordered(now->order, lane, other, stamp)) continue;
-    lane_race(now, at, lane, other, false);
-    return;
+    if (stamp && !lanes_ordered(now->order, lane, other, stamp)) racing |= 1u << other;
   }
+  if (racing) lane_race(now, at, lane, racing, false);
 }
 
 /* ---- New records ---- */

@@ -33,6 +33,7 @@ static Clock order_new_clock(ClusterCheck *check) {
   Clock clock = {NULL};
   clock.seen = new_vector(check);
   clock.fenced = new_vector(check);
+  if (check->cta_count > 1) clock.published = new_vector(check);
   return clock;
 }
 
@@ -92,6 +93,7 @@ static inline void join_clock(ClusterCheck *check, Clock *into, const Clock *fro
   if (!from->seen) return;
   join(into->seen, from->seen, check->width);
   join(into->fenced, from->fenced, check->width);
+  if (from->published) join(into->published, from->published, check->width);
   if (check->global) join_known(check, into, from);
 }
 
@@ -103,6 +105,20 @@ static void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   if (!into->seen) *into = order_new_clock(check);
   join_clock(check, into, &check->clocks[agent]);
   into->seen[agent] = check->current_clock[agent];
+  if (into->published) into->published[agent] = check->current_clock[agent];
+  begin_epoch_released(check, agent);
+}
+
+/* A release whose scope does not include who will wait. What earlier fences of a wider scope have
+ * released is published. */
+static void order_release_narrowly(ClusterCheck *check, Warp *warp, Clock *into) {
+  uint32_t agent = agent_of(warp);
+  if (!into->seen) *into = order_new_clock(check);
+  join(into->seen, check->clocks[agent].seen, check->width);
+  join(into->fenced, check->clocks[agent].fenced, check->width);
+  if (check->global) join_known(check, into, &check->clocks[agent]);
+  into->seen[agent] = check->current_clock[agent];
+  global_release_fenced(warp, REACH_CLUSTER, into);
   begin_epoch_released(check, agent);
 }
 
@@ -116,6 +132,7 @@ static void forget(Clock *clock, uint32_t width) {
   if (!clock->seen) return;
   memset(clock->seen, 0, width * sizeof *clock->seen);
   memset(clock->fenced, 0, width * sizeof *clock->fenced);
+  if (clock->published) memset(clock->published, 0, width * sizeof *clock->published);
   clock->known = (GlobalKnowledge){{NULL}};
 }
 
@@ -152,6 +169,7 @@ static void free_older_vectors(ClusterCheck *check) {
 static void free_barriers(ClusterCheck *check) {
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     free(check->barriers[i]->answers);
+    free(check->barriers[i]->arrivals);
     free(check->barriers[i]->remote);
     free(check->barriers[i]);
   }
@@ -166,12 +184,16 @@ void order_begin(ClusterCheck *check) {
   check->overlap_first = check->overlap_end = 0;
   memset(check->last_read, 0, check->agents * sizeof *check->last_read);
   memset(check->last_write, 0, check->agents * sizeof *check->last_write);
+  memset(check->observed, 0, check->agents * sizeof *check->observed);
   for (uint32_t agent = 0; agent < check->agents; agent++) {
     check->clocks[agent] = order_new_clock(check);
     for (uint32_t other = 0; other < check->agents; other++) {
       check->clocks[agent].seen[other] = check->start;
     }
     check->clocks[agent].seen[agent] = UINT32_MAX;
+    if (check->clocks[agent].published)
+      memcpy(check->clocks[agent].published, check->clocks[agent].seen,
+             check->agents * sizeof(uint32_t));
     check->wgmma_group[agent] = 1;
   }
   for (uint32_t agent = 0; agent < check->agents; agent++) {
@@ -185,6 +207,7 @@ void order_begin(ClusterCheck *check) {
   memset(check->exits, 0, check->agents * sizeof *check->exits);
   memset(check->exited_before, 0, check->agents * sizeof *check->exited_before);
   check->cluster_round[0] = check->cluster_round[1] = UINT32_MAX;
+  check->crossed = check->any_narrow = false;
   memset(check->cluster_waited, 0, sizeof check->cluster_waited);
   free_barriers(check);
   locations_begin(check);
@@ -195,6 +218,7 @@ void order_begin(ClusterCheck *check) {
     memset(check->ctas[rank].arrived_warps, 0, sizeof check->ctas[rank].arrived_warps);
     memset(check->ctas[rank].left_warps, 0, sizeof check->ctas[rank].left_warps);
     check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
+    check->ctas[rank].narrow_arrival = NULL;
     check->ctas[rank].idle_wait = NULL;
   }
 }
@@ -287,6 +311,8 @@ void check_fence(Warp *warp, FenceScope scope, bool sc) {
                                 [FENCE_GPU] = REACH_GPU,
                                 [FENCE_SYSTEM] = REACH_SYSTEM};
   global_fence(warp, reach[scope], sc);
+  ClusterCheck *check = check_of(warp);
+  order_acquire(check, agent_of(warp), &check->observed[agent_of(warp)]);
 }
 
 static void fence_barriers_of(ClusterCheck *check, uint32_t agent) {
@@ -355,7 +381,8 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     barrier = calloc(1, sizeof *barrier);
     if (!barrier) out_of_memory();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
-    if (!barrier->answers) out_of_memory();
+    barrier->arrivals = calloc(check->agents, sizeof *barrier->arrivals);
+    if (!barrier->answers || !barrier->arrivals) out_of_memory();
     barrier->place = check->width < check->capacity ? check->width++ : UINT32_MAX;
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;
@@ -374,6 +401,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
   forget(&barrier->arriving, check->width);
   memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
+  memset(barrier->arrivals, 0, check->agents * sizeof *barrier->arrivals);
   free(barrier->remote);
   barrier->remote = NULL;
   barrier->armed = 0;
@@ -505,9 +533,18 @@ void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint
   if (barrier && barrier->valid) check_init_known_to(warp, in, mask, address, barrier);
 }
 
+static void note_arrival(MbarrierCheck *barrier, uint32_t agent, int lane) {
+  AgentArrivals *arrivals = &barrier->arrivals[agent];
+  uint32_t parity = barrier->phase & 1;
+  if (arrivals->phase[parity] != barrier->phase + 1) arrivals->lanes[parity] = 0;
+  arrivals->phase[parity] = barrier->phase + 1;
+  arrivals->lanes[parity] |= 1u << lane;
+}
+
 /* An arrival that is not ordered after those of the previous phase might have counted in that
- * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
- * copy can also provide this order, but they do not carry clocks here.) */
+ * phase, which then completed without the intended arrival. (The bytes of a copy can also provide
+ * this order, but they do not carry clocks here: so a thread that has arrived in the previous phase
+ * is not asked, nor is a cluster, where the copy may be a peer's.) */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
                                   const MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
@@ -517,6 +554,9 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
   }
+  const AgentArrivals *own = &barrier->arrivals[agent];
+  uint32_t parity = (barrier->phase - 1) & 1;
+  if (own->phase[parity] == barrier->phase && own->lanes[parity] >> lane & 1) return;
   for (uint32_t other = 0; other < check->agents; other++) {
     if (has_seen(check, agent, other, before->seen[other])) continue;
     finding(warp, in, 1u << lane, "too-many-arrivals",
@@ -531,7 +571,7 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
 }
 
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
-                           bool release, bool of_copies) {
+                           Reach release, bool of_copies) {
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
   uint32_t agent = agent_of(warp);
@@ -542,7 +582,14 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   if (barrier && SHARED_RANK(address) != warp->cta->rank) {
     exit_note_remote_arrive(check, barrier, agent, lane, in);
   }
-  if (!barrier || !release) return;
+  if (!barrier) return;
+  note_arrival(barrier, agent, lane);
+  bool of_peer = SHARED_RANK(address) != warp->cta->rank;
+  if (release == REACH_PLAIN && check->global) { /* after a fence it is a release all the same */
+    if (!barrier->arriving.seen) barrier->arriving = order_new_clock(check);
+    global_release_fenced(warp, of_peer ? REACH_CLUSTER : REACH_CTA, &barrier->arriving);
+    return;
+  }
   /* The lanes of one instruction arrive one by one but release the same clock, so once is enough.
    * This does not hold for cp.async, where each lane's copies land separately. */
   if (!of_copies && barrier->last_arrive == in && barrier->last_agent == agent &&
@@ -553,7 +600,13 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
   }
   check_arrival_belongs(warp, in, lane, barrier);
   barrier->last_released = clock_of(check, agent);
-  order_release(check, agent, &barrier->arriving);
+  if (of_peer && release == REACH_CTA && check->global) {
+    check->any_narrow = true;
+    check->ctas[warp->cta->rank].narrow_arrival = in;
+    order_release_narrowly(check, warp, &barrier->arriving);
+  } else { /* without the checks of global memory, fences are not known, so they may be missing */
+    order_release(check, agent, &barrier->arriving);
+  }
   barrier->last_arrive = in;
   barrier->last_agent = agent;
   barrier->last_lane = lane;
@@ -626,13 +679,17 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
   answer->lane = lane;
   /* The warp already knows what the previous lane learnt. A barrier without completed phases gives
    * no information. */
-  if (same_wait || phase == UINT32_MAX || !acquire) return;
+  if (same_wait || phase == UINT32_MAX) return;
+  Clock *learnt = acquire ? &check->clocks[agent] : &check->observed[agent];
+  if (!learnt->seen) *learnt = order_new_clock(check);
   if (barrier->finished_phase[phase & 1] == phase) {
-    order_acquire(check, agent, &barrier->finished[phase & 1]);
+    if (acquire)
+      order_acquire(check, agent, &barrier->finished[phase & 1]);
+    else
+      join_clock(check, learnt, &barrier->finished[phase & 1]);
   }
-  if (barrier->place != UINT32_MAX && check->clocks[agent].seen[barrier->place] < phase + 1) {
-    check->clocks[agent].seen[barrier->place] = phase + 1;
-  }
+  if (barrier->place != UINT32_MAX && learnt->seen[barrier->place] < phase + 1)
+    learnt->seen[barrier->place] = phase + 1;
 }
 
 void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {

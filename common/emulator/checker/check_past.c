@@ -434,10 +434,34 @@ static const char *race_rule(const AccessNow *now, const AccessRecord *entry) {
 static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
   bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
   if (order_exited_before(now->check, now->agent, entry->agent)) return false;
-  if (reads) return race_of_read(now->warp, now->rank, now->word, now->agent, now->time, now->in);
+  if (reads)
+    return race_of_read(now->warp, now->rank, now->word, now->agent, UINT32_MAX, now->time,
+                        now->in);
   if (read)
-    return race_of_read(now->warp, now->rank, now->word, entry->agent, entry->clock, entry->in);
+    return race_of_read(now->warp, now->rank, now->word, entry->agent, UINT32_MAX, entry->clock,
+                        entry->in);
   return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
+}
+
+/* The arrivals on the way have a release whose scope ends at their CTA. */
+static void report_unpublished(const AccessNow *now, const AccessRecord *entry) {
+  const ClusterCheck *check = now->check;
+  char place[TEXT], who[64], where[128], arrival[128] = "";
+  bytes_place(now, place, sizeof place);
+  describe_agent(check, entry->agent, check->ctas[now->rank].writers[now->word] % LANES, who,
+                 sizeof who);
+  past_describe_place(entry->in, where, sizeof where);
+  const Instruction *narrow = check->ctas[entry->agent / check->warps_per_cta].narrow_arrival;
+  if (narrow) past_describe_place(narrow, arrival, sizeof arrival);
+  race_report(now->kind != ENTRY_ASYNC_READ && may_be_tried(now, entry), now->warp, now->in,
+              1u << now->lane, "scope-too-narrow",
+              "%s %s, written by %s %s, and nothing orders the two: that CTA has arrived at a "
+              "barrier of another one %s, but with a release of scope .cta, which publishes "
+              "nothing to threads of other CTAs.\n"
+              "Write mbarrier.arrive.release.cluster.shared::cluster (and "
+              "mbarrier.try_wait...acquire.cluster in the thread that waits). Without a scope an "
+              "arrival has .cta, which is enough to say that a buffer has been read.",
+              verb(now), place, who, where, arrival);
 }
 
 static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
@@ -445,6 +469,13 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
   if (now->strong && entry->strong) return true;
   bool asynchronous = now->kind == ENTRY_ASYNC_READ || now->kind == ENTRY_ASYNC_WRITE;
   bool seen = has_seen(check, now->agent, entry->agent, entry->clock);
+  /* A copy over it is allowed: kernels change a stage in place and free it like one that was read. */
+  if (seen && now->kind != ENTRY_ASYNC_WRITE && !access_changes_nothing(now) &&
+      !is_published(check, now->agent, entry->agent, entry->clock)) {
+    lanes_note_race(now->check, now->in, entry->in);
+    report_unpublished(now, entry);
+    return false;
+  }
   if (seen && !asynchronous) return true;
   if (seen && check->clocks[now->agent].fenced[entry->agent] >= entry->clock) return true;
   if (now->operation && is_generic(now->operation) && seen) return true;

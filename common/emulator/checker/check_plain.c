@@ -45,7 +45,7 @@ static Piece known_until(const ClusterCheck *check, const uint32_t *seen, uint32
 
 __attribute__((noinline)) static uint32_t find_known_until(const AccessNow *now) {
   const ClusterCheck *check = now->check;
-  const uint32_t *seen = check->clocks[now->agent].seen;
+  const uint32_t *seen = known_writes(check, now->agent);
   Piece longest = {0}; /* to the end of time */
   uint32_t rest = ~check->now;
   for (uint32_t at = 0; at < check->agents; at += AT_ONCE)
@@ -80,7 +80,7 @@ __attribute__((noinline)) static bool all_seen(const AccessNow *now, const uint3
   LANE_ARRAY uint32_t agents[LANES], seen[LANES];
   uint32_t all = ~0u, unknown = 0;
   for (int i = 0; i < LANES; i++) agents[i] = writers[i] / LANES;
-  gather(seen, now->check->clocks[now->agent].seen, agents);
+  gather(seen, known_writes(now->check, now->agent), agents);
   for (int i = 0; i < LANES; i++) {
     unknown |= seen[i] < time_of_plain(states[i]);
     all &= states[i];
@@ -115,7 +115,7 @@ static bool knows_clean(const AccessNow *now, uint32_t number) {
 /* Parts of a word, each written by a thread, where this warp knows all the writes. */
 static bool knows_writes(const AccessNow *now, uint32_t number) {
   const WordState *state = state_at(now->check, number);
-  const uint32_t *seen = now->check->clocks[now->agent].seen;
+  const uint32_t *seen = known_writes(now->check, now->agent);
   for (unsigned i = 0; i < state->count; i++) {
     const AccessRecord *entry = &state->entries[i];
     if (entry->kind != ENTRY_WRITE || seen[entry->agent] < entry->clock) return false;
@@ -296,7 +296,7 @@ bool plain_touch_one(AccessNow *now, int lane, uint32_t address, uint32_t bytes)
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (end > notes->words || notes->exited) return false;
-  now->rank = rank;
+  access_note_rank(now, rank);
   CheckedWords checked = begin_checked_words(now);
   for (uint32_t i = word; i < end; i++) {
     uint32_t state = states_of(notes, i);
@@ -340,7 +340,7 @@ static bool may_read(const AccessNow *now, const struct CtaCheck *notes, uint32_
   if (number < FIRST_STATE) return false;
   if (knows_clean(now, number)) return true;
   const WordState *state = state_at(now->check, number);
-  const uint32_t *seen = now->check->clocks[now->agent].seen;
+  const uint32_t *seen = known_writes(now->check, now->agent);
   for (unsigned i = 0; i < state->count; i++) {
     const AccessRecord *entry = &state->entries[i];
     bool landed = entry->kind == ENTRY_ASYNC_WRITE &&
@@ -419,7 +419,7 @@ bool plain_read_matrix(AccessNow *now, const SharedMatrix *matrix) {
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (all_end > notes->words || notes->exited) return false;
-  now->rank = rank;
+  access_note_rank(now, rank);
   uint32_t known_until = begin_checked_words(now).known_until;
   for (uint32_t row = 0; row < matrix->rows; row++) {
     uint32_t word = first + row * step, end = word + matrix->words;
@@ -635,7 +635,7 @@ bool plain_touch_scattered(AccessNow *now, LaneMask mask, const uint32_t *addres
     return false;
   struct CtaCheck *notes = &now->check->ctas[rank];
   if (most + scattered.words > notes->words || notes->exited) return false;
-  now->rank = rank;
+  access_note_rank(now, rank);
   scattered.covered = covered_words(&scattered);
   bool permuted_run = bytes == WORD_BYTES && mask == UINT32_MAX && scattered.covered == UINT32_MAX;
   if (permuted_run && touch_run(now, notes, least, bytes, scattered.word)) {

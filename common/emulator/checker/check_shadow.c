@@ -224,7 +224,7 @@ static void touch_lanes(AccessNow *now, LaneMask mask, const uint32_t *addresses
     if (rank >= check->cta_count || word + words > check->ctas[rank].words) continue;
     struct CtaCheck *notes = &check->ctas[rank];
     now->mask = bytes < 4 ? (uint8_t)(((1u << bytes) - 1) << (address & 3)) : FULL_WORD;
-    now->rank = rank;
+    access_note_rank(now, rank);
     now->lane = lane;
     now->lane_address = address;
     if (notes->exited && rank != now->warp->cta->rank) past_report_exited(now);

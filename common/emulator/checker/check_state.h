@@ -13,7 +13,9 @@
  * in the thread that issues the copy after it). Between two things that order it with others (its
  * epoch) a warp's accesses by one instruction share one time, because nothing distinguishes them.
  * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be
- * complete. */
+ * complete. clocks[x].published[w] is what warp x may rely on when it uses what w has written: an
+ * arrival at a barrier of another CTA whose release has the scope .cta hands on `seen`, which is
+ * enough to overwrite what w has read, and not `published`. It exists in clusters of several CTAs. */
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
 
@@ -54,7 +56,7 @@ typedef struct {
 } GlobalKnowledge;
 
 typedef struct {
-  uint32_t *seen, *fenced;
+  uint32_t *seen, *fenced, *published; /* published: NULL in a cluster of one CTA */
   GlobalKnowledge known;
 } Clock;
 
@@ -79,6 +81,12 @@ typedef struct WaitAnswer {
   const Instruction *in;
   int lane;
 } WaitAnswer;
+
+/* The lanes of an agent that have arrived in a phase, for the last two phases in which it did. */
+typedef struct {
+  uint32_t phase[2]; /* plus 1, at the phase's parity; 0: none */
+  LaneMask lanes[2];
+} AgentArrivals;
 
 /* The last arrival of an agent of another CTA. */
 typedef struct {
@@ -122,6 +130,7 @@ typedef struct MbarrierCheck {
   uint64_t armed_knowing;
   int armed_lane;
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
+  AgentArrivals *arrivals;    /* of each agent */
   RemoteArrive *remote;       /* of each agent; NULL: only its own CTA has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
@@ -237,6 +246,8 @@ struct CtaCheck {
   bool any_layout;                /* some of them is not 0 */
   LoadedTile tiles[LOADED_TILES]; /* the last tensor loads into this CTA */
   uint32_t tile_count;            /* how many there have been */
+  /* the last arrival of its threads at another CTA's barrier with a release of .cta scope */
+  const Instruction *narrow_arrival;
   bool exited;
   bool unwritten_reads; /* some entry is unwritten */
   /* a thread waited for its bulk groups without having committed any */
@@ -270,7 +281,9 @@ struct ClusterCheck {
   uint32_t *vectors; /* all vectors, one block */
   size_t vector_capacity;
   size_t vectors_used;
-  Clock *clocks;             /* of each agent */
+  Clock *clocks; /* of each agent */
+  /* Of each agent, what relaxed waits for mbarriers have shown it: its next fence acquires that. */
+  Clock *observed;
   uint32_t now, start;       /* the time; when this cluster began */
   uint32_t *current_clock;   /* of each agent */
   uint32_t *epoch;           /* of each agent: when it began */
@@ -318,6 +331,8 @@ struct ClusterCheck {
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */
   bool any_swaps;     /* a compare-and-swap of a word has been made (check_swaps.c) */
+  bool crossed;       /* a thread has accessed the memory of another CTA */
+  bool any_narrow;    /* some CTA has a narrow_arrival */
   uint32_t begun;     /* the time at which the cluster began */
   struct CtaCheck ctas[MAX_CLUSTER_CTAS];
   uint32_t cta_count;
@@ -376,6 +391,22 @@ static inline uint32_t clock_of(const ClusterCheck *check, uint32_t agent) {
 static inline bool has_seen(const ClusterCheck *check, uint32_t agent, uint32_t other,
                             uint32_t clock) {
   return check->clocks[agent].seen[other] >= clock;
+}
+
+/* Do releases on the way to the agent publish more to some agents than to others? */
+static inline bool some_unpublished(const ClusterCheck *check) {
+  return __builtin_expect(check->crossed && check->any_narrow, 0);
+}
+/* The vector that says which writes the agent may use, or one that is below it. */
+static inline const uint32_t *known_writes(const ClusterCheck *check, uint32_t agent) {
+  const Clock *clock = &check->clocks[agent];
+  return some_unpublished(check) ? clock->published : clock->seen;
+}
+/* Given that the agent has seen this write of another one, has it been published to it? */
+static inline bool is_published(const ClusterCheck *check, uint32_t agent, uint32_t other,
+                                uint32_t clock) {
+  return !some_unpublished(check) || agent / check->warps_per_cta == other / check->warps_per_cta ||
+         check->clocks[agent].published[other] >= clock;
 }
 
 /* Is this barrier's init ordered before what the agent does now? Besides the usual ways there is a

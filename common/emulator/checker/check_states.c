@@ -306,6 +306,7 @@ static ClusterCheck *new_check(const Cluster *cluster, uint32_t agents, uint32_t
   check->warps_per_cta = cluster->ctas[0].warp_count;
   check->cta_count = cluster->cta_count;
   check->clocks = new_zeros(agents, sizeof *check->clocks);
+  check->observed = new_zeros(agents, sizeof *check->observed);
   check->of_warp = new_zeros(agents, sizeof(AsyncCheck *));
   check->wgmma_group = new_zeros(agents, sizeof *check->wgmma_group);
   check->state_capacity = 64;

@@ -25,12 +25,13 @@ typedef struct {
   uint8_t *at;
   uint8_t from, to; /* a byte that has changed meanwhile stays */
   bool if_same;
+  LaneMask lanes; /* which find `from` there, while the others find `to` */
 } DueChange;
 static DueChange due[CHANGES_MOST];
 static uint32_t due_count;
 
-bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, uint32_t time,
-                  const Instruction *in) {
+bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
+                  uint32_t time, const Instruction *in) {
   const Cluster *cluster = warp->cta->cluster;
   LaunchTrial *trial = cluster->launch->trial;
   if (!trial || !time || !in || trial_is_running()) return trial_is_running();
@@ -39,6 +40,7 @@ bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent
                            .rank = rank,
                            .word = word,
                            .agent = agent,
+                           .lanes = lanes,
                            .time = time,
                            .in = in};
   return trial_note_read(trial, &read);
@@ -50,20 +52,25 @@ static uint8_t other_byte(uint32_t offset) {
   return byte;
 }
 
-static void add_change(const Cluster *cluster, uint8_t *at, uint8_t from, uint8_t to,
-                       bool if_same) {
+static void add_change(const DueChange *change) {
   if (due_count == CHANGES_MOST) {
     trial_note_finding(); /* too many: the trial fails */
     return;
   }
-  due[due_count++] = (DueChange){cluster, cluster->number, at, from, to, if_same};
+  due[due_count++] = *change;
 }
 
 bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t bytes) {
   const Cluster *cluster = warp->cta->cluster;
   uint8_t *memory = cluster->ctas[rank].shared + offset;
   for (uint32_t i = 0; i < bytes && trial_is_running(); i++)
-    add_change(cluster, memory + i, 0, other_byte(offset + i), false);
+    add_change(&(DueChange){
+        .cluster = cluster,
+        .number = cluster->number,
+        .at = memory + i,
+        .to = other_byte(offset + i),
+        .lanes = UINT32_MAX,
+    });
   return cluster->launch->trial && !trial_is_ruled_out(cluster->launch->trial);
 }
 
@@ -92,25 +99,43 @@ static void make_changes(const Cluster *cluster) {
   due_count = kept;
 }
 
-static void change_word(const Cluster *cluster, const RacingRead *read) {
+static void change_word(const Cluster *cluster, const RacingRead *read, LaneMask lanes) {
   for (uint32_t i = 0; i < WORD_BYTES; i++) {
     uint32_t offset = read->word * WORD_BYTES + i;
     uint8_t *at = cluster->ctas[read->rank].shared + offset, before = *at;
     if (offset >= cluster->ctas[read->rank].shared_bytes) return;
     *at = other_byte(offset);
-    add_change(cluster, at, *at, before, true);
+    add_change(&(DueChange){cluster, cluster->number, at, *at, before, true, lanes});
   }
 }
 
-static bool touches(const RacingRead *read, LaneMask mask, const uint32_t *addresses,
-                    uint32_t bytes) {
+void check_trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes) {
+  static uint8_t kept[LANES][16];
+  if (bytes > sizeof *kept) return;
+  for (LaneMask left = mask; left; left &= left - 1) {
+    int lane = first_lane(left);
+    const uint8_t *memory = at[lane];
+    for (uint32_t i = 0; i < due_count; i++) {
+      const DueChange *change = &due[i];
+      bool others = change->cluster == warp->cta->cluster && !(change->lanes >> lane & 1);
+      if (!others || change->at < memory || change->at >= memory + bytes) continue;
+      if (at[lane] == memory) at[lane] = memcpy(kept[lane], memory, bytes);
+      at[lane][change->at - memory] = change->to;
+    }
+  }
+}
+
+/* The lanes that read this word. */
+static LaneMask touching(const RacingRead *read, LaneMask mask, const uint32_t *addresses,
+                         uint32_t bytes) {
+  LaneMask lanes = 0;
   for (LaneMask left = mask; left; left &= left - 1) {
     uint32_t address = addresses[first_lane(left)], first = SHARED_OFFSET(address) / WORD_BYTES;
     uint32_t last = (SHARED_OFFSET(address) + bytes - 1) / WORD_BYTES;
     if (SHARED_RANK(address) == read->rank && first <= read->word && read->word <= last)
-      return true;
+      lanes |= left & -left;
   }
-  return false;
+  return lanes;
 }
 
 void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
@@ -124,6 +149,7 @@ void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *
   while (reads &&
          (read = trial_next_read(cluster->launch->trial, read, cluster->number, agent, in))) {
     uint32_t time = order_time(check, agent, in, false) - check->begun;
-    if (time == read->time && touches(read, mask, addresses, bytes)) change_word(cluster, read);
+    LaneMask lanes = time == read->time ? touching(read, mask, addresses, bytes) : 0;
+    if (lanes) change_word(cluster, read, lanes & read->lanes ? read->lanes : UINT32_MAX);
   }
 }

@@ -189,9 +189,10 @@ void check_mbarrier_inval(Warp *warp, uint32_t barrier);
 bool check_mbarrier_use(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* After it: other lanes that execute the same operation on this barrier. */
 void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint32_t barrier);
-/* of_copies: by cp.async.mbarrier.arrive, when the lane's copies have landed. */
+/* release: its scope; REACH_PLAIN: it is no release. of_copies: by cp.async.mbarrier.arrive, when
+ * the lane's copies have landed. */
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
-                           bool release, bool of_copies);
+                           Reach release, bool of_copies);
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);
@@ -274,6 +275,9 @@ typedef struct {
 } MovedRegister;
 void check_undefined_moved(Warp *warp, const Instruction *in, LaneMask mask, uint8_t *const *at,
                            const MovedRegister *registers, int count, Access access);
+/* In a trial: lanes whose load does not race find the bytes that are there, and not those of the trial.
+ * Their places are moved to a copy. */
+void check_trial_lanes(const Warp *warp, LaneMask mask, uint8_t **at, uint32_t bytes);
 /* For instructions that exchange values between lanes: collects the undefined bits of a source (for
  * a predicate: in `yes`) and their origins, and sets those of the results. */
 uint16_t check_undefined_sources(const Warp *warp, const Operand *operand, LaneMask lanes,

@@ -112,6 +112,7 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
   if (clock->known.tree[kind] == before) return;
   const KnownLeaf *leaf = global_known_leaf(own->launch, tree, own->cluster);
   if (kind == KNOWN) learn_own(clock->seen, leaf);
+  if (kind == KNOWN && clock->published) learn_own(clock->published, leaf);
   if (kind == KNOWN_FENCED) learn_own(clock->fenced, leaf);
   if (kind == KNOWN) order_begin_epoch(check, agent);
 }
@@ -378,7 +379,9 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
   pthread_mutex_lock(&own->launch->lock);
   for (int i = scope_index(reach); i < SCOPES; i++) {
     const GlobalKnowledge *fence = &own->warps[agent_of(warp)].fence[i];
-    learn_own(into->seen, global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster));
+    const KnownLeaf *leaf = global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster);
+    learn_own(into->seen, leaf);
+    if (into->published) learn_own(into->published, leaf);
     learn_own(into->fenced,
               global_known_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
     add(own->launch, &into->known, fence);
