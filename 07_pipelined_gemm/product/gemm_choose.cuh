@@ -319,38 +319,48 @@ static inline float gemm_with_end(float time, const GemmFacts *facts) {
   return facts->end > 0 ? time + log1pf(facts->end * expf(-time)) : time;
 }
 
-/* Adds values, times a row of weights for each, to `sums`, for the networks from FROM to TO. */
-template <int FROM, int TO>
-static inline void gemm_add_weighted(float *sums, const float (*weights)[GEMM_WIDTH],
-                                     const float *values, int count) {
-  for (int i = 0; i < count; i++) {
-    for (int j = FROM * GEMM_HIDDEN; j < TO * GEMM_HIDDEN; j++)
-      sums[j] += values[i] * weights[i][j];
+/* Adds values, each times COUNT weights, to as many sums. The weights for the next value come ROW further. Four values
+ * at a time, so that sums are read and written less often. */
+template <int COUNT, int ROW>
+static inline void gemm_add_weighted(float *sums, const float *weights, const float *values,
+                                     int count) {
+  int i = 0;
+  for (; i + 4 <= count; i += 4, weights += 4 * ROW) {
+    float a = values[i], b = values[i + 1], c = values[i + 2], d = values[i + 3];
+    for (int j = 0; j < COUNT; j++) {
+      sums[j] += (a * weights[j] + b * weights[ROW + j]) +
+                 (c * weights[2 * ROW + j] + d * weights[3 * ROW + j]);
+    }
+  }
+  for (; i < count; i++, weights += ROW) {
+    for (int j = 0; j < COUNT; j++) sums[j] += values[i] * weights[j];
   }
 }
 
-/* What the networks from FROM to TO add to the natural logarithm that the terms alone predict. `aside`: the sums
- * of what the networks see of the product alone. */
-template <int FROM, int TO>
-static inline float gemm_off(const GemmModel *model, int configuration, const float *features,
-                             const float *aside) {
-  const float *bias = model->first_bias[configuration];
-  float off = 0, hidden[GEMM_WIDTH];
-  for (int j = FROM * GEMM_HIDDEN; j < TO * GEMM_HIDDEN; j++) hidden[j] = bias[j] + aside[j];
-  gemm_add_weighted<FROM, TO>(hidden, model->first, features, GEMM_FEATURES);
-  for (int network = FROM; network < TO; network++) {
-    const float *from = hidden + network * GEMM_HIDDEN, *last = model->last + network * GEMM_HIDDEN;
-    float again[GEMM_HIDDEN];
-    for (int j = 0; j < GEMM_HIDDEN; j++) {
-      again[j] = model->second_bias[network * GEMM_HIDDEN + j];
-    }
-    for (int i = 0; i < GEMM_HIDDEN; i++) {
-      float value = from[i] > 0 ? from[i] : 0;
-      for (int j = 0; j < GEMM_HIDDEN; j++) again[j] += value * model->second[network][i][j];
-    }
-    for (int j = 0; j < GEMM_HIDDEN; j++) off += again[j] > 0 ? again[j] * last[j] : 0;
+static inline void gemm_keep_positive(float *values) {
+  for (int j = 0; j < GEMM_HIDDEN; j++) values[j] = values[j] > 0 ? values[j] : 0;
+}
+
+/* What a network adds to the natural logarithm that the terms alone predict. `aside`: the sums of what the
+ * networks see of the product alone. */
+static inline float gemm_off(const GemmModel *model, int network, int configuration,
+                             const float *features, const float *aside) {
+  enum { AT_ONCE = 4 };
+  const int from = network * GEMM_HIDDEN;
+  const float *bias = model->first_bias[configuration] + from, *last = model->last + from;
+  float first[GEMM_HIDDEN], second[GEMM_HIDDEN], sums[AT_ONCE] = {0};
+  for (int j = 0; j < GEMM_HIDDEN; j++) first[j] = bias[j] + aside[from + j];
+  gemm_add_weighted<GEMM_HIDDEN, GEMM_WIDTH>(first, model->first[0] + from, features,
+                                             GEMM_FEATURES);
+  gemm_keep_positive(first);
+  for (int j = 0; j < GEMM_HIDDEN; j++) second[j] = model->second_bias[from + j];
+  gemm_add_weighted<GEMM_HIDDEN, GEMM_HIDDEN>(second, model->second[network][0], first,
+                                              GEMM_HIDDEN);
+  gemm_keep_positive(second);
+  for (int j = 0; j < GEMM_HIDDEN; j += AT_ONCE) {
+    for (int i = 0; i < AT_ONCE; i++) sums[i] += second[j + i] * last[j + i];
   }
-  return off;
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* The ways to read an operand in place, in the order of the list: by tiles of 64 rows or of 128, and of
@@ -493,7 +503,7 @@ static inline void gemm_begin_sums(const GemmModel *model, const GemmSide sides[
     float aside[GEMM_ASIDE];
     gemm_aside(&sides[i], aside);
     for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
-    gemm_add_weighted<0, GEMM_NETWORKS>(sums[i], model->aside, aside, GEMM_ASIDE);
+    gemm_add_weighted<GEMM_WIDTH, GEMM_WIDTH>(sums[i], model->aside[0], aside, GEMM_ASIDE);
   }
 }
 
@@ -518,7 +528,7 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
       continue;
     }
     gemm_features(&facts[i], base[i], features[i]);
-    first[i] = gemm_off<0, 1>(model, i, features[i], sums[list[i].swapped]);
+    first[i] = gemm_off(model, 0, i, features[i], sums[list[i].swapped]);
     first_times[i] = gemm_with_end(base[i] + (float)GEMM_NETWORKS * first[i], &facts[i]);
     least = gemm_least(least, first_times[i]);
   }
@@ -526,7 +536,7 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
   most = least + nearer;
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS || first_times[i] > most) continue;
-    float others = gemm_off<1, GEMM_NETWORKS>(model, i, features[i], sums[list[i].swapped]);
+    float others = gemm_off(model, 1, i, features[i], sums[list[i].swapped]);
     float time = gemm_with_end(base[i] + first[i] + others, &facts[i]);
     if (best == NULL || time < least) best = &list[i], least = time;
   }
@@ -568,7 +578,10 @@ static inline GemmRanked gemm_rank(const GemmModel *model, const GemmConfigurati
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS) continue;
     gemm_features(&facts[i], base[i], features);
-    float off = gemm_off<0, GEMM_NETWORKS>(model, i, features, sums[list[i].swapped]);
+    float off = 0;
+    for (int network = 0; network < GEMM_NETWORKS; network++) {
+      off += gemm_off(model, network, i, features, sums[list[i].swapped]);
+    }
     float time = gemm_with_end(base[i] + off, &facts[i]);
     gemm_insert(&ranked, &list[i], &list[i] == chosen ? -GEMM_HOPELESS : time);
   }

@@ -80,12 +80,15 @@ static float predicted(const GemmConfiguration *candidate, const GemmFacts *fact
   int known = 0;
   while (known < all.count && strcmp(all.list[known].name, candidate->name) != 0) known++;
   if (known == all.count) return 0;
-  float base = gemm_base(&gemm_model, known, facts);
+  float time = gemm_base(&gemm_model, known, facts);
   float aside[GEMM_ASIDE], features[GEMM_FEATURES], sums[GEMM_WIDTH] = {0};
   gemm_aside(side, aside);
-  gemm_add_weighted<0, GEMM_NETWORKS>(sums, gemm_model.aside, aside, GEMM_ASIDE);
-  gemm_features(facts, base, features);
-  return expf(base + gemm_off<0, GEMM_NETWORKS>(&gemm_model, known, features, sums));
+  gemm_add_weighted<GEMM_WIDTH, GEMM_WIDTH>(sums, gemm_model.aside[0], aside, GEMM_ASIDE);
+  gemm_features(facts, time, features);
+  for (int network = 0; network < GEMM_NETWORKS; network++) {
+    time += gemm_off(&gemm_model, network, known, features, sums);
+  }
+  return expf(time);
 }
 
 static bool drawn(double share) { return rand() < share * RAND_MAX; }
