@@ -10,11 +10,14 @@ setup() {
   begin_test
 }
 
-# SCHEDULE CASE: sets first, the rule of the first report, and text, the reports in one line.
-report_first() {
-  EMULATOR_SCHEDULE=$1 run --separate-stderr timeout 60 common/emulator/emulate \
-    build/tests/emulator/pipeline_mistakes "$2"
-  echo "$1: $output"
+report_first() { report_of pipeline_mistakes "$@"; }
+report_asked_waits() { report_of asked_waits "$@"; }
+
+# PROGRAM SCHEDULE CASE: sets first, the rule of the first report, and text, the reports in one line.
+report_of() {
+  EMULATOR_SCHEDULE=$2 run --separate-stderr timeout 60 common/emulator/emulate \
+    build/tests/emulator/$1 "$3"
+  echo "$2: $output"
   echo "$stderr"
   first=${stderr#emulator: }
   first=${first%%:*}
@@ -86,6 +89,22 @@ report_first() {
   EMULATOR_SCHEDULE=random:12 EMULATOR_THREADS=1 run --separate-stderr common/emulator/emulate \
     build/02_tma_load/pitfalls/one_thread_waits
   [[ $stderr == "emulator: read-without-wait: error in kernel load, block (0,0,0), thread 1"$'\n'* ]]
+}
+
+@test "a wait with a time limit that nobody repeats gives up in some random orders" {
+  named=0
+  for seed in 1 2 3 4 5 6; do
+    report_asked_waits random:$seed once_within_time
+    if [ "$first" = wait-not-repeated ]; then named=$((named + 1)); fi
+  done
+  [ "$named" -ge 1 ]
+  [ "$named" -le 5 ]
+  for case in fine_once_within_time fine_three_times_within_time fine_until_it_comes_within_time; do
+    for schedule in late early random:1 random:2 random:3; do
+      report_asked_waits $schedule $case
+      [ -z "$stderr" ]
+    done
+  done
 }
 
 @test "a hang that follows from something else may be explained by another order" {

@@ -414,12 +414,13 @@ static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
 
 /* A try_wait may return "not yet" at any time. If the program does not repeat it at once, it
  * returns "not yet" whenever the phase has not completed, so that a missing loop shows up. In a
- * loop it waits, except that it sometimes returns "not yet" in the random schedule. */
+ * loop it waits, except that it sometimes returns "not yet" in the random schedule. So does one with
+ * a time limit, which a program may take for a promise to wait that long. */
 static bool answers_not_yet(Cluster *cluster, const MbarrierForm *form) {
-  enum { ONE_IN = 8 };
-  if (form->bounded) return false;
-  if (!form->repeated) return true;
-  return settings()->schedule == SCHEDULE_RANDOM && cluster_random(cluster) % ONE_IN == 0;
+  enum { ONE_IN = 8, ONE_IN_WITHOUT_LOOP = 2 };
+  if (!form->repeated && !form->bounded) return true;
+  if (settings()->schedule != SCHEDULE_RANDOM) return false;
+  return cluster_random(cluster) % (form->repeated ? ONE_IN : ONE_IN_WITHOUT_LOOP) == 0;
 }
 
 /* The parity of the phase that the lane waits for. The token that an arrival returns also counts the
