@@ -144,3 +144,35 @@ store_async_says() {
   line=$(grep -n "here it matters" tests/emulator/store_async.cu | cut -d: -f1)
   store_async_says nothing_written "the value matters: at store_async.cu:$line it goes to global"
 }
+
+# SCHEDULE CASE: sets output and text, the reports in one line.
+barrier_again_says() {
+  EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$1 run --separate-stderr timeout 60 \
+    common/emulator/emulate build/tests/emulator/barrier_again "$2"
+  echo "$1: $output"
+  echo "$stderr"
+  text=$(tr -s ' \n' ' ' <<<"$stderr")
+}
+
+@test "a barrier that is initialised again: what was waited for before remains known" {
+  for schedule in late early random:1 random:2; do
+    for case in fine_one_phase fine_two_phases fine_three_phases fine_alone fine_two_alone; do
+      barrier_again_says $schedule $case
+      [[ $output == "$case: cudaSuccess, sum "* ]]
+      [ -z "$stderr" ]
+    done
+  done
+}
+
+@test "a barrier that is initialised again: waits before the init do not count" {
+  for schedule in late early random:1; do
+    for case in no_wait no_wait_alone; do
+      barrier_again_says $schedule $case
+      [[ $text == "emulator: read-without-wait: "* ]]
+    done
+    barrier_again_says $schedule other_parity
+    [[ $text == "emulator: waited-for-wrong-phase: "* ]]
+    [[ $text == *"its bytes count in phase 0 of the barrier"* ]]
+    [[ $text == *"because the phase before the first is over"* ]]
+  done
+}

@@ -397,7 +397,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->init_stamp = check->lanes_checked ? check->lanes[agent].stamp : 0;
   barrier->init_in = in;
   barrier->count = count;
-  barrier->phase = 0;
+  barrier->first_phase = barrier->phase = (barrier->phase + 1) & ~1u;
   barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
   forget(&barrier->arriving, check->width);
   memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
@@ -405,10 +405,6 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   free(barrier->remote);
   barrier->remote = NULL;
   barrier->armed = 0;
-  /* Knowledge of phases before the re-initialisation does not count for the new barrier. */
-  if (barrier->place != UINT32_MAX) {
-    for (uint32_t i = 0; i < check->agents; i++) check->clocks[i].seen[barrier->place] = 0;
-  }
   shadow_set_barrier(warp->cta->cluster, address, barrier);
 }
 
@@ -549,7 +545,7 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
                                   const MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
   uint32_t agent = agent_of(warp);
-  if (barrier->phase == 0 || check->cta_count > 1) return;
+  if (barrier->phase == barrier->first_phase || check->cta_count > 1) return;
   const Clock *before = &barrier->finished[(barrier->phase - 1) & 1];
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
@@ -564,8 +560,9 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
             "orders that after the arrivals of phase %u: that phase completed without this one.\n"
             "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread "
             "that arrives, or let fewer arrive.",
-            SHARED_OFFSET(barrier->address), barrier->phase, barrier->phase - 1, init_line(barrier),
-            init_text(barrier), barrier->count, barrier->count == 1 ? "" : "s");
+            SHARED_OFFSET(barrier->address), barrier->phase - barrier->first_phase,
+            barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+            barrier->count, barrier->count == 1 ? "" : "s");
     return;
   }
 }
@@ -641,7 +638,8 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
         "complete%s.\n"
         "Before a stage is filled again, wait until its readers have reported that they are done: "
         "arrivals on a barrier that this thread waits for, or __syncthreads.",
-        SHARED_OFFSET(address), barrier->armed - 1, by_luck ? " (it is, by luck)" : "");
+        SHARED_OFFSET(address), barrier->armed - 1 - barrier->first_phase,
+        by_luck ? " (it is, by luck)" : "");
   }
   barrier->armed = barrier->phase + 1;
   barrier->armed_agent = agent;
@@ -652,6 +650,7 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t finished_phase) {
   MbarrierCheck *barrier = order_find_barrier(cluster->check, address);
   if (!barrier) return;
+  finished_phase += barrier->first_phase;
   Clock *finished = &barrier->finished[finished_phase & 1];
   swap(&barrier->arriving, finished);
   forget(&barrier->arriving, cluster->check->width);
@@ -667,11 +666,13 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
   MbarrierCheck *barrier = order_find_barrier(check, address);
   if (!barrier) return;
   uint32_t agent = agent_of(warp);
+  bool none_complete = phase == UINT32_MAX;
+  phase += barrier->first_phase;
   WaitAnswer *answer = &barrier->answers[agent];
   bool same_wait = answer->in == in && lane > answer->lane && answer->next == phase + 2;
   if (!same_wait) { /* the same wait as the previous lane, which has done the update */
     uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];
-    answer->stale = phase == UINT32_MAX || known > phase;
+    answer->stale = none_complete || known > phase;
   }
   answer->next = phase + 2;
   answer->not_yet_lanes &= ~lanes;
@@ -679,7 +680,7 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
   answer->lane = lane;
   /* The warp already knows what the previous lane learnt. A barrier without completed phases gives
    * no information. */
-  if (same_wait || phase == UINT32_MAX) return;
+  if (same_wait || none_complete) return;
   Clock *learnt = acquire ? &check->clocks[agent] : &check->observed[agent];
   if (!learnt->seen) *learnt = order_new_clock(check);
   if (barrier->finished_phase[phase & 1] == phase) {
@@ -716,5 +717,5 @@ bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {
   const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
   uint32_t next = barrier ? barrier->answers[agent_of(warp)].next : 0;
-  return next ? next - 1 : 0;
+  return next ? next - 1 - barrier->first_phase : 0;
 }

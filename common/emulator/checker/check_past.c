@@ -197,18 +197,23 @@ typedef struct {
   char place[TEXT], what[TEXT];
 } NotLanded;
 
+/* As the program counts them, from 0 since the last init; those before it from the first init. */
+static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
+  return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
+}
+
 /* The copy was issued in an earlier phase, or counts in a phase without expect_tx. */
 static bool report_uncounted_bytes(const NotLanded *bytes) {
   const MbarrierCheck *barrier = bytes->barrier;
   uint32_t phase = bytes->phase;
   if (!barrier) return false;
-  bool unarmed = phase > 0 && barrier->armed && barrier->armed <= phase;
+  bool unarmed = phase > barrier->first_phase && barrier->armed && barrier->armed <= phase;
   if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
   REPORT(bytes->now, "too-few-bytes-expected",
          "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"
          "In each phase, expect all bytes that arrive in this CTA's shared memory in that phase, "
          "from every copy%s (mbarrier.arrive.expect_tx).",
-         bytes->verb, bytes->place, bytes->what, bytes->landed, phase - 1,
+         bytes->verb, bytes->place, bytes->what, bytes->landed, phase_named(barrier, phase - 1),
          bytes->now->check->cta_count > 1
              ? ", also from those that other CTAs of the cluster send here"
              : "");
@@ -219,8 +224,8 @@ static bool report_wrong_phase(const NotLanded *bytes) {
   uint32_t next;
   if (!order_answered_stale(bytes->barrier, bytes->now->agent, bytes->phase, &next)) return false;
   char over[64];
-  if (next)
-    snprintf(over, sizeof over, "phase %u is over", next - 1);
+  if (next > bytes->barrier->first_phase)
+    snprintf(over, sizeof over, "phase %u is over", phase_named(bytes->barrier, next - 1));
   else
     snprintf(over, sizeof over, "the phase before the first is over");
   REPORT(
@@ -228,7 +233,8 @@ static bool report_wrong_phase(const NotLanded *bytes) {
       "%s %s, where %s %s: its bytes count in phase %u of the barrier, and the last wait of this "
       "warp succeeded because %s.\n"
       "Wait for parity %u here: the first phase has parity 0, and it flips with every phase.",
-      bytes->verb, bytes->place, bytes->what, bytes->landed, bytes->phase, over, bytes->phase & 1);
+      bytes->verb, bytes->place, bytes->what, bytes->landed,
+      phase_named(bytes->barrier, bytes->phase), over, bytes->phase & 1);
   return true;
 }
 

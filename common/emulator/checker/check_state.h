@@ -113,7 +113,10 @@ typedef struct MbarrierCheck {
   uint32_t init_clock;
   uint32_t init_stamp; /* of the lane that called init; 0: known to all lanes */
   uint32_t place;      /* its index in the vectors; UINT32_MAX: none was left */
-  uint32_t phase;      /* the current phase, counted from 0 */
+  /* The current phase, and the number of the first one after mbarrier.init. Numbers go on where the
+   * barrier is initialised again, so what is known of a copy of an earlier phase remains true, and
+   * says nothing about later ones. The first one is even, like its parity. */
+  uint32_t phase, first_phase;
   uint32_t count;
   const Instruction *init_in;
   const Instruction *used_by_thread; /* the last instruction that was found not to be a copy's */
