@@ -107,6 +107,45 @@ report_of() {
   done
 }
 
+@test "a warp that comes too late, because the others do not wait for it, is told so and not that arrivals are missing" {
+  for schedule in late early random:1 random:2; do
+    report_first $schedule one_warp_frees
+    [ "$first" = phase-missed ]
+    [[ $text == *"warp 2, threads 64-95 wait"*"2 phases passed that it has not waited for"* ]]
+  done
+}
+
+@test "hangs of a ring: a missing arrival, a loop that is too long, bytes without an arrival or a copy" {
+  for schedule in late early random:2; do
+    report_first $schedule freed_but_once
+    [ "$first" = hang-arrivals-missing ]
+    [[ $text == *"1 of 2 arrivals pending"* ]]
+    for case in consumers_go_on producer_goes_on; do
+      report_first $schedule $case
+      [ "$first" = hang-arrivals-missing ]
+      [[ $text == *"3 phases are over, and the threads that arrived in them have left their loop"* ]]
+    done
+    report_first $schedule full_without_arrival
+    [ "$first" = hang-arrivals-missing ]
+    [[ $text == *"the bytes of this phase have come, but no thread has arrived: mbarrier.expect_tx only"* ]]
+    report_first $schedule expected_without_copy
+    [ "$first" = hang-too-many-bytes-expected ]
+  done
+}
+
+@test "a wrong parity, bytes that nobody expects, a wait that is left out" {
+  for schedule in late early random:1 random:2; do
+    report_first $schedule consumer_asks_other
+    [ "$first" = waited-for-wrong-phase ]
+    report_first $schedule producer_asks_other
+    [ "$first" = stage-reused-too-early ]
+    report_first $schedule nothing_expected
+    [ "$first" = too-few-bytes-expected ]
+    report_first $schedule wait_skipped
+    [[ $first == read-without-wait || $first == too-many-arrivals ]]
+  done
+}
+
 @test "a hang that follows from something else may be explained by another order" {
   report_first late count_too_high
   [[ $text == *"set EMULATOR_SCHEDULE=random:1"* ]]

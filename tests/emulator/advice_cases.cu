@@ -327,40 +327,32 @@ __global__ void accumulators_touched(__grid_constant__ const Given given) {
     multiply_twice<false>(&given);
 }
 
-__global__ void initialised_by_all(__grid_constant__ const Given given) {
+// The threads that take part initialise the barrier; then a tile is loaded and read. Returns the barrier.
+static __device__ uint64_t *load_by_new_barrier(const Given *given, bool takes_part) {
   __shared__ alignas(16) int tile[WORDS];
   __shared__ alignas(8) uint64_t full;
-  if (!given.followed || threadIdx.x == 0) {
+  if (takes_part) {
     mbarrier_init(&full, 1);
     fence_mbarrier_init();
   }
   __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_arrive_expect_tx(&full, BYTES);
-    bulk_load(tile, given.in, BYTES, &full);
+    bulk_load(tile, given->in, BYTES, &full);
   }
   mbarrier_wait_parity(&full, 0);
-  given.out[threadIdx.x] = tile[threadIdx.x];
+  given->out[threadIdx.x] = tile[threadIdx.x];
+  return &full;
 }
-
+__global__ void initialised_by_all(__grid_constant__ const Given given) {
+  load_by_new_barrier(&given, !given.followed || threadIdx.x == 0);
+}
 // Each round begins with a new barrier, so its parity is always 0.
 __global__ void initialised_in_a_loop(__grid_constant__ const Given given) {
-  __shared__ alignas(16) int tile[WORDS];
-  __shared__ alignas(8) uint64_t full;
   for (int round = 0; round < 2; round++) {
-    if (threadIdx.x == 0) {
-      mbarrier_init(&full, 1);
-      fence_mbarrier_init();
-    }
+    uint64_t *full = load_by_new_barrier(&given, threadIdx.x == 0);
     __syncthreads();
-    if (threadIdx.x == 0) {
-      mbarrier_arrive_expect_tx(&full, BYTES);
-      bulk_load(tile, given.in, BYTES, &full);
-    }
-    mbarrier_wait_parity(&full, 0);
-    given.out[threadIdx.x] = tile[threadIdx.x];
-    __syncthreads();
-    if (given.followed && threadIdx.x == 0) mbarrier_inval(&full);
+    if (given.followed && threadIdx.x == 0) mbarrier_inval(full);
   }
 }
 

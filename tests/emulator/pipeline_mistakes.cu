@@ -12,6 +12,20 @@
 enum { CONSUMERS = 2, THREADS = 32 * (1 + CONSUMERS), STAGES = 2, ROUNDS = 6, TILE_WORDS = 256 };
 enum { TILE_BYTES = TILE_WORDS * 4, MOST_CTAS = 2 };
 
+typedef enum {
+  NO_SLIP,
+  ONE_WARP_FREES,         // only the first consumer warp frees stages, and nobody reads them
+  FREED_BUT_ONCE,         // a consumer warp forgets one stage
+  CONSUMER_ASKS_OTHER,    // the consumers wait for the other parity
+  PRODUCER_ASKS_OTHER,    // the producer does
+  NOTHING_EXPECTED,       // the producer arrives without the bytes
+  EXPECTED_WITHOUT_COPY,  // the producer does not issue the last copy
+  CONSUMERS_GO_ON,        // the consumers want one tile more than there are
+  PRODUCER_GOES_ON,       // the producer waits once more than there are tiles
+  WAIT_SKIPPED,           // a consumer warp does not wait for one of its tiles
+  FULL_WITHOUT_ARRIVAL,   // the producer expects the bytes, but does not arrive
+} Slip;
+
 typedef struct {
   const char *name;
   uint32_t ctas;            // of the cluster; rank 0 fills the stages of all
@@ -21,6 +35,7 @@ typedef struct {
   uint32_t distance_words;  // between the stages
   bool producer_arms;       // the producer announces the bytes, not a consumer
   uint32_t waiting;         // threads of each consumer warp that wait for a tile
+  Slip slip;                // what else is wrong
 } Ring;
 enum { OWN = 16, OTHER };
 
@@ -46,6 +61,16 @@ static const Ring RINGS[] = {
     {"armed_stages_overlap", 1, 2, 1, OWN, TILE_WORDS / 2, true, 32},
     {"armed_one_lane_waits", 1, 2, 1, OWN, TILE_WORDS, true, 1},
     {"one_lane_waits", 1, 2, 1, OWN, TILE_WORDS, false, 1},
+    {"one_warp_frees", 1, 1, 1, OWN, TILE_WORDS, true, 32, ONE_WARP_FREES},
+    {"freed_but_once", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_BUT_ONCE},
+    {"consumer_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, CONSUMER_ASKS_OTHER},
+    {"producer_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, PRODUCER_ASKS_OTHER},
+    {"nothing_expected", 1, 2, 1, OWN, TILE_WORDS, true, 32, NOTHING_EXPECTED},
+    {"expected_without_copy", 1, 2, 1, OWN, TILE_WORDS, true, 32, EXPECTED_WITHOUT_COPY},
+    {"consumers_go_on", 1, 2, 1, OWN, TILE_WORDS, true, 32, CONSUMERS_GO_ON},
+    {"producer_goes_on", 1, 2, 1, OWN, TILE_WORDS, true, 32, PRODUCER_GOES_ON},
+    {"wait_skipped", 1, 2, 1, OWN, TILE_WORDS, true, 32, WAIT_SKIPPED},
+    {"full_without_arrival", 1, 2, 1, OWN, TILE_WORDS, true, 32, FULL_WITHOUT_ARRIVAL},
 };
 
 static __device__ uint32_t shared_address(const void *pointer) {
@@ -72,6 +97,14 @@ static __device__ void expect_tile(uint64_t *barrier) {
                "r"(TILE_BYTES)
                : "memory");
 }
+static __device__ void arrive_only(uint64_t *barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+static __device__ void expect_only(uint64_t *barrier) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(TILE_BYTES)
+               : "memory");
+}
 static __device__ void arrive_at(uint64_t *barrier, uint32_t rank) {
   asm volatile(
       "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
@@ -95,6 +128,21 @@ static __device__ uint32_t consume(const uint32_t *tile) {
   return sum;
 }
 
+// What the producer does for one tile.
+static __device__ void fill(Ring ring, int round, uint32_t *tile, const uint32_t *source,
+                            uint64_t *full, uint64_t *empty) {
+  int lap = round / STAGES;
+  if (lap > 0) wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
+  if (ring.slip == NOTHING_EXPECTED)
+    arrive_only(full);
+  else if (ring.slip == FULL_WITHOUT_ARRIVAL)
+    expect_only(full);
+  else if (ring.producer_arms)
+    expect_tile(full);
+  if (ring.slip == EXPECTED_WITHOUT_COPY && round == ROUNDS - 1) return;
+  load_tile(tile, source, full, ring.ctas);
+}
+
 __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
   __shared__ alignas(128) uint32_t tiles[STAGES * TILE_WORDS];
   __shared__ uint64_t full[STAGES], empty[STAGES];
@@ -111,19 +159,23 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
   }
   cluster_sync();
   if (warp == 0) {
-    for (int round = 0; rank == 0 && lane == 0 && round < ROUNDS; round++) {
-      int stage = round % STAGES, lap = round / STAGES;
-      if (lap > 0) wait_parity(&empty[stage], (lap - 1) & 1);
-      if (ring.producer_arms) expect_tile(&full[stage]);
-      load_tile(&tiles[stage * ring.distance_words], source + round * TILE_WORDS, &full[stage],
-                ring.ctas);
-    }
+    for (int round = 0; rank == 0 && lane == 0 && round < ROUNDS; round++)
+      fill(ring, round, &tiles[round % STAGES * ring.distance_words], source + round * TILE_WORDS,
+           &full[round % STAGES], &empty[round % STAGES]);
+    for (int lap = 1; ring.slip == PRODUCER_GOES_ON && lane == 0 && lap <= ROUNDS / STAGES + 1;
+         lap++)
+      if (lane == 0) wait_parity(&empty[0], (lap - 1) & 1);
   } else {
     uint32_t mine = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    int rounds = ring.slip == CONSUMERS_GO_ON ? ROUNDS + 1 : ROUNDS;
+    for (int round = 0; round < rounds; round++) {
       int stage = round % STAGES, lap = round / STAGES;
-      if (lane < ring.waiting) wait_parity(&full[stage], lap & 1);
-      mine += consume(&tiles[stage * ring.distance_words]);
+      uint32_t parity = (lap & 1) ^ (ring.slip == CONSUMER_ASKS_OTHER);
+      bool skipped = ring.slip == WAIT_SKIPPED && warp == 1 && lap == 1;
+      bool slow = ring.slip == ONE_WARP_FREES && warp == 2;
+      for (int i = 0; slow && i < 1000; i++) atomicAdd(sum, 0);
+      if (lane < ring.waiting && !skipped) wait_parity(&full[stage], parity);
+      mine += ring.slip == ONE_WARP_FREES ? 1 : consume(&tiles[stage * ring.distance_words]);
       if (!ring.producer_arms) {
         // Both consumers have seen the phase over; then one thread announces the next tile.
         asm volatile("bar.sync 1, 64;" ::: "memory");
@@ -134,7 +186,9 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
                     : ring.arrive_rank == OTHER ? 1 - rank
                                                 : ring.arrive_rank;
       __syncwarp();  // the lane that arrives does so for what the others have read too
-      if (lane < ring.arriving) arrive_at(&empty[stage], to);
+      bool forgets = (ring.slip == ONE_WARP_FREES && warp != 1) ||
+                     (ring.slip == FREED_BUT_ONCE && warp == 2 && round == STAGES);
+      if (lane < ring.arriving && !forgets) arrive_at(&empty[stage], to);
     }
     atomicAdd(sum, mine);
   }

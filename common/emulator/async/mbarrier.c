@@ -157,6 +157,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   record->arrived_before[1] = record->arrived_before[0];
   record->arrived_before[0] = record->arrived;
   record->arrived = 0;
+  record->bytes_landed = false;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
   mbarrier_changed(cluster);
   return true;
@@ -179,6 +180,7 @@ void mbarrier_complete_tx(AsyncOperation *operation, uint32_t address) {
   MbarrierThread thread = {operation->warp, operation->in, operation->lane};
   Barrier barrier = mbarrier_read(thread.warp->cta->cluster, address);
   barrier.tx -= (int32_t)operation->bytes;
+  mbarrier_record(thread.warp->cta->cluster, address)->bytes_landed = true;
   if (notes_wanted)
     note_place(NOTE_ARRIVE, shared_pointer(thread.warp->cta->cluster, address), 0, NOTE_BYTES);
   if (settle(thread, address, barrier)) record_change(thread, address, "landed", operation);
@@ -292,6 +294,8 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->asked = false;
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
+    record->ever_arrived = 0;
+    record->bytes_landed = false;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
@@ -343,10 +347,6 @@ StepResult mbarrier_tx(Warp *warp, const Instruction *in, LaneMask mask) {
   return STEP_NEXT;
 }
 
-static uint64_t bit_of_warp(const Warp *warp) {
-  return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
-}
-
 static Reach release_of(const MbarrierForm *form) {
   if (!form->release) return REACH_PLAIN;
   return form->cluster_scope ? REACH_CLUSTER : REACH_CTA;
@@ -383,7 +383,9 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, release_of(form), false);
-    if (!form->expect) mbarrier_record(cluster, address)->arrived |= bit_of_warp(warp);
+    PhaseRecord *record = mbarrier_record(cluster, address);
+    if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
+    record->ever_arrived |= mbarrier_bit_of(warp);
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);

@@ -38,6 +38,8 @@ typedef struct {
   /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
    * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
   uint64_t arrived, arrived_before[2];
+  uint64_t ever_arrived; /* the same for all phases, and also for arrivals that announced bytes */
+  bool bytes_landed;     /* in the current phase */
 } PhaseRecord;
 struct PhaseTable {
   uint32_t used, capacity;
@@ -53,6 +55,10 @@ static inline PhaseRecord *mbarrier_record(Cluster *cluster, uint32_t address) {
                                                     : mbarrier_find_record(cluster, address);
 }
 Barrier mbarrier_read(Cluster *cluster, uint32_t address);
+/* The bit of a warp in PhaseRecord's masks. */
+static inline uint64_t mbarrier_bit_of(const Warp *warp) {
+  return 1ull << ((warp->cta->rank * warp->cta->warp_count + warp->index) & 63);
+}
 
 /* ---- The instructions (mbarrier.c) ---- */
 typedef struct {

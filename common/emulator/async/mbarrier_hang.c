@@ -5,6 +5,7 @@
 #include "base/access.h"
 #include "base/settings.h"
 #include "state/cluster.h"
+#include "state/groups.h"
 
 /* Describes what a blocked wait waits for. */
 typedef struct {
@@ -62,6 +63,33 @@ static bool count_is_too_low(Cluster *cluster, const BlockedWait *wait) {
   return before[0] && before[1] && !(before[0] & before[1]);
 }
 
+/* Do those who have arrived there in earlier phases all wait for something other than an mbarrier, or have
+ * they exited? Then they have left the loop in which they arrive. */
+static bool arrivers_have_left(const Cluster *cluster, uint64_t arrivers) {
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++)
+    for (uint32_t w = 0; w < cluster->ctas[rank].warp_count; w++) {
+      const Warp *warp = &cluster->ctas[rank].warps[w];
+      if (!(arrivers & mbarrier_bit_of(warp))) continue;
+      for (uint32_t i = 0; i < warp->flow->count; i++) {
+        const Group *group = &warp->flow->groups[i];
+        if (!(group->function->code[group->place].traits &
+              (CTA_BARRIER | CLUSTER_BARRIER | WARP_BARRIER)))
+          return false;
+      }
+    }
+  return true;
+}
+
+/* Nobody will arrive any more, and this warp waits: because it was so late that phases have passed of
+ * which it knows nothing? Their number. */
+static uint32_t phases_missed(Warp *warp, const BlockedWait *wait) {
+  Cluster *cluster = warp->cta->cluster;
+  if (!settings()->check || wait->rest || wait->barrier.pending != wait->barrier.expected) return 0;
+  uint32_t missed = check_mbarrier_missed_phases(warp, wait->address);
+  return arrivers_have_left(cluster, mbarrier_record(cluster, wait->address)->ever_arrived) ? missed
+                                                                                            : 0;
+}
+
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return "hang";
@@ -77,6 +105,7 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
                                                        : "phase-missed";
   if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0)
     return "hang-arrivals-at-another-rank";
+  if (phases_missed(warp, &wait)) return "phase-missed";
   return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
 }
 
@@ -116,6 +145,25 @@ static const char *cause_of(const char *rule) {
   return NULL;
 }
 
+/* Nobody has arrived in the phase: which of the usual mistakes of a ring is it? */
+static void describe_no_arrival(const Cluster *cluster, const PhaseRecord *record, FILE *out) {
+  if (record->bytes_landed)
+    fprintf(out,
+            "        the bytes of this phase have come, but no thread has arrived: "
+            "mbarrier.expect_tx only announces bytes. Use mbarrier.arrive.expect_tx, or arrive as "
+            "well\n");
+  else if (record->phases == 0)
+    fprintf(
+        out,
+        "        no thread has arrived here yet: if this barrier reports that a buffer is free, "
+        "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
+  else if (arrivers_have_left(cluster, record->ever_arrived))
+    fprintf(out,
+            "        %u phase%s over, and the threads that arrived in them have left their loop: "
+            "this one goes on for one round more\n",
+            record->phases, record->phases == 1 ? " is" : "s are");
+}
+
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return;
@@ -140,13 +188,15 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
         "CTA %d has had some, and no thread waits there. Arrive at the barrier of the CTA that "
         "waits: mapa with its rank, here %u\n",
         rank, SHARED_RANK(wait.address));
+  else if (strcmp(rule, "phase-missed") == 0 && phases_missed(warp, &wait))
+    fprintf(out,
+            "        likely cause: this warp comes too late: %u phase%s passed that it has not "
+            "waited for, and now it waits for one that nobody begins. Let no thread begin the next "
+            "phase before all have seen the end of this one: count the arrivals of each warp that "
+            "waits\n",
+            phases_missed(warp, &wait), phases_missed(warp, &wait) == 1 ? "" : "s");
   else if (cause)
     fprintf(out, "        likely cause: %s\n", cause);
-  /* The most common hang of a first pipeline: the producer waits for buffers that were never full. */
-  if (strcmp(rule, "hang-arrivals-missing") == 0 && wait.phases == 0 &&
-      wait.barrier.pending == wait.barrier.expected)
-    fprintf(
-        out,
-        "        no thread has arrived here yet: if this barrier reports that a buffer is free, "
-        "wait for parity 1 in the first round, which a fresh barrier answers at once\n");
+  if (strcmp(rule, "hang-arrivals-missing") == 0 && wait.barrier.pending == wait.barrier.expected)
+    describe_no_arrival(warp->cta->cluster, mbarrier_record(warp->cta->cluster, wait.address), out);
 }

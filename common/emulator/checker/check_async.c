@@ -66,6 +66,7 @@ AsyncCheck *check_async_issue(Warp *warp, const Instruction *in, int lane, Async
   for (int i = 0; i < write_count; i++)
     operation->into_issuer |= SHARED_RANK(writes[i].address) == warp->cta->rank;
   note_tile(operation, writes, write_count);
+  if (barrier) order_note_issue(check_of(warp), agent_of(warp), barrier);
   lanes_touch_pieces(warp, in, lane, reads, read_count, false);
   lanes_touch_pieces(warp, in, lane, writes, write_count, true);
   shadow_touch(warp, operation, false, reads, read_count);

@@ -169,10 +169,10 @@ static void learn(const ClusterCheck *check, const struct Locations *all, uint32
   const Snapshot *one = &all->snapshots[from->snapshot];
   join_all(clock->seen, one->seen, check->width, news);
   join_all(clock->fenced, one->fenced, check->width, news);
-  if (clock->published) join_all(clock->published, one->seen, check->width, news);
+  uint32_t *other = clock->published ? clock->published : clock->before;
+  join_all(other, one->seen, check->width, news);
   if (one->agent == MANY_AGENTS) return;
-  if (clock->published && clock->published[one->agent] < from->time)
-    clock->published[one->agent] = from->time;
+  if (other[one->agent] < from->time) other[one->agent] = from->time;
   if (clock->seen[one->agent] >= from->time) return;
   clock->seen[one->agent] = from->time;
   (*news)[0] |= 1;

@@ -33,7 +33,7 @@ static Clock order_new_clock(ClusterCheck *check) {
   Clock clock = {NULL};
   clock.seen = new_vector(check);
   clock.fenced = new_vector(check);
-  if (check->cta_count > 1) clock.published = new_vector(check);
+  *(check->cta_count > 1 ? &clock.published : &clock.before) = new_vector(check);
   return clock;
 }
 
@@ -94,6 +94,7 @@ static inline void join_clock(ClusterCheck *check, Clock *into, const Clock *fro
   join(into->seen, from->seen, check->width);
   join(into->fenced, from->fenced, check->width);
   if (from->published) join(into->published, from->published, check->width);
+  if (from->before) join(into->before, from->before, check->width);
   if (check->global) join_known(check, into, from);
 }
 
@@ -106,6 +107,7 @@ static void order_release(ClusterCheck *check, uint32_t agent, Clock *into) {
   join_clock(check, into, &check->clocks[agent]);
   into->seen[agent] = check->current_clock[agent];
   if (into->published) into->published[agent] = check->current_clock[agent];
+  if (into->before) into->before[agent] = check->current_clock[agent];
   begin_epoch_released(check, agent);
 }
 
@@ -133,6 +135,7 @@ static void forget(Clock *clock, uint32_t width) {
   memset(clock->seen, 0, width * sizeof *clock->seen);
   memset(clock->fenced, 0, width * sizeof *clock->fenced);
   if (clock->published) memset(clock->published, 0, width * sizeof *clock->published);
+  if (clock->before) memset(clock->before, 0, width * sizeof *clock->before);
   clock->known = (GlobalKnowledge){{NULL}};
 }
 
@@ -169,7 +172,6 @@ static void free_older_vectors(ClusterCheck *check) {
 static void free_barriers(ClusterCheck *check) {
   for (uint32_t i = 0; i < check->barrier_count; i++) {
     free(check->barriers[i]->answers);
-    free(check->barriers[i]->arrivals);
     free(check->barriers[i]->remote);
     free(check->barriers[i]);
   }
@@ -191,9 +193,9 @@ void order_begin(ClusterCheck *check) {
       check->clocks[agent].seen[other] = check->start;
     }
     check->clocks[agent].seen[agent] = UINT32_MAX;
-    if (check->clocks[agent].published)
-      memcpy(check->clocks[agent].published, check->clocks[agent].seen,
-             check->agents * sizeof(uint32_t));
+    uint32_t *other =
+        check->cta_count > 1 ? check->clocks[agent].published : check->clocks[agent].before;
+    memcpy(other, check->clocks[agent].seen, check->agents * sizeof *other);
     check->wgmma_group[agent] = 1;
   }
   for (uint32_t agent = 0; agent < check->agents; agent++) {
@@ -381,8 +383,7 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
     barrier = calloc(1, sizeof *barrier);
     if (!barrier) out_of_memory();
     barrier->answers = calloc(check->agents, sizeof *barrier->answers);
-    barrier->arrivals = calloc(check->agents, sizeof *barrier->arrivals);
-    if (!barrier->answers || !barrier->arrivals) out_of_memory();
+    if (!barrier->answers) out_of_memory();
     barrier->place = check->width < check->capacity ? check->width++ : UINT32_MAX;
     check->barriers[check->barrier_count++] = barrier;
     barrier->address = address;
@@ -401,10 +402,11 @@ void check_mbarrier_init(Warp *warp, const Instruction *in, int lane, uint32_t a
   barrier->finished_phase[0] = barrier->finished_phase[1] = UINT32_MAX;
   forget(&barrier->arriving, check->width);
   memset(barrier->answers, 0, check->agents * sizeof *barrier->answers);
-  memset(barrier->arrivals, 0, check->agents * sizeof *barrier->arrivals);
   free(barrier->remote);
   barrier->remote = NULL;
+  barrier->issued = NULL;
   barrier->armed = 0;
+  barrier->announced = false;
   shadow_set_barrier(warp->cta->cluster, address, barrier);
 }
 
@@ -529,18 +531,9 @@ void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint
   if (barrier && barrier->valid) check_init_known_to(warp, in, mask, address, barrier);
 }
 
-static void note_arrival(MbarrierCheck *barrier, uint32_t agent, int lane) {
-  AgentArrivals *arrivals = &barrier->arrivals[agent];
-  uint32_t parity = barrier->phase & 1;
-  if (arrivals->phase[parity] != barrier->phase + 1) arrivals->lanes[parity] = 0;
-  arrivals->phase[parity] = barrier->phase + 1;
-  arrivals->lanes[parity] |= 1u << lane;
-}
-
 /* An arrival that is not ordered after those of the previous phase might have counted in that
- * phase, which then completed without the intended arrival. (The bytes of a copy can also provide
- * this order, but they do not carry clocks here: so a thread that has arrived in the previous phase
- * is not asked, nor is a cluster, where the copy may be a peer's.) */
+ * phase, which then completed without the intended arrival. (In a cluster, the bytes of a peer's
+ * copy can also provide this order, but there they do not hand on what their issuer knew.) */
 static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
                                   const MbarrierCheck *barrier) {
   ClusterCheck *check = check_of(warp);
@@ -550,11 +543,8 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   if (!before->seen || barrier->finished_phase[(barrier->phase - 1) & 1] != barrier->phase - 1) {
     return;
   }
-  const AgentArrivals *own = &barrier->arrivals[agent];
-  uint32_t parity = (barrier->phase - 1) & 1;
-  if (own->phase[parity] == barrier->phase && own->lanes[parity] >> lane & 1) return;
   for (uint32_t other = 0; other < check->agents; other++) {
-    if (has_seen(check, agent, other, before->seen[other])) continue;
+    if (check->clocks[agent].before[other] >= before->seen[other]) continue;
     finding(warp, in, 1u << lane, "too-many-arrivals",
             "arrives at the barrier at shared-memory offset 0x%x in its phase %u, and nothing "
             "orders that after the arrivals of phase %u: that phase completed without this one.\n"
@@ -580,7 +570,6 @@ void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t
     exit_note_remote_arrive(check, barrier, agent, lane, in);
   }
   if (!barrier) return;
-  note_arrival(barrier, agent, lane);
   bool of_peer = SHARED_RANK(address) != warp->cta->rank;
   if (release == REACH_PLAIN && check->global) { /* after a fence it is a release all the same */
     if (!barrier->arriving.seen) barrier->arriving = order_new_clock(check);
@@ -614,7 +603,9 @@ void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t
                            uint32_t bytes) {
   ClusterCheck *check = check_of(warp);
   MbarrierCheck *barrier = order_find_barrier(check, address);
-  if (!barrier || !bytes || !(in->traits & ARRIVES)) return;
+  if (!barrier || !bytes) return;
+  barrier->announced = true;
+  if (!(in->traits & ARRIVES)) return;
   uint32_t agent = agent_of(warp);
   const WaitAnswer *answer = &barrier->answers[agent];
   uint64_t knowing = 0;
@@ -654,6 +645,8 @@ void check_mbarrier_phase_complete(Cluster *cluster, uint32_t address, uint32_t 
   Clock *finished = &barrier->finished[finished_phase & 1];
   swap(&barrier->arriving, finished);
   forget(&barrier->arriving, cluster->check->width);
+  if (barrier->issued && finished->before)
+    join(finished->before, barrier->issued, cluster->check->width);
   barrier->finished_phase[finished_phase & 1] = finished_phase;
   barrier->phase = finished_phase + 1;
 }
@@ -673,6 +666,8 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
   if (!same_wait) { /* the same wait as the previous lane, which has done the update */
     uint32_t known = barrier->place == UINT32_MAX ? 0 : check->clocks[agent].seen[barrier->place];
     answer->stale = none_complete || known > phase;
+    uint32_t before = answer->next ? answer->next - 1 : barrier->first_phase;
+    if (!none_complete && phase > before) answer->missed += phase - before;
   }
   answer->next = phase + 2;
   answer->not_yet_lanes &= ~lanes;
@@ -691,6 +686,15 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
   }
   if (barrier->place != UINT32_MAX && learnt->seen[barrier->place] < phase + 1)
     learnt->seen[barrier->place] = phase + 1;
+}
+
+void order_note_issue(ClusterCheck *check, uint32_t agent, uint32_t address) {
+  MbarrierCheck *barrier = check->cta_count == 1 ? order_find_barrier(check, address) : NULL;
+  if (!barrier) return;
+  if (!barrier->issued) barrier->issued = new_vector(check);
+  uint32_t held = barrier->issued[agent];
+  join(barrier->issued, check->clocks[agent].before, check->width);
+  barrier->issued[agent] = clock_of(check, agent) > held ? clock_of(check, agent) : held;
 }
 
 void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t address) {
@@ -712,6 +716,11 @@ bool order_answered_stale(const MbarrierCheck *barrier, uint32_t agent, uint32_t
   if (!barrier || !barrier->answers[agent].stale) return false;
   *next = barrier->answers[agent].next - 1;
   return *next <= phase;
+}
+
+uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t address) {
+  const MbarrierCheck *barrier = order_find_barrier(check_of(warp), address);
+  return barrier ? barrier->answers[agent_of(warp)].missed : 0;
 }
 
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t address) {

@@ -202,12 +202,16 @@ static uint32_t phase_named(const MbarrierCheck *barrier, uint32_t phase) {
   return phase >= barrier->first_phase ? phase - barrier->first_phase : phase;
 }
 
-/* The copy was issued in an earlier phase, or counts in a phase without expect_tx. */
+/* The copy was issued in an earlier phase, or counts in a phase without expect_tx. A reader that has not
+ * waited at all has another mistake. */
 static bool report_uncounted_bytes(const NotLanded *bytes) {
   const MbarrierCheck *barrier = bytes->barrier;
   uint32_t phase = bytes->phase;
   if (!barrier) return false;
-  bool unarmed = phase > barrier->first_phase && barrier->armed && barrier->armed <= phase;
+  bool unarmed = phase > barrier->first_phase &&
+                 (barrier->armed ? barrier->armed <= phase : !barrier->announced);
+  bool waited = bytes->reading && barrier->answers[bytes->now->agent].next > phase;
+  if (!barrier->announced && !waited) return false;
   if (bytes->past->issue_phase[bytes->now->rank] >= phase && !unarmed) return false;
   REPORT(bytes->now, "too-few-bytes-expected",
          "%s %s, where %s %s: phase %u of its barrier ended without these bytes.\n"

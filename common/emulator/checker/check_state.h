@@ -15,7 +15,9 @@
  * Each mbarrier has a place in the same vectors: how many of its phases warp x knows to be
  * complete. clocks[x].published[w] is what warp x may rely on when it uses what w has written: an
  * arrival at a barrier of another CTA whose release has the scope .cta hands on `seen`, which is
- * enough to overwrite what w has read, and not `published`. It exists in clusters of several CTAs. */
+ * enough to overwrite what w has read, and not `published`. It exists in clusters of several CTAs.
+ * clocks[x].before[w] is what has happened before, whether or not x may see it in memory: the bytes of
+ * a copy also hand on what its issuer knew. It exists in clusters of one CTA. */
 #ifndef EMULATOR_CHECK_STATE_H
 #define EMULATOR_CHECK_STATE_H
 
@@ -56,7 +58,8 @@ typedef struct {
 } GlobalKnowledge;
 
 typedef struct {
-  uint32_t *seen, *fenced, *published; /* published: NULL in a cluster of one CTA */
+  uint32_t *seen, *fenced;
+  uint32_t *published, *before; /* one of them is NULL */
   GlobalKnowledge known;
 } Clock;
 
@@ -74,6 +77,8 @@ typedef struct {
 
 typedef struct WaitAnswer {
   uint32_t next; /* 0 before the first; then 1 + the number of complete phases */
+  uint32_t
+      missed; /* phases that were complete before its waits, besides those that it waited for */
   /* the answer was about a phase that the agent already knew to be complete */
   bool stale;
   const Instruction *not_yet; /* the last wait that returned "not yet" */
@@ -81,12 +86,6 @@ typedef struct WaitAnswer {
   const Instruction *in;
   int lane;
 } WaitAnswer;
-
-/* The lanes of an agent that have arrived in a phase, for the last two phases in which it did. */
-typedef struct {
-  uint32_t phase[2]; /* plus 1, at the phase's parity; 0: none */
-  LaneMask lanes[2];
-} AgentArrivals;
 
 /* The last arrival of an agent of another CTA. */
 typedef struct {
@@ -130,10 +129,11 @@ typedef struct MbarrierCheck {
   /* The last arrive.expect_tx: its phase plus 1, the agent, and how much of the others' work it had
    * seen. */
   uint32_t armed, armed_agent;
+  bool announced; /* some thread has expected bytes here, in whatever way */
   uint64_t armed_knowing;
   int armed_lane;
   struct WaitAnswer *answers; /* for each agent, the answer to its last wait */
-  AgentArrivals *arrivals;    /* of each agent */
+  uint32_t *issued;           /* the vector `before` of who has issued copies to it; NULL: none */
   RemoteArrive *remote;       /* of each agent; NULL: only its own CTA has arrived so far */
   LandedLoad landed;
 } MbarrierCheck;
@@ -441,6 +441,8 @@ AccessSite order_site(const ClusterCheck *check, uint32_t time);
 static inline void order_begin_epoch(const ClusterCheck *check, uint32_t agent) {
   check->epoch[agent] = check->now;
 }
+/* The agent issues a copy that will complete on this barrier. */
+void order_note_issue(ClusterCheck *check, uint32_t agent, uint32_t barrier);
 MbarrierCheck *order_find_barrier(const ClusterCheck *check, uint32_t address);
 /* The wait of this lane that returned "not yet", if none has returned true since. */
 const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane);

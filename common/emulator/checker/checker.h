@@ -203,6 +203,8 @@ void check_mbarrier_observed(Warp *warp, const Instruction *in, LaneMask lanes, 
 void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 /* The phase that this warp should wait for next, given the answers so far. */
 uint32_t check_mbarrier_next_phase(Warp *warp, uint32_t barrier);
+/* The phases that went by without a wait of this warp for them. */
+uint32_t check_mbarrier_missed_phases(Warp *warp, uint32_t barrier);
 
 /* Asynchronous operations: each has one handle for its lifetime. */
 /* At issue: what it will read and write in shared memory; barrier 0: it completes through a

@@ -112,7 +112,7 @@ static void learn(ClusterCheck *check, uint32_t agent, KnownKind kind, const voi
   if (clock->known.tree[kind] == before) return;
   const KnownLeaf *leaf = global_known_leaf(own->launch, tree, own->cluster);
   if (kind == KNOWN) learn_own(clock->seen, leaf);
-  if (kind == KNOWN && clock->published) learn_own(clock->published, leaf);
+  if (kind == KNOWN) learn_own(clock->published ? clock->published : clock->before, leaf);
   if (kind == KNOWN_FENCED) learn_own(clock->fenced, leaf);
   if (kind == KNOWN) order_begin_epoch(check, agent);
 }
@@ -381,7 +381,7 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into) {
     const GlobalKnowledge *fence = &own->warps[agent_of(warp)].fence[i];
     const KnownLeaf *leaf = global_known_leaf(own->launch, fence->tree[KNOWN], own->cluster);
     learn_own(into->seen, leaf);
-    if (into->published) learn_own(into->published, leaf);
+    learn_own(into->published ? into->published : into->before, leaf);
     learn_own(into->fenced,
               global_known_leaf(own->launch, fence->tree[KNOWN_FENCED], own->cluster));
     add(own->launch, &into->known, fence);

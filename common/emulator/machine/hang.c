@@ -196,17 +196,17 @@ static const char *const RULES[] = {
     "hang-too-few-bytes-expected",
     "hang-arrivals-at-another-rank",
     "hang-arrival-count-too-low",
+    "phase-missed",          /* that warp will not arrive elsewhere, either */
     "hang-arrivals-missing", /* some have come */
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
-    "phase-missed",
     "hang-registers-missing",
     "hang-nobody-writes",
     "hang-arrivals-missing",
     "hang-threads-missing",
     "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES, SOME_ARRIVED = 4 };
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, PHASE_MISSED = 4, SOME_ARRIVED };
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
@@ -235,10 +235,10 @@ static int rule_of(Warp *warp, const Group *group) {
   return RULE_COUNT - 1;
 }
 
-/* A rule from SOME_ARRIVED on says what is missing, and that may follow from a mistake which shows
+/* A rule from PHASE_MISSED on says what is missing, and that may follow from a mistake which shows
  * only if copies land in another order. A finding before the hang has named a mistake already. */
 static bool other_order_may_help(Context *const *contexts, uint32_t count, int rule) {
-  if (rule < SOME_ARRIVED || !settings()->check || settings()->schedule == SCHEDULE_RANDOM ||
+  if (rule < PHASE_MISSED || !settings()->check || settings()->schedule == SCHEDULE_RANDOM ||
       findings_exist())
     return false;
   for (uint32_t i = 0; i < count; i++)
