@@ -82,9 +82,11 @@ report_of() {
 }
 
 @test "a thread that has not tested the barrier is not told that the phase is complete" {
-  for seed in 1 2 3 4 5 6; do
+  for seed in 1 2 3 4 5 6 8 9; do
     report_first random:$seed one_lane_waits
     [ "$first" = read-without-wait ]
+    # not of the lane that waits
+    [[ $stderr != "emulator: "*", thread "@(32|64)$'\n'* ]]
   done
   EMULATOR_SCHEDULE=random:12 EMULATOR_THREADS=1 run --separate-stderr common/emulator/emulate \
     build/02_tma_load/pitfalls/one_thread_waits
@@ -160,6 +162,15 @@ report_of() {
   run --separate-stderr common/emulator/emulate build/tests/emulator/endless_polls library_barrier
   [[ $stderr == *hang-arrivals-missing* ]]
   [[ $stderr != *"EMULATOR_SCHEDULE"* ]]
+}
+
+@test "words stored in the memory of a peer, and an arrival of scope .cta at its barrier: reported" {
+  run --separate-stderr timeout 60 common/emulator/emulate build/tests/emulator/peer_order 1
+  echo "$stderr"
+  [ "$status" -eq 3 ]
+  [ "$(grep -c ': 0 old' <<<"$output")" -eq 4 ]
+  [[ $stderr == "emulator: scope-too-narrow: error in kernel publish"* ]]
+  [[ $stderr == *"emulator: 1 finding (1 error)"* ]]
 }
 
 # CASE SAYS [SCHEDULES]: the report of store_async's CASE, in these orders.

@@ -16,7 +16,7 @@ typedef struct {
   ClusterCheck *check;
   Warp *warp;
   const Instruction *in;
-  int lane;
+  int lane; /* -1: not known */
   uint32_t agent;
   uint32_t time; /* time of an access through the generic proxy */
   uint32_t rank; /* rank of the CTA whose memory is accessed */
@@ -92,7 +92,8 @@ static inline int access_lane_of_copy(const AccessNow *now, bool second) {
   return found;
 }
 
-#define REPORT(now, rule, ...) finding((now)->warp, (now)->in, 1u << (now)->lane, rule, __VA_ARGS__)
+#define REPORT(now, rule, ...) \
+  finding((now)->warp, (now)->in, (now)->lane < 0 ? 0 : 1u << (now)->lane, rule, __VA_ARGS__)
 
 /* check_plain.c: false: nothing has been done, check each word. */
 bool plain_touch_run(AccessNow *now, uint32_t address, uint32_t bytes);

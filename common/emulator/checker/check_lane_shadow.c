@@ -92,6 +92,15 @@ static bool owned(const LaneAccess *now, uint32_t stamp) {
   return lanes_owner(now->check, stamp) == now->agent;
 }
 
+int lanes_last_reader(const ClusterCheck *check, uint32_t agent, uint32_t rank, uint32_t word) {
+  const LaneShadow *shadow = &check->ctas[rank].lane_shadow;
+  uint32_t at = word * WORD_BYTES >> shadow->shift;
+  if (!check->lanes_checked || !shadow->reads || at >= shadow->count) return -1;
+  uint32_t record = shadow->reads[at];
+  if (!stamp_of(record) || lanes_owner(check, stamp_of(record)) != agent) return -1;
+  return record & RECORD_MANY ? first_lane(shadow->readers[at]) : lane_of(record);
+}
+
 /* ---- One word: is its record in order with this access? ---- */
 
 /* A store of the value that is there already changes nothing, whoever comes first. */

@@ -706,7 +706,7 @@ void check_mbarrier_not_yet(Warp *warp, const Instruction *in, int lane, uint32_
 }
 
 const Instruction *order_answered_not_yet(const MbarrierCheck *barrier, uint32_t agent, int lane) {
-  if (!barrier) return NULL;
+  if (!barrier || lane < 0) return NULL;
   const WaitAnswer *answer = &barrier->answers[agent];
   return answer->not_yet_lanes >> lane & 1 ? answer->not_yet : NULL;
 }

@@ -344,7 +344,9 @@ static void report_early_reader(const AccessNow *now, const AccessRecord *entry)
   AccessNow reader = {.check = now->check,
                       .warp = warp_of(now, agent),
                       .in = operation ? operation->in : entry->in,
-                      .lane = operation ? operation->lane : 0,
+                      .lane = operation
+                                  ? operation->lane
+                                  : lanes_last_reader(now->check, agent, now->rank, now->word),
                       .agent = agent,
                       .rank = now->rank,
                       .word = now->word,
