@@ -220,9 +220,9 @@ function write_top(path, example,    line, name, last) {
 }
 
 # wgmma and setmaxnreg exist on sm_90a alone; the rest on sm_90 and everything after it. With -arch=sm_90a, the nvcc of CUDA
-# 13.0 compiles for compute_90, too.
+# 13.0 compiles for compute_90, too: there ptxas refuses wgmma, and warns of multicast.
 function write_requirements(name, only_90a,    command) {
-  command = only_90a ? "nvcc -gencode arch=compute_90a,code=sm_90a" : "nvcc -arch=sm_90a"
+  command = "nvcc -gencode arch=compute_90a,code=sm_90a"
   print "#ifndef __CUDACC__"
   print "#error \"" name " is CUDA C++: include it in a .cu file and compile that with " command "\""
   print "#endif"

@@ -2,6 +2,7 @@
  * plain bytes, with the proxy fence before them, the groups that report their end, and a function
  * that encodes the tensor map.
  *
- * Everything is in namespace tma. Compile with nvcc -arch=sm_90a, nothing else to link. */
+ * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
+ * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
 #include "../../common/tma_encode.h"
 #include "../tma_store.cuh"

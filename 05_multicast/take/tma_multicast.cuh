@@ -2,7 +2,8 @@
  * which these blocks meet and reach each other's shared memory and barriers, plain TMA loads, and a
  * function that encodes the tensor map.
  *
- * Everything is in namespace tma. Compile with nvcc -arch=sm_90a, nothing else to link. */
+ * Everything is in namespace tma, except tma_encode_tiled(), which is plain C. Compile with
+ * nvcc -gencode arch=compute_90a,code=sm_90a, nothing else to link. */
 #include "../../02_tma_load/tma_load.cuh"
 #include "../../common/tma_encode.h"
 #include "../cluster.cuh"
