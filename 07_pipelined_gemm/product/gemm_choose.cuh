@@ -30,7 +30,7 @@ enum {
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
   GEMM_END_TERMS = 9, /* of what an epilogue costs */
-  GEMM_MODELLED = 105 /* configurations */
+  GEMM_MODELLED = 101  /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
@@ -62,7 +62,9 @@ static inline int gemm_steps(const GemmConfiguration *c, int64_t k) {
 
 /* The kernel of a configuration that carries for such products, or NULL. */
 static inline const void *gemm_carrying_kernel(const GemmConfiguration *c, GemmCarried carried) {
-  return carried == GEMM_BY_ALL_THAT_CARRY   ? c->kernel
+  bool by_all =
+      carried == GEMM_BY_ALL_THAT_CARRY || (carried == GEMM_BY_SHORT && c->most_steps > 0);
+  return by_all                              ? c->kernel
          : carried == GEMM_BY_FINISHING      ? c->finishing
          : carried == GEMM_BY_FINISHING_FP32 ? c->finishing_fp32
                                              : NULL;
@@ -162,6 +164,27 @@ static inline GemmSide gemm_side(int64_t m, int64_t n, int64_t k, int64_t batche
   side.memory = side.a + side.b + side.output > l2 ? side.all - l2 / 4.2f : 0;
   side.store = side.output / 3.0f;
   return side;
+}
+
+/* A product as the kernels see it: as it is, swapped, and as gemm_short sees it. That stores rows of C wherever they
+ * begin, for which it takes a little longer, but it was only measured where they are aligned. */
+enum { GEMM_AS_IT_IS, GEMM_SWAPPED, GEMM_ALIGNED, GEMM_SIDES };
+
+typedef struct {
+  GemmSide list[GEMM_SIDES];
+} GemmSides;
+
+static inline GemmSides gemm_sides(int64_t m, int64_t n, int64_t k, int64_t batches, int sms) {
+  const int64_t sector = 16; /* elements */
+  int64_t aligned = n % 8 == 0 ? n : (n + sector - 1) / sector * sector;
+  GemmSides sides = {{gemm_side(m, n, k, batches, sms, false),
+                      gemm_side(m, n, k, batches, sms, true),
+                      gemm_side(m, aligned, k, batches, sms, false)}};
+  return sides;
+}
+
+static inline int gemm_side_of(const GemmConfiguration *c) {
+  return c->most_steps > 0 ? GEMM_ALIGNED : c->swapped ? GEMM_SWAPPED : GEMM_AS_IT_IS;
 }
 
 static inline void gemm_aside(const GemmSide *side, float *aside) {
@@ -459,24 +482,27 @@ static inline bool gemm_in_halves(const GemmConfiguration *c) {
  * for each tile either, if their tiles need more than one round. `ends`: the epilogue's parts. Returns the least base
  * with the epilogue. */
 static inline float gemm_find_candidates(const GemmModel *model, const GemmConfiguration *list,
-                                         int count, const GemmSide sides[2], GemmCarried carried,
+                                         int count, const GemmSides *sides, GemmCarried carried,
                                          int ends, GemmFacts *facts, float *base) {
-  const float brief = 10;    /* microseconds */
-  const float large = 2e10f; /* multiplications */
+  enum { OF_STORE = 5 };        /* terms */
+  const float unaligned = 0.2f; /* of the time to store: what rows cost more that begin anywhere */
+  const float brief = 10;       /* microseconds */
+  const float large = 2e10f;    /* multiplications */
   /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
    * too much of the few tiles that can is empty. */
   const int64_t least_k = 512, least_side = 1024;
-  const GemmSide *side = &sides[0];
+  const GemmSide *side = &sides->list[GEMM_AS_IT_IS];
   float multiplications = (float)side->m * (float)side->n * (float)side->k * (float)side->batches;
-  bool by_finishing = carried != GEMM_BY_NONE && carried != GEMM_BY_ALL_THAT_CARRY;
+  bool by_finishing = carried == GEMM_BY_FINISHING || carried == GEMM_BY_FINISHING_FP32;
   bool by_carrying =
       by_finishing && side->k >= least_k && side->m >= least_side && side->n >= least_side;
   float reckoned[GEMM_MODELLED], fastest = 0, least = GEMM_HOPELESS;
   for (int i = 0; i < count; i++) {
     reckoned[i] = GEMM_HOPELESS;
     if (!gemm_fits(&list[i], side->k, carried)) continue;
+    if (model->body[i] == 0) continue; /* the model does not know it yet */
     if (list[i].persistent && multiplications < GEMM_LEAST_PERSISTENT) continue;
-    facts[i] = gemm_facts(&list[i], &sides[list[i].swapped]);
+    facts[i] = gemm_facts(&list[i], &sides->list[gemm_side_of(&list[i])]);
     bool starts_anew = !list[i].persistent && !list[i].carries;
     if (starts_anew && by_carrying && multiplications >= large && facts[i].load.tile_ends > 1) {
       continue;
@@ -491,17 +517,20 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     if (reckoned[i] > slowest) continue;
     base[i] = gemm_base(model, i, &facts[i]);
     if (ends != 0) facts[i].end = gemm_end(model, &list[i], &facts[i], ends);
+    if (carried == GEMM_BY_SHORT && list[i].most_steps > 0) {
+      facts[i].end = unaligned * facts[i].terms[OF_STORE];
+    }
     least = gemm_least(least, gemm_with_end(base[i], &facts[i]));
   }
   return least;
 }
 
-/* Begins the networks' sums for both sides of a product with what they see of it alone. */
-static inline void gemm_begin_sums(const GemmModel *model, const GemmSide sides[2],
-                                   float sums[2][GEMM_WIDTH]) {
-  for (int i = 0; i < 2; i++) {
+/* Begins the networks' sums for all sides of a product with what they see of it alone. */
+static inline void gemm_begin_sums(const GemmModel *model, const GemmSides *sides,
+                                   float sums[GEMM_SIDES][GEMM_WIDTH]) {
+  for (int i = 0; i < GEMM_SIDES; i++) {
     float aside[GEMM_ASIDE];
-    gemm_aside(&sides[i], aside);
+    gemm_aside(&sides->list[i], aside);
     for (int j = 0; j < GEMM_WIDTH; j++) sums[i][j] = 0;
     gemm_add_weighted<GEMM_WIDTH, GEMM_WIDTH>(sums[i], model->aside[0], aside, GEMM_ASIDE);
   }
@@ -514,21 +543,20 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
                                                    int64_t m, int64_t n, int64_t k, int64_t batches,
                                                    int sms, GemmCarried carried, int ends) {
   const float near = 0.3f, nearer = 0.1f; /* of a logarithm: 35 and 11 % more */
-  const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
-                             gemm_side(m, n, k, batches, sms, true)};
+  const GemmSides sides = gemm_sides(m, n, k, batches, sms);
   GemmFacts facts[GEMM_MODELLED];
   float base[GEMM_MODELLED], first[GEMM_MODELLED], first_times[GEMM_MODELLED];
-  float sums[2][GEMM_WIDTH];
+  float sums[GEMM_SIDES][GEMM_WIDTH];
   float features[GEMM_MODELLED][GEMM_FEATURES], least = GEMM_HOPELESS;
-  float most = gemm_find_candidates(model, list, count, sides, carried, ends, facts, base) + near;
-  gemm_begin_sums(model, sides, sums);
+  float most = gemm_find_candidates(model, list, count, &sides, carried, ends, facts, base) + near;
+  gemm_begin_sums(model, &sides, sums);
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS || gemm_with_end(base[i], &facts[i]) > most) {
       base[i] = GEMM_HOPELESS;
       continue;
     }
     gemm_features(&facts[i], base[i], features[i]);
-    first[i] = gemm_off(model, 0, i, features[i], sums[list[i].swapped]);
+    first[i] = gemm_off(model, 0, i, features[i], sums[gemm_side_of(&list[i])]);
     first_times[i] = gemm_with_end(base[i] + (float)GEMM_NETWORKS * first[i], &facts[i]);
     least = gemm_least(least, first_times[i]);
   }
@@ -536,7 +564,7 @@ static inline const GemmConfiguration *gemm_choose(const GemmModel *model,
   most = least + nearer;
   for (int i = 0; i < count; i++) {
     if (base[i] == GEMM_HOPELESS || first_times[i] > most) continue;
-    float others = gemm_off(model, 1, i, features[i], sums[list[i].swapped]);
+    float others = gemm_off(model, 1, i, features[i], sums[gemm_side_of(&list[i])]);
     float time = gemm_with_end(base[i] + first[i] + others, &facts[i]);
     if (best == NULL || time < least) best = &list[i], least = time;
   }
@@ -565,13 +593,12 @@ static inline void gemm_insert(GemmRanked *ranked, const GemmConfiguration *c, f
 static inline GemmRanked gemm_rank(const GemmModel *model, const GemmConfiguration *list, int count,
                                    int64_t m, int64_t n, int64_t k, int64_t batches, int sms,
                                    GemmCarried carried, int ends) {
-  const GemmSide sides[2] = {gemm_side(m, n, k, batches, sms, false),
-                             gemm_side(m, n, k, batches, sms, true)};
+  const GemmSides sides = gemm_sides(m, n, k, batches, sms);
   GemmFacts facts[GEMM_MODELLED];
   GemmRanked ranked;
-  float base[GEMM_MODELLED], sums[2][GEMM_WIDTH], features[GEMM_FEATURES];
-  gemm_find_candidates(model, list, count, sides, carried, ends, facts, base);
-  gemm_begin_sums(model, sides, sums);
+  float base[GEMM_MODELLED], sums[GEMM_SIDES][GEMM_WIDTH], features[GEMM_FEATURES];
+  gemm_find_candidates(model, list, count, &sides, carried, ends, facts, base);
+  gemm_begin_sums(model, &sides, sums);
   const GemmConfiguration *chosen =
       gemm_choose(model, list, count, m, n, k, batches, sms, carried, ends);
   ranked.count = 0;
@@ -580,7 +607,7 @@ static inline GemmRanked gemm_rank(const GemmModel *model, const GemmConfigurati
     gemm_features(&facts[i], base[i], features);
     float off = 0;
     for (int network = 0; network < GEMM_NETWORKS; network++) {
-      off += gemm_off(model, network, i, features, sums[list[i].swapped]);
+      off += gemm_off(model, network, i, features, sums[gemm_side_of(&list[i])]);
     }
     float time = gemm_with_end(base[i] + off, &facts[i]);
     gemm_insert(&ranked, &list[i], &list[i] == chosen ? -GEMM_HOPELESS : time);

@@ -103,7 +103,8 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                !(Tile::IN_PLACE && ((int)Tile::MAJOR_A != (int)GEMM_K_MAJOR ||
                                     (int)Tile::MAJOR_B != (int)GEMM_K_MAJOR)) &&
                ((int)Tile::MAJOR_A == (int)GEMM_K_MAJOR || Tile::SLICE_M % 64 == 0) &&
-               ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR || Tile::SLICE_N % 64 == 0)
+               ((int)Tile::MAJOR_B == (int)GEMM_K_MAJOR ||
+                (Tile::SLICE_N % 64 == 0 && Tile::OWN_N % 64 == 0))
   };
   GemmConfiguration c = {name,
                          GemmSingleKernel<Tile, POSSIBLE>::get(),
@@ -125,7 +126,7 @@ static inline GemmConfiguration gemm_single_configuration(const char *name, int 
                          0,
                          0,
                          0,
-                         0,
+                         Tile::LARGE,
                          Tile::DIRECT,
                          0,
                          0,
@@ -194,6 +195,13 @@ static inline GemmConfigurations gemm_configurations(void) {
   gemm_single_configuration<                                                               \
       GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, CLUSTER_M, CLUSTER_N, SPLIT_K, true> >( \
       "single_" NAME "_swapped", CTAS, GROUPS)
+#define GEMM_LARGE(M, N, BLOCKS, HALVES, NAME)                                                  \
+  gemm_single_configuration<GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, M, N, 1, 2, 1, false, false, \
+                                           false, BLOCKS, HALVES> >("single_" NAME, 1)
+#define GEMM_LARGE_SWAPPED(M, N, BLOCKS, HALVES, NAME)                                             \
+  gemm_single_configuration<                                                                       \
+      GemmSingleTile<TYPE, MAJOR_B, MAJOR_A, M, N, 1, 2, 1, true, false, false, BLOCKS, HALVES> >( \
+      "single_" NAME "_swapped", 1)
 #define GEMM_SHORT(N, CONSUMERS, MOST_STEPS, NAME)                                            \
   gemm_short_configuration<GemmShortTile<TYPE, MAJOR_A, MAJOR_B, N, CONSUMERS, MOST_STEPS> >( \
       "short_" NAME)
@@ -225,7 +233,6 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE(128, 256, 1, 2, 1, 1, 1, "128x256_1x2"),
       GEMM_SINGLE(128, 256, 2, 1, 1, 1, 1, "128x256_2x1"),
       GEMM_SINGLE_SWAPPED(128, 256, 2, 1, 1, 1, 1, "128x256_2x1"),
-      GEMM_SINGLE(128, 256, 2, 1, 1, 1, 3, "128x256_2x1_split_1x3"),
       GEMM_SINGLE(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
       GEMM_SINGLE_SWAPPED(128, 128, 1, 2, 1, 1, 1, "128x128_1x2"),
       GEMM_SINGLE(128, 128, 1, 2, 1, 1, 2, "128x128_1x2_split_1x2"),
@@ -253,38 +260,25 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE_SWAPPED(64, 128, 1, 1, 4, 1, 1, "64x128_split_4"),
       GEMM_SINGLE(64, 64, 1, 1, 1, 1, 1, "64x64"),
       GEMM_SINGLE(64, 64, 1, 1, 1, 2, 1, "64x64/2"),
-      GEMM_SINGLE(64, 64, 1, 1, 1, 3, 1, "64x64/3"),
       GEMM_SINGLE(64, 64, 1, 2, 4, 1, 1, "64x64_1x2_split_4"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 2, 4, 1, 1, "64x64_1x2_split_4"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 2, 1, 1, "64x64_split_2"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 2, 2, 1, "64x64_split_2/2"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 2, 3, 1, "64x64_split_2/3"),
       GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 8, 1, 1, "64x64_split_8"),
-      GEMM_SINGLE_SWAPPED(64, 64, 1, 1, 8, 2, 1, "64x64_split_8/2"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 1, 1, 1, "64x32"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 1, 2, 1, "64x32/2"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 1, 3, 1, "64x32/3"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 2, 1, 2, 1, "64x32_1x2/2"),
-      GEMM_SINGLE(64, 32, 4, 1, 1, 1, 1, "64x32_4x1"),
       GEMM_SINGLE_SWAPPED(64, 32, 4, 1, 1, 1, 1, "64x32_4x1"),
-      GEMM_SINGLE(64, 32, 4, 1, 1, 2, 1, "64x32_4x1/2"),
       GEMM_SINGLE_SWAPPED(64, 32, 4, 1, 1, 2, 1, "64x32_4x1/2"),
       GEMM_SINGLE(64, 32, 1, 1, 4, 1, 1, "64x32_split_4"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 4, 1, 1, "64x32_split_4"),
-      GEMM_SINGLE(64, 32, 1, 1, 4, 2, 1, "64x32_split_4/2"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 4, 2, 1, "64x32_split_4/2"),
       GEMM_SINGLE(64, 32, 1, 1, 4, 3, 1, "64x32_split_4/3"),
       GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 4, 3, 1, "64x32_split_4/3"),
       GEMM_SINGLE(64, 32, 1, 1, 8, 1, 1, "64x32_split_8"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 1, 1, "64x32_split_8"),
-      GEMM_SINGLE(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 2, 1, "64x32_split_8/2"),
       GEMM_SINGLE(64, 32, 1, 1, 8, 3, 1, "64x32_split_8/3"),
-      GEMM_SINGLE_SWAPPED(64, 32, 1, 1, 8, 3, 1, "64x32_split_8/3"),
       GEMM_CARRY(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
       GEMM_CARRY_SWAPPED(128, 224, 2, 1, 4, 2, 4, false, "128x224_2x1"),
-      GEMM_CARRY(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
-      GEMM_CARRY_SWAPPED(128, 208, 2, 1, 5, 2, 4, false, "128x208_2x1"),
       GEMM_CARRY(128, 192, 1, 2, 5, 1, 4, false, "128x192_1x2"),
       GEMM_CARRY(128, 128, 2, 1, 6, 2, 4, false, "128x128_2x1"),
       GEMM_SINGLE_SWAPPED(192, 160, 1, 2, 1, 1, 1, "192x160_1x2"),
@@ -304,6 +298,16 @@ static inline GemmConfigurations gemm_configurations(void) {
       GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 1, 1, 1, "64x128_1x2"),
       GEMM_SINGLE_SWAPPED(64, 128, 1, 2, 4, 1, 3, "64x128_1x2_split_4x3"),
       GEMM_SINGLE(64, 128, 2, 1, 2, 1, 3, "64x128_2x1_split_2x3"),
+      GEMM_LARGE(192, 224, 3, true, "192x224_1x2"),
+      GEMM_LARGE_SWAPPED(192, 224, 3, true, "192x224_1x2"),
+      GEMM_LARGE(256, 160, 2, false, "256x160_1x2"),
+      GEMM_LARGE_SWAPPED(256, 160, 2, false, "256x160_1x2"),
+      GEMM_SINGLE(128, 128, 1, 4, 1, 1, 1, "128x128_1x4"),
+      GEMM_SINGLE_SWAPPED(128, 128, 1, 4, 1, 1, 1, "128x128_1x4"),
+      GEMM_SINGLE(128, 128, 1, 4, 1, 1, 3, "128x128_1x4_split_1x3"),
+      GEMM_SINGLE_SWAPPED(128, 128, 1, 4, 1, 1, 3, "128x128_1x4_split_1x3"),
+      GEMM_SINGLE(128, 64, 1, 4, 1, 1, 1, "128x64_1x4"),
+      GEMM_SINGLE_SWAPPED(128, 64, 1, 4, 1, 1, 1, "128x64_1x4"),
   };
   static_assert(sizeof(list) / sizeof(list[0]) == GEMM_MODELLED, "the model knows them all");
   GemmConfigurations all = {list, (int)(sizeof(list) / sizeof(list[0]))};
@@ -316,6 +320,8 @@ static inline GemmConfigurations gemm_configurations(void) {
 #undef GEMM_SINGLE
 #undef GEMM_SINGLE_SWAPPED
 #undef GEMM_SHORT
+#undef GEMM_LARGE
+#undef GEMM_LARGE_SWAPPED
 
 constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = GEMM_FIRST_IN_PLACE + 10;
 

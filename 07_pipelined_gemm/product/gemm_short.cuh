@@ -5,7 +5,7 @@
  * ring. Each consumer warpgroup computes tiles of its own, so while one multiplies, the others
  * store. They store by ordinary instructions, whole rows of a tile at a time: up to 512 bytes in a
  * line, where a TMA store of swizzled shared memory writes at most 128 (NOTES.md, ninth round). Nothing
- * waits for a store.
+ * waits for a store. Rows of C may begin anywhere: TMA would not store them at all.
  *
  * gemm_width.cuh chooses the width of the blocks so that all SMs have about the same to store. */
 #ifndef PIPELINED_GEMM_GEMM_SHORT_CUH
@@ -110,6 +110,56 @@ static __device__ __forceinline__ void gemm_produce_short(const CUtensorMap *map
   }
 }
 
+/* 16 bytes of a warp's row in its staging memory, from column 8 * at on. */
+static __device__ __forceinline__ uint4 gemm_read_row(const uint8_t (*staging)[GEMM_STAGING_BYTES],
+                                                      int row, int at) {
+  return *(const uint4 *)(staging[at / 8] + gemm_staged<64>(row, at % 8 * 16));
+}
+
+/* Eight of these sixteen elements, from number `first` on, which is less than 8. */
+static __device__ __forceinline__ uint4 gemm_shift_elements(uint4 low, uint4 high, int first) {
+  uint32_t v[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+  for (int i = 0; i < 6; i++) v[i] = first & 4 ? v[i + 2] : v[i];
+#pragma unroll
+  for (int i = 0; i < 5; i++) v[i] = first & 2 ? v[i + 1] : v[i];
+  uint32_t bits = first % 2 * 16;
+  return make_uint4(__funnelshift_r(v[0], v[1], bits), __funnelshift_r(v[1], v[2], bits),
+                    __funnelshift_r(v[2], v[3], bits), __funnelshift_r(v[3], v[4], bits));
+}
+
+/* Elements from an address to the next sector of L2. A block of columns ends there, in each row of its own: a sector that
+ * two CTAs write in part would have to be read from memory first. */
+static __device__ __forceinline__ int gemm_to_next_sector(const uint16_t *address) {
+  enum { SECTOR = 16 }; /* elements */
+  return (int)(SECTOR - (uintptr_t)address / 2 % SECTOR) % SECTOR;
+}
+
+/* A row that begins anywhere, of which the columns from `first` to `end` are in the staging memory and `to` is where
+ * the one with number 0 belongs: 16 aligned bytes by each lane, and what is left at both ends by single elements. */
+static __device__ __forceinline__ void gemm_store_unaligned_row(
+    const uint8_t (*staging)[GEMM_STAGING_BYTES], int row, uint16_t *to, int first, int end,
+    bool streaming) {
+  int lane = threadIdx.x % 32;
+  int head = (int)(8 - (uintptr_t)(to + first) / 2 % 8) % 8, from = min(first + head, end);
+  int vectors = (end - from) / 8;
+  if (lane < vectors) {
+    uint4 low = gemm_read_row(staging, row, from / 8 + lane), high = low;
+    if (from % 8 > 0) high = gemm_read_row(staging, row, from / 8 + lane + 1);
+    uint4 value = gemm_shift_elements(low, high, from % 8);
+    if (streaming) {
+      __stcs((uint4 *)(to + from + 8 * lane), value);
+    } else {
+      *(uint4 *)(to + from + 8 * lane) = value;
+    }
+  }
+  /* lanes 0 to 7: before the aligned part; 8 to 15: behind it */
+  int at = lane < 8 ? first + lane : from + vectors * 8 + lane - 8;
+  if (lane < 16 && at < (lane < 8 ? from : end)) {
+    to[at] = *(const uint16_t *)(staging[at / 64] + gemm_staged<64>(row, at % 64 * 2));
+  }
+}
+
 /* A warp's 16 rows, rounded, to global memory: 16 bytes by each lane, a row by all. */
 template <class Tile>
 static __device__ __forceinline__ void gemm_store_rows(uint8_t (*staging)[GEMM_STAGING_BYTES],
@@ -125,13 +175,24 @@ static __device__ __forceinline__ void gemm_store_rows(uint8_t (*staging)[GEMM_S
   }
   __syncwarp();
   int at = threadIdx.x % 32 * 8, rows = min(output.m - row, 16);
-  if (column + at >= end) return; /* also what lies beyond a tile of less than 256 columns */
   uint16_t *to =
-      (uint16_t *)output.c + batch * output.batch_stride + row * output.row_stride + column + at;
+      (uint16_t *)output.c + batch * output.batch_stride + row * output.row_stride + column;
+  if (!output.eights) {
+#pragma unroll 4
+    for (int r = 0; r < rows; r++, to += output.row_stride) {
+      int width = end - column, first = column > 0 ? gemm_to_next_sector(to) : 0;
+      int last =
+          end < output.n ? min(width + gemm_to_next_sector(to + width), output.n - column) : width;
+      gemm_store_unaligned_row(staging, r, to, first, last, output.streaming);
+    }
+    return;
+  }
+  if (column + at >= end) return; /* also what lies beyond a tile of less than 256 columns */
+  to += at;
 #pragma unroll
   for (int r = 0; r < 16; r++, to += output.row_stride) {
     if (r >= rows) return;
-    uint4 value = *(const uint4 *)(staging[at / 64] + gemm_staged<64>(r, at % 64 * 2));
+    uint4 value = gemm_read_row(staging, r, at / 8);
     if (output.streaming) {
       __stcs((uint4 *)to, value);
     } else {

@@ -22,7 +22,7 @@
 
 template <int TYPE_, int MAJOR_A_, int MAJOR_B_, int TILE_M_, int TILE_N_, int CLUSTER_M_,
           int CLUSTER_N_, int SPLIT_K_, bool SWAPPED_ = false, bool DIRECT_ = false,
-          bool IN_PLACE_ = false>
+          bool IN_PLACE_ = false, int BLOCKS_ = 1, bool HALVES_ = false>
 struct GemmSingleTile {
   static constexpr int TYPE = TYPE_;
   static constexpr int MAJOR_A = MAJOR_A_;
@@ -38,12 +38,17 @@ struct GemmSingleTile {
   static constexpr int SHARING = CLUSTER_M * CLUSTER_N;
   static constexpr int CLUSTER_SIZE =
       SHARING * SPLIT_K; /* rank = place in the grid of tiles + SHARING * split */
-  static constexpr int CONSUMERS = TILE_M / 64; /* warpgroups of 64 rows each; they come first */
+  /* A consumer warpgroup multiplies so many blocks of 64 rows; if HALVES, with half of the columns: the larger a
+   * tile, the fewer rounds. One warpgroup's wgmma has no room for more than 64 x 256. */
+  static constexpr int BLOCKS = BLOCKS_;
+  static constexpr bool HALVES = HALVES_;
+  static constexpr bool LARGE = BLOCKS > 1;
+  static constexpr int CONSUMERS = HALVES ? 2 : TILE_M / 64 / BLOCKS; /* they come first */
   static constexpr int CONSUMER_THREADS = 128 * CONSUMERS;
   /* Where an SM has too few registers for all to have as many as the consumers need, the producer is a
    * whole warpgroup and gives most of its own to them. */
   static constexpr bool MOVES_REGISTERS =
-      !DIRECT && (CONSUMERS > 2 || (CONSUMERS == 2 && TILE_N > 128));
+      !DIRECT && (CONSUMERS > 2 || (CONSUMERS == 2 && TILE_N > 128) || LARGE);
   static constexpr int PRODUCER_REGISTERS = 32;
   static constexpr int CONSUMER_REGISTERS = CONSUMERS == 2 ? 232 : CONSUMERS == 3 ? 160 : 112;
   static constexpr int PRODUCER_THREADS = DIRECT || MOVES_REGISTERS ? 128 : 32;
@@ -51,11 +56,20 @@ struct GemmSingleTile {
   static constexpr int SLICE_M = TILE_M / CLUSTER_N; /* what one CTA loads of A, and of B */
   static constexpr int SLICE_N = TILE_N / CLUSTER_M;
   /* Tiles can be narrower if B is K-major: a slice of it then has any multiple of 8 rows. */
-  static constexpr int STEP_N = 8 * CLUSTER_M;
+  static constexpr int STEP_N = 8 * CLUSTER_M * (HALVES ? 2 : 1);
+  static_assert(!HALVES || TILE_M == 64 * BLOCKS, "both halves have all rows");
+  static_assert(!LARGE || SPLIT_K_ == 1,
+                "what a warpgroup has of a large tile is not added to others'");
   static_assert(!IN_PLACE || (SHARING == 1 && SPLIT_K == 1 && TILE_N <= CONSUMER_THREADS),
                 "a thread of the consumers for each column");
   static constexpr bool NARROWS = !DIRECT && MAJOR_B == GEMM_K_MAJOR;
-  static constexpr int LEAST_N = NARROWS ? gemm_least_width(TILE_N, STEP_N) : TILE_N;
+  static constexpr int LEAST_N = !NARROWS ? TILE_N
+                                 : HALVES && gemm_least_width(TILE_N, STEP_N) < 128
+                                     ? 128 /* half of B's stage is staging memory */
+                                     : gemm_least_width(TILE_N, STEP_N);
+  /* The columns of a warpgroup, and those that its accumulators have: whole chunks. */
+  static constexpr int OWN_N = HALVES ? TILE_N / 2 : TILE_N;
+  static constexpr int SUM_N = LARGE ? (OWN_N + 31) / 32 * 32 : OWN_N;
   static constexpr int PART_N = gemm_part_n(TILE_N, SPLIT_K); /* the columns that a CTA adds up */
   static constexpr int SUMMERS =
       TILE_N / PART_N; /* this many CTAs of the cluster add up; all store */
@@ -218,17 +232,21 @@ struct GemmProducer<Tile, true> {
   }
 };
 
-/* All steps of this CTA's k range, for tiles of WIDTH columns. */
+/* All steps of this CTA's k range, for tiles of WIDTH columns. The rest of the accumulators is zero. */
 template <class Tile, int WIDTH>
 static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work,
                                                             const GemmSinglePlace<Tile> &place,
-                                                            uint32_t warpgroup, float *d) {
+                                                            uint32_t warpgroup,
+                                                            float (*d)[Tile::SUM_N / 2]) {
+  enum { OWN = Tile::HALVES ? WIDTH / 2 : WIDTH };
   uint32_t lane = threadIdx.x % 32, peer_empty = 0;
   if (Tile::Cluster::PEERS > 1 && lane < Tile::Cluster::PEERS) {
     peer_empty = mapa_shared(place.fixed->empty, place.cluster.peer(lane));
   }
-  uint64_t first_a = gemm_descriptor<Tile::MAJOR_A>(place.ring_a + warpgroup * 64 * GEMM_ROW_BYTES);
-  uint64_t first_b = gemm_descriptor<Tile::MAJOR_B>(place.ring_b);
+  uint32_t first_row = Tile::HALVES ? 0 : warpgroup * Tile::BLOCKS * 64;
+  uint32_t first_column = Tile::HALVES ? warpgroup * OWN : 0;
+  uint64_t first_a = gemm_descriptor<Tile::MAJOR_A>(place.ring_a + first_row * GEMM_ROW_BYTES);
+  uint64_t first_b = gemm_descriptor<Tile::MAJOR_B>(place.ring_b + first_column * GEMM_ROW_BYTES);
   uint32_t stage = 0, parity = 0, previous = 0;
   for (int step = 0; step < place.steps; step++) {
     mbarrier_wait_parity(&place.fixed->full[stage], parity);
@@ -236,9 +254,12 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
       gemm_clear_front<Tile::CONSUMER_THREADS>(place.ring_b, WIDTH,
                                                gemm_class_front(work.classes, place.batch));
     }
-    gemm_multiply_step<WIDTH, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
-        d, first_a + stage * (Tile::A_BYTES / 16), first_b + stage * (WIDTH * GEMM_ROW_BYTES / 16),
-        step > 0);
+#pragma unroll
+    for (int block = 0; block < Tile::BLOCKS; block++) {
+      gemm_multiply_step<OWN, Tile::TYPE, Tile::MAJOR_A, Tile::MAJOR_B>(
+          d[block], first_a + (stage * Tile::A_BYTES + block * 64 * GEMM_ROW_BYTES) / 16,
+          first_b + stage * (WIDTH * GEMM_ROW_BYTES / 16), step > 0);
+    }
     wgmma_commit();
     wgmma_wait_all_but_one();
     if (step > 0) {
@@ -251,32 +272,33 @@ static __device__ __forceinline__ void gemm_multiply_single(const GemmWork &work
     gemm_advance_single(work.stages, &stage, &parity);
   }
   wgmma_wait_all();
+#pragma unroll
+  for (int block = 0; block < Tile::BLOCKS; block++) {
+#pragma unroll
+    for (int i = OWN / 2; i < Tile::SUM_N / 2; i++) d[block][i] = 0;
+  }
 }
 
-/* The same for tiles of work.width columns, which is WIDTH or less. The rest of the accumulator is zero. */
+/* The same for tiles of work.width columns, which is WIDTH or less. */
 template <class Tile, int WIDTH, bool LEAST>
 struct GemmMultiplySingle {
   static __device__ __forceinline__ void run(const GemmWork &work,
                                              const GemmSinglePlace<Tile> &place, uint32_t warpgroup,
-                                             float *d) {
+                                             float (*d)[Tile::SUM_N / 2]) {
     if (work.width < WIDTH) {
       enum { NEXT = WIDTH - Tile::STEP_N };
       GemmMultiplySingle<Tile, NEXT, (int)NEXT <= Tile::LEAST_N>::run(work, place, warpgroup, d);
       return;
     }
     gemm_multiply_single<Tile, WIDTH>(work, place, warpgroup, d);
-#pragma unroll
-    for (int i = WIDTH / 2; i < Tile::TILE_N / 2; i++) d[i] = 0;
   }
 };
 template <class Tile, int WIDTH>
 struct GemmMultiplySingle<Tile, WIDTH, true> {
   static __device__ __forceinline__ void run(const GemmWork &work,
                                              const GemmSinglePlace<Tile> &place, uint32_t warpgroup,
-                                             float *d) {
+                                             float (*d)[Tile::SUM_N / 2]) {
     gemm_multiply_single<Tile, WIDTH>(work, place, warpgroup, d);
-#pragma unroll
-    for (int i = WIDTH / 2; i < Tile::TILE_N / 2; i++) d[i] = 0;
   }
 };
 
@@ -457,7 +479,7 @@ static __device__ __forceinline__ uint32_t gemm_sum_over_groups(const GemmWork &
 
 /* By ordinary stores: there is no work left with which a TMA store could overlap. Of the columns, this warp stores
  * the `chunks`. Those of the accumulator from `end` on are not this CTA's. */
-template <int TYPE, int COLUMNS, bool SWAPPED>
+template <int TYPE, int COLUMNS, bool SWAPPED, int TASK = GEMM_ROUNDS_OR_FINISHES>
 struct GemmStoreSingle {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
                                              GemmOutput output, int batch, int row, int column,
@@ -466,19 +488,21 @@ struct GemmStoreSingle {
     if (output.n > end) output.n = end;
     enum { N = gemm_chunk_n(COLUMNS) };
     typename GemmChunks<N, 0>::Addends addends;
-    if (chunks & 1) gemm_read_addends<TYPE>(output, batch, row, column, &addends);
+    if (TASK != GEMM_ROUNDS && (chunks & 1)) {
+      gemm_read_addends<TYPE>(output, batch, row, column, &addends);
+    }
     GemmStaging memory = {staging, 0};
-    gemm_store<TYPE, COLUMNS, N, 0, GEMM_ROUNDS_OR_FINISHES>(&memory, d, chunks, NULL, output,
-                                                             batch, row, column, end, &addends);
+    gemm_store<TYPE, COLUMNS, N, 0, TASK>(&memory, d, chunks, NULL, output, batch, row, column, end,
+                                          &addends);
   }
 };
-template <int TYPE, int COLUMNS>
-struct GemmStoreSingle<TYPE, COLUMNS, true> {
+template <int TYPE, int COLUMNS, int TASK>
+struct GemmStoreSingle<TYPE, COLUMNS, true, TASK> {
   static __device__ __forceinline__ void run(uint8_t *staging, float *d, uint32_t chunks,
                                              GemmOutput output, int batch, int row, int column,
                                              int end) {
     if (output.m > end) output.m = end;
-    gemm_store_transposed<TYPE, COLUMNS>(staging, d, chunks, output, batch, column, row);
+    gemm_store_transposed<TYPE, COLUMNS, TASK>(staging, d, chunks, output, batch, column, row);
   }
 };
 
@@ -501,6 +525,54 @@ struct GemmStoreTile<Tile, false> {
     GemmOutput output = Tile::IN_PLACE ? gemm_class_output(work, batch, true) : work.output;
     GemmStoreSingle<Tile::TYPE, Tile::PART_N, Tile::SWAPPED>::run(
         staging, d, chunks, output, Tile::IN_PLACE ? 0 : batch, row, column, end);
+  }
+};
+
+/* What becomes of the sums of this warpgroup: of a tile of which each warpgroup has 64 rows. */
+template <class Tile, bool LARGE = Tile::LARGE>
+struct GemmEndSingle {
+  static __device__ __forceinline__ void run(const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place, uint32_t,
+                                             float (*d)[Tile::SUM_N / 2]) {
+    /* This warpgroup's rows of A in stage 0 will not be read again, so four warps can use the space. */
+    uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
+    int row = place.row + (int)(threadIdx.x / 32) * 16;
+    int end = place.column + (Tile::NARROWS ? work.width : Tile::TILE_N);
+    if (Tile::SPLIT_K > 1) {
+      float sum[Tile::PART_N / 2];
+      if (Tile::SHARING == 1) cluster_wait_acquire();
+      gemm_sum_over_cluster<Tile>(place, d[0], sum);
+      if (place.split >= Tile::SUMMERS) return;
+      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, sum);
+      GemmStoreTile<Tile>::run(staging, sum, chunks, work, place.batch, row,
+                               place.column + (int)place.split * Tile::PART_N, end);
+    } else {
+      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, d[0]);
+      GemmStoreTile<Tile>::run(staging, d[0], chunks, work, place.batch, row, place.column, end);
+    }
+  }
+};
+
+/* The same if it has several blocks of 64 rows, which are only rounded. Their staging memory is of stage 0, too: of A's rows, or of the half of
+ * B, that only this warpgroup reads. */
+template <class Tile>
+struct GemmEndSingle<Tile, true> {
+  static __device__ __forceinline__ void run(const GemmWork &work,
+                                             const GemmSinglePlace<Tile> &place, uint32_t warpgroup,
+                                             float (*d)[Tile::SUM_N / 2]) {
+    int width = Tile::NARROWS ? work.width : Tile::TILE_N, own = Tile::HALVES ? width / 2 : width;
+    int first_row = Tile::HALVES ? 0 : (int)warpgroup * Tile::BLOCKS * 64;
+    int column = place.column + (Tile::HALVES ? (int)warpgroup * own : 0);
+    uint8_t *own_stage = Tile::HALVES ? place.ring_b + warpgroup * own * GEMM_ROW_BYTES
+                                      : place.ring_a + first_row * GEMM_ROW_BYTES;
+    uint8_t *staging = own_stage + threadIdx.x / 32 % 4 * GEMM_STAGING_BYTES;
+    int row = place.row + first_row + (int)(threadIdx.x / 32 % 4) * 16;
+#pragma unroll
+    for (int block = 0; block < Tile::BLOCKS; block++) {
+      GemmStoreSingle<Tile::TYPE, Tile::SUM_N, Tile::SWAPPED, GEMM_ROUNDS>::run(
+          staging, d[block], GEMM_ALL_CHUNKS, work.output, place.batch, row + block * 64, column,
+          column + own);
+    }
   }
 };
 
@@ -542,25 +614,10 @@ static __global__ void __cluster_dims__(Tile::CLUSTER_SIZE, 1, 1) __launch_bound
     }
   } else {
     if (Tile::MOVES_REGISTERS) gemm_take_registers<Tile::CONSUMER_REGISTERS>();
-    float d[Tile::TILE_N / 2];
+    float d[Tile::BLOCKS][Tile::SUM_N / 2];
     GemmMultiplySingle<Tile, Tile::TILE_N, Tile::TILE_N == Tile::LEAST_N>::run(work, place,
                                                                                warpgroup, d);
-    /* This warpgroup's rows of A in stage 0 will not be read again, so four warps can use the space. */
-    uint8_t *staging = place.ring_a + (threadIdx.x / 32) * GEMM_STAGING_BYTES;
-    int row = place.row + (int)(threadIdx.x / 32) * 16;
-    int end = place.column + (Tile::NARROWS ? work.width : Tile::TILE_N);
-    if (Tile::SPLIT_K > 1) {
-      float sum[Tile::PART_N / 2];
-      if (Tile::SHARING == 1) cluster_wait_acquire();
-      gemm_sum_over_cluster<Tile>(place, d, sum);
-      if (place.split >= Tile::SUMMERS) return;
-      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, sum);
-      GemmStoreTile<Tile>::run(staging, sum, chunks, work, place.batch, row,
-                               place.column + (int)place.split * Tile::PART_N, end);
-    } else {
-      uint32_t chunks = gemm_sum_over_groups<Tile>(work, place, d);
-      GemmStoreTile<Tile>::run(staging, d, chunks, work, place.batch, row, place.column, end);
-    }
+    GemmEndSingle<Tile>::run(work, place, warpgroup, d);
   }
 }
 

@@ -146,13 +146,13 @@ static __device__ __forceinline__ void gemm_write_transposed(uint8_t *staging,
 
 /* A warp's accumulator of COLUMNS columns, of which it stores the `chunks` (gemm_store()), to COLUMNS rows of C
  * from `row` on and 16 columns from `column` on; unrolled only where the values are only rounded (gemm_store()). */
-template <int TYPE, int COLUMNS>
+template <int TYPE, int COLUMNS, int TASK = GEMM_ROUNDS_OR_FINISHES>
 static __device__ __forceinline__ void gemm_store_transposed(uint8_t *staging, const float *d,
                                                              uint32_t chunks,
                                                              const GemmOutput &output, int batch,
                                                              int row, int column) {
   enum { ROWS = gemm_chunk_n(COLUMNS), LOOP_ROWS = GemmChunks<ROWS, 0>::LOOP_N };
-  if (output.plain) {
+  if (TASK == GEMM_ROUNDS || output.plain) {
 #pragma unroll
     for (int at = 0; at < COLUMNS; at += ROWS) {
       if (row + at >= output.m) return;

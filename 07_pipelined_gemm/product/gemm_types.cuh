@@ -169,17 +169,18 @@ typedef struct {
   int store_n;     /* columns of a TMA store's box; 0: this kernel has ordinary stores */
   int least_steps; /* of k: a shorter k is filled up with zeros; 0: any will do */
   int sum_steps;   /* what a part of a shared tile costs to hand over and to add, in steps */
-  int carries;     /* stores only rows of C that TMA could write: gemm_carry.cuh, gemm_short.cuh */
+  int carries;     /* stores by TMA (gemm_carry.cuh), or only rounds: not for all products */
   int direct;      /* loads without TMA: for lines of k elements that TMA cannot read */
   int persistent;  /* as many clusters as fit, each doing several tiles; else one for each tile */
   int most_steps;  /* gemm_short: of k, for which B's columns fit in shared memory; else 0 */
   int in_place;    /* reads rows of its B that TMA cannot reach in classes: gemm_classes.cuh */
 } GemmConfiguration;
 
-/* Which kernels of gemm_carry.cuh can compute a product: none; those for products with an epilogue or for
- * a C in fp32, which not every configuration has; all. */
+/* Which kernels of gemm_carry.cuh and gemm_short.cuh can compute a product: none; only gemm_short; those for products
+ * with an epilogue or for a C in fp32, which not every configuration has; all. */
 typedef enum {
   GEMM_BY_NONE,
+  GEMM_BY_SHORT,
   GEMM_BY_FINISHING,
   GEMM_BY_FINISHING_FP32,
   GEMM_BY_ALL_THAT_CARRY

@@ -3,9 +3,10 @@
  *
  *   GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B>::multiply(d, a, b, accumulate);
  *
- * adds A (64 x 16) times B (16 x N) to d, as wgmma_m64n64k16 does in ../wgmma.cuh; of e4m3 operands,
- * A (64 x 32) times B (32 x N), which are as many bytes. The number of registers is part of the instruction, so
- * each N needs an instruction of its own; the rest are immediate operands. */
+ * adds A (64 x 64) times B (64 x N) to d, by four wgmmas like wgmma_m64n64k16 in ../wgmma.cuh; of e4m3 operands,
+ * A (64 x 128) times B (128 x N), which are as many bytes. The number of registers is part of the instruction, so
+ * each N needs an instruction of its own; the rest are immediate operands. The next 16 k are 32 bytes along a line, or 16
+ * lines of 128 bytes further; descriptors count in units of 16 bytes. */
 #ifndef PIPELINED_GEMM_GEMM_WGMMA_CUH
 #define PIPELINED_GEMM_GEMM_WGMMA_CUH
 
@@ -83,43 +84,50 @@ struct GemmWgmma;
 #define GEMM_INOUTS_31(d) GEMM_INOUTS_30(d), GEMM_INOUT_4(d, 120)
 #define GEMM_INOUTS_32(d) GEMM_INOUTS_31(d), GEMM_INOUT_4(d, 124)
 
-/* PTX ISA: wgmma.mma_async. A, B, P, ... are the numbers of the operands behind the accumulator's:
- * both descriptors, whether to accumulate, and whether A and B are MN-major. */
-#define GEMM_WGMMA_OF_TYPE(N, TYPE, PTX_TYPE, D, A, B, P, TRANSPOSE_A, TRANSPOSE_B, ...)           \
-  template <int MAJOR_A, int MAJOR_B>                                                              \
-  struct GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B> {                                                    \
-    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b,        \
-                                                    uint32_t accumulate) {                         \
-      asm volatile(                                                                                \
-          "{\n"                                                                                    \
-          "  .reg .pred accumulate;\n"                                                             \
-          "  setp.ne.b32 accumulate, " P                                                           \
-          ", 0;\n"                                                                                 \
-          "  wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." PTX_TYPE "." PTX_TYPE " {" D "}, " A \
-          ", " B ", accumulate, 1, 1, " TRANSPOSE_A ", " TRANSPOSE_B                               \
-          ";\n"                                                                                    \
-          "}"                                                                                      \
-          : __VA_ARGS__                                                                            \
-          : "l"(a), "l"(b), "r"(accumulate), "n"(MAJOR_A == GEMM_MN_MAJOR),                        \
-            "n"(MAJOR_B == GEMM_MN_MAJOR));                                                        \
-    }                                                                                              \
+/* PTX ISA: wgmma.mma_async, four times in one statement, because each statement with an accumulator takes long to
+ * compile. A, B, ... are the numbers of the operands behind the accumulator's: both descriptors, whether to accumulate,
+ * how far it is to the next 16 k in A and in B, and whether A and B are MN-major. */
+#define GEMM_FIRST_AND_NEXT(INSTRUCTION, A, B, P, NEXT_A, NEXT_B, END)      \
+  "{\n"                                                                     \
+  "  .reg .pred accumulate;\n"                                              \
+  "  .reg .b64 next_a, next_b;\n"                                           \
+  "  setp.ne.b32 accumulate, " P ", 0;\n" INSTRUCTION A ", " B END          \
+  "  setp.ne.b32 accumulate, 1, 0;\n"                                       \
+  "  add.s64 next_a, " A ", " NEXT_A                                        \
+  ";\n"                                                                     \
+  "  add.s64 next_b, " B ", " NEXT_B ";\n" INSTRUCTION "next_a, next_b" END \
+  GEMM_NEXT(INSTRUCTION, NEXT_A, NEXT_B, END) GEMM_NEXT(INSTRUCTION, NEXT_A, NEXT_B, END) "}"
+#define GEMM_NEXT(INSTRUCTION, NEXT_A, NEXT_B, END) \
+  "  add.s64 next_a, next_a, " NEXT_A               \
+  ";\n"                                             \
+  "  add.s64 next_b, next_b, " NEXT_B ";\n" INSTRUCTION "next_a, next_b" END
+
+#define GEMM_WGMMA_OF_TYPE(N, TYPE, PTX_TYPE, D, A, B, P, NEXT_A, NEXT_B, MN_A, MN_B, ...)     \
+  template <int MAJOR_A, int MAJOR_B>                                                          \
+  struct GemmWgmma<N, TYPE, MAJOR_A, MAJOR_B> {                                                \
+    static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b,    \
+                                                    uint32_t accumulate) {                     \
+      asm volatile(GEMM_FIRST_AND_NEXT("  wgmma.mma_async.sync.aligned.m64n" #N                \
+                                       "k16.f32." PTX_TYPE "." PTX_TYPE " {" D "}, ",          \
+                                       A, B, P, NEXT_A, NEXT_B,                                \
+                                       ", accumulate, 1, 1, " MN_A ", " MN_B ";\n")            \
+                   : __VA_ARGS__                                                               \
+                   : "l"(a), "l"(b), "r"(accumulate), "n"(MAJOR_A == GEMM_MN_MAJOR ? 128 : 2), \
+                     "n"(MAJOR_B == GEMM_MN_MAJOR ? 128 : 2), "n"(MAJOR_A == GEMM_MN_MAJOR),   \
+                     "n"(MAJOR_B == GEMM_MN_MAJOR));                                           \
+    }                                                                                          \
   };
 /* The same for e4m3, which has no operands that say "MN-major". */
-#define GEMM_WGMMA_E4M3(N, D, A, B, P, TRANSPOSE_A, TRANSPOSE_B, ...)                       \
+#define GEMM_WGMMA_E4M3(N, D, A, B, P, NEXT_A, NEXT_B, MN_A, MN_B, ...)                     \
   template <int MAJOR_A, int MAJOR_B>                                                       \
   struct GemmWgmma<N, GEMM_E4M3, MAJOR_A, MAJOR_B> {                                        \
     static __device__ __forceinline__ void multiply(float d[N / 2], uint64_t a, uint64_t b, \
                                                     uint32_t accumulate) {                  \
-      asm volatile(                                                                         \
-          "{\n"                                                                             \
-          "  .reg .pred accumulate;\n"                                                      \
-          "  setp.ne.b32 accumulate, " P                                                    \
-          ", 0;\n"                                                                          \
-          "  wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 {" D "}, " A ", " B   \
-          ", accumulate, 1, 1;\n"                                                           \
-          "}"                                                                               \
-          : __VA_ARGS__                                                                     \
-          : "l"(a), "l"(b), "r"(accumulate));                                               \
+      asm volatile(GEMM_FIRST_AND_NEXT("  wgmma.mma_async.sync.aligned.m64n" #N             \
+                                       "k32.f32.e4m3.e4m3 {" D "}, ",                       \
+                                       A, B, P, NEXT_A, NEXT_B, ", accumulate, 1, 1;\n")    \
+                   : __VA_ARGS__                                                            \
+                   : "l"(a), "l"(b), "r"(accumulate), "n"(2), "n"(2));                      \
     }                                                                                       \
   };
 #define GEMM_WGMMA(N, ...)                              \
@@ -127,40 +135,50 @@ struct GemmWgmma;
   GEMM_WGMMA_OF_TYPE(N, GEMM_FP16, "f16", __VA_ARGS__)  \
   GEMM_WGMMA_E4M3(N, __VA_ARGS__)
 
-GEMM_WGMMA(8, GEMM_D_1, "%4", "%5", "%6", "%7", "%8", GEMM_INOUTS_1(d))
-GEMM_WGMMA(16, GEMM_D_2, "%8", "%9", "%10", "%11", "%12", GEMM_INOUTS_2(d))
-GEMM_WGMMA(24, GEMM_D_3, "%12", "%13", "%14", "%15", "%16", GEMM_INOUTS_3(d))
-GEMM_WGMMA(32, GEMM_D_4, "%16", "%17", "%18", "%19", "%20", GEMM_INOUTS_4(d))
-GEMM_WGMMA(40, GEMM_D_5, "%20", "%21", "%22", "%23", "%24", GEMM_INOUTS_5(d))
-GEMM_WGMMA(48, GEMM_D_6, "%24", "%25", "%26", "%27", "%28", GEMM_INOUTS_6(d))
-GEMM_WGMMA(56, GEMM_D_7, "%28", "%29", "%30", "%31", "%32", GEMM_INOUTS_7(d))
-GEMM_WGMMA(64, GEMM_D_8, "%32", "%33", "%34", "%35", "%36", GEMM_INOUTS_8(d))
-GEMM_WGMMA(72, GEMM_D_9, "%36", "%37", "%38", "%39", "%40", GEMM_INOUTS_9(d))
-GEMM_WGMMA(80, GEMM_D_10, "%40", "%41", "%42", "%43", "%44", GEMM_INOUTS_10(d))
-GEMM_WGMMA(88, GEMM_D_11, "%44", "%45", "%46", "%47", "%48", GEMM_INOUTS_11(d))
-GEMM_WGMMA(96, GEMM_D_12, "%48", "%49", "%50", "%51", "%52", GEMM_INOUTS_12(d))
-GEMM_WGMMA(104, GEMM_D_13, "%52", "%53", "%54", "%55", "%56", GEMM_INOUTS_13(d))
-GEMM_WGMMA(112, GEMM_D_14, "%56", "%57", "%58", "%59", "%60", GEMM_INOUTS_14(d))
-GEMM_WGMMA(120, GEMM_D_15, "%60", "%61", "%62", "%63", "%64", GEMM_INOUTS_15(d))
-GEMM_WGMMA(128, GEMM_D_16, "%64", "%65", "%66", "%67", "%68", GEMM_INOUTS_16(d))
-GEMM_WGMMA(136, GEMM_D_17, "%68", "%69", "%70", "%71", "%72", GEMM_INOUTS_17(d))
-GEMM_WGMMA(144, GEMM_D_18, "%72", "%73", "%74", "%75", "%76", GEMM_INOUTS_18(d))
-GEMM_WGMMA(152, GEMM_D_19, "%76", "%77", "%78", "%79", "%80", GEMM_INOUTS_19(d))
-GEMM_WGMMA(160, GEMM_D_20, "%80", "%81", "%82", "%83", "%84", GEMM_INOUTS_20(d))
-GEMM_WGMMA(168, GEMM_D_21, "%84", "%85", "%86", "%87", "%88", GEMM_INOUTS_21(d))
-GEMM_WGMMA(176, GEMM_D_22, "%88", "%89", "%90", "%91", "%92", GEMM_INOUTS_22(d))
-GEMM_WGMMA(184, GEMM_D_23, "%92", "%93", "%94", "%95", "%96", GEMM_INOUTS_23(d))
-GEMM_WGMMA(192, GEMM_D_24, "%96", "%97", "%98", "%99", "%100", GEMM_INOUTS_24(d))
-GEMM_WGMMA(200, GEMM_D_25, "%100", "%101", "%102", "%103", "%104", GEMM_INOUTS_25(d))
-GEMM_WGMMA(208, GEMM_D_26, "%104", "%105", "%106", "%107", "%108", GEMM_INOUTS_26(d))
-GEMM_WGMMA(216, GEMM_D_27, "%108", "%109", "%110", "%111", "%112", GEMM_INOUTS_27(d))
-GEMM_WGMMA(224, GEMM_D_28, "%112", "%113", "%114", "%115", "%116", GEMM_INOUTS_28(d))
-GEMM_WGMMA(232, GEMM_D_29, "%116", "%117", "%118", "%119", "%120", GEMM_INOUTS_29(d))
-GEMM_WGMMA(240, GEMM_D_30, "%120", "%121", "%122", "%123", "%124", GEMM_INOUTS_30(d))
-GEMM_WGMMA(248, GEMM_D_31, "%124", "%125", "%126", "%127", "%128", GEMM_INOUTS_31(d))
-GEMM_WGMMA(256, GEMM_D_32, "%128", "%129", "%130", "%131", "%132", GEMM_INOUTS_32(d))
+GEMM_WGMMA(8, GEMM_D_1, "%4", "%5", "%6", "%7", "%8", "%9", "%10", GEMM_INOUTS_1(d))
+GEMM_WGMMA(16, GEMM_D_2, "%8", "%9", "%10", "%11", "%12", "%13", "%14", GEMM_INOUTS_2(d))
+GEMM_WGMMA(24, GEMM_D_3, "%12", "%13", "%14", "%15", "%16", "%17", "%18", GEMM_INOUTS_3(d))
+GEMM_WGMMA(32, GEMM_D_4, "%16", "%17", "%18", "%19", "%20", "%21", "%22", GEMM_INOUTS_4(d))
+GEMM_WGMMA(40, GEMM_D_5, "%20", "%21", "%22", "%23", "%24", "%25", "%26", GEMM_INOUTS_5(d))
+GEMM_WGMMA(48, GEMM_D_6, "%24", "%25", "%26", "%27", "%28", "%29", "%30", GEMM_INOUTS_6(d))
+GEMM_WGMMA(56, GEMM_D_7, "%28", "%29", "%30", "%31", "%32", "%33", "%34", GEMM_INOUTS_7(d))
+GEMM_WGMMA(64, GEMM_D_8, "%32", "%33", "%34", "%35", "%36", "%37", "%38", GEMM_INOUTS_8(d))
+GEMM_WGMMA(72, GEMM_D_9, "%36", "%37", "%38", "%39", "%40", "%41", "%42", GEMM_INOUTS_9(d))
+GEMM_WGMMA(80, GEMM_D_10, "%40", "%41", "%42", "%43", "%44", "%45", "%46", GEMM_INOUTS_10(d))
+GEMM_WGMMA(88, GEMM_D_11, "%44", "%45", "%46", "%47", "%48", "%49", "%50", GEMM_INOUTS_11(d))
+GEMM_WGMMA(96, GEMM_D_12, "%48", "%49", "%50", "%51", "%52", "%53", "%54", GEMM_INOUTS_12(d))
+GEMM_WGMMA(104, GEMM_D_13, "%52", "%53", "%54", "%55", "%56", "%57", "%58", GEMM_INOUTS_13(d))
+GEMM_WGMMA(112, GEMM_D_14, "%56", "%57", "%58", "%59", "%60", "%61", "%62", GEMM_INOUTS_14(d))
+GEMM_WGMMA(120, GEMM_D_15, "%60", "%61", "%62", "%63", "%64", "%65", "%66", GEMM_INOUTS_15(d))
+GEMM_WGMMA(128, GEMM_D_16, "%64", "%65", "%66", "%67", "%68", "%69", "%70", GEMM_INOUTS_16(d))
+GEMM_WGMMA(136, GEMM_D_17, "%68", "%69", "%70", "%71", "%72", "%73", "%74", GEMM_INOUTS_17(d))
+GEMM_WGMMA(144, GEMM_D_18, "%72", "%73", "%74", "%75", "%76", "%77", "%78", GEMM_INOUTS_18(d))
+GEMM_WGMMA(152, GEMM_D_19, "%76", "%77", "%78", "%79", "%80", "%81", "%82", GEMM_INOUTS_19(d))
+GEMM_WGMMA(160, GEMM_D_20, "%80", "%81", "%82", "%83", "%84", "%85", "%86", GEMM_INOUTS_20(d))
+GEMM_WGMMA(168, GEMM_D_21, "%84", "%85", "%86", "%87", "%88", "%89", "%90", GEMM_INOUTS_21(d))
+GEMM_WGMMA(176, GEMM_D_22, "%88", "%89", "%90", "%91", "%92", "%93", "%94", GEMM_INOUTS_22(d))
+GEMM_WGMMA(184, GEMM_D_23, "%92", "%93", "%94", "%95", "%96", "%97", "%98", GEMM_INOUTS_23(d))
+GEMM_WGMMA(192, GEMM_D_24, "%96", "%97", "%98", "%99", "%100", "%101", "%102", GEMM_INOUTS_24(d))
+GEMM_WGMMA(200, GEMM_D_25, "%100", "%101", "%102", "%103", "%104", "%105", "%106",
+           GEMM_INOUTS_25(d))
+GEMM_WGMMA(208, GEMM_D_26, "%104", "%105", "%106", "%107", "%108", "%109", "%110",
+           GEMM_INOUTS_26(d))
+GEMM_WGMMA(216, GEMM_D_27, "%108", "%109", "%110", "%111", "%112", "%113", "%114",
+           GEMM_INOUTS_27(d))
+GEMM_WGMMA(224, GEMM_D_28, "%112", "%113", "%114", "%115", "%116", "%117", "%118",
+           GEMM_INOUTS_28(d))
+GEMM_WGMMA(232, GEMM_D_29, "%116", "%117", "%118", "%119", "%120", "%121", "%122",
+           GEMM_INOUTS_29(d))
+GEMM_WGMMA(240, GEMM_D_30, "%120", "%121", "%122", "%123", "%124", "%125", "%126",
+           GEMM_INOUTS_30(d))
+GEMM_WGMMA(248, GEMM_D_31, "%124", "%125", "%126", "%127", "%128", "%129", "%130",
+           GEMM_INOUTS_31(d))
+GEMM_WGMMA(256, GEMM_D_32, "%128", "%129", "%130", "%131", "%132", "%133", "%134",
+           GEMM_INOUTS_32(d))
 
 #undef GEMM_WGMMA
+#undef GEMM_FIRST_AND_NEXT
+#undef GEMM_NEXT
 #undef GEMM_WGMMA_OF_TYPE
 #undef GEMM_WGMMA_E4M3
 #undef GEMM_INOUT_4
@@ -233,15 +251,10 @@ GEMM_WGMMA(256, GEMM_D_32, "%128", "%129", "%130", "%131", "%132", GEMM_INOUTS_3
 template <int N, int TYPE, int MAJOR_A, int MAJOR_B>
 static __device__ __forceinline__ void gemm_multiply_step(float d[N / 2], uint64_t a, uint64_t b,
                                                           bool accumulate) {
-  /* One instruction further: 32 bytes along a line, or 16 lines of 128 bytes; in units of 16 bytes. */
   enum { OPERANDS = gemm_is_e4m3(TYPE) ? (int)GEMM_E4M3 : TYPE };
-  enum { NEXT_A = MAJOR_A == GEMM_K_MAJOR ? 2 : 128, NEXT_B = MAJOR_B == GEMM_K_MAJOR ? 2 : 128 };
+  static_assert(GEMM_STEP_K == 4 * 16, "four instructions");
   wgmma_fence();
-#pragma unroll
-  for (int i = 0; i < GEMM_STEP_K / 16; i++) {
-    GemmWgmma<N, OPERANDS, MAJOR_A, MAJOR_B>::multiply(d, a + i * NEXT_A, b + i * NEXT_B,
-                                                       accumulate || i > 0);
-  }
+  GemmWgmma<N, OPERANDS, MAJOR_A, MAJOR_B>::multiply(d, a, b, accumulate);
 }
 
 #endif

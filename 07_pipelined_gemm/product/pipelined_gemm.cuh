@@ -185,9 +185,8 @@ static inline void gemm_swap_operands(GemmProblem *p, GemmMajor *major_a, GemmMa
   *major_a = *major_b, *major_b = major;
 }
 
-/* Only where TMA writes C. */
 static inline GemmCarried gemm_can_carry(const GemmProblem *p) {
-  if (!gemm_tma_can_write(p)) return GEMM_BY_NONE;
+  if (!gemm_tma_can_write(p)) return gemm_is_plain(p) ? GEMM_BY_SHORT : GEMM_BY_NONE;
   if (p->c_type == GEMM_FP32) return GEMM_BY_FINISHING_FP32;
   return gemm_is_plain(p) ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_FINISHING;
 }
@@ -456,12 +455,13 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   if (error != cudaSuccess) return gemm_cuda_status(error, "asking for the device");
   int room = most_clusters * c->cluster_m * c->cluster_n * c->split_k;
   if (most_clusters > 0 && room < sms) sms = room;
-  int width = gemm_tile_width(c, p.m, columns, batches, sms);
+  GemmShortShare share = {0, 0};
+  if (c->most_steps > 0) share = gemm_short_share(c, p.m, p.n, p.batches, output.eights, sms);
+  int width = c->most_steps > 0 ? share.width : gemm_tile_width(c, p.m, columns, batches, sms);
   gemm->work.width = width;
   gemm->work.order = gemm_tile_order(c, (int)p.m, (int)columns, width, gemm->work.steps);
   gemm->work.stages = gemm_ring_stages(c, width, gemm->work.steps);
-  gemm->work.groups =
-      c->most_steps > 0 ? gemm_short_share(c, p.m, p.n, p.batches, sms).parts : c->groups;
+  gemm->work.groups = c->most_steps > 0 ? share.parts : c->groups;
   gemm->work.output = output;
   gemm->work.shared_operands =
       (p.stride_a == 0 && !c->in_place ? 1 : 0) | (p.stride_b == 0 ? 2 : 0);
