@@ -30,7 +30,7 @@ enum {
   GEMM_NETWORKS = 2,
   GEMM_WIDTH = GEMM_NETWORKS * GEMM_HIDDEN,
   GEMM_END_TERMS = 9, /* of what an epilogue costs */
-  GEMM_MODELLED = 101  /* configurations */
+  GEMM_MODELLED = 101 /* configurations */
 };
 
 constexpr float GEMM_HOPELESS = 1e30f;        /* for a time */
@@ -386,89 +386,82 @@ static inline float gemm_off(const GemmModel *model, int network, int configurat
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* The ways to read an operand in place, in the order of the list: by tiles of 64 rows or of 128, and of
- * 72 to 128 columns. */
-enum {
-  GEMM_LOW,
-  GEMM_LOW_TWO_ON_AN_SM,
-  GEMM_LOW_SHARED,
-  GEMM_HIGH,
-  GEMM_HIGH_SHARED,
-  GEMM_IN_PLACE
-};
+/* ---- Lines of k elements that TMA cannot read ----
+ * They are copied before a product, loaded directly, or those of A or B are read in place in classes. What each way
+ * takes, in microseconds, was fitted to 508 products (NOTES.md). It is not a good prediction of a time, but tells
+ * well which way is the fastest. */
 
-/* What a kernel that reads A in place computes, or B if m and n are exchanged: tiles of n rows by those of a class. */
-static inline float gemm_tiles_in_place(const GemmConfiguration *way, int64_t m, int64_t n,
-                                        int classes, int sms) {
-  int64_t of_class = (m + classes - 1) / classes;
-  int width = gemm_tile_width(way, n, of_class, classes, sms);
-  return (float)classes * (float)((of_class + width - 1) / width) *
-         (float)((n + way->tile_m - 1) / way->tile_m);
+typedef struct {
+  int64_t m, n, k, batches;
+  int sms;
+  float inputs, output; /* megabytes */
+} GemmUnaligned;
+
+/* By copies, and then an ordinary kernel, of which the longest counts most of what it computes, reads and writes, and of
+ * its steps. */
+static inline float gemm_time_copied(const GemmUnaligned *p) {
+  float multiplications = (float)p->m * (float)p->n * (float)p->k * (float)p->batches;
+  const float terms[] = {0.00518e-9f * multiplications, 0.555f * p->inputs, 0.468f * p->output,
+                         0.011f * (float)p->k / GEMM_STEP_K};
+  float fourths = 0;
+  for (int i = 0; i < 4; i++) fourths += terms[i] * terms[i] * terms[i] * terms[i];
+  return 6.85f + p->inputs / 1.07f + sqrtf(sqrtf(fourths));
 }
 
-/* Which of the ways to read A in place for these sizes; or B, if m and n are exchanged. */
-static inline const GemmConfiguration *gemm_way_in_place(const GemmConfiguration *ways, int64_t m,
-                                                         int64_t n, int64_t k, int classes,
-                                                         int sms) {
-  int64_t rows = (m + classes - 1) / classes;
-  float tiles = (float)classes * (float)((rows + 127) / 128) * (float)((n + 127) / 128);
-  bool low = n <= 320 && (n + 63) / 64 % 2 == 1; /* tiles of 128 would be half empty at the edge */
-  bool shared = tiles * 4 <= (float)sms && k >= 48 * GEMM_STEP_K;
-  if (!low) return &ways[shared ? GEMM_HIGH_SHARED : GEMM_HIGH];
-  return &ways[shared ? GEMM_LOW_SHARED : tiles > (float)sms ? GEMM_LOW_TWO_ON_AN_SM : GEMM_LOW];
+/* By a kernel that loads without TMA. */
+static inline float gemm_time_directly(const GemmConfiguration *way, const GemmUnaligned *p) {
+  int steps = gemm_steps(way, p->k);
+  bool words = p->k % 2 == 0;
+  if (!words && steps > 1) return GEMM_HOPELESS;
+  float tiles = (float)((p->m + way->tile_m - 1) / way->tile_m) *
+                (float)((p->n + way->tile_n - 1) / way->tile_n) * (float)p->batches;
+  float read = tiles * (float)steps * 16384e-6f; /* megabytes */
+  return 3.07f + 0.39f * (float)gemm_divide_up(steps, way->groups) +
+         (words ? 0.175f : 0.567f) * read + 0.596f * p->output + (way->groups > 1 ? 8.08f : 0);
 }
 
-/* What it costs to read A in place instead of by an ordinary kernel, in microseconds. The SMs that are idle then
- * would share k in an ordinary kernel. */
-static inline float gemm_cost_in_place(const GemmConfiguration *ways, int64_t m, int64_t n,
-                                       int64_t k, int classes, int sms) {
-  const float least_ctas = 24;
-  if (classes == 0 || ways[0].kernel == NULL) return GEMM_HOPELESS;
-  const GemmConfiguration *way = gemm_way_in_place(ways, m, n, k, classes, sms);
-  float ctas = gemm_tiles_in_place(way, m, n, classes, sms) * (float)way->groups;
+/* By a kernel that reads A in `classes` classes of rows; or B, if m and n are exchanged. Its tiles have n for their
+ * rows, and rows of one class for their columns. The other operand is copied for each class. */
+static inline float gemm_time_in_place(const GemmConfiguration *way, const GemmUnaligned *p,
+                                       int classes) {
+  const float least_ctas = 24; /* with fewer, most SMs are idle */
+  int64_t m = way->swapped ? p->m : p->n, n = way->swapped ? p->n : p->m;
+  int64_t of_class = (m + classes - 1) / classes, rows = (n + way->tile_m - 1) / way->tile_m;
+  int width = gemm_tile_width(way, n, of_class, classes, p->sms);
+  float ctas =
+      (float)classes * (float)((of_class + width - 1) / width) * (float)(rows * way->groups);
   if (ctas < least_ctas) return GEMM_HOPELESS;
-  float steps = (float)gemm_divide_up(gemm_steps(way, k + GEMM_MOST_CLASSES - 1), way->groups);
-  float idle = ctas < (float)sms ? 1 - ctas / (float)sms : 0;
-  float read = (float)m * (float)k * 2 * (float)((n + 127) / 128);
-  return 4.8f + (float)classes * (float)n * (float)k * 2 / 2e6f + 0.06e-6f * read +
-         0.3f * steps * idle;
+  float rounds = ctas / (float)p->sms, two_at_once = 0.8f * rounds;
+  rounds = way->ctas == 1 ? ceilf(rounds) : two_at_once > 1 ? two_at_once : 1;
+  int steps = gemm_divide_up(gemm_steps(way, p->k + GEMM_MOST_CLASSES - 1), way->groups);
+  float mega = (float)p->k * 2e-6f; /* bytes of a row */
+  float computed = rounds * (float)steps * (way->tile_m > 64 ? 0.356f : 0.167f);
+  float read = 0.178f * (float)m * mega * (float)rows;
+  float written = way->swapped ? 0.491f * p->output : 0.762f + 0.7f * p->output; /* one by one */
+  return 6.28f + (float)classes * (float)n * mega / 0.956f +
+         sqrtf(computed * computed + read * read) + written + (way->groups > 1 ? 5.41f : 0);
 }
 
-/* Lines of k elements that TMA cannot read are copied before a product, loaded directly, or those of A
- * or B are read in place in `classes` (0: they cannot be), whichever takes less time for its data.
- * Fitted to 400 products (NOTES.md). The first configurations of `list` have tiles of 64 x 64; more CTAs
- * share a tile until two SMs have three, but each has at least five steps. From `first_in_place` on the
- * list has those that read in place. NULL: copy. */
-static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *list,
-                                                          int first_in_place, int64_t m, int64_t n,
-                                                          int64_t k, int64_t batches,
-                                                          const int classes[2], int sms) {
-  float tiles = (float)((m + 63) / 64) * (float)((n + 63) / 64) * (float)batches;
-  int64_t steps = (k + GEMM_STEP_K - 1) / GEMM_STEP_K;
-  int at = 0;
-  const int least_steps = 5; /* of a CTA, if several share a tile */
-  while (at + 1 < first_in_place && tiles * (float)list[at].groups < 1.5f * (float)sms &&
-         steps >= least_steps * list[at + 1].groups) {
-    at++;
+/* The fastest of `count` ways, or NULL: copies are faster. `classes`: of A and of B; 0 if they cannot be read in place. */
+static inline const GemmConfiguration *gemm_choose_direct(const GemmConfiguration *ways, int count,
+                                                          int64_t m, int64_t n, int64_t k,
+                                                          int64_t batches, const int classes[2],
+                                                          int sms) {
+  if (k % 8 == 0 && classes[0] == 0 && classes[1] == 0) return NULL;
+  const float mega = (float)batches * 2e-6f; /* bytes of an element in all batches */
+  const GemmUnaligned product = {
+      m, n, k, batches, sms, (float)(m + n) * (float)k * mega, (float)m * (float)n * mega};
+  const GemmConfiguration *best = NULL;
+  float least = gemm_time_copied(&product);
+  for (int i = 0; i < count; i++) {
+    const GemmConfiguration *way = &ways[i];
+    int in_classes = classes[way->swapped ? 0 : 1];
+    if (!gemm_fits(way, k, GEMM_BY_NONE) || (way->in_place && in_classes == 0)) continue;
+    float time = way->in_place ? gemm_time_in_place(way, &product, in_classes)
+                               : gemm_time_directly(way, &product);
+    if (time < least) best = way, least = time;
   }
-  float loaded = tiles * (float)steps * 16384,
-        copied = (float)(m + n) * (float)k * 2 * (float)batches;
-  bool words = k % 2 == 0;
-  /* microseconds */
-  float more = loaded * (words ? 0.15e-6f : 0.5e-6f) +
-               0.5f * (float)steps / (float)list[at].groups + (list[at].groups > 1 ? 3.5f : 0);
-  float copy = 5 + copied / 1.3e6f;
-  if (k % 8 == 0 || (!words && steps > 1)) more = GEMM_HOPELESS;
-  const GemmConfiguration *for_a = list + first_in_place, *for_b = for_a + GEMM_IN_PLACE;
-  float of_a = gemm_cost_in_place(for_a, m, n, k, classes[0], sms);
-  float of_b = gemm_cost_in_place(for_b, n, m, k, classes[1], sms);
-  float in_place = gemm_least(of_a, of_b);
-  if (in_place < copy && in_place < more) {
-    return of_a <= of_b ? gemm_way_in_place(for_a, m, n, k, classes[0], sms)
-                        : gemm_way_in_place(for_b, n, m, k, classes[1], sms);
-  }
-  if (k % 8 == 0 || more > copy) return NULL;
-  return list[at].kernel != NULL ? &list[at] : NULL;
+  return best;
 }
 
 static inline bool gemm_in_halves(const GemmConfiguration *c) {
@@ -486,7 +479,6 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
                                          int ends, GemmFacts *facts, float *base) {
   enum { OF_STORE = 5 };        /* terms */
   const float unaligned = 0.2f; /* of the time to store: what rows cost more that begin anywhere */
-  const float brief = 10;       /* microseconds */
   const float large = 2e10f;    /* multiplications */
   /* For tiles that carry an epilogue: with less k, their ends count too much; with fewer rows or columns,
    * too much of the few tiles that can is empty. */
@@ -511,7 +503,7 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
     reckoned[i] = gemm_reckon(&facts[i]);
     if (fastest == 0 || reckoned[i] < fastest) fastest = reckoned[i];
   }
-  const float slowest = fastest * (fastest < brief ? 2.0f : 1.9f);
+  const float slowest = 2 * fastest;
   for (int i = 0; i < count; i++) {
     base[i] = GEMM_HOPELESS;
     if (reckoned[i] > slowest) continue;

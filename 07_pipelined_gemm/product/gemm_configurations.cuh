@@ -323,11 +323,11 @@ static inline GemmConfigurations gemm_configurations(void) {
 #undef GEMM_LARGE
 #undef GEMM_LARGE_SWAPPED
 
-constexpr int GEMM_FIRST_IN_PLACE = 4, GEMM_DIRECT_WAYS = GEMM_FIRST_IN_PLACE + 10;
+constexpr int GEMM_DIRECT_WAYS = 14;
 
 /* The configurations for lines of k elements that TMA cannot reach: first those that load without it, by
- * how many CTAs share the k range of a tile; then, from GEMM_FIRST_IN_PLACE on, those that read A in
- * place, and as many that read B in place. */
+ * how many CTAs share the k range of a tile; then those that read A in place, and as many that read B in
+ * place. */
 template <int TYPE, int MAJOR_A, int MAJOR_B>
 static inline GemmConfigurations gemm_direct_configurations(void) {
   typedef GemmSingleTile<TYPE, MAJOR_A, MAJOR_B, 64, 64, 1, 1, 1, false, true> Direct;

@@ -556,7 +556,7 @@ static inline GemmStatus pipelined_gemm_plan(PipelinedGemm *gemm, const GemmProb
                                        (GemmMajor)MAJOR_B, i == 0);
   }
   const GemmConfiguration *c =
-      gemm_choose_direct(direct.list, GEMM_FIRST_IN_PLACE, m, n, k, batches, classes, sms);
+      gemm_choose_direct(direct.list, direct.count, m, n, k, batches, classes, sms);
   if (c == NULL) {
     c = gemm_choose(&gemm_model, all.list, all.count, m, n, k, batches, sms,
                     gemm_can_carry(problem), gemm_ends(problem));

@@ -44,12 +44,12 @@ int main(int argc, char **argv) {
   enum { BEFORE = 3 };
   long m, n, k;
   for (int product = 0; scanf("%ld %ld %ld", &m, &n, &k) == 3; product++) {
-    const GemmSide sides[2] = {gemm_side(m, n, k, 1, 132, false), gemm_side(m, n, k, 1, 132, true)};
-    GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_NONE;  // gemm_can_carry()
+    const GemmSides sides = gemm_sides(m, n, k, 1, 132);
+    GemmCarried carried = n % 8 == 0 ? GEMM_BY_ALL_THAT_CARRY : GEMM_BY_SHORT;  // gemm_can_carry()
     for (int i = 0; i < all.count; i++) {
       const GemmConfiguration *c = &all.list[i];
       if (c->direct || !gemm_fits(c, k, carried)) continue;
-      const GemmSide *side = &sides[c->swapped];
+      const GemmSide *side = &sides.list[gemm_side_of(c)];
       GemmFacts facts = gemm_facts(c, side);
       float row[BEFORE + GEMM_TERMS + GEMM_ASIDE + GEMM_FEATURES] = {(float)product, (float)i,
                                                                      gemm_reckon(&facts)};

@@ -13,13 +13,14 @@ import re
 import sys
 
 CONFIGURATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "product", "gemm_configurations.cuh")
-PREFIXES = {"CARRY": "carry_", "PERSISTENT": "persistent_", "SINGLE": "single_", "SHORT": "short_"}
+PREFIXES = {"CARRY": "carry_", "PERSISTENT": "persistent_", "SINGLE": "single_", "LARGE": "single_",
+            "SHORT": "short_"}
 
 
 def known_names():
     """In the order of gemm_configurations.cuh, which is that of the model. Others are left out."""
     with open(CONFIGURATIONS) as file:
-        found = re.findall(r'GEMM_(CARRY|PERSISTENT|SINGLE|SHORT)(_SWAPPED)?\([^")]*"([^"]+)"\)', file.read())
+        found = re.findall(r'GEMM_(CARRY|PERSISTENT|SINGLE|LARGE|SHORT)(_SWAPPED)?\([^")]*"([^"]+)"\)', file.read())
     return [PREFIXES[kind] + name + ("_swapped" if swapped else "") for kind, swapped, name in found]
 
 

@@ -97,8 +97,7 @@ static bool drawn(double share) { return rand() < share * RAND_MAX; }
  * some others, so that its errors are found. */
 static void find_worthwhile(Shape s, Epilogue epilogue, bool *worthwhile) {
   const double of_slow = 0.05; /* share */
-  const GemmSide sides[2] = {gemm_side(s.m, s.n, s.k, 1, 132, false),
-                             gemm_side(s.m, s.n, s.k, 1, 132, true)};
+  const GemmSides sides = gemm_sides(s.m, s.n, s.k, 1, 132);
   const GemmProblem problem = problem_of(s, epilogue);
   GemmCarried carried = gemm_can_carry(&problem);
   float reckoned[MOST_CANDIDATES], times[MOST_CANDIDATES], fastest = 0, least = 0;
@@ -107,7 +106,7 @@ static void find_worthwhile(Shape s, Epilogue epilogue, bool *worthwhile) {
     reckoned[i] = 0;
     if (!gemm_fits(candidate, s.k, carried)) continue;
     if (candidate->persistent && (float)s.m * (float)s.n * (float)s.k < LEAST_PERSISTENT) continue;
-    const GemmSide *side = &sides[candidate->swapped];
+    const GemmSide *side = &sides.list[gemm_side_of(candidate)];
     GemmFacts facts = gemm_facts(candidate, side);
     reckoned[i] = gemm_reckon(&facts);
     times[i] = predicted(candidate, &facts, side);
