@@ -492,7 +492,6 @@ static inline float gemm_find_candidates(const GemmModel *model, const GemmConfi
   for (int i = 0; i < count; i++) {
     reckoned[i] = GEMM_HOPELESS;
     if (!gemm_fits(&list[i], side->k, carried)) continue;
-    if (model->body[i] == 0) continue; /* the model does not know it yet */
     if (list[i].persistent && multiplications < GEMM_LEAST_PERSISTENT) continue;
     facts[i] = gemm_facts(&list[i], &sides->list[gemm_side_of(&list[i])]);
     bool starts_anew = !list[i].persistent && !list[i].carries;
