@@ -12,7 +12,7 @@
 static const double MOST_LOST = 0.0105;  // on average
 static const double MOST_FAR = 0.0185;   // the share of products that lose more than 10 %
 static const double MOST_LOST_WITH_EPILOGUE = 0.07;
-static const double MOST_LOST_UNALIGNED = 0.025, MOST_FAR_UNALIGNED = 0.07;
+static const double MOST_LOST_UNALIGNED = 0.02, MOST_FAR_UNALIGNED = 0.07;
 // The same of the best among the configurations that a measured plan measures.
 static const double MOST_LOST_MEASURED = 0.001, MOST_FAR_MEASURED = 0.0025;
 
