@@ -289,7 +289,9 @@ check-all-programs: check-programs $(SLOW_LESSON) $(UNOPTIMISED_PROGRAM) tests \
 
 tests: $(TEST_PROGRAMS) $(TEST_C_PROGRAMS) $(TAKEN_EXAMPLES) $(TAKEN_PROGRAMS) $(SKELETONS) $(SOLUTIONS) $(JUDGES)
 
-bench: all ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
+# Without a GPU nothing is built: the benchmarks take minutes to compile.
+bench: $(FIND_DEVICE) ## measure on the GPU: tables and CSV files under build/ (without a GPU it says so)
+	@if [ "$(DEVICE)" != emulator ] && $(FIND_DEVICE) >/dev/null; then $(MAKE) --no-print-directory all; fi
 	@$(ROOT)/common/bench-chapters $(CHAPTERS)
 
 measure-clock: $(LESSON_PROGRAMS) $(BUILD)/tests/emulator/clock_ladder ## measure the parameters of the emulator's clock (needs an H200 and ncu)

@@ -31,6 +31,9 @@ setup() {
   run "$emulate" ./nothing
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: there is no program ./nothing" ]
+  run "$emulate" build/02_tma_load/nothing
+  [ "$status" -eq 2 ]
+  [ "$output" = "emulate: there is no program build/02_tma_load/nothing: make run-02 PROGRAM=nothing builds and runs it, make all builds every program" ]
   run "$emulate" nothing-of-this-name
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: there is no program nothing-of-this-name, neither here nor on the PATH" ]

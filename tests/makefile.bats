@@ -378,10 +378,14 @@ only_tools() { # TOOL...
 
 @test "bench without a GPU says so and exits 0" {
   ! build/common/find-device >/dev/null || skip "this machine has a GPU"
-  # What make bench runs when it has built everything.
+  # What make bench runs at the end.
   run common/bench-chapters 0*_*
   [ "$status" -eq 0 ]
   [[ $output == *"bench needs a Hopper GPU, but there is none"* ]]
+  # Before that nothing is built but what looks for the GPU.
+  run make -n -B bench
+  [[ $output == *"common/find-device"* ]]
+  [[ $output != *"bench_shapes"* ]]
   run make -n bench
   [[ ${lines[-1]} == *"/common/bench-chapters 01_"* ]]
 }
