@@ -33,6 +33,31 @@ KERNEL(one_writes_all_read) {
   if (ME == 0) data[0] = 5;
   data[ME + COUNT] = data[0];
 }
+/* More readers of one place than have to be known: any write to it races. */
+static __device__ void read_by_all(int *data) { data[ME + COUNT] = data[0]; }
+KERNEL(second_reader_writes) {
+  read_by_all(data);
+  if (ME == THREADS) data[0] = 5;
+}
+KERNEL(last_reader_writes) {
+  read_by_all(data);
+  if (ME == COUNT - 1) data[0] = 5;
+}
+/* Here the blocks learn of each other, so each reader matters. */
+static __device__ void last_to_come_writes(int *data, int *flags) {
+  read_by_all(data);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  bool last = atomicAdd(&flags[0], 1) == BLOCKS - 1;
+  __threadfence();
+  if (last) data[0] = 5;
+}
+KERNEL(last_to_come_writes_what_all_have_read) { last_to_come_writes(data, flags); }
+KERNEL(one_reads_after_it_has_come) {
+  last_to_come_writes(data, flags);
+  if (ME == 2 * THREADS + 40) data[ME + COUNT] += data[0];
+}
 KERNEL(increments) { data[0]++; }
 KERNEL(atomic_increments) { atomicAdd(&data[0], 1); }
 KERNEL(one_increment_not_atomic) {
@@ -975,6 +1000,10 @@ static const Case CASES[] = {
     CASE(all_write_same, "-"),
     CASE(all_read_one, "-"),
     CASE(one_writes_all_read, "global-race"),
+    CASE(second_reader_writes, "global-race"),
+    CASE(last_reader_writes, "global-race"),
+    CASE(last_to_come_writes_what_all_have_read, "-"),
+    CASE(one_reads_after_it_has_come, "global-race"),
     CASE(increments, "global-race"),
     CASE(atomic_increments, "-"),
     CASE(one_increment_not_atomic, "global-race"),

@@ -397,7 +397,7 @@ bool decode_atom(Decoder *decoder, const PtxStatement *statement, Instruction *o
   transfer->kind.swaps = swap;
   transfer->kind.updates = operation != ATOMIC_EXCH;
   atomic->in_order = returns || !integer_type(type) || operation == ATOMIC_EXCH || swap;
-  transfer_shared_kind(transfer);
+  transfer_kinds(transfer, out);
   if (swap && transfer->element_bytes == 4) transfer->shared_kind.kept = bytes_kept_by;
   return form_end(&form, atomic_any);
 }

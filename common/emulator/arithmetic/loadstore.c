@@ -667,7 +667,7 @@ static bool decode_transfer(Decoder *decoder, const PtxStatement *statement, Ins
   transfer->address = form_address(&form, is_load ? 1 : 0);
   if (form.failed) return false;
   find_whole_words(transfer);
-  transfer_shared_kind(transfer);
+  transfer_kinds(transfer, out);
   if (!is_load) return form_end(&form, store_lanes);
   return form_end(&form, load_function(transfer));
 }

@@ -18,7 +18,7 @@ typedef struct {
   bool strong;           /* volatile, relaxed, acquire, release, mmio, atomics */
   bool acquire, release;
   GlobalKind kind;        /* the same, for the checker */
-  AccessKind shared_kind; /* the same of an access to shared memory: transfer_shared_kind */
+  AccessKind shared_kind; /* the same of an access to shared memory: transfer_kinds */
   bool words;             /* each element is a 32-bit register whose value is wanted */
   bool
       whole_words; /* a plain access by 64-bit addresses that may be to global memory, of words or of one
@@ -60,7 +60,7 @@ bool store_whole_warp(Warp *warp, const Instruction *in, LaneMask mask, const Tr
 /* Of one parameter of the kernel, at a constant address. */
 bool load_parameter(Warp *warp, LaneMask mask, const Transfer *transfer);
 /* Once the other fields are known. */
-void transfer_shared_kind(Transfer *transfer);
+void transfer_kinds(Transfer *transfer, Instruction *out);
 bool find_places(Warp *warp, const Instruction *in, LaneMask mask, const Transfer *transfer,
                  Access access, Places *places);
 /* Informs the checker of accesses to global memory: before the effect, and a strong read after it

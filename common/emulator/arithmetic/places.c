@@ -125,8 +125,10 @@ static void lane_bytes(const Warp *warp, const Instruction *in, int lane, uint8_
   }
 }
 
-void transfer_shared_kind(Transfer *transfer) {
+void transfer_kinds(Transfer *transfer, Instruction *out) {
   Access access = (Access)transfer->kind.access;
+  out->meets_blocks =
+      transfer->strong && (transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC);
   transfer->shared_kind = (AccessKind){.access = access,
                                        .strong = transfer->strong,
                                        .is_volatile = transfer->kind.flags & GLOBAL_VOLATILE,

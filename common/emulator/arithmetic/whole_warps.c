@@ -2,6 +2,7 @@
  * other, or the lanes access one place. One look at the addresses, one at the bounds and one of the checker
  * are enough for them. Parameters, too, are one place. loadstore.c does the same for every other access. */
 #include "arithmetic/loadstore.h"
+#include "base/gather.h"
 #include "base/memory.h"
 #include "state/notes.h"
 
@@ -32,14 +33,8 @@ static bool are_in_steps(const uint64_t *base, LaneMask mask, uint32_t bytes, ui
   *step = span ? bytes : 0;
   if (mask != ~0u && span) return false;
   if (span && span != (uint64_t)(LANES - 1) * bytes) return false;
-  if (span)
-    for (uint64_t lane = 0; lane < LANES; lane++)
-      different |= base[lane] ^ (first + (lane << shift));
-  else if (mask == ~0u)
-    for (int lane = 0; lane < LANES; lane++) different |= base[lane] ^ first;
-  else
-    for (int lane = 0; lane < LANES; lane++)
-      different |= (base[lane] ^ first) & -(uint64_t)(mask >> lane & 1);
+  if (!span) return !lanes_that_differ(base, mask, first);
+  for (uint64_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (first + (lane << shift));
   return !different;
 }
 

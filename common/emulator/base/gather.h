@@ -1,4 +1,4 @@
-/* gather.h: two loops over the lanes that compilers do not vectorise well.
+/* gather.h: loops over the lanes that compilers do not vectorise well.
  *
  * They turn the plain gather into a load, a shift and an insertion for each lane, because some
  * processors have slow gathers. That takes three times as long. They turn the plain comparison into
@@ -44,6 +44,38 @@ static inline bool any_above(const uint32_t *values, uint32_t without, uint32_t 
   for (int lane = 0; lane < LANES; lane++) above |= (values[lane] & ~without) - base > most;
   return above;
 #endif
+}
+
+/* The lanes of the mask with another value than this one. */
+static inline LaneMask lanes_that_differ(const uint64_t *values, LaneMask mask, uint64_t from) {
+  LaneMask differing = 0;
+#if defined(__AVX512VL__)
+  __m256i same = _mm256_set1_epi64x((long long)from);
+  for (int lane = 0; lane < LANES; lane += 4) {
+    __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(values + lane));
+    differing |= (LaneMask)_mm256_cmpneq_epu64_mask(value, same) << lane;
+  }
+#else
+  for (int lane = 0; lane < LANES; lane++) differing |= (LaneMask)(values[lane] != from) << lane;
+#endif
+  return differing & mask;
+}
+
+/* The lanes whose value is not the one of the lane before; the first is one of them. */
+static inline LaneMask lanes_that_change(const uint64_t *values) {
+  LaneMask changes = 1;
+  for (int lane = 1; lane < 4; lane++)
+    changes |= (LaneMask)(values[lane] != values[lane - 1]) << lane;
+  for (int lane = 4; lane < LANES; lane += 4) {
+#if defined(__AVX512VL__)
+    __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(values + lane));
+    __m256i before = _mm256_loadu_si256((const __m256i *)(const void *)(values + lane - 1));
+    changes |= (LaneMask)_mm256_cmpneq_epu64_mask(value, before) << lane;
+#else
+    for (int i = lane; i < lane + 4; i++) changes |= (LaneMask)(values[i] != values[i - 1]) << i;
+#endif
+  }
+  return changes;
 }
 
 #endif

@@ -94,9 +94,11 @@ struct Instruction {
   bool mixes_bits;        /* a bit of the result may depend on any bit of the sources: .f32, .hi */
   bool packs_halves;      /* its last type is a pair, such as .f16x2 */
   bool own_memory;        /* its address is in .local, .param or .const */
-  uint8_t shuffle;        /* ShuffleForm */
-  uint32_t line;          /* its line in the PTX */
-  uint32_t source_line;   /* its line in the .cu, from .loc; 0: unknown */
+  bool
+      meets_blocks; /* a strong access that may be to global memory: blocks learn of others by it */
+  uint8_t shuffle;  /* ShuffleForm */
+  uint32_t line;    /* its line in the PTX */
+  uint32_t source_line; /* its line in the .cu, from .loc; 0: unknown */
   const char *source_file;
   uint32_t inner_line; /* the line in the wrapper that was inlined there; 0: none */
   const char *inner_file;

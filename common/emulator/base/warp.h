@@ -111,6 +111,7 @@ typedef struct {
   uint32_t max_threads;    /* from .maxntid, else 1024 */
   bool debug;              /* compiled with -G */
   bool asks_for_reserved;  /* its module reads %reserved_smem_offset_... */
+  bool meets_blocks;       /* some instruction has Instruction.meets_blocks */
   Index3 required_cluster; /* .reqnctapercluster; {0,0,0}: none */
 } FunctionTraits;
 

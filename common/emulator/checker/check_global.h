@@ -76,6 +76,7 @@ typedef struct GlobalLaunch {
   struct GlobalGuesses *guesses;      /* global_guesses.c; NULL: none */
   bool ignored;  /* out of memory for the order: nothing is reported any more */
   bool releases; /* some warp has released something */
+  bool apart;    /* its clusters never learn of each other: no access of the kernel is strong */
   bool triggers; /* some warp has executed griddepcontrol.launch_dependents */
   /* For global_repeat.c. updates: it has changed memory that it had read before, or may have.
    * incomplete: some accesses are not in the shadow. */
@@ -122,7 +123,8 @@ struct ClusterGlobal {
   uint32_t cluster;
   uint32_t next_number, end_number, next_list, end_list;
   uint32_t operation; /* of the memos and numbers */
-  NumberSlot *slots;  /* NUMBER_SLOTS for each agent */
+  NumberSlot
+      *slots; /* NUMBER_SLOTS for each agent; times go on, so none of an earlier cluster is found */
   CellMemo *memos;
   SeenCell *seen;            /* SEEN_CELLS for each agent */
   GlobalWarp *warps;         /* for each agent */
@@ -159,8 +161,9 @@ typedef struct {
 typedef struct {
   uint32_t number, next;       /* next: another list, or the last number */
   uint32_t operation, cluster; /* of the access with this number */
-  uint32_t count : 31;
-  uint32_t wide : 1; /* all of them are strong and reach .gpu or more */
+  uint32_t count : 30;
+  uint32_t wide : 1;    /* all of them are strong and reach .gpu or more */
+  uint32_t several : 1; /* two of them are of different clusters of this operation */
 } GlobalList;
 
 typedef enum {
@@ -261,6 +264,10 @@ typedef struct {
 bool global_quick_next(GlobalQuick *quick, uint64_t address, GlobalCell *cell);
 /* The same for all cells of these whole words. False: ask for all of them again by global_shadow_touch. */
 bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes);
+/* Has every one of these words been read by warps of several clusters of this launch, and not been written since it
+ * began? If the clusters never learn of each other, then no warp may write there any more, whoever else reads it: one
+ * more reader need not be noted. */
+bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
 /* Calls `visit` for the cells of these bytes, of whole lines, until it returns false. operation: only
  * for memory near which this operation was the last one; 0: for all. False: `visit` has. */
 typedef bool (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);
@@ -338,6 +345,8 @@ void global_lanes_touch(const GlobalNow *now, LaneMask mask, const uint64_t *add
  * bytes). False, and nothing has been noted: it may meet another one. */
 bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
                        uint32_t bytes);
+/* The warp's lanes make an access that cannot race among them. */
+void global_lanes_pass(const ClusterCheck *check, uint32_t agent);
 void global_lanes_note_race(GlobalLaunch *launch, const Instruction *in, const Instruction *other);
 void global_lanes_report(GlobalLaunch *launch);
 void unwritten_describe(uint64_t address, char *text, size_t capacity);

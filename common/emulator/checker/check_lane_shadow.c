@@ -538,6 +538,8 @@ static void note_lines(const LaneAccess *now, uint64_t lines) {
 /* The access of lanes that learn and publish nothing by it, or only afterwards. */
 static void touch_lanes(LaneAccess *now) {
   bool helps = lane_log_helps(now);
+  bool any_written = lane_lines_since(&lane_log(now)->written, now->order) != 0;
+  if (now->strong && !now->writes && !any_written) return; /* it meets none, and is not noted */
   uint64_t lines = helps ? lane_lines_of(now->mask, now->addresses) : ANY_LINE;
   bool met = meets_records(now, lines);
   if (!met && !now->writes) {

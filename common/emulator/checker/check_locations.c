@@ -5,11 +5,13 @@
  * What a strong write releases is what its warp knows at that moment: two vectors. Code that keeps
  * its data in volatile shared memory releases at every store, and its warps rarely learn anything in
  * between. So a snapshot of the vectors is taken only when they have changed since the warp's last
- * one; a location holds the number of a snapshot and the time of the store. */
+ * one; a location holds the number of a snapshot and the time of the store. Usually a warp accesses words side by
+ * side that one warp has stored at once: their locations are equal, and looked at together. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/gather.h"
 #include "checker/check_state.h"
 
 enum { MANY_AGENTS = UINT32_MAX, FIRST_SNAPSHOTS = 64 };
@@ -21,11 +23,24 @@ typedef struct {
   uint32_t *seen, *fenced; /* seen[agent] is 0: the location's time takes its place */
 } Snapshot;
 
-typedef struct {
-  uint32_t generation; /* of another cluster: nothing has been released here */
-  uint32_t snapshot;
-  uint32_t time; /* of the store; 0 if the snapshot is of several warps */
-} Location;
+/* In one number, so that many are compared at once: time, snapshot, generation from the lowest bits upward.
+ * Snapshots in use are fewer than the words of a cluster and its warps. */
+typedef uint64_t Location;
+enum { TIME_BITS = 32, SNAPSHOT_BITS = 20, GENERATIONS = 1 << (64 - TIME_BITS - SNAPSHOT_BITS) };
+
+static inline Location location(uint32_t generation, uint32_t snapshot, uint32_t time) {
+  return (uint64_t)generation << (TIME_BITS + SNAPSHOT_BITS) | (uint64_t)snapshot << TIME_BITS |
+         time;
+}
+/* Of another cluster: nothing has been released here. */
+static inline uint32_t generation_of(Location here) {
+  return (uint32_t)(here >> (TIME_BITS + SNAPSHOT_BITS));
+}
+static inline uint32_t snapshot_of(Location here) {
+  return (uint32_t)(here >> TIME_BITS) & ((1u << SNAPSHOT_BITS) - 1);
+}
+/* Of the store; 0 if the snapshot is of several warps. */
+static inline uint32_t stored_at(Location here) { return (uint32_t)here; }
 
 struct Locations {
   uint32_t generation;
@@ -38,7 +53,7 @@ struct Locations {
 void locations_begin(ClusterCheck *check) {
   struct Locations *all = check->locations;
   if (!all) return;
-  if (++all->generation == 0) { /* after 2^32 clusters */
+  if (++all->generation == GENERATIONS) {
     all->generation = 1;
     for (uint32_t rank = 0; rank < check->cta_count; rank++)
       if (all->of_cta[rank])
@@ -119,9 +134,10 @@ static uint32_t new_snapshot(const ClusterCheck *check, struct Locations *all, u
   return number;
 }
 
-static void drop_use(struct Locations *all, uint32_t number) {
+static void drop_uses(struct Locations *all, uint32_t number, uint32_t count) {
   Snapshot *one = &all->snapshots[number];
-  if (--one->uses) return;
+  one->uses -= count;
+  if (one->uses) return;
   one->next_free = all->first_free;
   all->first_free = number;
 }
@@ -142,7 +158,7 @@ static uint32_t take_snapshot(const ClusterCheck *check, struct Locations *all, 
   memcpy(all->snapshots[fresh].fenced, clock->fenced, width * sizeof(uint32_t));
   all->snapshots[fresh].uses = 1;
   all->last[agent] = fresh;
-  if (last) drop_use(all, last);
+  if (last) drop_uses(all, last, 1);
   return fresh;
 }
 
@@ -164,32 +180,45 @@ static bool any_of(Piece news) {
 }
 
 static void learn(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
-                  const Location *from, Piece *news) {
+                  Location from, Piece *news) {
   const Clock *clock = &check->clocks[agent];
-  const Snapshot *one = &all->snapshots[from->snapshot];
+  const Snapshot *one = &all->snapshots[snapshot_of(from)];
   join_all(clock->seen, one->seen, check->width, news);
   join_all(clock->fenced, one->fenced, check->width, news);
   uint32_t *other = clock->published ? clock->published : clock->before;
   join_all(other, one->seen, check->width, news);
   if (one->agent == MANY_AGENTS) return;
-  if (other[one->agent] < from->time) other[one->agent] = from->time;
-  if (clock->seen[one->agent] >= from->time) return;
-  clock->seen[one->agent] = from->time;
+  if (other[one->agent] < stored_at(from)) other[one->agent] = stored_at(from);
+  if (clock->seen[one->agent] >= stored_at(from)) return;
+  clock->seen[one->agent] = stored_at(from);
   (*news)[0] |= 1;
+}
+
+/* Words of all lanes side by side: the location of the first; NULL: any other access. */
+static Location *run_of(Lookup *at, LaneMask mask, const uint32_t *addresses) {
+  uint32_t first = addresses[0], differing = 0;
+  if (mask != UINT32_MAX || addresses[1] != first + WORD_BYTES) return NULL;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    differing |= addresses[lane] ^ (first + lane * WORD_BYTES);
+  Location *run = differing ? NULL : location_at(at, first);
+  bool inside = run && SHARED_OFFSET(first) / WORD_BYTES + LANES <= at->words;
+  return inside ? run : NULL;
 }
 
 static void acquire(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
                     const uint32_t *addresses) {
-  Location last = {0};
+  Location last = 0;
   Piece news = {0};
   Lookup at = lookup_begin(check, all);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    const Location *here = location_at(&at, addresses[first_lane(left)]);
-    if (!here || here->generation != all->generation) continue;
-    if (here->snapshot == last.snapshot && here->time <= last.time) continue;
-    if (all->snapshots[here->snapshot].agent == agent) continue;
+  const Location *run = run_of(&at, mask, addresses);
+  for (LaneMask left = run ? lanes_that_change(run) : mask; left; left &= left - 1) {
+    const Location *here =
+        run ? &run[first_lane(left)] : location_at(&at, addresses[first_lane(left)]);
+    if (!here || generation_of(*here) != all->generation) continue;
+    if (snapshot_of(*here) == snapshot_of(last) && stored_at(*here) <= stored_at(last)) continue;
+    if (all->snapshots[snapshot_of(*here)].agent == agent) continue;
     last = *here;
-    learn(check, all, agent, here, &news);
+    learn(check, all, agent, *here, &news);
   }
   if (any_of(news)) order_begin_epoch(check, agent);
 }
@@ -204,11 +233,11 @@ static bool covers(const uint32_t *clock, const uint32_t *other, uint32_t width)
 
 /* Does the agent know all that has been released there? Its own vectors replace it then. */
 static bool is_covered(const ClusterCheck *check, const struct Locations *all, uint32_t agent,
-                       const Location *here) {
+                       Location here) {
   const Clock *clock = &check->clocks[agent];
-  const Snapshot *one = &all->snapshots[here->snapshot];
+  const Snapshot *one = &all->snapshots[snapshot_of(here)];
   if (one->agent == agent) return true;
-  if (one->agent != MANY_AGENTS && clock->seen[one->agent] < here->time) return false;
+  if (one->agent != MANY_AGENTS && clock->seen[one->agent] < stored_at(here)) return false;
   uint32_t held = clock->seen[agent];
   clock->seen[agent] = UINT32_MAX;
   bool all_known = covers(clock->seen, one->seen, check->width) &&
@@ -218,58 +247,74 @@ static bool is_covered(const ClusterCheck *check, const struct Locations *all, u
 }
 
 static uint32_t merge(const ClusterCheck *check, struct Locations *all, uint32_t agent,
-                      uint32_t time, const Location *here) {
+                      uint32_t time, Location here) {
   const Clock *clock = &check->clocks[agent];
   uint32_t number = new_snapshot(check, all, MANY_AGENTS);
   Snapshot *merged = &all->snapshots[number];
-  const Snapshot *before = &all->snapshots[here->snapshot];
+  const Snapshot *before = &all->snapshots[snapshot_of(here)];
   memcpy(merged->seen, clock->seen, check->width * sizeof(uint32_t));
   memcpy(merged->fenced, clock->fenced, check->width * sizeof(uint32_t));
   merged->seen[agent] = time;
   Piece news = {0};
   join_all(merged->seen, before->seen, check->width, &news);
   join_all(merged->fenced, before->fenced, check->width, &news);
-  if (before->agent != MANY_AGENTS && merged->seen[before->agent] < here->time)
-    merged->seen[before->agent] = here->time;
+  if (before->agent != MANY_AGENTS && merged->seen[before->agent] < stored_at(here))
+    merged->seen[before->agent] = stored_at(here);
   return number;
 }
 
-static inline void set(struct Locations *all, Location *here, uint32_t snapshot, uint32_t time) {
-  bool had_one = here->generation == all->generation;
-  if (!had_one || here->snapshot != snapshot) {
-    all->snapshots[snapshot].uses++;
-    if (had_one) drop_use(all, here->snapshot);
+/* The next `count` locations are equal; they become this one. */
+static inline void set(struct Locations *all, Location *here, uint32_t count, uint32_t snapshot,
+                       uint32_t time) {
+  bool had_one = generation_of(*here) == all->generation;
+  if (!had_one || snapshot_of(*here) != snapshot) {
+    all->snapshots[snapshot].uses += count;
+    if (had_one) drop_uses(all, snapshot_of(*here), count);
   }
-  *here = (Location){all->generation, snapshot, time};
+  Location made = location(all->generation, snapshot, time);
+  for (uint32_t i = 0; i < count; i++) here[i] = made;
+}
+
+/* A store that is merged with what others have released at the same places. */
+typedef struct {
+  uint32_t own, time;
+  Location before; /* what was last merged, and what came of it; 0: nothing */
+  uint32_t merged;
+} Release;
+
+static void release_at(const ClusterCheck *check, struct Locations *all, uint32_t agent,
+                       Release *now, Location *here, uint32_t count, bool acquired) {
+  if (acquired || generation_of(*here) != all->generation || is_covered(check, all, agent, *here)) {
+    set(all, here, count, now->own, now->time);
+    return;
+  }
+  if (now->merged && snapshot_of(*here) == now->merged) return; /* of an earlier lane */
+  if (!now->merged || *here != now->before) {
+    now->before = *here;
+    if (now->merged) drop_uses(all, now->merged, 1);
+    now->merged = merge(check, all, agent, now->time, *here);
+    all->snapshots[now->merged].uses++;
+  }
+  set(all, here, count, now->merged, 0);
 }
 
 /* acquired: the agent has just acquired all that has been released at these addresses. */
 static void release(ClusterCheck *check, struct Locations *all, uint32_t agent, LaneMask mask,
                     const uint32_t *addresses, bool acquired) {
   const Clock *clock = &check->clocks[agent];
-  uint32_t time = check->current_clock[agent];
-  Location before = {0}; /* what was last merged, and what came of it */
-  uint32_t merged = 0;
+  Release now = {.time = check->current_clock[agent]};
   clock->seen[agent] = 0;
-  uint32_t own = take_snapshot(check, all, agent);
+  now.own = take_snapshot(check, all, agent);
   Lookup at = lookup_begin(check, all);
-  for (LaneMask left = mask; left; left &= left - 1) {
-    Location *here = location_at(&at, addresses[first_lane(left)]);
-    if (!here) continue;
-    if (acquired || here->generation != all->generation || is_covered(check, all, agent, here)) {
-      set(all, here, own, time);
-      continue;
-    }
-    if (merged && here->snapshot == merged) continue; /* of an earlier lane */
-    if (!merged || here->snapshot != before.snapshot || here->time != before.time) {
-      before = *here;
-      if (merged) drop_use(all, merged);
-      merged = merge(check, all, agent, time, here);
-      all->snapshots[merged].uses++;
-    }
-    set(all, here, merged, 0);
+  Location *run = run_of(&at, mask, addresses);
+  for (LaneMask left = run ? lanes_that_change(run) : mask; left;) {
+    int lane = first_lane(left);
+    left &= left - 1;
+    uint32_t equal = !run ? 1 : (uint32_t)((left ? first_lane(left) : LANES) - lane);
+    Location *here = run ? run + lane : location_at(&at, addresses[lane]);
+    if (here) release_at(check, all, agent, &now, here, equal, acquired);
   }
-  if (merged) drop_use(all, merged);
+  if (now.merged) drop_uses(all, now.merged, 1);
   clock->seen[agent] = UINT32_MAX;
   order_begin_released_epoch(check, agent);
 }

@@ -153,6 +153,7 @@ static void begin_time(ClusterCheck *check) {
   memset(check->places, 0, PLACES * sizeof *check->places);
   memset(check->known_epoch, 0, check->agents * sizeof *check->known_epoch);
   memset(check->memos, 0, MEMOS * sizeof *check->memos);
+  global_forget_times(check);
 }
 
 /* Frees all blocks except the newest, which is large enough for a cluster like the last one. */

@@ -273,6 +273,14 @@ static void check_lanes_reserved(Warp *warp, const Instruction *in, LaneMask mas
   if (least < SHARED_RESERVED_BYTES) check_reserved(warp, in, mask, least);
 }
 
+static bool are_side_by_side(const uint32_t *addresses) {
+  uint32_t first = addresses[0], differing = 0;
+  if (addresses[1] != first + WORD_BYTES) return false;
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    differing |= addresses[lane] ^ (first + lane * WORD_BYTES);
+  return !differing && SHARED_OFFSET(first) >= SHARED_RESERVED_BYTES;
+}
+
 void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *addresses,
                   uint32_t bytes, const AccessKind *kind) {
   ClusterCheck *check = check_of(warp);
@@ -289,6 +297,11 @@ void check_shared(Warp *warp, const Instruction *in, LaneMask mask, const uint32
   AccessNow now;
   access_begin(&now, warp, in, kind);
   bool plain = bytes >= WORD_BYTES || !writes;
+  bool run = mask == UINT32_MAX && bytes == WORD_BYTES && are_side_by_side(addresses);
+  if (run && plain_touch_run(&now, addresses[0], bytes)) {
+    note_last(&now);
+    return;
+  }
   if (!plain || !plain_touch_scattered(&now, mask, addresses, bytes)) {
     check_lanes_reserved(warp, in, mask, addresses);
     touch_lanes(&now, mask, addresses, bytes);

@@ -484,6 +484,8 @@ void global_release_fenced(Warp *warp, Reach reach, Clock *into);
 void global_fence_proxy_async(Warp *warp);
 /* check_global.c */
 void global_cluster_begin(const Cluster *cluster);
+/* Times begin again. */
+void global_forget_times(const ClusterCheck *check);
 /* global_async.c */
 void global_async_landed(const ClusterCheck *check, const AsyncCheck *operation);
 void global_async_waited(const AsyncCheck *operation, uint32_t clock);

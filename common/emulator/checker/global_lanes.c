@@ -325,6 +325,10 @@ static bool meets_any(const struct GlobalLanes *lanes, bool past_writes, const L
   return false;
 }
 
+void global_lanes_pass(const ClusterCheck *check, uint32_t agent) {
+  if (check->lanes_checked) check->lanes[agent].accessed = check->lanes[agent].stamp;
+}
+
 bool global_lanes_step(const GlobalQuick *quick, LaneMask mask, uint64_t first, uint32_t step,
                        uint32_t bytes) {
   const ClusterCheck *check = quick->check;

@@ -93,6 +93,7 @@ static GlobalLaunch *new_launch(const Launch *launch) {
   made->clusters = (uint32_t)(blocks / ctas);
   made->operation = check_operation_begin();
   made->trial = launch->trial;
+  made->apart = !launch->traits->meets_blocks;
   pthread_mutex_init(&made->lock, NULL);
   return made;
 }
@@ -134,6 +135,11 @@ static void *zeroed(size_t count, size_t bytes) {
   return made;
 }
 
+void global_forget_times(const ClusterCheck *check) {
+  if (check->global)
+    memset(check->global->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof(NumberSlot));
+}
+
 void global_cluster_begin(const Cluster *cluster) {
   ClusterCheck *check = cluster->check;
   GlobalLaunch *launch = cluster->launch->global;
@@ -153,7 +159,6 @@ void global_cluster_begin(const Cluster *cluster) {
     memset(own->memos, 0, CELL_MEMOS * sizeof *own->memos);
     own->next_number = own->end_number = own->next_list = own->end_list = 0;
   }
-  memset(own->slots, 0, (size_t)check->agents * NUMBER_SLOTS * sizeof *own->slots);
   memset(own->warps, 0, check->agents * sizeof *own->warps);
   global_lanes_begin(own, check->agents);
   own->operation = launch->operation;

@@ -99,6 +99,17 @@ static bool global_is_wide(uint32_t value) {
   return value & GLOBAL_LIST ? global_list(value)->wide : global_access(value)->reach >= REACH_GPU;
 }
 
+/* Two of these and the new one are of different clusters of one launch. */
+static bool has_several(const GlobalAccess *made, uint32_t next) {
+  if (!(next & GLOBAL_LIST)) {
+    const GlobalAccess *other = global_access(next);
+    return other->operation == made->operation && other->cluster != made->cluster;
+  }
+  const GlobalList *others = global_list(next);
+  return others->operation == made->operation &&
+         (others->several || others->cluster != made->cluster);
+}
+
 uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t next) {
   uint32_t number = own ? next_number(&lists, &own->next_list, &own->end_list) : take(&lists, 1);
   if (number == 0) return next;
@@ -109,6 +120,7 @@ uint32_t global_list_new(struct ClusterGlobal *own, uint32_t access, uint32_t ne
   list->operation = made->operation;
   list->cluster = made->cluster;
   list->count = next & GLOBAL_LIST ? global_list(next)->count + 1 : 2;
+  list->several = has_several(made, next);
   list->wide = global_is_wide(access) && global_is_wide(next) &&
                !global_sizes_differ(global_access(access), global_access(global_first_of(next)));
   return number | GLOBAL_LIST;

@@ -45,7 +45,8 @@ static bool next_of_read(GlobalQuick *quick, uint64_t address, GlobalCell cell, 
     else if (!is_remembered(quick, cell, after))
       return false;
   }
-  *seen = (SeenCell){address, after->writes, quick->number};
+  /* A warp that is the only reader finds itself at once. */
+  if (after->reads & GLOBAL_LIST) *seen = (SeenCell){address, after->writes, quick->number};
   return true;
 }
 
@@ -76,6 +77,10 @@ bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint
   bool writes = kind->access == ACCESS_WRITE;
   if (!own || !own->launch || own->launch->ignored || own->warps[agent].lock) return false;
   if (!writes && written_map.bytes && !written_all(first, all)) return false;
+  if (!writes && own->launch->apart && global_shadow_many_have_read(own, first, all)) {
+    global_lanes_pass(check, agent);
+    return true;
+  }
   GlobalAccess access = {.operation = own->launch->operation,
                          .cluster = own->cluster,
                          .agent = (uint16_t)agent,

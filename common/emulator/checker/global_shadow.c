@@ -232,6 +232,46 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
   return done;
 }
 
+static bool many_have_read(const GlobalLaunch *launch, GlobalCell cell) {
+  if (!(cell.reads & GLOBAL_LIST) || cell.writes == GLOBAL_SPLIT ||
+      (cell.writes && !global_is_settled(launch, cell.writes)) ||
+      global_is_settled(launch, cell.reads))
+    return false;
+  const GlobalList *readers = global_list(cell.reads);
+  return readers->several && readers->operation == launch->operation;
+}
+
+static bool many_have_read_words(const GlobalLaunch *launch, const SplitLine *split, uint64_t first,
+                                 uint64_t end) {
+  GlobalCell known = {GLOBAL_SPLIT, 0};
+  for (uint64_t at = first; at < end; at += 4) {
+    GlobalCell cell = split->words[at / 4 % LINE_CELLS];
+    if (cell.writes == known.writes && cell.reads == known.reads) continue;
+    if (!many_have_read(launch, cell)) return false;
+    known = cell;
+  }
+  return true;
+}
+
+bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
+  uint64_t end = first + bytes, next;
+  Page *page = page_again(own, first);
+  if (!page || (first ^ (end - 1)) >> PAGE_SHIFT || page->operation != own->launch->operation)
+    return false;
+  lock_page(page);
+  bool many = true;
+  for (; first < end && many; first = next) {
+    uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+    next = (first / LINE_BYTES + 1) * LINE_BYTES;
+    if (next > end) next = end;
+    many = page->lines[line].writes == GLOBAL_SPLIT
+               ? many_have_read_words(own->launch, page->split[line], first, next)
+               : many_have_read(own->launch, page->lines[line]);
+  }
+  unlock_page(page);
+  return many;
+}
+
 /* ---- A look at what is known ---- */
 
 static bool same_cell(GlobalCell a, GlobalCell b) {

@@ -190,6 +190,8 @@ static void finish_entry(CallGraph *graph, Function *entry, const uint32_t *loca
   for (uint32_t i = 0; i < count; i++) {
     const Function *function = module->functions[queue[i]];
     uses_alloca |= function->uses_alloca;
+    for (uint32_t k = 0; k < function->count; k++)
+      entry->traits.meets_blocks |= function->code[k].meets_blocks;
     for (uint32_t k = 0; k < function->shared.count; k++) needed[function->shared.items[k]] = true;
     for (uint32_t k = 0; k < function->columns.count; k++)
       column[function->columns.items[k]] = true;
