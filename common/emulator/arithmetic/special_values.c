@@ -4,6 +4,9 @@
  * some hundred thousand, and special values, are left to libm. */
 /* Otherwise compilers leave the loops scalar. Nobody reads the host's exceptions. */
 #pragma GCC optimize("-fno-trapping-math")
+#ifdef __AVX512F__
+#pragma GCC target("prefer-vector-width=512")
+#endif
 
 #include "arithmetic/special_values.h"
 
@@ -49,27 +52,36 @@ static void round_lanes(const double *exact, const float *x, LaneMask wanted, fl
     result[first_lane(left)] = float_result(one(x[first_lane(left)]));
 }
 
+/* Rounded once where the host can: both are within the margin. */
+static inline double product_and(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 /* Their Taylor series, up to a quarter of pi. */
 static inline double sine_of(double x) {
   double z = x * x;
-  double sum = -7.6471637318198164e-13 + z * 2.8114572543455206e-15;
-  sum = 1.6059043836821613e-10 + z * sum;
-  sum = -2.5052108385441720e-08 + z * sum;
-  sum = 2.7557319223985893e-06 + z * sum;
-  sum = -1.9841269841269841e-04 + z * sum;
-  sum = 8.3333333333333332e-03 + z * sum;
-  sum = -1.6666666666666666e-01 + z * sum;
-  return x + x * z * sum;
+  double sum = product_and(z, 2.8114572543455206e-15, -7.6471637318198164e-13);
+  sum = product_and(z, sum, 1.6059043836821613e-10);
+  sum = product_and(z, sum, -2.5052108385441720e-08);
+  sum = product_and(z, sum, 2.7557319223985893e-06);
+  sum = product_and(z, sum, -1.9841269841269841e-04);
+  sum = product_and(z, sum, 8.3333333333333332e-03);
+  sum = product_and(z, sum, -1.6666666666666666e-01);
+  return product_and(x * z, sum, x);
 }
 static inline double cosine_of(double x) {
   double z = x * x;
-  double sum = -1.1470745597729725e-11 + z * 4.7794773323873853e-14;
-  sum = 2.0876756987868100e-09 + z * sum;
-  sum = -2.7557319223985888e-07 + z * sum;
-  sum = 2.4801587301587302e-05 + z * sum;
-  sum = -1.3888888888888889e-03 + z * sum;
-  sum = 4.1666666666666664e-02 + z * sum;
-  return 1.0 - 0.5 * z + z * z * sum;
+  double sum = product_and(z, 4.7794773323873853e-14, -1.1470745597729725e-11);
+  sum = product_and(z, sum, 2.0876756987868100e-09);
+  sum = product_and(z, sum, -2.7557319223985888e-07);
+  sum = product_and(z, sum, 2.4801587301587302e-05);
+  sum = product_and(z, sum, -1.3888888888888889e-03);
+  sum = product_and(z, sum, 4.1666666666666664e-02);
+  return product_and(z * z, sum, product_and(z, -0.5, 1.0));
 }
 
 /* The angle less a multiple of half pi, which is the sum of three numbers: products with the first two are
@@ -101,19 +113,19 @@ void cos_of_lanes(const float *x, LaneMask wanted, uint32_t *result) {
 /* 2 to the power of x, for at most a half of 1: the Taylor series of e to the power of x ln 2. */
 static inline double power_of(double x) {
   double y = x * 0.69314718055994531;
-  double sum = 2.0876756987868099e-09 + y * 1.6059043836821613e-10;
-  sum = 2.5052108385441720e-08 + y * sum;
-  sum = 2.7557319223985888e-07 + y * sum;
-  sum = 2.7557319223985893e-06 + y * sum;
-  sum = 2.4801587301587302e-05 + y * sum;
-  sum = 1.9841269841269841e-04 + y * sum;
-  sum = 1.3888888888888889e-03 + y * sum;
-  sum = 8.3333333333333332e-03 + y * sum;
-  sum = 4.1666666666666664e-02 + y * sum;
-  sum = 1.6666666666666666e-01 + y * sum;
-  sum = 0.5 + y * sum;
-  sum = 1.0 + y * sum;
-  return 1.0 + y * sum;
+  double sum = product_and(y, 1.6059043836821613e-10, 2.0876756987868099e-09);
+  sum = product_and(y, sum, 2.5052108385441720e-08);
+  sum = product_and(y, sum, 2.7557319223985888e-07);
+  sum = product_and(y, sum, 2.7557319223985893e-06);
+  sum = product_and(y, sum, 2.4801587301587302e-05);
+  sum = product_and(y, sum, 1.9841269841269841e-04);
+  sum = product_and(y, sum, 1.3888888888888889e-03);
+  sum = product_and(y, sum, 8.3333333333333332e-03);
+  sum = product_and(y, sum, 4.1666666666666664e-02);
+  sum = product_and(y, sum, 1.6666666666666666e-01);
+  sum = product_and(y, sum, 0.5);
+  sum = product_and(y, sum, 1.0);
+  return product_and(y, sum, 1.0);
 }
 void ex2_of_lanes(const float *x, LaneMask wanted, uint32_t *result) {
   LANE_ARRAY double exact[LANES];
