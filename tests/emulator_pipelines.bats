@@ -226,3 +226,18 @@ barrier_again_says() {
     [[ $text == *"because the phase before the first is over"* ]]
   done
 }
+
+@test "the source of a store is written again: the report says that the store must have read it" {
+  for schedule in late random:1; do
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+      build/tests/emulator/source_again fine
+    [ "$output" = "fine: cudaSuccess, right" ]
+    [ -z "$stderr" ]
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+      build/tests/emulator/source_again reused
+    echo "$schedule: $output $stderr"
+    text=$(tr -s ' \n' ' ' <<<"$stderr")
+    [[ $text == *"from where the bulk store issued by thread 0"*"copies, and nothing orders the two"* ]]
+    [[ $text == *"this one has read its source: that thread waits ("*"wait_group.read) and then signals"* ]]
+  done
+}

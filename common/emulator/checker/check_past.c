@@ -397,7 +397,10 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   } else if (!has_seen(check, now->agent, past->agent, past->issue_clock)) {
     REPORT(now, "copy-not-ordered",
            "%s %s, from where %s copies, and nothing orders the two.\n"
-           "Put __syncthreads() between the writes and the thread that issues the copy.",
+           "Put __syncthreads() between the writes and the thread that issues the copy. Writes for "
+           "its next copy must come after this one has read its source: that thread waits "
+           "(cp.async.bulk.commit_group, cp.async.bulk.wait_group.read) and then signals the "
+           "others (__syncthreads).",
            verb(now), place, what);
   } else {
     REPORT(now, "source-reused-before-read",
