@@ -91,6 +91,23 @@ refused() {
   [ "$status" -eq 0 ]
 }
 
+@test "large tiles, of which a warpgroup has several blocks of rows, compute what small ones do" {
+  run common/run-program build/tests/$chapter/large_tiles
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"192x224, halves: 8 of 8 right"* ]]
+  EMULATOR_SCHEDULE=random:3 run common/run-program build/tests/$chapter/large_tiles
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
+@test "rows of C that begin anywhere are stored whole, and nothing beside them" {
+  run common/run-program build/tests/$chapter/unaligned_rows
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"64x256: 8 of 8 right"* ]]
+}
+
 @test "rows that TMA cannot reach are read in place, and what lies between them changes nothing" {
   run common/run-program build/tests/$chapter/in_place
   echo "$output"

@@ -150,7 +150,7 @@ static __device__ __forceinline__ void gemm_store_unaligned_row(
     if (streaming) {
       __stcs((uint4 *)(to + from + 8 * lane), value);
     } else {
-      *(uint4 *)(to + from + 8 * lane) = value;
+      __stwb((uint4 *)(to + from + 8 * lane), value); /* one instruction: the compiler would make four */
     }
   }
   /* lanes 0 to 7: before the aligned part; 8 to 15: behind it */
