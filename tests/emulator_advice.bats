@@ -111,6 +111,41 @@ show_once() { # COMMAND...
   [ "$status" -eq 0 ]
 }
 
+# Cases of endless_polls and pipeline_mistakes that hang, one a line, with their numbers of blocks.
+hanging_cases() {
+  sed -n 's/^ *CASE(\([a-z_]*\)).*/endless_polls \1/p' tests/emulator/endless_polls.cu |
+    grep -vE ' (ends_|host_|grid_barrier|loops_beside_turns)'
+  sed -n 's/^ *{"\([a-z_]*\)", [0-9].*/pipeline_mistakes \1/p' tests/emulator/pipeline_mistakes.cu | grep -v fine
+  echo "endless_polls grid_barrier 5000"
+  echo "endless_polls loops_beside_turns 4"
+}
+
+@test "each text of a hang, and of a fault in arithmetic, is shown by some program" {
+  local folder=common/emulator tests=build/tests/emulator program number
+  {
+    hanging_cases | while read -r program; do
+      # shellcheck disable=SC2086
+      EMULATOR_STEPS=1000000 show_once $tests/$program </dev/null
+    done
+    for program in barriers_of_lanes registers_missing without_end; do
+      show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $program 1 256 </dev/null
+    done
+    for number in {0..7}; do show_once $tests/texture_cases --fault "$number"; done
+    show_once $tests/texture_cases --cube-edges 1
+    show_once $tests/advice_cases multiplied_before_a_barrier
+    for program in build/tests/joined/*/pitfalls/*; do show_once "$program"; done
+  } >"$BATS_TEST_TMPDIR/reports"
+  run tests/emulator/finding_texts.py $folder/async/mbarrier_hang.c $folder/machine/hang.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  run tests/emulator/finding_texts.py --of fprintf $folder/async/async.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+  run tests/emulator/finding_texts.py --of fault,finding $folder/arithmetic/*.c <"$BATS_TEST_TMPDIR/reports"
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "a text that no program shows is named with its line; comments, names and short words are no texts" {
   local source=$BATS_TEST_TMPDIR/check.c
   cat >"$source" <<'END'

@@ -46,6 +46,18 @@ ends() { # CASE [BLOCKS]
   [[ $stderr == *"parity 1 in the first round"* ]]
 }
 
+@test "a wait for a phase that is over, while the next but one is running: the wrong parity" {
+  for schedule in late random:3; do
+    hangs waited-for-wrong-phase asks_for_the_last_phase
+    [[ $stderr == *"likely cause: the wait asks for the wrong parity"* ]]
+  done
+}
+
+@test "a list of waits that is too long says how many are left out" {
+  hangs hang-arrivals-missing each_waits_elsewhere
+  [[ $stderr == *"... and 4 more groups of threads that wait"* ]]
+}
+
 @test "polls of flags that no thread writes are named" {
   for schedule in late random:3; do
     for case in volatile_flag plain_flag_and_barrier acquire_flag atomic_wait add_nothing \

@@ -54,6 +54,11 @@ fault_is_named() {
   fault_is_named 4 texture-object "is that of a surface object"
 }
 
+@test "linear memory read like an array, an array that was freed" {
+  fault_is_named 6 texture-object "is of linear memory, but the instruction reads two dimensions"
+  fault_is_named 7 texture-object "the array or the memory behind this texture object has been freed"
+}
+
 @test "a surface read at an odd byte: x counts bytes" {
   fault_is_named 5 surface-misaligned "the x of a surface counts bytes, not elements" \
     cudaErrorMisalignedAddress

@@ -181,6 +181,67 @@ __global__ void for_ever_beside_a_copy(int *source, int *) {
   }
   for (;;) asm volatile("");
 }
+/* Copies of each kind are under way, and one warp never comes to an end that would let them land. */
+__global__ void waits_beside_a_loop(int *source, int *stored) {
+  __shared__ alignas(16) int tile[256], loaded[4], from[4];
+  __shared__ uint64_t full, copied;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&full, 1);
+    mbarrier_init(&copied, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int i = 0; i < 4; i++) from[i] = 0;
+    asm volatile(
+        "fence.proxy.async.shared::cta;\n"
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;\n"
+        "cp.async.bulk.commit_group;\n"
+        "cp.async.bulk.wait_group.read 0;" ::"l"(stored),
+        "r"(shared_address(from))
+        : "memory");
+  }
+  __syncthreads();
+  for (int i = 0; threadIdx.x >= 32; i++) asm volatile("" ::"r"(i));
+  if (threadIdx.x == 0) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(loaded)),
+                 "l"(source)
+                 : "memory");
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(&copied))
+                 : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 1024;" ::"r"(shared_address(&full))
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%0], [%1], 1024, [%2];" ::"r"(shared_address(tile)),
+        "l"(source), "r"(shared_address(&full))
+        : "memory");
+    while (!mbarrier_try_wait(&full)) continue;
+  }
+}
+/* Other blocks want to change the same memory, each in its turn, and a warp of each loops for ever. */
+__global__ void loops_beside_turns(int *, int *sum) {
+  for (int i = 0; threadIdx.x >= 32; i++) asm volatile("" ::"r"(i));
+  for (int i = 0; threadIdx.x == 0 && i < 100000; i++) atomicAdd(sum, *(volatile int *)(sum + 1));
+}
+/* It knows only the first of the two phases that are over, and waits for that again. */
+__global__ void asks_for_the_last_phase(int *, int *) {
+  __shared__ uint64_t barrier;
+  if (threadIdx.x) return;
+  mbarrier_init(&barrier, 1);
+  mbarrier_arrive(&barrier);
+  while (!mbarrier_try_wait(&barrier)) continue;
+  mbarrier_arrive(&barrier);
+  while (!mbarrier_try_wait(&barrier)) continue;
+}
+/* Each thread waits for a barrier of its own, at a place of its own: a long list. */
+__global__ void each_waits_elsewhere(int *, int *) {
+  enum { PLACES = 28 };
+  __shared__ uint64_t barriers[PLACES];
+  if (threadIdx.x >= PLACES) return;
+  mbarrier_init(&barriers[threadIdx.x], 1);
+#pragma unroll
+  for (int i = 0; i < PLACES; i++)
+    if (threadIdx.x == i)
+      while (!mbarrier_try_wait(&barriers[i])) continue;
+}
 /* One lane waits for the block, the others of its warp for that lane. */
 __global__ void split_warp(int *, int *) {
   if (threadIdx.x == 40) __syncthreads();
@@ -324,6 +385,10 @@ static const struct {
     CASE(sleeping_by_the_clock),
     CASE(for_ever),
     CASE(for_ever_beside_a_copy),
+    CASE(waits_beside_a_loop),
+    CASE(loops_beside_turns),
+    CASE(asks_for_the_last_phase),
+    CASE(each_waits_elsewhere),
     CASE(split_warp),
     CASE(flag_and_mbarrier),
     CASE(grid_barrier),

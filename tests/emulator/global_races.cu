@@ -881,6 +881,24 @@ KERNEL(bulk_stores_to_one_place) {
     bulk_wait();
   }
 }
+/* All store the same bytes. Equal plain stores are let pass; of copies one would be enough. */
+KERNEL(equal_bulk_stores_to_one_place) {
+  TILE;
+  tile[threadIdx.x] = 1;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    bulk_store(data, tile, sizeof tile);
+    bulk_wait();
+  }
+}
+/* The store alone is let pass: "set_without_check". The read makes it a race. */
+KERNEL(set_after_check) {
+  if (threadIdx.x % 3 == 0 && data[0] == 0) data[0] = 1;
+}
+KERNEL(set_without_check) {
+  if (threadIdx.x % 3 == 0) data[0] = 1;
+}
 KERNEL(bulk_adds_to_one_place) {
   TILE;
   FILL_TILE;
@@ -1092,6 +1110,9 @@ static const Case CASES[] = {
     CASE(bulk_store_awaited, "-"),
     CASE(bulk_store_read_elsewhere, "global-race"),
     CASE(bulk_stores_to_one_place, "global-race"),
+    CASE(equal_bulk_stores_to_one_place, "global-race"),
+    CASE(set_after_check, "global-race"),
+    CASE(set_without_check, "-"),
     CASE(bulk_adds_to_one_place, "-"),
     CASE(bulk_adds_and_a_store, "global-race"),
     CASE(bulk_load_of_own_store, "missing-proxy-fence"),

@@ -8,7 +8,7 @@
 //   texture_cases --fault N  a fault of its own: 0 a surface read outside, 1 a surface write
 //                            outside, 2 a texture that was destroyed, 3 an invalid handle,
 //                            4 a surface object read as a texture, 5 a surface read at an odd
-//                            byte
+//                            byte, 6 linear memory read like an array, 7 an array that was freed
 //
 // Results are bits in hexadecimal. Those of an H200 belong in recorded/texture_cases.txt.
 #include <cuda_fp16.h>
@@ -511,13 +511,14 @@ static void fault_case(void) {
     surface_case(only_fault == 5 ? 0 : only_fault == 0 ? 11 : 12);
     return;
   }
-  Source source = make_source(TWO_D, &FORMATS[0], false);
+  Source source = make_source(only_fault == 6 ? FROM_LINEAR : TWO_D, &FORMATS[0], false);
   struct cudaTextureDesc how = {};
   how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
   cudaTextureObject_t texture = 0;
   CUDA_CHECK(cudaCreateTextureObject(&texture, &source.resource, &how, NULL));
   if (only_fault == 2) CUDA_CHECK(cudaDestroyTextureObject(texture));
   if (only_fault == 3) texture = 0x123456789ull;
+  if (only_fault == 7) CUDA_CHECK(cudaFreeArray(source.resource.res.array.array));
   if (only_fault == 4) {
     cudaArray_t array = surface_array(0);
     cudaResourceDesc resource = {};
@@ -535,7 +536,7 @@ static void fault_case(void) {
 int main(int argc, char **argv) {
   const Option options[] = {{"--full", "print every result", &full, 0, 1},
                             {"--cube-edges", "linear filters on cubes too", &cube_edges, 0, 1},
-                            {"--fault", "which fault", &only_fault, 0, 5}};
+                            {"--fault", "which fault", &only_fault, 0, 7}};
   program_begin("texture_cases", argc, argv, options, 3);
   CUDA_CHECK(cudaMalloc(&device_points, POINTS * sizeof(Point)));
   CUDA_CHECK(cudaMalloc(&device_results, POINTS * sizeof(uint4)));
