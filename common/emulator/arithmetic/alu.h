@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/gather.h"
 #include "base/warp.h"
 #include "ptx/form.h"
 
@@ -17,8 +18,7 @@ static inline void store_u32(Warp *warp, unsigned slot, LaneMask mask, const uin
     memcpy(column, result, LANES * 4);
     return;
   }
-  for (int lane = 0; lane < LANES; lane++)
-    column[lane] = ((mask >> lane) & 1u) ? result[lane] : column[lane];
+  blend_u32(column, mask, result);
 }
 
 static inline void store_u64(Warp *warp, unsigned slot, LaneMask mask, const uint64_t *result) {
@@ -27,8 +27,7 @@ static inline void store_u64(Warp *warp, unsigned slot, LaneMask mask, const uin
     memcpy(column, result, LANES * 8);
     return;
   }
-  for (int lane = 0; lane < LANES; lane++)
-    column[lane] = ((mask >> lane) & 1u) ? result[lane] : column[lane];
+  blend_u64(column, mask, result);
 }
 
 static inline LaneMask predicate_lanes(const Warp *warp, const Operand *operand) {

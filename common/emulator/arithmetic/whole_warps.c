@@ -69,13 +69,17 @@ static void load_one(const Warp *warp, LaneMask mask, const Transfer *transfer, 
   if (transfer->element_bytes == 8) {
     uint64_t value, *column = column_u64(warp, transfer->element[0].slot);
     memcpy(&value, at, sizeof value);
-    for (int lane = 0; lane < LANES; lane++) column[lane] = mask >> lane & 1 ? value : column[lane];
+    LANE_ARRAY uint64_t values[LANES];
+    for (int lane = 0; lane < LANES; lane++) values[lane] = value;
+    blend_u64(column, mask, values);
     return;
   }
   for (uint32_t i = 0; i < transfer->element_count; i++) {
     uint32_t value, *column = column_u32(warp, transfer->element[i].slot);
     memcpy(&value, at + 4 * i, sizeof value);
-    for (int lane = 0; lane < LANES; lane++) column[lane] = mask >> lane & 1 ? value : column[lane];
+    LANE_ARRAY uint32_t values[LANES];
+    for (int lane = 0; lane < LANES; lane++) values[lane] = value;
+    blend_u32(column, mask, values);
   }
 }
 

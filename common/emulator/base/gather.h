@@ -78,4 +78,32 @@ static inline LaneMask lanes_that_change(const uint64_t *values) {
   return changes;
 }
 
+/* The lanes of the mask get their results. */
+static inline void blend_u32(uint32_t *column, LaneMask mask, const uint32_t *results) {
+#if defined(__AVX512VL__)
+  for (int lane = 0; lane < LANES; lane += 8) {
+    __m256i kept = _mm256_loadu_si256((const __m256i *)(const void *)(column + lane));
+    __m256i made = _mm256_loadu_si256((const __m256i *)(const void *)(results + lane));
+    _mm256_storeu_si256((__m256i *)(void *)(column + lane),
+                        _mm256_mask_blend_epi32((__mmask8)(mask >> lane), kept, made));
+  }
+#else
+  for (int lane = 0; lane < LANES; lane++)
+    column[lane] = mask >> lane & 1 ? results[lane] : column[lane];
+#endif
+}
+static inline void blend_u64(uint64_t *column, LaneMask mask, const uint64_t *results) {
+#if defined(__AVX512VL__)
+  for (int lane = 0; lane < LANES; lane += 4) {
+    __m256i kept = _mm256_loadu_si256((const __m256i *)(const void *)(column + lane));
+    __m256i made = _mm256_loadu_si256((const __m256i *)(const void *)(results + lane));
+    _mm256_storeu_si256((__m256i *)(void *)(column + lane),
+                        _mm256_mask_blend_epi64((__mmask8)(mask >> lane & 15), kept, made));
+  }
+#else
+  for (int lane = 0; lane < LANES; lane++)
+    column[lane] = mask >> lane & 1 ? results[lane] : column[lane];
+#endif
+}
+
 #endif

@@ -68,19 +68,15 @@ bool global_quick_next(GlobalQuick *quick, uint64_t address, GlobalCell *cell) {
   return true;
 }
 
-bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
-                          uint32_t step, uint32_t bytes, const GlobalKind *kind) {
+/* It is noted like any other. */
+__attribute__((noinline)) static bool check_and_note(Warp *warp, const Instruction *in,
+                                                     LaneMask mask, uint64_t first, uint32_t step,
+                                                     uint32_t bytes, const GlobalKind *kind) {
   ClusterCheck *check = check_of(warp);
   struct ClusterGlobal *own = check->global;
   uint32_t agent = agent_of(warp);
   uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
   bool writes = kind->access == ACCESS_WRITE;
-  if (!own || !own->launch || own->launch->ignored || own->warps[agent].lock) return false;
-  if (!writes && written_map.bytes && !written_all(first, all)) return false;
-  if (!writes && own->launch->apart && global_shadow_many_have_read(own, first, all)) {
-    global_lanes_pass(check, agent);
-    return true;
-  }
   GlobalAccess access = {.operation = own->launch->operation,
                          .cluster = own->cluster,
                          .agent = (uint16_t)agent,
@@ -101,4 +97,21 @@ bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint
     return false;
   if (writes && written_map.bytes) written_set(first, all);
   return true;
+}
+
+bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint64_t first,
+                          uint32_t step, uint32_t bytes, const GlobalKind *kind) {
+  const ClusterCheck *check = check_of(warp);
+  struct ClusterGlobal *own = check->global;
+  uint32_t agent = agent_of(warp);
+  uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
+  if (!own || !own->launch || own->launch->ignored || own->warps[agent].lock) return false;
+  if (kind->access == ACCESS_READ) {
+    if (written_map.bytes && !written_all(first, all)) return false;
+    if (own->launch->apart && global_shadow_many_have_read(own, first, all)) {
+      global_lanes_pass(check, agent);
+      return true;
+    }
+  }
+  return check_and_note(warp, in, mask, first, step, bytes, kind);
 }
