@@ -57,7 +57,7 @@ reports() {
 
 @test "streams and graphs: what is in order is not reported" {
   for name in graph-with-edge programmatic-edge-waits programmatic-edge-without-trigger with-event default-stream-between host-between copies-in-parts readers \
-    captured allocated-in-order host-function pinned-in-order freed-after-use rows-apart; do
+    captured allocated-in-order host-function pinned-in-order freed-after-use rows-apart flags-between-streams; do
     run build/tests/emulator/stream_cases "$name"
     echo "$name: $output"
     [ "$status" -eq 0 ]

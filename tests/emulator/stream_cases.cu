@@ -305,6 +305,47 @@ static int freed_after_use(void) { /* cudaFree waits for the device */
   return 0;
 }
 
+/* Two kernels that exchange parts as an all-reduce does: each stores its part, then a flag for the
+ * other one, and waits for the other one's. */
+__global__ void exchange(int *parts, int *flags, int rank, int *to) {
+  int i = threadIdx.x, peer = 1 - rank, seen = 0;
+  parts[rank * blockDim.x + i] = rank + 1;
+  __syncthreads();
+  if (i == 0) {
+    asm volatile("st.release.sys.global.u32 [%0], 1;" ::"l"(flags + rank) : "memory");
+    while (!seen)
+      asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
+                   : "=r"(seen)
+                   : "l"(flags + peer)
+                   : "memory");
+  }
+  __syncthreads();
+  to[i] = parts[peer * blockDim.x + i];
+  __syncthreads();
+  if (i == 0) {
+    asm volatile("st.release.sys.global.u32 [%0], 2;" ::"l"(flags + rank) : "memory");
+    while (seen != 2)
+      asm volatile("ld.acquire.sys.global.u32 %0, [%1];"
+                   : "=r"(seen)
+                   : "l"(flags + peer)
+                   : "memory");
+  }
+}
+
+static int flags_between_streams(void) {
+  enum { THREADS = 128 };
+  exchange<<<1, THREADS, 0, one>>>(data, data + 2 * THREADS, 0, more);
+  exchange<<<1, THREADS, 0, two>>>(data, data + 2 * THREADS, 1, more + THREADS);
+  /* what the other one has read may change after the second exchange of flags */
+  add<<<1, THREADS, 0, one>>>(data, 1);
+  add<<<1, THREADS, 0, two>>>(data + THREADS, 1);
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpy(host, more, 2 * THREADS * 4, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 2 * THREADS; i++)
+    if (host[i] != 2 - i / THREADS) return printf("%d: %d\n", i, host[i]), 1;
+  return 0;
+}
+
 static const struct StreamCase {
   const char *name;
   int (*run)(void);
@@ -336,7 +377,8 @@ static const struct StreamCase {
              {"allocated-in-order", allocated_in_order},
              {"host-function", host_function},
              {"pinned-in-order", pinned_in_order},
-             {"freed-after-use", freed_after_use}};
+             {"freed-after-use", freed_after_use},
+             {"flags-between-streams", flags_between_streams}};
 
 int main(int argc, char **argv) {
   const int CASES = sizeof cases / sizeof cases[0];

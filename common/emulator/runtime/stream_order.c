@@ -14,6 +14,7 @@
 
 enum {
   OPERATIONS_KEPT = 4096, /* older ones count as ordered */
+  TALKERS_KEPT = 32,      /* kernels that have waited for a flag of another stream's */
   WHAT_TEXT = 96,
   WATCHED_MOST = 256,        /* copies from or to pinned memory that the host has not waited for */
   FREED_BYTES_MOST = 1 << 26 /* of a freed allocation that are looked at */
@@ -40,6 +41,8 @@ static StreamClock host;
 static int streams_alive, other_streams; /* other: those that do not wait for the legacy stream */
 static bool streams_ever;
 static Operation *operations;
+static pthread_mutex_t talking = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t talkers[TALKERS_KEPT], next_talker;
 static const StreamStamp *executed; /* NULL: none */
 static WatchedMemory watched[WATCHED_MOST];
 static int watched_count;
@@ -114,20 +117,44 @@ static bool settled(uint32_t number) {
   return true;
 }
 
+static void learn(StreamClock *clock, const StreamStamp *of) {
+  order_join(clock, &of->clock);
+  if (of->timeline != NO_TIMELINE && clock->seen[of->timeline] < of->point)
+    clock->seen[of->timeline] = of->point;
+}
+
+static void note_talker(uint32_t number) {
+  for (uint32_t i = 0; i < TALKERS_KEPT; i++)
+    if (talkers[i] == number) return;
+  talkers[next_talker++ % TALKERS_KEPT] = number;
+}
+
 /* Operations that talk through flags order themselves. Which one waited is not looked at, and what
  * is submitted later counts as ordered, too. Worker threads come here, and others read the clocks
  * meanwhile: they see an older or a newer value. */
 static void talk(uint32_t one, uint32_t other) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   const Operation *first = operation_of(one), *second = operation_of(other);
   if (!first || !second) return;
-  pthread_mutex_lock(&lock);
-  StreamClock both = first->stamp.clock;
-  order_join(&both, &second->stamp.clock);
+  pthread_mutex_lock(&talking);
+  StreamClock both = {{0}};
+  learn(&both, &first->stamp);
+  learn(&both, &second->stamp);
   order_join(&operations[one % OPERATIONS_KEPT].stamp.clock, &both);
   order_join(&operations[other % OPERATIONS_KEPT].stamp.clock, &both);
   order_join(&host, &both);
-  pthread_mutex_unlock(&lock);
+  note_talker(one);
+  note_talker(other);
+  pthread_mutex_unlock(&talking);
+}
+
+/* What was submitted before the talk and comes after one of the talkers knows it, too. */
+static void learn_from_talkers(StreamStamp *stamp) {
+  pthread_mutex_lock(&talking);
+  for (uint32_t i = 0; i < TALKERS_KEPT; i++) {
+    const Operation *talker = talkers[i] ? operation_of(talkers[i]) : NULL;
+    if (talker && is_after(stamp, &talker->stamp)) order_join(&stamp->clock, &talker->stamp.clock);
+  }
+  pthread_mutex_unlock(&talking);
 }
 
 static const char *stream_name(unsigned long long id, char *text, size_t capacity) {
@@ -170,6 +197,7 @@ void order_number(uint32_t number, const char *what) {
   Operation *made = &operations[number % OPERATIONS_KEPT];
   made->number = number;
   made->stamp = *executed;
+  learn_from_talkers(&made->stamp);
   snprintf(made->what, sizeof made->what, "%s", what);
 }
 
