@@ -114,10 +114,11 @@ show_once() { # COMMAND...
 # Cases of endless_polls and pipeline_mistakes that hang, one a line, with their numbers of blocks.
 hanging_cases() {
   sed -n 's/^ *CASE(\([a-z_]*\)).*/endless_polls \1/p' tests/emulator/endless_polls.cu |
-    grep -vE ' (ends_|host_|grid_barrier|loops_beside_turns)'
+    grep -vE ' (ends_|host_|grid_barrier|loops_beside_turns|one_rank_is_left_out)'
   sed -n 's/^ *{"\([a-z_]*\)", [0-9].*/pipeline_mistakes \1/p' tests/emulator/pipeline_mistakes.cu | grep -v fine
   echo "endless_polls grid_barrier 5000"
   echo "endless_polls loops_beside_turns 4"
+  echo "endless_polls one_rank_is_left_out 2"
 }
 
 @test "each text of a hang, and of a fault in arithmetic, is shown by some program" {

@@ -53,6 +53,13 @@ ends() { # CASE [BLOCKS]
   done
 }
 
+@test "arrivals that leave out one rank of a cluster" {
+  for schedule in late random:3; do
+    hangs hang-arrivals-at-another-rank one_rank_is_left_out 2
+    [[ $stderr == *"likely cause: arrivals leave out this rank: the barriers"*"Arrive at rank 1 as well"* ]]
+  done
+}
+
 @test "a list of waits that is too long says how many are left out" {
   hangs hang-arrivals-missing each_waits_elsewhere
   [[ $stderr == *"... and 4 more groups of threads that wait"* ]]

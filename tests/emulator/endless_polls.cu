@@ -242,6 +242,24 @@ __global__ void each_waits_elsewhere(int *, int *) {
     if (threadIdx.x == i)
       while (!mbarrier_try_wait(&barriers[i])) continue;
 }
+/* Both blocks arrive at the barrier of the first one, and both wait for their own. */
+__global__ void __cluster_dims__(2, 1, 1) one_rank_is_left_out(int *, int *) {
+  __shared__ uint64_t barrier;
+  uint32_t first;
+  if (threadIdx.x == 0) {
+    mbarrier_init(&barrier, 2);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  cooperative_groups::this_cluster().sync();
+  if (threadIdx.x == 0) {
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;"
+                 : "=r"(first)
+                 : "r"(shared_address(&barrier)));
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(first) : "memory");
+    while (!mbarrier_try_wait(&barrier)) continue;
+  }
+  cooperative_groups::this_cluster().sync();
+}
 /* One lane waits for the block, the others of its warp for that lane. */
 __global__ void split_warp(int *, int *) {
   if (threadIdx.x == 40) __syncthreads();
@@ -389,6 +407,7 @@ static const struct {
     CASE(loops_beside_turns),
     CASE(asks_for_the_last_phase),
     CASE(each_waits_elsewhere),
+    CASE(one_rank_is_left_out),
     CASE(split_warp),
     CASE(flag_and_mbarrier),
     CASE(grid_barrier),

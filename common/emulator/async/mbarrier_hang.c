@@ -90,6 +90,17 @@ static uint32_t phases_missed(Warp *warp, const BlockedWait *wait) {
                                                                                             : 0;
 }
 
+/* Nobody has ever arrived here, but at the barriers at the same offset of all other CTAs. */
+static bool rank_is_left_out(Cluster *cluster, const BlockedWait *wait) {
+  if (cluster->cta_count == 1 || wait->rest || !wait->barrier.pending) return false;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    const PhaseRecord *record = mbarrier_record(cluster, rank << 24 | SHARED_OFFSET(wait->address));
+    bool own = rank == SHARED_RANK(wait->address);
+    if (!record->alive || own == (record->ever_arrived != 0)) return false;
+  }
+  return true;
+}
+
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return "hang";
@@ -103,7 +114,8 @@ const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   if (wait.phases >= next + 2)
     return count_is_too_low(warp->cta->cluster, &wait) ? "hang-arrival-count-too-low"
                                                        : "phase-missed";
-  if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0)
+  if (rank_of_stray_arrivals(warp->cta->cluster, &wait) >= 0 ||
+      rank_is_left_out(warp->cta->cluster, &wait))
     return "hang-arrivals-at-another-rank";
   if (phases_missed(warp, &wait)) return "phase-missed";
   return wait.barrier.pending ? "hang-arrivals-missing" : "hang";
@@ -181,7 +193,13 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
             wait.rest > 0 ? "too few" : "too many");
   int rank = rank_of_stray_arrivals(warp->cta->cluster, &wait);
   const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
-  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0)
+  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0 && rank < 0)
+    fprintf(
+        out,
+        "        likely cause: arrivals leave out this rank: the barriers at the same offset of "
+        "all other CTAs have had some. Arrive at rank %u as well\n",
+        SHARED_RANK(wait.address));
+  else if (strcmp(rule, "hang-arrivals-at-another-rank") == 0)
     fprintf(
         out,
         "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "

@@ -192,9 +192,9 @@ static void describe_hang(FILE *out, const WaitList *list) {
 /* The causes that a barrier's counts reveal, the most specific first: in a chain of waits, the
  * others mostly follow from one of these. */
 static const char *const RULES[] = {
+    "hang-arrivals-at-another-rank", /* a CTA that waits sends no bytes to its peers */
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
-    "hang-arrivals-at-another-rank",
     "hang-arrival-count-too-low",
     "phase-missed",          /* that warp will not arrive elsewhere, either */
     "hang-arrivals-missing", /* some have come */
