@@ -56,6 +56,16 @@ setup() {
   run "$emulate" 02_tma_load/tma_load.cu
   [ "$status" -eq 2 ]
   [ "$output" = "emulate: 02_tma_load/tma_load.cu is source text: build it first" ]
+  for name in part.ptx part.cubin part.fatbin part.o; do
+    : >"$BATS_TEST_TMPDIR/$name"
+    run "$emulate" "$BATS_TEST_TMPDIR/$name"
+    [ "$status" -eq 2 ]
+    [[ $output == "emulate: "*"/$name is part of a program: let nvcc make an executable, with -cudart shared"* ]]
+  done
+  cp /bin/true "$BATS_TEST_TMPDIR/library.so"
+  run "$emulate" "$BATS_TEST_TMPDIR/library.so"
+  [ "$status" -eq 2 ]
+  [[ $output == "emulate: "*"/library.so is a library: run the program that loads it" ]]
 }
 
 @test "emulate: a file that this machine cannot run is named, and a script runs" {
