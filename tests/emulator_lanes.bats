@@ -113,3 +113,17 @@ reports() {
     [[ "$output" == *"lanes-met-without-order"* ]]
   done
 }
+
+@test "lanes: volatile accesses side by side are checked as lane by lane" {
+  local seed way schedule
+  for schedule in late random:5; do
+    for seed in 1 2 3 4 5 6 7 8 9; do
+      for way in run swapped; do
+        EMULATOR_SCHEDULE=$schedule common/emulator/emulate build/tests/emulator/volatile_runs "$seed" "$way" 2>&1 |
+          sed -n 's/^emulator: \([a-z-]*\): \(error\|strict\) .*/\1/p' | sort | uniq -c >"$BATS_TEST_TMPDIR/$way"
+      done
+      diff "$BATS_TEST_TMPDIR/run" "$BATS_TEST_TMPDIR/swapped"
+      grep -q shared-race "$BATS_TEST_TMPDIR/run"
+    done
+  done
+}
