@@ -14,7 +14,11 @@
 
 enum { MISMATCHES_SHOWN = 5, ELEMENT_TEXT = 40 };
 
-static const char *program_name = "program";
+static const char *program_name; /* NULL before program_begin */
+
+static const char *own_name(void) {
+  return program_name ? program_name : program_invocation_short_name;
+}
 static long failed_checks;
 
 /* ---- What is printed ---- */
@@ -69,7 +73,7 @@ void program_exit(int code) {
   if (fflush(stdout) == 0 && !ferror(stdout)) exit(code);
   fprintf(stderr,
           "%s: its output could not be written: is standard output closed or the disk full?\n",
-          program_name);
+          own_name());
   _exit(EXIT_FAIL); /* not exit(): the rest of the buffer cannot be written either */
 }
 
@@ -141,7 +145,7 @@ void check_cu(CUresult result, const char *call, const char *file, int line) {
 /* ---- Start ---- */
 
 static void print_usage(FILE *out, const Option *options, int option_count) {
-  fprintf(out, "usage: %s", program_name);
+  fprintf(out, "usage: %s", own_name());
   for (int i = 0; i < option_count; i++) {
     bool flag = options[i].least == 0 && options[i].most == 0;
     fprintf(out, " [%s%s]", options[i].name, flag ? "" : " N");
@@ -165,7 +169,7 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
                                                                              ...) {
   va_list arguments;
   va_start(arguments, format);
-  fprintf(stderr, "%s: ", program_name);
+  fprintf(stderr, "%s: ", own_name());
   vfprintf(stderr, format, arguments);
   fprintf(stderr, "\n");
   va_end(arguments);
@@ -173,13 +177,16 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
   exit(EXIT_USAGE);
 }
 
-/* A whole number in decimal digits within the option's bounds. */
-static bool read_value(const Option *option, const char *text, long *value) {
+/* A whole number in decimal digits within the option's bounds. Any other leaves the default, which the
+ * usage then shows. */
+static bool read_value(const Option *option, const char *text) {
   char *end;
   errno = 0;
-  *value = strtol(text, &end, 10);
+  long value = strtol(text, &end, 10);
   bool digits = isdigit((unsigned char)text[text[0] == '-']) && !*end && !errno;
-  return digits && *value >= option->least && *value <= option->most;
+  if (!digits || value < option->least || value > option->most) return false;
+  *option->value = value;
+  return true;
 }
 
 /* The option that an argument names, as "--name" or "--name=VALUE"; then *value_text is VALUE. */
@@ -218,7 +225,7 @@ static void read_options(int argc, char **argv, const Option *options, int optio
                        option->name, option->least);
     }
     if (!text) text = argv[++i];
-    if (!read_value(option, text, option->value)) {
+    if (!read_value(option, text)) {
       refuse_arguments(options, option_count,
                        "%s is '%s', but must be a whole number from %ld to %ld, in digits",
                        option->name, text, option->least, option->most);
@@ -314,7 +321,7 @@ bool check_that(bool condition, const char *format, ...) {
 
 static void print_verdict(const char *verdict, const char *format, va_list arguments) {
   show_detail();
-  printf("%s %s: ", verdict, program_name);
+  printf("%s %s: ", verdict, own_name());
   vprintf(format, arguments);
   printf("\n");
 }

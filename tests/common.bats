@@ -117,6 +117,7 @@ END
     echo "$output"
     [ "$status" -eq 2 ]
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
+    [[ $output == *"(0 to 12; default 0)"* ]]
     run common/run-program $program --case="$value"
     [ "$status" -eq 2 ]
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]

@@ -123,7 +123,9 @@ print_their_usage() { # PROGRAM...
     echo "$program: $output"
     [ "$status" -eq 0 ]
     [[ $output == "usage: "* ]]
-    run bash -c "$program -h >/dev/full"
+    run bash -c "$program -h 2>&1 >/dev/full"
+    echo "$output"
     [ "$status" -eq 1 ]
+    [[ $output == "${program##*/}: "* ]]
   done
 }
