@@ -326,16 +326,22 @@ __device__ void add_groups(const int *in, int *out, unsigned wanted) {
   __shared__ int words[WARP];
   int lane = threadIdx.x, sum = 0;
   if (lane >= WARP) return;
-  unsigned own = lane % 2 ? 0xaaaaaaaau : 0x55555555u;
-  words[lane] = in[lane];
-  __syncwarp(own);
 #pragma unroll 1
-  for (int i = 0; i < WARP; i++) {
-    int word;
-    asm volatile("ld.shared.u32 %0, [%1];"
-                 : "=r"(word)
-                 : "r"((unsigned)__cvta_generic_to_shared(&words[i])));
-    sum += (own | wanted) >> i & 1 ? word : 0;  // here it matters
+  for (int round = 0; round < 2; round++) {  // the second one with other groups
+    unsigned own = round == 0 ? lane % 2 ? 0xaaaaaaaau : 0x55555555u
+                   : lane & 2 ? 0xccccccccu
+                              : 0x33333333u;
+    words[lane] = in[lane] + round;
+    __syncwarp(own);
+#pragma unroll 1
+    for (int i = 0; i < WARP; i++) {
+      int word;
+      asm volatile("ld.shared.u32 %0, [%1];"
+                   : "=r"(word)
+                   : "r"((unsigned)__cvta_generic_to_shared(&words[i])));
+      sum += (own | wanted) >> i & 1 ? word : 0;  // here it matters
+    }
+    __syncwarp();
   }
   out[lane] = sum;
 }

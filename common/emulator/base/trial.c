@@ -238,7 +238,7 @@ static uint32_t *chain_of(const LaunchTrial *trial, uint32_t cluster, uint32_t a
 
 static bool same_read(const RacingRead *a, const RacingRead *b) {
   return a->cluster == b->cluster && a->rank == b->rank && a->word == b->word &&
-         a->agent == b->agent && a->time == b->time && a->in == b->in;
+         a->agent == b->agent && a->time == b->time && a->stamp == b->stamp && a->in == b->in;
 }
 
 static bool add_read(LaunchTrial *trial, const RacingRead *read) {

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
   uint32_t cluster, rank, word, agent, time;
   uint32_t lanes;
+  uint32_t stamp; /* of the order of the warp's lanes, since the cluster began; 0: any */
   const Instruction *in;
   uint32_t next; /* 1 + the next one in the hash table; 0: none */
 } RacingRead;

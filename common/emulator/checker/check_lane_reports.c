@@ -117,10 +117,11 @@ static bool may_be_tried(const LaneAccess *now, uint32_t word, bool other_wrote,
   if (!now->kind || (past && time == 0)) return false;
   if (!now->writes) {
     uint32_t read_time = order_time(now->check, now->agent, now->in, now->strong);
-    return race_of_read(now->warp, now->rank, word, now->agent, reading, read_time, now->in);
+    return race_of_read(now->warp, now->rank, word, now->agent, reading, now->order->stamp,
+                        read_time, now->in);
   }
   if (other_wrote) return race_of_stores(now->warp, now->rank, word * WORD_BYTES, WORD_BYTES);
-  return race_of_read(now->warp, now->rank, word, now->agent, reading, time, past);
+  return race_of_read(now->warp, now->rank, word, now->agent, reading, 0, time, past);
 }
 
 /* The others have written (or read) there, and nothing orders that before what `lane` does now. */

@@ -450,10 +450,10 @@ static bool may_be_tried(const AccessNow *now, const AccessRecord *entry) {
   bool reads = now->kind == ENTRY_READ, read = entry->kind == ENTRY_READ;
   if (order_exited_before(now->check, now->agent, entry->agent)) return false;
   if (reads)
-    return race_of_read(now->warp, now->rank, now->word, now->agent, UINT32_MAX, now->time,
+    return race_of_read(now->warp, now->rank, now->word, now->agent, UINT32_MAX, 0, now->time,
                         now->in);
   if (read)
-    return race_of_read(now->warp, now->rank, now->word, entry->agent, UINT32_MAX, entry->clock,
+    return race_of_read(now->warp, now->rank, now->word, entry->agent, UINT32_MAX, 0, entry->clock,
                         entry->in);
   return race_of_stores(now->warp, now->rank, now->word * WORD_BYTES, WORD_BYTES);
 }

@@ -15,6 +15,7 @@
 #include "base/address.h"
 #include "base/fault.h"
 #include "base/trial.h"
+#include "checker/check_lanes.h"
 
 enum { TEXT = 2048, CHANGES_MOST = 4096 };
 
@@ -31,7 +32,7 @@ static DueChange due[CHANGES_MOST];
 static uint32_t due_count;
 
 bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
-                  uint32_t time, const Instruction *in) {
+                  uint32_t stamp, uint32_t time, const Instruction *in) {
   const Cluster *cluster = warp->cta->cluster;
   LaunchTrial *trial = cluster->launch->trial;
   if (!trial || !time || !in || trial_is_running()) return trial_is_running();
@@ -41,6 +42,7 @@ bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent
                            .word = word,
                            .agent = agent,
                            .lanes = lanes,
+                           .stamp = stamp ? stamp - cluster->check->lanes_start + 1 : 0,
                            .time = time,
                            .in = in};
   return trial_note_read(trial, &read);
@@ -145,10 +147,12 @@ void race_try(Warp *warp, const Instruction *in, LaneMask mask, const uint32_t *
   if (!trial_is_running()) return;
   if (due_count) make_changes(cluster);
   uint32_t agent = agent_of(warp);
+  uint32_t stamp = check->lanes_checked ? check->lanes[agent].stamp - check->lanes_start + 1 : 0;
   const RacingRead *read = NULL;
   while (reads &&
          (read = trial_next_read(cluster->launch->trial, read, cluster->number, agent, in))) {
     uint32_t time = order_time(check, agent, in, false) - check->begun;
+    if (read->stamp && read->stamp != stamp) continue;
     LaneMask lanes = time == read->time ? touching(read, mask, addresses, bytes) : 0;
     if (lanes) change_word(cluster, read, lanes & read->lanes ? read->lanes : UINT32_MAX);
   }

@@ -4,10 +4,11 @@
 
 #include "checker/check_state.h"
 
-/* A read of this word by lanes of a warp, at this time of its clock, races. True: a trial will give it
+/* A read of this word by lanes of a warp, at this time of its clock and this stamp of its lanes (0: not
+ * known), races. True: a trial will give it
  * other values, so the finding may be held back. */
 bool race_of_read(const Warp *warp, uint32_t rank, uint32_t word, uint32_t agent, LaneMask lanes,
-                  uint32_t time, const Instruction *in);
+                  uint32_t stamp, uint32_t time, const Instruction *in);
 /* Two unordered stores to these bytes, the second of them by the present instruction. True: as above. */
 bool race_of_stores(const Warp *warp, uint32_t rank, uint32_t offset, uint32_t bytes);
 /* A race. tried: it is held back for the trial. */
