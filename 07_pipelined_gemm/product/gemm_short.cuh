@@ -149,8 +149,8 @@ static __device__ __forceinline__ void gemm_store_unaligned_row(
     uint4 value = gemm_shift_elements(low, high, from % 8);
     if (streaming) {
       __stcs((uint4 *)(to + from + 8 * lane), value);
-    } else {
-      __stwb((uint4 *)(to + from + 8 * lane), value); /* one instruction: the compiler would make four */
+    } else { /* by one instruction: an assignment becomes four of 4 bytes */
+      __stwb((uint4 *)(to + from + 8 * lane), value);
     }
   }
   /* lanes 0 to 7: before the aligned part; 8 to 15: behind it */
