@@ -2,8 +2,9 @@
 # bench.sh: what chapter 07 measures. make bench runs it; tables to stdout, CSV under build/.
 #   ladder.csv             every rung and the libraries at 8192 x 8192 x 8192
 #   old.csv, versus.csv    pipelined_gemm and the libraries at the products of tools/shapes_old.txt
-#   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a
-#                                      file of lines "m n k"; default: tools/shapes_unseen.txt)
+#   shapes.csv, shapes.svg             pipelined_gemm and the libraries at the products of SHAPES (a file of
+#                                      lines "m n k"; default: the 411 of tools/shapes_unseen*.txt), in turn
+#   rested.csv, rested.svg             the same with a rest before each measurement
 #   trace.json   the pipeline's events, for chrome://tracing and ui.perfetto.dev, and timeline.svg
 set -eu
 cd "$(dirname "$0")/.."
@@ -15,11 +16,17 @@ if [ -x "$chapter/bench_ladder" ]; then
   "$chapter/bench_ladder" --bench
   "$chapter/bench_shapes" --shapes 07_pipelined_gemm/tools/shapes_old.txt --csv "$chapter/old.csv"
   python3 07_pipelined_gemm/tools/versus_table.py "$chapter/old.csv" "$chapter/versus.csv"
-  "$chapter/bench_shapes" --shapes "${SHAPES:-07_pipelined_gemm/tools/shapes_unseen.txt}" \
-    --csv "$chapter/shapes.csv"
+  if [ -n "${SHAPES:-}" ]; then list=("$SHAPES"); else list=(07_pipelined_gemm/tools/shapes_unseen*.txt); fi
+  cat "${list[@]}" >"$chapter/shapes.txt"
+  echo "$(grep -c . "$chapter/shapes.txt") products, each in turn and with rests"
+  "$chapter/bench_shapes" --shapes "$chapter/shapes.txt" --csv "$chapter/shapes.csv"
+  "$chapter/bench_shapes" --shapes "$chapter/shapes.txt" --csv "$chapter/rested.csv" \
+    --rest 15 --milliseconds 20 --rounds 3
   "$chapter/bench_features" --bench
-  python3 07_pipelined_gemm/tools/plot_shapes.py "$chapter/shapes.csv" "$chapter/shapes.svg"
-  for table in versus ladder shapes; do sed -i "1i $stamp" "$chapter/$table.csv"; done
+  for table in shapes rested; do
+    python3 07_pipelined_gemm/tools/plot_shapes.py "$chapter/$table.csv" "$chapter/$table.svg"
+  done
+  for table in versus ladder shapes rested; do sed -i "1i $stamp" "$chapter/$table.csv"; done
 else
   echo "bench_ladder is not built: cuBLAS is not in this toolkit"
 fi

@@ -411,6 +411,14 @@ static inline cudaError_t gemm_count_sms(int *sms) {
   return cudaDeviceGetAttribute(sms, cudaDevAttrMultiProcessorCount, device);
 }
 
+static inline GemmStatus gemm_check_type_of_c(GemmType type, int rounded) {
+  const char *why = rounded == GEMM_FP16
+                        ? "the type of C must be GEMM_FP16 or GEMM_FP32 here: set c_type"
+                        : "the type of C must be GEMM_BF16 or GEMM_FP32 here: set c_type";
+  bool good = type == GEMM_FP32 || (int)type == rounded;
+  return good ? gemm_status(GEMM_OK, NULL, 0, 0, 0) : gemm_status(GEMM_UNSUPPORTED, why, 0, 0, 0);
+}
+
 /* Plans a product (not yet swapped) by a configuration of the caller's choice, on a chip with room for at most
  * `most_clusters` of its clusters (0: as many as fit). */
 static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
@@ -420,10 +428,7 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
   memset(gemm, 0, sizeof(*gemm));
   GemmProblem p = *problem;
   GemmStatus status = gemm_check_problem(&p, type, major_a, major_b);
-  if (status.error == GEMM_OK && p.c_type != GEMM_FP32) {
-    int rounded = gemm_rounded_type(type);
-    status = gemm_check_range("the type of C, if not GEMM_FP32,", p.c_type, rounded, rounded);
-  }
+  if (status.error == GEMM_OK) status = gemm_check_type_of_c(p.c_type, gemm_rounded_type(type));
   if (status.error != GEMM_OK) return status;
   p.k = gemm_k_of_16_bits(type, p.k);
   bool by_tma = gemm_tma_can_write(&p);
