@@ -154,7 +154,7 @@ for who, how in (("chosen", "when the model chooses"), ("measured", "when eight 
     ratios = [best["cublas"] / best[who] for best in times.values() if who in best]
     if ratios:
         below = sum(ratio < 0.9 for ratio in ratios)
-        says.append(f"{below} ha{'s' if below == 1 else 've'} a ratio below 0.90 {how} (lowest {min(ratios):.2f})")
+        says.append(f"{below} ha{'s' if below == 1 else 've'} a ratio below 0.90 {how} (lowest {min(ratios):.3f})")
 print(f"Of {len(times)} other shapes, {', and '.join(says)}.")
 PYTHON
   echo "$output"
