@@ -45,7 +45,7 @@ show_reports() { # COMMAND
   export EMULATOR_CHECK EMULATOR_SCHEDULE
   for EMULATOR_CHECK in strict layout; do
     for EMULATOR_SCHEDULE in late early; do
-      text=$(EMULATOR_THREADS=1 timeout -s KILL 60 $1 2>&1 >/dev/null)
+      text=$(EMULATOR_THREADS=1 timeout -s KILL 600 $1 2>&1 >/dev/null)
       all+=$'\n'$text
     done
   done
@@ -85,7 +85,7 @@ END
 
 show_once() { # COMMAND...
   echo "== $*"
-  EMULATOR_THREADS=1 EMULATOR_CHECK=layout timeout -s KILL 200 "$@" 2>&1 >/dev/null || true
+  EMULATOR_THREADS=1 EMULATOR_CHECK=layout timeout -s KILL 600 "$@" 2>&1 >/dev/null || true
 }
 
 @test "each text of a fault, and of a finding in the folders above the checker, is shown by some program" {

@@ -14,7 +14,7 @@ setup() {
 hangs() { # RULE CASE [BLOCKS]
   local rule=$1
   shift
-  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 60 \
+  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 600 \
     common/emulator/emulate "$program" "$@"
   echo "$output"
   echo "$stderr"
@@ -23,7 +23,7 @@ hangs() { # RULE CASE [BLOCKS]
 }
 
 ends() { # CASE [BLOCKS]
-  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 60 \
+  EMULATOR_SCHEDULE=${schedule:-late} run --separate-stderr timeout 600 \
     common/emulator/emulate "$program" "$@"
   echo "$output"
   echo "$stderr"

@@ -10,7 +10,7 @@ setup() {
 }
 
 misuse() {
-  EMULATOR_CHECK=on run timeout 60 common/emulator/emulate "$hostile" "$1"
+  EMULATOR_CHECK=on run timeout 600 common/emulator/emulate "$hostile" "$1"
   echo "$output"
 }
 
@@ -81,7 +81,7 @@ misuse() {
 
 @test "hostile kernels drawn at random run to an end and reach nothing of the host's" {
   for schedule in late early random:9; do
-    EMULATOR_SCHEDULE=$schedule run timeout 300 build/tests/emulator/fuzz_hostile 1 700 2>/dev/null
+    EMULATOR_SCHEDULE=$schedule run timeout 600 build/tests/emulator/fuzz_hostile 1 700 2>/dev/null
     echo "$output" | grep -v '^emulator' | tail -n 20
     [ "$status" -eq 0 ]
     [[ $output == *"700 kernels"* ]]
@@ -90,7 +90,7 @@ misuse() {
 }
 
 @test "hostile host programs drawn at random end with an answer" {
-  run timeout 100 common/emulator/emulate build/tests/emulator/random_calls 60
+  run timeout 600 common/emulator/emulate build/tests/emulator/random_calls 60
   echo "$output" | tail -n 20
   [ "$status" -eq 0 ]
   [[ $output == *"60 programs, 0 failures"* ]]
@@ -102,7 +102,7 @@ misuse() {
 }
 
 @test "every call of the runtime and the driver: zeros, garbage, stale and wrong handles end in an answer" {
-  run timeout 300 common/emulator/emulate build/tests/emulator/every_call
+  run timeout 600 common/emulator/emulate build/tests/emulator/every_call
   echo "$output" | grep -v '^emulator' | tail -n 20
   [ "$status" -eq 0 ]
   [[ $output == *" calls in 5 ways, 0 failures"* ]]
@@ -166,7 +166,7 @@ misuse() {
 }
 
 @test "in a forked child every call that needs the device answers as on an H200: not initialised" {
-  timeout 100 common/emulator/emulate build/tests/emulator/every_call --forked >"$BATS_TEST_TMPDIR/answers"
+  timeout 600 common/emulator/emulate build/tests/emulator/every_call --forked >"$BATS_TEST_TMPDIR/answers"
   sed 's/$/ 3/' tests/emulator/recorded/forked_calls.txt | sort >"$BATS_TEST_TMPDIR/expected"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/expected")" -ge 430 ]
   run comm -13 <(sort "$BATS_TEST_TMPDIR/answers") "$BATS_TEST_TMPDIR/expected"
@@ -175,7 +175,7 @@ misuse() {
 }
 
 @test "in a forked child calls without arguments answer as on an H200: 1 for a missing pointer, 0 for what only waits" {
-  timeout 100 common/emulator/emulate build/tests/emulator/every_call --forked-null >"$BATS_TEST_TMPDIR/answers"
+  timeout 600 common/emulator/emulate build/tests/emulator/every_call --forked-null >"$BATS_TEST_TMPDIR/answers"
   [ "$(wc -l <tests/emulator/recorded/forked_null.txt)" -ge 380 ]
   run comm -13 <(sort "$BATS_TEST_TMPDIR/answers") <(sort tests/emulator/recorded/forked_null.txt)
   echo "not so: $(head -n 10 <<<"$output")"
@@ -183,7 +183,7 @@ misuse() {
 }
 
 @test "a process forks while a thread prints what a kernel has written: the child ends, the text comes once" {
-  run timeout 60 common/emulator/emulate build/tests/emulator/forked_output
+  run timeout 600 common/emulator/emulate build/tests/emulator/forked_output
   echo "$output"
   [ "$status" -eq 0 ]
   [ "$output" = "the child has ended, the text has 196608 of 196608 bytes" ]

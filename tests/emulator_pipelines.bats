@@ -15,7 +15,7 @@ report_asked_waits() { report_of asked_waits "$@"; }
 
 # PROGRAM SCHEDULE CASE: sets first, the rule of the first report, and text, the reports in one line.
 report_of() {
-  EMULATOR_SCHEDULE=$2 run --separate-stderr timeout 60 common/emulator/emulate \
+  EMULATOR_SCHEDULE=$2 run --separate-stderr timeout 600 common/emulator/emulate \
     build/tests/emulator/$1 "$3"
   echo "$2: $output"
   echo "$stderr"
@@ -165,7 +165,7 @@ report_of() {
 }
 
 @test "words stored in the memory of a peer, and an arrival of scope .cta at its barrier: reported" {
-  run --separate-stderr timeout 60 common/emulator/emulate build/tests/emulator/peer_order 1
+  run --separate-stderr timeout 600 common/emulator/emulate build/tests/emulator/peer_order 1
   echo "$stderr"
   [ "$status" -eq 3 ]
   [ "$(grep -c ': 0 old' <<<"$output")" -eq 4 ]
@@ -176,7 +176,7 @@ report_of() {
 # CASE SAYS [SCHEDULES]: the report of store_async's CASE, in these orders.
 store_async_says() {
   for schedule in ${3:-late early random:2}; do
-    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 600 common/emulator/emulate \
       build/tests/emulator/store_async "$1"
     echo "$1, $schedule: $output $stderr"
     text=$(tr -s ' \n' ' ' <<<"$stderr")
@@ -197,7 +197,7 @@ store_async_says() {
 
 # SCHEDULE CASE: sets output and text, the reports in one line.
 barrier_again_says() {
-  EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$1 run --separate-stderr timeout 60 \
+  EMULATOR_CHECK=strict EMULATOR_SCHEDULE=$1 run --separate-stderr timeout 600 \
     common/emulator/emulate build/tests/emulator/barrier_again "$2"
   echo "$1: $output"
   echo "$stderr"
@@ -229,11 +229,11 @@ barrier_again_says() {
 
 @test "the source of a store is written again: the report says that the store must have read it" {
   for schedule in late random:1; do
-    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 600 common/emulator/emulate \
       build/tests/emulator/source_again fine
     [ "$output" = "fine: cudaSuccess, right" ]
     [ -z "$stderr" ]
-    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 60 common/emulator/emulate \
+    EMULATOR_SCHEDULE=$schedule run --separate-stderr timeout 600 common/emulator/emulate \
       build/tests/emulator/source_again reused
     echo "$schedule: $output $stderr"
     text=$(tr -s ' \n' ' ' <<<"$stderr")

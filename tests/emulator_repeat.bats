@@ -146,7 +146,7 @@ reports() { # RULE
 }
 
 @test "blocks: of those that only compute and read the clock, one is enough" {
-  EMULATOR_REPEAT=skip run timeout 100 common/emulator/emulate build/tests/emulator/repeat_cases blocks-alike
+  EMULATOR_REPEAT=skip run timeout 600 common/emulator/emulate build/tests/emulator/repeat_cases blocks-alike
   [ "$output" = "all blocks have ended" ]
   for name in blocks-differ processors-differ; do
     skips "$name"

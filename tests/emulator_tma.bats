@@ -16,7 +16,7 @@ replays() {
   local schedule
   for schedule in late early random:1 random:20261121; do
     echo "schedule $schedule"
-    EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 120 common/emulator/emulate "$programs/$1" \
+    EMULATOR_CHECK=off EMULATOR_SCHEDULE=$schedule timeout 600 common/emulator/emulate "$programs/$1" \
       2>/dev/null | diff "$recorded/$1.txt" - | head -20 | tee "$BATS_TEST_TMPDIR/difference"
     [ ! -s "$BATS_TEST_TMPDIR/difference" ]
   done

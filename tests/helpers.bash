@@ -73,7 +73,7 @@ gives_the_recorded_bits() { # NAME
 # same time would report in any order. There are some 1,700 runs in make check-all, so none starts a process too many.
 first_report() { # PROGRAM SCHEDULE
   local text
-  text=$(EMULATOR_SCHEDULE=$2 EMULATOR_THREADS=1 timeout -s KILL 60 "$1" 2>&1 >/dev/null)
+  text=$(EMULATOR_SCHEDULE=$2 EMULATOR_THREADS=1 timeout -s KILL 600 "$1" 2>&1 >/dev/null)
   first=none
   if [[ $'\n'$text =~ $'\n'"emulator: "([a-z0-9-]+)": " ]]; then first=${BASH_REMATCH[1]}; fi
 }
@@ -91,7 +91,7 @@ try_pitfall() { # SOURCE
     [ "$first" = "$rule" ] || echo "$name, $schedule: $first first, but the header says $rule"
   done
   for schedule in late random:{1..5}; do
-    text=$(EMULATOR_SCHEDULE=$schedule timeout -s KILL 60 "$fixed" 2>&1)
+    text=$(EMULATOR_SCHEDULE=$schedule timeout -s KILL 600 "$fixed" 2>&1)
     code=$?
     if [ $code -ne 0 ] || [[ $text == *emulator:* ]] || [[ $text != *$'\n'"PASS $name: "* ]]; then
       echo "$name fixed, $schedule: exit code $code"$'\n'"$text"

@@ -452,7 +452,7 @@ only_tools() { # TOOL...
 }
 
 @test "watch takes a chapter, builds and runs what was saved, and nothing before" {
-  run timeout 300 make watch
+  run timeout 600 make watch
   [ "$status" -eq 2 ]
   [[ $output == *"watch takes one chapter, such as: make watch-02"* ]]
   # A tree of its own, and a make that says what it is asked for.
@@ -498,7 +498,7 @@ END
     [[ $output != *"-j"*"forced"* ]]
   done
   # watch never ends by itself.
-  timeout 300 make -j2 watch-02 PROGRAM=first_load >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+  timeout 600 make -j2 watch-02 PROGRAM=first_load >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
   for _ in {1..1500}; do
     if grep -q '^---- watching' "$BATS_TEST_TMPDIR/log"; then break; fi
     sleep 0.1
