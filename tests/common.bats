@@ -166,7 +166,7 @@ END
 @test "--bench says at once what it does and how long it takes" {
   common/run-program build/06_swizzle_3d/boxes --bench 2>"$BATS_TEST_TMPDIR/err" >/dev/null &
   bench=$!
-  for _ in {1..300}; do
+  for _ in {1..6000}; do
     [ ! -s "$BATS_TEST_TMPDIR/err" ] || break
     sleep 0.1
   done
