@@ -329,7 +329,7 @@ class Scratch:
 
 
 def normalised(line):
-    return re.sub(r"\b0x7[0-9a-f]{11}\b", "0xADDRESS", line.rstrip())
+    return re.sub(r"\b0x[1-9a-f][0-9a-f]{8,11}\b", "0xADDRESS", line.rstrip())
 
 
 def first_difference(expected, output):
@@ -418,4 +418,5 @@ def main():
         sys.exit(f"{len(problems)} problems:\n" + "\n".join(problems))
 
 
-main()
+if __name__ == "__main__":
+    main()
