@@ -38,6 +38,24 @@ declared() {
   [[ $output == *"PASS driver_versions: "* ]]
 }
 
+@test "contexts: a handle each, a stack in each thread, errors for those that are missing or destroyed" {
+  run common/run-program $programs/contexts
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ $output == *"PASS contexts: "* ]]
+}
+
+# A library with static thread-local storage cannot be loaded by a running process, such as Python.
+@test "a process that is running can load the emulator: it has no static thread-local storage" {
+  local library
+  for library in $(find build/emulator -name libcudart.so.13); do
+    run readelf -d "$library"
+    [ "$status" -eq 0 ]
+    [[ $output == *"(SONAME)"* ]]
+    [[ $output != *STATIC_TLS* ]]
+  done
+}
+
 @test "a form of a call with 32-bit addresses ends with its name and the newer one's" {
   run common/emulator/emulate $programs/driver_versions --narrow 1
   echo "$output"
@@ -78,8 +96,10 @@ int main(int argc, char **argv) {
   void *driver;
   if (argc < 2 || !dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) return puts(dlerror()), 2;
   if (!(driver = dlopen("libcuda.so.1", RTLD_NOW))) return puts(dlerror()), 2;
-  int (*count_devices)(int *), count = 0;
+  int (*initialise)(unsigned), (*count_devices)(int *), count = 0;
+  *(void **)&initialise = dlsym(driver, "cuInit");
   *(void **)&count_devices = dlsym(driver, "cuDeviceGetCount");
+  if (initialise(0) != 0) return puts("not initialised"), 2;
   printf("answer %d, ", count_devices(&count));
   printf("devices %d\n", count);
   return 0;

@@ -43,7 +43,7 @@ static cudaGraph_t graph, old_graph;
 static cudaGraphNode_t node, old_node;
 static cudaGraphExec_t exec, old_exec;
 static cudaMemPool_t pool, old_pool;
-static CUcontext context;
+static CUcontext context, old_context;
 static CUmodule module, old_module;
 static CUfunction function;
 
@@ -70,6 +70,8 @@ static void make_handles(void) {
   typedef CUresult (*Unload)(CUmodule);
   typedef CUresult (*Find)(CUfunction *, CUmodule, const char *);
   typedef CUresult (*Current)(CUcontext *);
+  typedef CUresult (*Create)(CUcontext *, unsigned, CUdevice);
+  typedef CUresult (*Destroy)(CUcontext);
   Load load = (Load)dlsym(RTLD_DEFAULT, "cuModuleLoadData");
   Find find = (Find)dlsym(RTLD_DEFAULT, "cuModuleGetFunction");
   load(&module, KERNEL);
@@ -77,6 +79,8 @@ static void make_handles(void) {
   find(&function, module, "kernel");
   ((Current)dlsym(RTLD_DEFAULT, "cuCtxGetCurrent"))(&context);
   ((Unload)dlsym(RTLD_DEFAULT, "cuModuleUnload"))(old_module);
+  ((Create)dlsym(RTLD_DEFAULT, "cuCtxCreate_v2"))(&old_context, 0, 0);
+  ((Destroy)dlsym(RTLD_DEFAULT, "cuCtxDestroy_v2"))(old_context);
   cudaStreamDestroy(old_stream);
   cudaEventDestroy(old_event);
   cudaGraphExecDestroy(old_exec);
@@ -133,7 +137,7 @@ HANDLE(cudaGraph_t, graph, old_graph)
 HANDLE(cudaGraphNode_t, node, old_node)
 HANDLE(cudaGraphExec_t, exec, old_exec)
 HANDLE(cudaMemPool_t, pool, old_pool)
-HANDLE(CUcontext, context, (CUcontext)NEVER)
+HANDLE(CUcontext, context, old_context)
 HANDLE(CUmodule, module, old_module)
 HANDLE(CUfunction, function, (CUfunction)NEVER)
 HANDLE(CUlibrary, (CUlibrary)module, (CUlibrary)old_module)

@@ -1,5 +1,5 @@
-/* driver.c: the driver API: mainly tensor maps, the device and its context. Modules and launches are
- * in driver_module.c, memory in driver_memory.c. How programs find these calls is in
+/* driver.c: the driver API: mainly tensor maps and the device. Contexts are in driver_context.c, modules and
+ * launches in driver_module.c, memory in driver_memory.c. How programs find these calls is in
  * driver_versions.c. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tensor_map.h"
+#include "runtime/driver_context.h"
 #include "runtime/registration.h"
 #include "runtime/runtime.h"
 
@@ -122,13 +123,13 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address) {
   return CUDA_SUCCESS;
 }
 
-/* ---- Device and context: one of each, always there ---- */
+/* ---- The device ---- */
 
-static int the_context;
-/* How often it has been pushed in this thread: a thread begins with the runtime's. */
-static _Thread_local unsigned contexts_pushed = 1;
-
-CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuInit(unsigned flags) {
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  driver_initialised = true;
+  return CUDA_SUCCESS;
+}
 CUresult cuDriverGetVersion(int *version) { return as_driver(cudaDriverGetVersion(version)); }
 CUresult cuDeviceGetCount(int *count) { return as_driver(cudaGetDeviceCount(count)); }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) {
@@ -153,91 +154,6 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
   if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
   return as_driver(cudaMemGetInfo(&free_bytes, bytes));
 }
-CUresult cuCtxGetCurrent(CUcontext *context) {
-  cudaError_t error = runtime_may_ask();
-  if (error != cudaSuccess) return as_driver(error);
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = contexts_pushed ? (CUcontext)&the_context : NULL;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxSetCurrent(CUcontext context) {
-  if (!context && contexts_pushed)
-    contexts_pushed--;
-  else if (context && !contexts_pushed)
-    contexts_pushed = 1;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  contexts_pushed++;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
-  if (!contexts_pushed) return CUDA_ERROR_INVALID_CONTEXT;
-  contexts_pushed--;
-  if (context) *context = (CUcontext)&the_context;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxGetDevice(CUdevice *device) {
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  return contexts_pushed ? cuDeviceGet(device, 0) : CUDA_ERROR_INVALID_CONTEXT;
-}
-CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
-  if (!context) return cuCtxGetDevice(device);
-  return device ? cuDeviceGet(device, 0) : CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
-  if (!id) return CUDA_ERROR_INVALID_VALUE;
-  if (!context && !contexts_pushed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  *id = 1; /* there is one */
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  *context = (CUcontext)&the_context;
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  return device == 0 ? as_driver(cudaDeviceReset()) : CUDA_ERROR_INVALID_DEVICE;
-}
-CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
-                        CUdevice device) {
-  (void)parameters, (void)flags;
-  CUresult result = cuDevicePrimaryCtxRetain(context, device);
-  if (result == CUDA_SUCCESS) contexts_pushed++;
-  return result;
-}
-CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
-  return cuCtxCreate_v4(context, NULL, flags, device);
-}
-CUresult cuCtxDestroy_v2(CUcontext context) {
-  return context ? cuCtxPopCurrent_v2(NULL) : CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuCtxSynchronize(void) {
-  return contexts_pushed ? as_driver(cudaDeviceSynchronize()) : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-/* There is one device, so any context is the current one. */
-CUresult cuCtxSynchronize_v2(CUcontext context) {
-  (void)context;
-  return cuCtxSynchronize();
-}
-
-CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
-  (void)context;
-  *version = 3020;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxGetFlags(unsigned *flags) {
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  *flags = 0;
-  return CUDA_SUCCESS;
-}
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit) {
   return as_driver(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
 }
@@ -246,17 +162,6 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
 }
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return as_driver(cudaDeviceGetStreamPriorityRange(least, greatest));
-}
-CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
-  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
-  if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
-  *flags = 0;
-  *active = 1;
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
-  (void)flags;
-  return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   struct cudaDeviceProp properties;

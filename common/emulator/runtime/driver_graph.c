@@ -1,4 +1,5 @@
 /* driver_graph.c: the driver's graph nodes whose descriptions differ from the runtime's. */
+#include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 #include "runtime/texture.h"
 
@@ -57,9 +58,14 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 
 /* ---- Copies and fills ---- */
 
+/* NULL: the program leaves it to the driver. */
+static bool context_invalid(CUcontext context) {
+  return context && context_usable(context) == CUDA_ERROR_INVALID_CONTEXT;
+}
+
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                               size_t count, const CUDA_MEMCPY3D *copy, CUcontext context) {
-  (void)context;
+  if (context_invalid(context)) return CUDA_ERROR_INVALID_CONTEXT;
   struct cudaMemcpy3DParms same;
   CUresult result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS) return result;
@@ -73,7 +79,7 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *copy)
 }
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_MEMCPY3D *copy, CUcontext context) {
-  (void)context;
+  if (context_invalid(context)) return CUDA_ERROR_INVALID_CONTEXT;
   struct cudaMemcpy3DParms same;
   CUresult result = copy ? driver_copy_as_runtime(copy, &same) : CUDA_ERROR_INVALID_VALUE;
   if (result != CUDA_SUCCESS) return result;
@@ -82,13 +88,13 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
 CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                               size_t count, const CUDA_MEMSET_NODE_PARAMS *fill,
                               CUcontext context) {
-  (void)context;
+  if (context_invalid(context)) return CUDA_ERROR_INVALID_CONTEXT;
   return as_driver(cudaGraphAddMemsetNode(node, graph, dependencies, count,
                                           (const struct cudaMemsetParams *)(const void *)fill));
 }
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context) {
-  (void)context;
+  if (context_invalid(context)) return CUDA_ERROR_INVALID_CONTEXT;
   return as_driver(cudaGraphExecMemsetNodeSetParams(
       exec, node, (const struct cudaMemsetParams *)(const void *)fill));
 }

@@ -4,10 +4,21 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
 static void *pointer(CUdeviceptr address) { return (void *)(uintptr_t)address; }
+
+/* A stream that the program has created has its context, the others are those of the current one. */
+static CUresult stream_usable(CUstream stream) {
+  return stream_known(stream) && !stream_context(stream) ? context_usable(NULL) : CUDA_SUCCESS;
+}
+#define NEED_CONTEXT_OF(stream)                                \
+  do {                                                         \
+    CUresult result_of_look = stream_usable(stream);           \
+    if (result_of_look != CUDA_SUCCESS) return result_of_look; \
+  } while (0)
 
 /* ---- Allocation ---- */
 
@@ -35,6 +46,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned flags) {
 }
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
   if (!address) return CUDA_ERROR_INVALID_VALUE;
+  NEED_CONTEXT_OF(stream);
   void *found = NULL;
   return allocated(cudaMallocAsync(&found, bytes, stream), &found, address);
 }
@@ -74,7 +86,8 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
   bool host = place.kind == MEMORY_OF_HOST, managed = place.kind == MEMORY_MANAGED;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      return cuCtxGetCurrent(data);
+      *(CUcontext *)data = context_or_primary();
+      return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       *(unsigned *)data = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
       return CUDA_SUCCESS;
@@ -185,14 +198,18 @@ CUresult cuMemsetD2D32Async(CUdeviceptr address, size_t pitch, unsigned value, s
                             size_t height, CUstream stream) {
   return fill(address, pitch, value, 4, width, height, stream);
 }
+static bool contexts_valid(CUcontext to, CUcontext from) {
+  return (!to || context_usable(to) == CUDA_SUCCESS) &&
+         (!from || context_usable(from) == CUDA_SUCCESS);
+}
 CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                       CUcontext from_context, size_t bytes) {
-  (void)to_context, (void)from_context;
+  if (!contexts_valid(to_context, from_context)) return CUDA_ERROR_INVALID_CONTEXT;
   return cuMemcpyDtoD_v2(to, from, bytes);
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                            CUcontext from_context, size_t bytes, CUstream stream) {
-  (void)to_context, (void)from_context;
+  if (!contexts_valid(to_context, from_context)) return CUDA_ERROR_INVALID_CONTEXT;
   return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
 }
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool pool,
@@ -210,9 +227,16 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
   return as_driver(cudaStreamCreateWithPriority(stream, flags, priority));
 }
 CUresult cuStreamDestroy_v2(CUstream stream) { return as_driver(cudaStreamDestroy(stream)); }
-CUresult cuStreamSynchronize(CUstream stream) { return as_driver(cudaStreamSynchronize(stream)); }
-CUresult cuStreamQuery(CUstream stream) { return as_driver(cudaStreamQuery(stream)); }
+CUresult cuStreamSynchronize(CUstream stream) {
+  NEED_CONTEXT_OF(stream);
+  return as_driver(cudaStreamSynchronize(stream));
+}
+CUresult cuStreamQuery(CUstream stream) {
+  NEED_CONTEXT_OF(stream);
+  return as_driver(cudaStreamQuery(stream));
+}
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
+  NEED_CONTEXT_OF(stream);
   return as_driver(cudaStreamWaitEvent(stream, event, flags));
 }
 CUresult cuStreamGetFlags(CUstream stream, unsigned *flags) {
@@ -225,8 +249,12 @@ CUresult cuStreamGetId(CUstream stream, unsigned long long *id) {
   return as_driver(cudaStreamGetId(stream, id));
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context) {
-  (void)stream;
-  return cuCtxGetCurrent(context);
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (!stream_known(stream)) return CUDA_ERROR_INVALID_HANDLE;
+  CUcontext created_in = stream_context(stream);
+  CUresult result = created_in ? CUDA_SUCCESS : context_usable(NULL);
+  if (result == CUDA_SUCCESS) *context = created_in ? created_in : context_or_primary();
+  return result;
 }
 CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green) {
   if (green) *green = NULL;
@@ -240,9 +268,11 @@ CUresult cuEventCreate(CUevent *event, unsigned flags) {
 }
 CUresult cuEventDestroy_v2(CUevent event) { return as_driver(cudaEventDestroy(event)); }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
+  NEED_CONTEXT_OF(stream);
   return as_driver(cudaEventRecord(event, stream));
 }
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+  NEED_CONTEXT_OF(stream);
   return as_driver(cudaEventRecordWithFlags(event, stream, flags));
 }
 CUresult cuEventQuery(CUevent event) { return as_driver(cudaEventQuery(event)); }

@@ -52,8 +52,8 @@ OLDER_NAME(cuStreamDestroy, cuStreamDestroy_v2, (CUstream stream), (stream))
 
 OLDER(cuCtxCreate_v3, (CUcontext * context, CUexecAffinityParam *affinity, int count,
                        unsigned flags, CUdevice device)) {
-  (void)affinity, (void)count;
-  return cuCtxCreate_v2(context, flags, device);
+  CUctxCreateParams parameters = {.execAffinityParams = affinity, .numExecAffinityParams = count};
+  return cuCtxCreate_v4(context, &parameters, flags, device);
 }
 OLDER(cuGetProcAddress, (const char *name, void **entry, int version, cuuint64_t flags)) {
   void *result = NULL;

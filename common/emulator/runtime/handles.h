@@ -15,7 +15,8 @@ typedef enum {
   HANDLE_USER_OBJECT,
   HANDLE_POOL,
   HANDLE_IMAGE, /* a module or a library */
-  HANDLE_LINK
+  HANDLE_LINK,
+  HANDLE_CONTEXT
 } HandleKind;
 
 void handle_add(const void *handle, HandleKind kind);

@@ -15,6 +15,7 @@
 #include "base/report.h"
 #include "checker/checker.h"
 #include "runtime/cubin.h"
+#include "runtime/driver_context.h"
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/host_watch.h"
@@ -552,6 +553,7 @@ cudaError_t cudaDeviceSynchronize(void) {
 cudaError_t cudaDeviceReset(void) {
   cudaError_t error = runtime_may_ask();
   if (error != cudaSuccess) return runtime_answer(error);
+  context_reset_primary();
   streams_drop_all();
   device_output_flush();
   fault_to_come = cudaSuccess;

@@ -192,6 +192,8 @@ cudaError_t stream_wait_allowed(void);
 cudaError_t stream_unsafe_allowed(void);
 bool stream_captures(cudaStream_t stream);
 bool stream_known(cudaStream_t stream); /* or one of the three predefined streams */
+/* In which it was created; NULL: it is a predefined stream, which every context has. */
+CUcontext stream_context(cudaStream_t stream);
 void event_record_now(cudaEvent_t event);
 
 /* ---- Copies and fills (runtime_memory.c) ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "runtime/driver_context.h"
 #include "runtime/runtime.h"
 #include "base/device_heap.h"
 
@@ -22,11 +23,15 @@ cudaError_t cudaGetDevice(int *device) {
   return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
-  return runtime_answer(device == 0 ? runtime_known_fault() : cudaErrorInvalidDevice);
+  cudaError_t error = device == 0 ? runtime_known_fault() : cudaErrorInvalidDevice;
+  if (error == cudaSuccess) context_make_primary_current();
+  return runtime_answer(error);
 }
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
   (void)device_flags, (void)flags;
-  return cudaSetDevice(device);
+  cudaError_t error = device == 0 ? runtime_known_fault() : cudaErrorInvalidDevice;
+  if (error == cudaSuccess) context_initialise_primary(); /* and does not make it current */
+  return runtime_answer(error);
 }
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
   (void)flags;

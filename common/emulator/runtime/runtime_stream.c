@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/driver_context.h"
 #include "runtime/handles.h"
 #include "runtime/host_watch.h"
 #include "runtime/runtime.h"
@@ -37,6 +38,7 @@ struct CUstream_st {
   unsigned flags;
   int priority;
   unsigned long long id;
+  CUcontext context; /* NULL: of whichever thread uses it */
   Capture *capture;
   NodeList last;     /* the nodes that the next node depends on */
   QueuedWork *queue; /* the first may have begun */
@@ -68,6 +70,8 @@ bool stream_known(cudaStream_t stream) {
   return resolve(stream) != stream || stream == &legacy || stream == &per_thread ||
          handle_is(stream, HANDLE_STREAM);
 }
+
+CUcontext stream_context(cudaStream_t stream) { return resolve(stream)->context; }
 
 static void enlist(cudaStream_t stream) {
   for (cudaStream_t each = streams; each; each = each->next)
@@ -393,7 +397,10 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
   *stream = calloc(1, sizeof **stream);
   if (!*stream) return runtime_answer(cudaErrorMemoryAllocation);
   pthread_mutex_lock(&runtime_lock);
-  **stream = (struct CUstream_st){.flags = flags, .priority = priority, .id = 3 + stream_count++};
+  **stream = (struct CUstream_st){.flags = flags,
+                                  .priority = priority,
+                                  .id = 3 + stream_count++,
+                                  .context = context_or_primary()};
   handle_add(*stream, HANDLE_STREAM);
   enlist(*stream);
   order_note_stream(true, !(flags & cudaStreamNonBlocking));

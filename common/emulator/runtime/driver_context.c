@@ -1,0 +1,246 @@
+/* driver_context.c: the driver's contexts. Each is a handle of its own, and each thread has a stack of them, whose top
+ * is current. Memory, modules, streams and errors belong to all of them together.
+ *
+ * The runtime uses the primary context, or the one that is current. */
+#include "runtime/driver_context.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "runtime/handles.h"
+#include "runtime/runtime.h"
+
+struct CUctx_st {
+  _Atomic bool usable; /* not destroyed, and the primary one initialised */
+  unsigned flags;
+  unsigned long long id;
+};
+
+_Atomic bool driver_initialised;
+
+static struct CUctx_st no_context, primary = {.id = 1};
+static unsigned primary_retained;    /* by the driver's calls */
+static bool primary_used_by_runtime; /* since the last reset */
+static _Atomic unsigned long long context_count = 1;
+
+/* The top of this thread's stack; &no_context: the stack is empty. */
+static _Thread_local CUcontext context_current = &no_context;
+
+/* What lies below it. */
+static _Thread_local struct {
+  CUcontext *contexts;
+  size_t count, capacity;
+} stack;
+static pthread_key_t stack_key; /* frees the stack when its thread ends */
+
+__attribute__((constructor)) static void make_stack_key(void) {
+  if (pthread_key_create(&stack_key, free) != 0) out_of_memory();
+}
+
+static void push(CUcontext context) {
+  if (context_current != &no_context) {
+    if (stack.count == stack.capacity) {
+      stack.capacity = stack.capacity ? 2 * stack.capacity : 8;
+      stack.contexts = realloc(stack.contexts, stack.capacity * sizeof *stack.contexts);
+      if (!stack.contexts || pthread_setspecific(stack_key, stack.contexts) != 0) out_of_memory();
+    }
+    stack.contexts[stack.count++] = context_current;
+  }
+  context_current = context;
+}
+
+static void pop(void) {
+  context_current = stack.count ? stack.contexts[--stack.count] : &no_context;
+}
+
+CUresult context_usable(CUcontext context) {
+  if (!context && context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context && context != &primary && !handle_is(context, HANDLE_CONTEXT))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  return (context ? context : context_current)->usable ? CUDA_SUCCESS
+                                                       : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* Can it be made current? The primary one can before it is initialised. */
+static bool may_be_current(CUcontext context) {
+  return context == &primary || handle_is(context, HANDLE_CONTEXT);
+}
+
+/* ---- The primary context ---- */
+
+void context_initialise_primary(void) {
+  HOLD_RUNTIME_LOCK;
+  driver_initialised = true;
+  primary_used_by_runtime = true;
+  primary.usable = true;
+}
+void context_make_primary_current(void) {
+  context_initialise_primary();
+  context_current = &primary;
+}
+cudaError_t context_bind_primary(void) {
+  if (context_current->usable) return cudaSuccess;
+  if (context_current != &no_context && context_current != &primary)
+    return (cudaError_t)context_usable(NULL);
+  context_make_primary_current();
+  return cudaSuccess;
+}
+void context_reset_primary(void) {
+  HOLD_RUNTIME_LOCK;
+  primary_used_by_runtime = false;
+  primary.usable = false;
+}
+CUcontext context_or_primary(void) {
+  return context_current == &no_context ? &primary : context_current;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  cudaError_t error = runtime_permitted();
+  if (error != cudaSuccess) return (CUresult)error;
+  HOLD_RUNTIME_LOCK;
+  primary_retained++;
+  primary.usable = true;
+  *context = &primary;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  HOLD_RUNTIME_LOCK;
+  if (primary_retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  if (--primary_retained == 0 && !primary_used_by_runtime) primary.usable = false;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return device == 0 ? (CUresult)cudaDeviceReset() : CUDA_ERROR_INVALID_DEVICE;
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
+  HOLD_RUNTIME_LOCK;
+  *flags = primary.flags;
+  *active = (int)primary.usable;
+  return CUDA_SUCCESS;
+}
+
+/* Known flags, and at most one of those for the way to wait. */
+static bool flags_valid(unsigned flags) {
+  unsigned waiting = flags & CU_CTX_SCHED_MASK;
+  return !(flags & ~(unsigned)CU_CTX_FLAGS_MASK) && !(waiting & (waiting - 1));
+}
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!flags_valid(flags)) return CUDA_ERROR_INVALID_VALUE;
+  HOLD_RUNTIME_LOCK;
+  primary.flags = flags;
+  return CUDA_SUCCESS;
+}
+
+/* ---- Contexts that programs create ---- */
+
+CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
+                        CUdevice device) {
+  if (device != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (!context || !flags_valid(flags)) return CUDA_ERROR_INVALID_VALUE;
+  if (parameters && parameters->numExecAffinityParams)
+    return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; /* for processes that share a GPU (MPS) */
+  if (parameters && parameters->cigParams) return CUDA_ERROR_NOT_SUPPORTED;
+  cudaError_t error = runtime_permitted();
+  if (error != cudaSuccess) return (CUresult)error;
+  /* Never freed: when it has been destroyed, other threads may still have it on their stacks. */
+  CUcontext created = calloc(1, sizeof *created);
+  if (!created) return CUDA_ERROR_OUT_OF_MEMORY;
+  created->usable = true;
+  created->flags = flags;
+  created->id = ++context_count;
+  handle_add(created, HANDLE_CONTEXT);
+  push(created);
+  *context = created;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device) {
+  return cuCtxCreate_v4(context, NULL, flags, device);
+}
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(context, HANDLE_CONTEXT)) return CUDA_ERROR_INVALID_CONTEXT;
+  handle_remove(context);
+  context->usable = false;
+  if (context == context_current) pop();
+  return CUDA_SUCCESS;
+}
+
+/* ---- The stack of the calling thread ---- */
+
+CUresult cuCtxGetCurrent(CUcontext *context) {
+  cudaError_t error = runtime_may_ask();
+  if (error != cudaSuccess) return (CUresult)error;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  *context = context_current == &no_context ? NULL : context_current;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext context) {
+  if (context && !may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context)
+    context_current = context;
+  else
+    pop();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (!may_be_current(context)) return CUDA_ERROR_INVALID_CONTEXT;
+  push(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent_v2(CUcontext *context) { /* NULL: not wanted */
+  if (context_current == &no_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context) *context = context_current;
+  pop();
+  return CUDA_SUCCESS;
+}
+
+/* ---- Questions about a context ---- */
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_usable(NULL);
+  return result == CUDA_SUCCESS ? cuDeviceGet(device, 0) : result;
+}
+/* Numba calls the newest form of a call with the arguments of the oldest, so the last one may be anything here. */
+static CUresult last_argument_usable(CUcontext context) {
+  CUresult result = context_usable(context);
+  return result == CUDA_SUCCESS ? result : context_usable(NULL);
+}
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext context) {
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = last_argument_usable(context);
+  return result == CUDA_SUCCESS ? cuDeviceGet(device, 0) : result;
+}
+CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
+  if (!id) return CUDA_ERROR_INVALID_VALUE;
+  if (!context && context_current == &no_context) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  CUresult result = context_usable(context);
+  if (result == CUDA_SUCCESS) *id = (context ? context : context_current)->id;
+  return result;
+}
+CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = context_usable(context);
+  if (result == CUDA_SUCCESS) *version = 3020;
+  return result;
+}
+CUresult cuCtxGetFlags(unsigned *flags) {
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  *flags = context_or_primary()->flags;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize(void) {
+  CUresult result = context_usable(NULL);
+  return result == CUDA_SUCCESS ? (CUresult)cudaDeviceSynchronize() : result;
+}
+CUresult cuCtxSynchronize_v2(CUcontext context) {
+  CUresult result = last_argument_usable(context);
+  return result == CUDA_SUCCESS ? (CUresult)cudaDeviceSynchronize() : result;
+}
