@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "check.h"
@@ -43,6 +44,7 @@ static long most_memory_kib(void) {
 }
 
 int main(void) {
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
   size_t count = (size_t)SIZE * SIZE;
   uint16_t *ones = (uint16_t *)malloc(count * sizeof *ones), *a, *b;
   uint32_t *sums = (uint32_t *)malloc(count * sizeof *sums), *c;

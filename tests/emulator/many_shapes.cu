@@ -1,9 +1,11 @@
 // Launches with 1,000 different sizes of shared memory and of blocks. What the checker keeps for later launches
-// must not grow with their number: after the first hundred launches the program may need 64 MiB more at most.
+// must not grow with their number: after the first hundred launches the program needs some 64 MiB more, and 700 if each
+// shape has something of its own.
 //   many_shapes
 
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "check.h"
@@ -24,6 +26,7 @@ static long most_memory_kib(void) {
 }
 
 int main(void) {
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);  // a page of 2 MiB would count as used whole
   enum { LAUNCHES = 1000 };
   uint32_t *sum, expected = 0, got;
   long early = 0;
@@ -43,7 +46,7 @@ int main(void) {
     printf("FAIL many_shapes: the sum is %u, expected %u\n", got, expected);
     return 1;
   }
-  if (more > 64 * 1024) {
+  if (more > 256 * 1024) {
     printf("FAIL many_shapes: the last 900 launches took %ld KiB more\n", more);
     return 1;
   }
