@@ -9,6 +9,8 @@ begin_test() {
     exit 1
   fi
   cd "$BATS_TEST_DIRNAME/.." || exit 1
+  # Two files of tests run at a time: what Python keeps beside its modules would come and go while another copies them.
+  export PYTHONDONTWRITEBYTECODE=1
 }
 
 # The reader's own exercises stay as they are: a test has a folder for its own.

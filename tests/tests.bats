@@ -66,6 +66,15 @@ write_test() { # LINES...
   [ ! -e "$BATS_TEST_TMPDIR/went_on" ]
 }
 
+@test "what a test runs in Python writes nothing beside its modules" {
+  mkdir "$BATS_TEST_TMPDIR/modules"
+  touch "$BATS_TEST_TMPDIR/modules/one.py"
+  unset PYTHONDONTWRITEBYTECODE
+  begin_test
+  PYTHONPATH=$BATS_TEST_TMPDIR/modules python3 -c 'import one'
+  [ "$(ls "$BATS_TEST_TMPDIR/modules")" = one.py ]
+}
+
 @test "wrong arguments of lint_tests print its usage" {
   run tests/lint_tests
   [ "$status" -eq 2 ]
