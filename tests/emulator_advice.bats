@@ -24,6 +24,7 @@ lane_cases global-one-place
 lane_copies missing
 operands_reused by_another
 operands_reused by_own_warpgroup
+pipeline_mistakes count_of_warps_in_a_cluster
 pipeline_mistakes count_too_low
 pipeline_mistakes stages_overlap
 report_cases asked_beside_atomic
@@ -95,7 +96,8 @@ show_once() { # COMMAND...
       # shellcheck disable=SC2086
       show_once $tests/run_ptx tests/emulator/ptx/faults.ptx $kernel </dev/null
     done
-    for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700"; do
+    for program in async_faults tma_cases "descriptor_cases --stride 2048" "fuzz_hostile 1 700" \
+      "pipeline_mistakes freed_and_asks_other" "pipeline_mistakes two_announce"; do
       # shellcheck disable=SC2086
       show_once $tests/$program
     done

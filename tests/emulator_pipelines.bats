@@ -25,7 +25,7 @@ report_of() {
 }
 
 @test "correct rings are silent" {
-  for case in fine_warps fine_threads fine_cluster fine_armed_by_producer; do
+  for case in fine_warps fine_threads fine_cluster fine_armed_by_producer fine_freed_in_advance; do
     for schedule in late early random:1 random:2; do
       report_first $schedule $case
       [[ $output == "$case: cudaSuccess, sum "* ]]
@@ -47,6 +47,39 @@ report_of() {
   report_first random:2 count_of_one_cta
   [ "$first" = stage-reused-too-early ]
   [[ $text == *"count may be too low"* ]]
+}
+
+@test "lanes of a cluster that arrive by one instruction in two phases: the count is too low" {
+  for schedule in late early random:2; do
+    report_first $schedule count_of_warps_in_a_cluster
+    [ "$first" = too-many-arrivals ]
+    [[ $text == *"after lower lanes of this warp have arrived by the same instruction in phase 0"* ]]
+    [[ $text == *"asks for 4 arrivals a phase"* ]]
+  done
+}
+
+@test "a thread that announces bytes in a phase that has all its arrivals: who, and why" {
+  report_first late freed_and_asks_other
+  [ "$first" = too-many-arrivals ]
+  [[ $text == *"phase 0 has all its arrivals and still waits for 1024 bytes, but this thread, which announced them,"* ]]
+  [[ $text == *"for the wrong parity, or at a barrier whose mbarrier.init counts too few arrivals"* ]]
+  for schedule in late random:2; do
+    report_first $schedule two_announce
+    [ "$first" = too-many-arrivals ]
+    [[ $text == *"thread 0 has announced bytes in phase 0 already, and this thread announces bytes as well"* ]]
+    [[ $text == *"asks for 1 arrival a phase"* ]]
+  done
+}
+
+@test "a producer that skips a stage, and copies that leave out a rank" {
+  for schedule in late early random:2; do
+    report_first $schedule short_ring
+    [ "$first" = hang-arrivals-missing ]
+    [[ $text == *"no thread has ever arrived here, but phases of the barrier in the 8 bytes before"* ]]
+    report_first $schedule one_rank_filled
+    [ "$first" = hang-bytes-at-another-rank ]
+    [[ $text == *"copies leave out this rank: the barrier at the same offset of CTA 0 has had all bytes of this phase. Name rank 1"* ]]
+  done
 }
 
 @test "an arrival count that is too high" {

@@ -24,6 +24,11 @@ typedef enum {
   PRODUCER_GOES_ON,       // the producer waits once more than there are tiles
   WAIT_SKIPPED,           // a consumer warp does not wait for one of its tiles
   FULL_WITHOUT_ARRIVAL,   // the producer expects the bytes, but does not arrive
+  TWO_ANNOUNCE,           // two lanes of the producer announce and copy each tile
+  SHORT_RING,             // the producer never fills the last stage
+  ONE_RANK_FILLED,        // the copies reach rank 0 only
+  FREED_IN_ADVANCE,  // no slip: the consumers free all stages first, and the producer always waits
+  FREED_AND_ASKS_OTHER,  // the same, and the producer waits for the other parity
 } Slip;
 
 typedef struct {
@@ -71,6 +76,12 @@ static const Ring RINGS[] = {
     {"producer_goes_on", 1, 2, 1, OWN, TILE_WORDS, true, 32, PRODUCER_GOES_ON},
     {"wait_skipped", 1, 2, 1, OWN, TILE_WORDS, true, 32, WAIT_SKIPPED},
     {"full_without_arrival", 1, 2, 1, OWN, TILE_WORDS, true, 32, FULL_WITHOUT_ARRIVAL},
+    {"count_of_warps_in_a_cluster", 2, 4, 32, 0, TILE_WORDS, false, 32},
+    {"two_announce", 1, 2, 1, OWN, TILE_WORDS, true, 32, TWO_ANNOUNCE},
+    {"short_ring", 1, 2, 1, OWN, TILE_WORDS, true, 32, SHORT_RING},
+    {"one_rank_filled", 2, 4, 1, 0, TILE_WORDS, false, 32, ONE_RANK_FILLED},
+    {"fine_freed_in_advance", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_IN_ADVANCE},
+    {"freed_and_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_AND_ASKS_OTHER},
 };
 
 static __device__ uint32_t shared_address(const void *pointer) {
@@ -122,6 +133,10 @@ static __device__ void load_tile(uint32_t *tile, const uint32_t *source, uint64_
       : "memory");
 }
 
+static __device__ bool frees_in_advance(Ring ring) {
+  return ring.slip == FREED_IN_ADVANCE || ring.slip == FREED_AND_ASKS_OTHER;
+}
+
 static __device__ uint32_t consume(const uint32_t *tile) {
   uint32_t sum = 0;
   for (uint32_t i = threadIdx.x % 64; i < TILE_WORDS; i += 64) sum += tile[i];
@@ -129,10 +144,12 @@ static __device__ uint32_t consume(const uint32_t *tile) {
 }
 
 // What the producer does for one tile.
-static __device__ void fill(Ring ring, int round, uint32_t *tile, const uint32_t *source,
+static __device__ void fill(Ring ring, int round, int lap, uint32_t *tile, const uint32_t *source,
                             uint64_t *full, uint64_t *empty) {
-  int lap = round / STAGES;
-  if (lap > 0) wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
+  if (frees_in_advance(ring))
+    wait_parity(empty, (lap & 1) ^ (ring.slip == FREED_AND_ASKS_OTHER));
+  else if (lap > 0)
+    wait_parity(empty, ((lap - 1) & 1) ^ (ring.slip == PRODUCER_ASKS_OTHER));
   if (ring.slip == NOTHING_EXPECTED)
     arrive_only(full);
   else if (ring.slip == FULL_WITHOUT_ARRIVAL)
@@ -140,7 +157,7 @@ static __device__ void fill(Ring ring, int round, uint32_t *tile, const uint32_t
   else if (ring.producer_arms)
     expect_tile(full);
   if (ring.slip == EXPECTED_WITHOUT_COPY && round == ROUNDS - 1) return;
-  load_tile(tile, source, full, ring.ctas);
+  load_tile(tile, source, full, ring.slip == ONE_RANK_FILLED ? 1 : ring.ctas);
 }
 
 __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
@@ -159,14 +176,20 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
   }
   cluster_sync();
   if (warp == 0) {
-    for (int round = 0; rank == 0 && lane == 0 && round < ROUNDS; round++)
-      fill(ring, round, &tiles[round % STAGES * ring.distance_words], source + round * TILE_WORDS,
-           &full[round % STAGES], &empty[round % STAGES]);
+    uint32_t lanes = ring.slip == TWO_ANNOUNCE ? 2 : 1;
+    int stages = ring.slip == SHORT_RING ? STAGES - 1 : STAGES;
+    for (int round = 0; rank == 0 && lane < lanes && round < ROUNDS; round++) {
+      int stage = round % stages;
+      fill(ring, round, round / stages, &tiles[stage * ring.distance_words],
+           source + round * TILE_WORDS, &full[stage], &empty[stage]);
+    }
     for (int lap = 1; ring.slip == PRODUCER_GOES_ON && lane == 0 && lap <= ROUNDS / STAGES + 1;
          lap++)
       if (lane == 0) wait_parity(&empty[0], (lap - 1) & 1);
   } else {
     uint32_t mine = 0;
+    for (int i = 0; frees_in_advance(ring) && lane < ring.arriving && i < STAGES; i++)
+      arrive_at(&empty[i], rank);
     int rounds = ring.slip == CONSUMERS_GO_ON ? ROUNDS + 1 : ROUNDS;
     for (int round = 0; round < rounds; round++) {
       int stage = round % STAGES, lap = round / STAGES;

@@ -115,6 +115,49 @@ static bool refuse(MbarrierThread thread, const char *rule, uint32_t address, co
   return false;
 }
 
+/* Of a thread in its cluster; see PhaseRecord.armed. */
+static uint32_t number_of(MbarrierThread thread) {
+  const Warp *warp = thread.warp;
+  return (warp->cta->rank * warp->cta->warp_count + warp->index) * LANES + (uint32_t)thread.lane +
+         1;
+}
+
+/* An arrival that announces bytes, in a phase that has all its arrivals. rest: the bytes that the phase
+ * waits for. */
+static bool refuse_to_arm(MbarrierThread thread, uint32_t address, Barrier barrier, int32_t rest) {
+  const PhaseRecord *record = mbarrier_record(thread.warp->cta->cluster, address);
+  uint32_t before = record->armed;
+  if (before == number_of(thread) && rest > 0) {
+    fault(
+        thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
+        "the mbarrier at shared address 0x%08x: phase %u has all its arrivals and still waits for "
+        "%d bytes, but this thread, which announced them, goes on to announce those of another "
+        "copy.\n"
+        "Before a stage is filled again, wait until its readers have released it. If this thread "
+        "does wait, then for the wrong parity, or at a barrier whose mbarrier.init counts too few "
+        "arrivals.",
+        address, record->phases, rest);
+    return false;
+  }
+  if (before && before != number_of(thread)) {
+    const Cta *cta = thread.warp->cta;
+    char of_rank[24] = "";
+    if (cta->cluster->cta_count > 1)
+      snprintf(of_rank, sizeof of_rank, " of rank %u", (before - 1) / (cta->warp_count * LANES));
+    fault(thread.warp, thread.in, 1u << thread.lane, 719, "too-many-arrivals",
+          "the mbarrier at shared address 0x%08x: thread %u%s has announced bytes in phase %u "
+          "already, and this thread announces bytes as well, but mbarrier.init asks for %u "
+          "arrival%s a phase.\n"
+          "Let one thread announce the bytes of all copies (and issue them), or count every thread "
+          "that arrives.",
+          address, (before - 1) % (cta->warp_count * LANES), of_rank, record->phases,
+          barrier.expected, barrier.expected == 1 ? "" : "s");
+    return false;
+  }
+  return refuse(thread, "too-many-arrivals", address,
+                "more arrivals than are pending in this phase", 1, barrier.pending);
+}
+
 /* copy: the asynchronous operation that changed it; NULL: an instruction did. */
 static void record_change(MbarrierThread thread, uint32_t address, const char *why,
                           const AsyncOperation *copy) {
@@ -158,6 +201,7 @@ static bool settle(MbarrierThread thread, uint32_t address, Barrier barrier) {
   record->arrived_before[0] = record->arrived;
   record->arrived = 0;
   record->bytes_landed = false;
+  record->armed = 0;
   if (settings()->check) check_mbarrier_phase_complete(cluster, address, finished);
   mbarrier_changed(cluster);
   return true;
@@ -296,6 +340,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     record->ever_arrived = 0;
     record->bytes_landed = false;
+    record->armed = 0;
     if (polling_is_on(cluster)) polling_changed(cluster, address, record->word);
     if (settings()->check) check_mbarrier_init(warp, in, lane, address, count);
     record_change((MbarrierThread){warp, in, lane}, address, "init", NULL);
@@ -352,10 +397,18 @@ static Reach release_of(const MbarrierForm *form) {
   return form->cluster_scope ? REACH_CLUSTER : REACH_CTA;
 }
 
+/* Has a lower lane arrived by the same execution of an instruction, in a phase that is over now? */
+static bool phase_ended_between(PhaseRecord *record, uint32_t execution) {
+  bool ended = record->execution == execution && record->phases_then != record->phases;
+  record->execution = execution;
+  record->phases_then = record->phases;
+  return ended;
+}
+
 StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
   const MbarrierForm *form = in->decoded;
   Cluster *cluster = warp->cta->cluster;
-  uint32_t address = 0;
+  uint32_t address = 0, execution = 0;
   uint64_t last = 0; /* usually all lanes arrive at one barrier */
   FOR_LANES(mask, lane) {
     const uint64_t named = lane_address(warp, &in->operand[form->address], lane);
@@ -379,13 +432,21 @@ StepResult mbarrier_arrive(Warp *warp, const Instruction *in, LaneMask mask) {
     }
     MbarrierThread thread = {warp, in, lane};
     note(NOTE_ARRIVE, shared_pointer(cluster, address), 0);
+    if (form->expect && !barrier.pending) {
+      refuse_to_arm(thread, address, barrier, barrier.tx - (int32_t)bytes);
+      return STEP_FAULT;
+    }
     if (!take_arrivals(thread, address, &barrier, count, form->drop)) return STEP_FAULT;
     if (settings()->check)
       for (uint32_t i = 0; i < count; i++)
         check_mbarrier_arrive(warp, in, lane, address, release_of(form), false);
     PhaseRecord *record = mbarrier_record(cluster, address);
+    if (!execution) execution = ++cluster->async->barriers->executions;
+    if (settings()->check && phase_ended_between(record, execution))
+      check_mbarrier_phase_between(warp, in, lane, address);
     if (!form->expect) record->arrived |= mbarrier_bit_of(warp);
     record->ever_arrived |= mbarrier_bit_of(warp);
+    if (form->expect && !record->armed) record->armed = number_of(thread);
     if (!settle(thread, address, barrier)) return STEP_FAULT;
     record_change(thread, address, form->drop ? "drop" : "arrive", NULL);
     if (form->token >= 0) set_lane_value(warp, &in->operand[form->token], lane, token);

@@ -40,11 +40,17 @@ typedef struct {
   uint64_t arrived, arrived_before[2];
   uint64_t ever_arrived; /* the same for all phases, and also for arrivals that announced bytes */
   bool bytes_landed;     /* in the current phase */
+  /* The thread that was the first to arrive and announce bytes in the current phase, as its number in
+   * the cluster plus 1; 0: none has. */
+  uint32_t armed;
+  /* The last execution of an instruction that arrived, and the number of completed phases then. */
+  uint32_t execution, phases_then;
 } PhaseRecord;
 struct PhaseTable {
   uint32_t used, capacity;
   PhaseRecord *records;
-  PhaseRecord *last; /* the one that was looked up last, as it will be again for the next lane */
+  uint32_t executions; /* of instructions that arrive */
+  PhaseRecord *last;   /* the one that was looked up last, as it will be again for the next lane */
 };
 
 /* Adds a record if there is none yet. */

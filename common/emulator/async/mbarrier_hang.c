@@ -101,9 +101,22 @@ static bool rank_is_left_out(Cluster *cluster, const BlockedWait *wait) {
   return true;
 }
 
+/* Only bytes are missing here, and the barrier at the same offset in another CTA has completed this
+ * phase: the copies went there. The rank of that CTA, or -1. */
+static int rank_that_has_the_bytes(Cluster *cluster, const BlockedWait *wait) {
+  if (wait->barrier.pending || wait->rest <= 0) return -1;
+  for (uint32_t rank = 0; rank < cluster->cta_count; rank++) {
+    if (rank == SHARED_RANK(wait->address)) continue;
+    const PhaseRecord *record = mbarrier_record(cluster, rank << 24 | SHARED_OFFSET(wait->address));
+    if (record->alive && record->phases > wait->phases) return (int)rank;
+  }
+  return -1;
+}
+
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane) {
   BlockedWait wait;
   if (!wait_of(warp, in, lane, &wait)) return "hang";
+  if (rank_that_has_the_bytes(warp->cta->cluster, &wait) >= 0) return "hang-bytes-at-another-rank";
   if (wait.rest > 0)
     return surplus_elsewhere(warp->cta->cluster, wait.rest) ? "hang-bytes-on-another-barrier"
                                                             : "hang-too-many-bytes-expected";
@@ -133,8 +146,9 @@ static const char *cause_of(const char *rule) {
        "a copy signals a different barrier from the one that expects its bytes: just as many "
        "unexpected bytes arrived there"},
       {"hang-too-many-bytes-expected",
-       "more bytes are expected than copies will bring: expect_tx promised too many, or a copy was "
-       "not issued"},
+       "more bytes are expected than copies will bring: expect_tx promised too many, a copy was "
+       "not "
+       "issued, or it brings less than a whole tile (a tensor map with a smaller box)"},
       {"hang-too-few-bytes-expected",
        "copies brought more bytes than were expected: expect_tx promised too few, or on another "
        "barrier"},
@@ -157,13 +171,30 @@ static const char *cause_of(const char *rule) {
   return NULL;
 }
 
+/* Is there a barrier next to this one, before it, that has completed a phase? */
+static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record) {
+  uint32_t address = record->key & ~1u;
+  if (SHARED_OFFSET(address) < 8 || record->ever_arrived) return false;
+  const PhaseTable *table = cluster->async->barriers;
+  for (uint32_t i = 0; i < table->capacity; i++)
+    if (table->records[i].key == ((address - 8) | 1))
+      return table->records[i].alive && table->records[i].phases > 0;
+  return false;
+}
+
 /* Nobody has arrived in the phase: which of the usual mistakes of a ring is it? */
-static void describe_no_arrival(const Cluster *cluster, const PhaseRecord *record, FILE *out) {
+static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FILE *out) {
   if (record->bytes_landed)
     fprintf(out,
             "        the bytes of this phase have come, but no thread has arrived: "
             "mbarrier.expect_tx only announces bytes. Use mbarrier.arrive.expect_tx, or arrive as "
             "well\n");
+  else if (record->phases == 0 && stage_before_was_filled(cluster, record))
+    fprintf(
+        out,
+        "        no thread has ever arrived here, but phases of the barrier in the 8 bytes before "
+        "this one are over: if the two belong to one ring, do all who go round it use the same "
+        "number of stages?\n");
   else if (record->phases == 0)
     fprintf(
         out,
@@ -174,6 +205,33 @@ static void describe_no_arrival(const Cluster *cluster, const PhaseRecord *recor
             "        %u phase%s over, and the threads that arrived in them have left their loop: "
             "this one goes on for one round more\n",
             record->phases, record->phases == 1 ? " is" : "s are");
+}
+
+/* What should have come here has come to another CTA of the cluster. */
+static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE *out) {
+  int arrivals = rank_of_stray_arrivals(cluster, wait),
+      bytes = rank_that_has_the_bytes(cluster, wait);
+  uint32_t own = SHARED_RANK(wait->address);
+  if (bytes >= 0)
+    fprintf(
+        out,
+        "        likely cause: copies leave out this rank: the barrier at the same offset of CTA "
+        "%d has had all bytes of this phase. Name rank %u in the multicast mask of each copy "
+        "that both need\n",
+        bytes, own);
+  else if (arrivals >= 0)
+    fprintf(
+        out,
+        "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
+        "CTA %d has had some, and no thread waits there. Arrive at the barrier of the CTA that "
+        "waits: mapa with its rank, here %u\n",
+        arrivals, own);
+  else
+    fprintf(
+        out,
+        "        likely cause: arrivals leave out this rank: the barriers at the same offset of "
+        "all other CTAs have had some. Arrive at rank %u as well\n",
+        own);
 }
 
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
@@ -191,21 +249,9 @@ void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out) {
     fprintf(out, "        that is %lld bytes %s\n",
             (long long)(wait.rest < 0 ? -wait.rest : wait.rest),
             wait.rest > 0 ? "too few" : "too many");
-  int rank = rank_of_stray_arrivals(warp->cta->cluster, &wait);
   const char *rule = mbarrier_hang_rule(warp, in, lane), *cause = cause_of(rule);
-  if (strcmp(rule, "hang-arrivals-at-another-rank") == 0 && rank < 0)
-    fprintf(
-        out,
-        "        likely cause: arrivals leave out this rank: the barriers at the same offset of "
-        "all other CTAs have had some. Arrive at rank %u as well\n",
-        SHARED_RANK(wait.address));
-  else if (strcmp(rule, "hang-arrivals-at-another-rank") == 0)
-    fprintf(
-        out,
-        "        likely cause: arrivals go to the wrong rank: the barrier at the same offset of "
-        "CTA %d has had some, and no thread waits there. Arrive at the barrier of the CTA that "
-        "waits: mapa with its rank, here %u\n",
-        rank, SHARED_RANK(wait.address));
+  if (strstr(rule, "-at-another-rank"))
+    describe_other_rank(warp->cta->cluster, &wait, out);
   else if (strcmp(rule, "phase-missed") == 0 && phases_missed(warp, &wait))
     fprintf(out,
             "        likely cause: this warp comes too late: %u phase%s passed that it has not "

@@ -558,6 +558,22 @@ static void check_arrival_belongs(Warp *warp, const Instruction *in, int lane,
   }
 }
 
+void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, uint32_t address) {
+  ClusterCheck *check = check_of(warp);
+  const MbarrierCheck *barrier = order_find_barrier(check, address);
+  if (!barrier || check->cta_count == 1) return; /* then check_arrival_belongs() reports it */
+  finding(
+      warp, in, 1u << lane, "too-many-arrivals",
+      "arrives at the barrier at shared-memory offset 0x%x in its phase %u, after lower lanes of "
+      "this warp have arrived by the same instruction in phase %u: that phase completed without "
+      "this arrival.\n"
+      "mbarrier.init (line %u of the %s) asks for %u arrival%s a phase. Count every thread that "
+      "arrives, or let fewer arrive.",
+      SHARED_OFFSET(address), barrier->phase - barrier->first_phase,
+      barrier->phase - barrier->first_phase - 1, init_line(barrier), init_text(barrier),
+      barrier->count, barrier->count == 1 ? "" : "s");
+}
+
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t address,
                            Reach release, bool of_copies) {
   ClusterCheck *check = check_of(warp);

@@ -276,6 +276,15 @@ typedef struct {
 } CachedTransition;
 enum { MEMOS = 4096 };
 
+/* What undefined_confirm() was called for, and how many origins there were then. Words of a tile
+ * alternate between the instructions that have read them, so more than the last one is kept. */
+enum { CONFIRMED_READS = 512 };
+typedef struct {
+  const Instruction *in;
+  const Warp *reader;
+  uint32_t origins;
+} ConfirmedRead;
+
 struct ClusterCheck {
   ClusterCheck *next_free;
   uint32_t warps_per_cta, agents;
@@ -327,9 +336,7 @@ struct ClusterCheck {
   struct Origin *origins; /* check_undefined_origins.c: reads of uninitialised bytes */
   uint32_t origin_count, origin_capacity;
   uint32_t origin_chains[ORIGIN_CHAINS]; /* 1 + the newest origin with this hash; 0: none */
-  const Instruction *last_confirmed;     /* the last argument of undefined_confirm */
-  const Warp *last_confirmed_reader;
-  uint32_t confirmed_origins; /* how many origins there were then */
+  ConfirmedRead confirmed[CONFIRMED_READS];
   /* words that two tiles share, once that has been reported */
   uint32_t overlap_first, overlap_end;
   bool any_undefined; /* some CTA has undefined bits */

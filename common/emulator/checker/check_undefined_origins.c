@@ -99,8 +99,8 @@ void undefined_forget_origins(ClusterCheck *check, bool failed) {
     if (failed && !origin->reported) report_unordered(origin->warp, origin->in, &origin->finding);
     free(origin->finding.text);
   }
+  if (check->origin_count) memset(check->confirmed, 0, sizeof check->confirmed);
   check->origin_count = 0;
-  check->last_confirmed = NULL;
   memset(check->origin_chains, 0, sizeof check->origin_chains);
 }
 
@@ -273,12 +273,10 @@ bool undefined_stored(Warp *warp, const Instruction *in, int lane, OriginNumber 
 }
 
 void undefined_confirm(ClusterCheck *check, const Warp *reader, const Instruction *in) {
-  if (check->last_confirmed == in && check->last_confirmed_reader == reader &&
-      check->confirmed_origins == check->origin_count)
-    return;
-  check->last_confirmed = in;
-  check->last_confirmed_reader = reader;
-  check->confirmed_origins = check->origin_count;
+  uintptr_t mixed = ((uintptr_t)reader >> 5) * 31 + ((uintptr_t)in >> 4) * 17;
+  ConfirmedRead *last = &check->confirmed[mixed % CONFIRMED_READS];
+  if (last->in == in && last->reader == reader && last->origins == check->origin_count) return;
+  *last = (ConfirmedRead){in, reader, check->origin_count};
   for (uint32_t i = 0; i < check->origin_count; i++) {
     struct Origin *origin = &check->origins[i];
     /* A word notes only the last wgmma of a warp that has read it. */

@@ -193,6 +193,8 @@ void check_mbarrier_lanes(Warp *warp, const Instruction *in, LaneMask mask, uint
  * the lane's copies have landed. */
 void check_mbarrier_arrive(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            Reach release, bool of_copies);
+/* A lower lane has arrived by the same instruction, and that phase is over. */
+void check_mbarrier_phase_between(Warp *warp, const Instruction *in, int lane, uint32_t barrier);
 void check_mbarrier_expect(Warp *warp, const Instruction *in, int lane, uint32_t barrier,
                            uint32_t bytes);
 void check_mbarrier_phase_complete(Cluster *cluster, uint32_t barrier, uint32_t finished_phase);

@@ -193,6 +193,7 @@ static void describe_hang(FILE *out, const WaitList *list) {
  * others mostly follow from one of these. */
 static const char *const RULES[] = {
     "hang-arrivals-at-another-rank", /* a CTA that waits sends no bytes to its peers */
+    "hang-bytes-at-another-rank",    /* and who lacks the bytes frees no stage */
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
     "hang-arrival-count-too-low",
@@ -206,7 +207,7 @@ static const char *const RULES[] = {
     "hang-threads-missing",
     "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES, PHASE_MISSED = 4, SOME_ARRIVED };
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, PHASE_MISSED = 5, SOME_ARRIVED };
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
