@@ -168,6 +168,22 @@ refusal_is_named() {
   [[ $output == *"PASS cubin"* ]]
 }
 
+@test "NVRTC for other architectures: a cubin runs on its own major number only, PTX on all later devices" {
+  [ -e $programs/outside/cubin ] || skip "the toolkit has no NVRTC"
+  libraries=$(dirname "$(find -L "$toolkit" -name libnvrtc.so | head -n 1)")
+  local case
+  for case in "sm_90" "sm_80 ptx" "sm_90a ptx"; do
+    LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cubin $case
+    echo "$case: $output"
+    [ "$output" = "PASS cubin: NVRTC's code ran" ]
+  done
+  for case in "sm_80:209" "sm_100:209" "sm_100a:209" "sm_100 ptx:218"; do
+    LD_LIBRARY_PATH=$libraries run common/emulator/emulate $programs/outside/cubin ${case%:*}
+    echo "$case: $output"
+    [ "$output" = "cuModuleLoadData answers ${case#*:}" ]
+  done
+}
+
 @test "dynamic parallelism: named, with the reason; the program's other kernels run" {
   run common/emulator/emulate $programs/outside/nested
   echo "$output"

@@ -9,6 +9,7 @@
 #include "runtime/fatbin.h"
 #include "runtime/handles.h"
 #include "runtime/linked_texts.h"
+#include "runtime/nvrtc_cubin.h"
 #include "runtime/runtime.h"
 
 static CUresult as_driver(cudaError_t error) { return (CUresult)error; } /* the same numbers */
@@ -40,13 +41,13 @@ static Image *load_linked_texts(const LinkedTexts *linked) {
   return image;
 }
 
-static Image *image_of_data(const void *data) {
+static CUresult image_of_data(const void *data, Image **loaded) {
   const void *container;
   size_t bytes;
   uint32_t magic;
   memcpy(&magic, data, sizeof magic);
   if (magic == 0x464c457fu) refuse_machine_code(); /* ELF */
-  pthread_mutex_lock(&runtime_lock);
+  HOLD_RUNTIME_LOCK;
   Image *image;
   if (strncmp(data, LINKED_TEXTS_MARK, sizeof((LinkedTexts *)0)->mark) == 0) {
     image = load_linked_texts(data);
@@ -56,11 +57,13 @@ static Image *image_of_data(const void *data) {
   } else if (fatbin_size(data, &bytes)) {
     image = runtime_add_image(data, bytes, NULL);
   } else {
+    CUresult result = nvrtc_text_runs_here(data);
+    if (result != CUDA_SUCCESS) return result;
     image = runtime_add_image(NULL, 0, strdup(data));
   }
   runtime_module(image);
-  pthread_mutex_unlock(&runtime_lock);
-  return image;
+  *loaded = image;
+  return CUDA_SUCCESS;
 }
 
 void *runtime_read_file(const char *path, size_t *bytes) {
@@ -103,8 +106,7 @@ bool jit_clear_logs(unsigned count, const CUjit_option *options, void **values) 
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   if (!module || !data) return CUDA_ERROR_INVALID_VALUE;
-  *module = (CUmodule)image_of_data(data);
-  return CUDA_SUCCESS;
+  return image_of_data(data, (Image **)module);
 }
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned option_count,
                             CUjit_option *options, void **values) {
