@@ -60,6 +60,20 @@ ends() { # CASE [BLOCKS]
   done
 }
 
+@test "lanes of one warp that wait at different mbarriers: each barrier is listed once, up to eight" {
+  for schedule in late random:3; do
+    hangs hang-arrivals-missing lanes_at_four_barriers
+    [ "$(grep -c "waits for the phase of parity 0 at the mbarrier" <<<"$stderr")" -eq 3 ]
+    [ "$(grep -c ", threads [1-3], .* wait at endless_polls.cu" <<<"$stderr")" -eq 3 ]
+    [ "$(grep -oE "at the mbarrier at shared address 0x[0-9a-f]+" <<<"$stderr" | sort -u | wc -l)" -eq 3 ]
+    [ "$(grep -c "2 of 2 arrivals pending" <<<"$stderr")" -eq 2 ]
+    [ "$(grep -c "1 of 2 arrivals pending" <<<"$stderr")" -eq 1 ]
+    hangs hang-arrivals-missing lanes_at_32_barriers
+    [ "$(grep -c "waits for the phase of parity 0 at the mbarrier" <<<"$stderr")" -eq 8 ]
+    [[ $stderr == *"and 23 more groups of threads that wait"* ]]
+  done
+}
+
 @test "a list of waits that is too long says how many are left out" {
   hangs hang-arrivals-missing each_waits_elsewhere
   [[ $stderr == *"... and 4 more groups of threads that wait"* ]]

@@ -242,6 +242,23 @@ __global__ void each_waits_elsewhere(int *, int *) {
     if (threadIdx.x == i)
       while (!mbarrier_try_wait(&barriers[i])) continue;
 }
+/* Lanes of one warp ask different barriers by one instruction. Those of the first barrier go on. */
+static __device__ void wait_at_own_barriers(uint64_t *barriers, int count) {
+  if (threadIdx.x < count) mbarrier_init(&barriers[threadIdx.x], 2);
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  if (threadIdx.x < 2) mbarrier_arrive(&barriers[0]);
+  if (threadIdx.x == 3) mbarrier_arrive(&barriers[3]);
+  while (!mbarrier_try_wait(&barriers[threadIdx.x % count])) continue;
+}
+__global__ void lanes_at_four_barriers(int *, int *) {
+  __shared__ uint64_t barriers[4];
+  wait_at_own_barriers(barriers, 4);
+}
+__global__ void lanes_at_32_barriers(int *, int *) {
+  __shared__ uint64_t barriers[32];
+  wait_at_own_barriers(barriers, 32);
+}
 /* Both blocks arrive at the barrier of the first one, and both wait for their own. */
 __global__ void __cluster_dims__(2, 1, 1) one_rank_is_left_out(int *, int *) {
   __shared__ uint64_t barrier;
@@ -390,6 +407,8 @@ static const struct {
     CASE(test_wait_backoff),
     CASE(try_wait_hint),
     CASE(ring_never_begins),
+    CASE(lanes_at_four_barriers),
+    CASE(lanes_at_32_barriers),
     CASE(volatile_flag),
     CASE(plain_flag_and_barrier),
     CASE(acquire_flag),

@@ -119,6 +119,8 @@ bool async_was_used(const Cluster *cluster);
 void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32_t count);
 /* mbarrier_hang.c: describes what a blocked wait is waiting for, for hang reports. */
 void mbarrier_describe(Warp *warp, const Instruction *in, int lane, FILE *out);
+/* Those of the lanes that wait for the same phase of the same mbarrier as the first of them. */
+LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes);
 /* the name of the cause */
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);
 /* some arrivals have come and others have not */

@@ -32,6 +32,17 @@ static bool wait_of(Warp *warp, const Instruction *in, int lane, BlockedWait *wa
   return true;
 }
 
+LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes) {
+  BlockedWait first, wait;
+  LaneMask alike = 0;
+  if (!wait_of(warp, in, first_lane(lanes), &first)) return lanes;
+  for (LaneMask left = lanes; left; left &= left - 1)
+    if (wait_of(warp, in, first_lane(left), &wait) && wait.address == first.address &&
+        wait.asked == first.asked)
+      alike |= left & -left;
+  return alike;
+}
+
 /* Is there another barrier with exactly the surplus that is missing here? */
 static bool surplus_elsewhere(Cluster *cluster, int64_t bytes) {
   const PhaseTable *table = cluster->async->barriers;

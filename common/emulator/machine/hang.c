@@ -100,7 +100,7 @@ static void describe_wait(FILE *out, Warp *warp, const Group *group) {
     describe_spinning(out, warp);
   } else if (registers_describe_wait(warp, in, out) || wgmma_describe_wait(warp, in, out)) {
     return;
-  } else if (in->traits & MBARRIER) { /* usually all lanes wait for the same thing */
+  } else if (in->traits & MBARRIER) { /* all lanes wait for the same thing (add_waits_of) */
     mbarrier_describe(warp, in, first_lane(group->mask), out);
   } else if (in->traits & CLUSTER_BARRIER) {
     describe_cluster_barrier(out, warp);
@@ -165,6 +165,23 @@ static void add_wait_entry(WaitList *list, Warp *warp, const Group *group) {
     return;
   }
   list->entry[list->count++] = (WaitEntry){where(group), wait, warp, *group, 0, warp};
+}
+
+/* The lanes of a warp may wait for several mbarriers at one instruction. Of a long list of these the first will do. */
+static void add_waits_of(WaitList *list, Warp *warp, const Group *group) {
+  enum { BARRIERS_LISTED = 8 };
+  const Instruction *in = where(group);
+  Group alike = *group;
+  int listed = 0;
+  for (LaneMask left = group->mask; left; left &= ~alike.mask) {
+    alike.mask = left;
+    if (group->state == GROUP_BLOCKED && in->traits & MBARRIER)
+      alike.mask = mbarrier_waits_alike(warp, in, left);
+    if (listed++ < BARRIERS_LISTED)
+      add_wait_entry(list, warp, &alike);
+    else
+      list->left_out++;
+  }
 }
 
 static int context_by_number(const void *a, const void *b) {
@@ -258,7 +275,7 @@ void report_hang(Context **contexts, uint32_t count, const char *why) {
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t w = 0; w < contexts[i]->warp_count; w++)
       for (uint32_t k = 0; k < contexts[i]->warps[w].flow->count; k++)
-        add_wait_entry(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
+        add_waits_of(&list, &contexts[i]->warps[w], &contexts[i]->warps[w].flow->groups[k]);
   Warp *warp = NULL;
   Group group = {0};
   int rule = RULE_COUNT;
