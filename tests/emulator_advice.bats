@@ -28,6 +28,7 @@ pipeline_mistakes count_of_warps_in_a_cluster
 pipeline_mistakes count_too_low
 pipeline_mistakes stages_overlap
 report_cases asked_beside_atomic
+report_cases passed_apart
 undefined_cases local_printed
 undefined_tiles short_bulk_store
 unwritten_cases decides

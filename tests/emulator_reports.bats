@@ -127,6 +127,21 @@ misformed_bugs() { # FILE
   grep -qE "^  $repeated of shared memory$" <<<"$output"
 }
 
+@test "threads that have exited after another number of barriers: where the warps met" {
+  run emulate $programs/report_cases passed_apart
+  echo "$output"
+  text=$(tr -s ' \n' ' ' <<<"$output")
+  inside=$(grep -n '// in the loop' tests/emulator/report_cases.cu | cut -d: -f1)
+  behind=$(grep -n '// behind it' tests/emulator/report_cases.cu | cut -d: -f1)
+  [[ $text == *"emulator: exited-before-barrier: strict finding in kernel passed_apart, "* ]]
+  [[ $text =~ "Before, some warps have passed a __syncthreads() at report_cases.cu:"([0-9]+)" while others passed one at report_cases.cu:"([0-9]+)": all must" ]]
+  met=$(printf '%s\n' "${BASH_REMATCH[@]:1}" | sort -n | tr '\n' ' ')
+  [ "$met" = "$inside $behind " ]
+  # One instruction that the compiler has unrolled is one place.
+  run emulate $programs/report_cases exited
+  [[ $output != *"while others passed"* ]]
+}
+
 @test "two mistakes in one kernel are two reports" {
   run emulate $programs/report_cases two_mistakes
   [ "$(reports_in "$output")" -eq 2 ]

@@ -55,6 +55,18 @@ __global__ void arrived_before_writing(int *out) {
   out[threadIdx.x] = tile[threadIdx.x + 32];
 }
 
+// Warp 0 has two rounds and the others one, so they pass a barrier behind the loop when it is in it.
+__global__ void passed_apart(int *out) {
+  __shared__ int tile[THREADS];
+  for (unsigned i = threadIdx.x / 32; i < 5; i += 4) {
+    tile[threadIdx.x] = (int)i;
+    __syncthreads();  // in the loop
+  }
+  __syncthreads();  // behind it
+  out[threadIdx.x] = tile[threadIdx.x % 32];
+  if (threadIdx.x < 32) tile[threadIdx.x] = 7;
+}
+
 // Asks with a plain read before it takes with an atomic one.
 __global__ void asked_beside_atomic(int *out) {
   __shared__ int left;
@@ -109,6 +121,8 @@ int main(int argc, char **argv) {
     exited<<<1, THREADS>>>(out);
   else if (!strcmp(name, "arrived_before_writing"))
     arrived_before_writing<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "passed_apart"))
+    passed_apart<<<1, THREADS>>>(out);
   else if (!strcmp(name, "asked_beside_atomic"))
     asked_beside_atomic<<<1, THREADS>>>(out);
   else if (!strcmp(name, "asked_atomically"))
@@ -119,7 +133,7 @@ int main(int argc, char **argv) {
     outer::first_of<<<1, THREADS>>>(outer::Pair<int>{1, 2}, out);
   else {
     fprintf(stderr,
-            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|"
+            "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|passed_apart|"
             "asked_beside_atomic|asked_atomically|template|argument\n");
     return 2;
   }

@@ -44,14 +44,15 @@ const Instruction *lane_last_read(const LaneAccess *now, uint32_t agent, uint32_
   return *time ? order_site(now->check, *time).in : NULL;
 }
 
-static bool one_place(const Instruction *a, const Instruction *b) {
+bool lanes_one_place(const Instruction *a, const Instruction *b) {
   if (!a || !b || !a->source_line || !b->source_line) return a == b;
   return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
 }
 
 bool lanes_one_pair(const Instruction *a, const Instruction *b, const Instruction *c,
                     const Instruction *d) {
-  return (one_place(a, c) && one_place(b, d)) || (one_place(a, d) && one_place(b, c));
+  return (lanes_one_place(a, c) && lanes_one_place(b, d)) ||
+         (lanes_one_place(a, d) && lanes_one_place(b, c));
 }
 
 /* Asked before a text is made: a race in a loop shows at every access. */

@@ -218,6 +218,8 @@ void order_begin(ClusterCheck *check) {
     memset(check->ctas[rank].arriving, 0, sizeof check->ctas[rank].arriving);
     memset(check->ctas[rank].passed, 0, sizeof check->ctas[rank].passed);
     check->ctas[rank].exited_warps = 0;
+    check->ctas[rank].standing[0] = check->ctas[rank].standing[1] = NULL;
+    check->ctas[rank].passed_apart[0] = NULL;
     memset(check->ctas[rank].arrived_warps, 0, sizeof check->ctas[rank].arrived_warps);
     memset(check->ctas[rank].left_warps, 0, sizeof check->ctas[rank].left_warps);
     check->ctas[rank].exited = check->ctas[rank].unwritten_reads = false;
@@ -228,10 +230,25 @@ void order_begin(ClusterCheck *check) {
 
 /* ---- Barriers of a CTA and of the cluster ---- */
 
+/* Barrier 0 with all threads is __syncthreads(), as a rule. */
+static void note_standing(struct CtaCheck *notes, const Instruction *in) {
+  if (!notes->standing[0])
+    notes->standing[0] = in;
+  else if (!notes->standing[1] && !lanes_one_place(notes->standing[0], in))
+    notes->standing[1] = in;
+}
+
+static void note_passed(struct CtaCheck *notes, bool of_all) {
+  if (of_all && notes->standing[1] && !notes->passed_apart[0])
+    memcpy(notes->passed_apart, notes->standing, sizeof notes->standing);
+  notes->standing[0] = notes->standing[1] = NULL;
+}
+
 void check_barrier_arrive(Warp *warp, const Instruction *in, uint32_t barrier, LaneMask mask) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = check_of(warp);
   struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  if (barrier == 0) note_standing(notes, in);
   if (check->global) global_barrier(warp);
   lanes_release(check, agent_of(warp), in, mask);
   order_release(check, agent_of(warp), &notes->arriving[barrier]);
@@ -242,6 +259,7 @@ void check_barrier_complete(Cta *cta, uint32_t barrier, bool of_all) {
   if (barrier >= NAMED_BARRIERS) return;
   ClusterCheck *check = cta->cluster->check;
   struct CtaCheck *notes = &check->ctas[cta->rank];
+  if (barrier == 0) note_passed(notes, of_all);
   notes->left_warps[barrier] = of_all ? notes->exited_warps & ~notes->arrived_warps[barrier] : 0;
   notes->arrived_warps[barrier] = 0;
   swap(&notes->arriving[barrier], &notes->passed[barrier]);

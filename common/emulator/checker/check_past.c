@@ -9,7 +9,7 @@
 #include "checker/check_lanes.h"
 #include "checker/check_trial.h"
 
-enum { TEXT = 256 };
+enum { TEXT = 256, ADVICE = 1024 };
 
 /* ---- Words about the past ---- */
 
@@ -412,6 +412,22 @@ static bool check_after_operation(AccessNow *now, const AccessRecord *entry) {
   return false;
 }
 
+/* The fix when threads have exited before a barrier of others. */
+static void describe_apart(const struct CtaCheck *notes, char *text, size_t capacity) {
+  char first[128], second[128];
+  if (!notes->passed_apart[0]) {
+    snprintf(text, capacity, "Return after the barrier, so that all threads take part in it.");
+    return;
+  }
+  past_describe_place(notes->passed_apart[0], first, sizeof first);
+  past_describe_place(notes->passed_apart[1], second, sizeof second);
+  snprintf(
+      text, capacity,
+      "Before, some warps have passed a __syncthreads() %s while others passed one %s: all must "
+      "execute the same ones, so put none into a loop or branch that warps take differently.",
+      first, second);
+}
+
 /* The suggested fix when nothing orders this access after that of another agent. */
 static const char *advise_order(const AccessNow *now, const AccessRecord *entry, char *text,
                                 size_t capacity) {
@@ -427,15 +443,16 @@ static const char *advise_order(const AccessNow *now, const AccessRecord *entry,
            "recent value will do, make the other access volatile or atomic as well "
            "(cuda::atomic_ref).";
   }
-  char where[128];
+  char where[128], fix[480];
   past_describe_place(check->exits[entry->agent], where, sizeof where);
+  describe_apart(&check->ctas[entry->agent / warps], fix, sizeof fix);
   LaneMask lanes = warp_of(now, entry->agent)->lanes;
   snprintf(text, capacity,
            "Threads %u-%u exited %s, before the barrier that this warp has passed since. A barrier "
            "waits only for threads that have not exited, and no document says that it also orders "
            "what they did before that.\n"
-           "Return after the barrier, so that all threads take part in it.",
-           first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where);
+           "%s",
+           first, first + LANES - 1u - (uint32_t)__builtin_clz(lanes), where, fix);
   return text;
 }
 
@@ -499,7 +516,7 @@ static bool check_after_write(AccessNow *now, const AccessRecord *entry) {
     now->by_lane = true;
     return true;
   }
-  char place[TEXT], who[64], where[128], advice[2 * TEXT];
+  char place[TEXT], who[64], where[128], advice[ADVICE];
   bytes_place(now, place, sizeof place);
   int lane = check->ctas[now->rank].writers[now->word] % LANES;
   describe_agent(check, entry->agent, lane, who, sizeof who);
@@ -574,7 +591,7 @@ static bool check_after_read(AccessNow *now, const AccessRecord *entry) {
     report_overlap(now, before);
     return false;
   }
-  char place[TEXT], who[64], where[128], advice[2 * TEXT];
+  char place[TEXT], who[64], where[128], advice[ADVICE];
   bytes_place(now, place, sizeof place);
   describe_agent(check, entry->agent, -1, who, sizeof who);
   past_describe_place(entry->in, where, sizeof where);

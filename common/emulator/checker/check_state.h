@@ -261,6 +261,9 @@ struct CtaCheck {
   LaneShadow lane_shadow;
   uint8_t *swaps; /* check_swaps.c, of each word; NULL: none so far */
   Clock arriving[NAMED_BARRIERS], passed[NAMED_BARRIERS];
+  /* __syncthreads(), barrier 0: where its first warp stands and one at another line, in the running
+   * round, and in the first round that was passed in this way */
+  const Instruction *standing[2], *passed_apart[2];
   uint32_t exited_warps; /* one bit for each warp, as in the fields below */
   uint32_t arrived_warps[NAMED_BARRIERS],
       left_warps[NAMED_BARRIERS]; /* left: exited before the last round */
