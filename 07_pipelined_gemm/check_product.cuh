@@ -7,7 +7,7 @@
 #include "product/pipelined_gemm.cuh"
 
 /* What is to be computed, without the matrices. Strides are 0 (no gaps) or as in GemmProblem. */
-typedef struct {
+typedef struct CheckedProduct {
   GemmType type;
   GemmMajor major_a, major_b;
   GemmProblem problem;
@@ -17,7 +17,9 @@ typedef struct {
   int offset;             /* the matrices begin this many elements after an aligned address */
   int most_clusters;
   uint64_t seed;
-  const GemmConfiguration *configuration; /* NULL: let the model choose */
+  const GemmConfiguration *configuration; /* not used if `plan` chooses */
+  GemmStatus (*plan)(PipelinedGemm *gemm, const struct CheckedProduct *product,
+                     const GemmProblem *problem); /* NULL: planned with `configuration` */
 } CheckedProduct;
 
 typedef struct {
@@ -130,9 +132,6 @@ static inline double checked_rounding(GemmType type) {
   return type == GEMM_BF16 ? 1.0 / 256 : type == GEMM_FP16 ? 1.0 / 2048 : 1e-6;
 }
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q);
-
 static inline bool checked_compare(const CheckedProduct *p, const GemmProblem *q,
                                    const CheckedMatrix *a, const CheckedMatrix *b,
                                    const CheckedMatrix *c, const CheckedMatrix *bias,
@@ -171,6 +170,13 @@ static inline bool checked_gaps(const GemmProblem *q, const CheckedMatrix *c, co
     }
   }
   return true;
+}
+
+static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
+                                      const GemmProblem *q) {
+  if (p->plan) return p->plan(gemm, p, q);
+  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
+                        p->most_clusters);
 }
 
 /* Returns whether C is right; the name of the configuration goes to *name, if it is not NULL. */

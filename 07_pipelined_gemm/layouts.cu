@@ -84,12 +84,6 @@ static GemmConfigurations configurations_of(GemmType type, GemmMajor a, GemmMajo
   return b_mn ? few_configurations<GEMM_FP16, K, MN>() : few_configurations<GEMM_FP16, K, K>();
 }
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q) {
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
-}
-
 // The addresses are filled in later. If they are not aligned then, C cannot be carried. Of the bias only
 // counts here whether there is one.
 static GemmCarried can_carry(const CheckedProduct *p) {

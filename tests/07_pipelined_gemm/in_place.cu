@@ -2,12 +2,6 @@
 // on, and k shared by clusters. What lies between the rows, or belongs to another row, changes nothing.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q) {
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
-}
-
 template <int TYPE, int M, bool OF_A>
 static GemmConfiguration in_place(int groups) {
   typedef GemmSingleTile<TYPE, GEMM_K_MAJOR, GEMM_K_MAJOR, M, 128, 1, 1, 1, OF_A, false, true> Tile;

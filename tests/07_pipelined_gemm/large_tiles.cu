@@ -2,12 +2,6 @@
 // columns: each width, sizes that no tile divides, batches.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q) {
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
-}
-
 template <class Tile>
 static void check_tile(const char *name, int runs) {
   GemmConfiguration c = gemm_single_configuration<Tile>("large", 1);

@@ -117,7 +117,8 @@ static GemmStatus plan_measured(PipelinedGemm *gemm, const CheckedProduct *p,
 }
 
 // C's memory is the same before and after.
-static GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p, const GemmProblem *q) {
+static GemmStatus plan_and_look(PipelinedGemm *gemm, const CheckedProduct *p,
+                                const GemmProblem *q) {
   size_t each = q->c_type == GEMM_FP32 ? 4 : 2;
   size_t bytes = (size_t)((q->batches - 1) * q->stride_c + q->m * q->ldc) * each;
   void *before = malloc(bytes), *after = malloc(bytes);
@@ -144,6 +145,7 @@ static CheckedProduct product(GemmType type, int a, int b, int64_t m, int64_t n,
   p.problem.c_type = (GemmType)gemm_rounded_type(type);
   p.rows = 6;
   p.seed = (uint64_t)(m + n + k);
+  p.plan = plan_and_look;
   return p;
 }
 

@@ -2,12 +2,6 @@
 // sizes, shared by up to 16 clusters, by any number of warps and chunks; narrower tiles, and every kind of C.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q) {
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
-}
-
 template <int M, int N, int CLUSTER_M, int CLUSTER_N, int SPLIT_K, bool SWAPPED>
 static void check_tile(const char *name, int runs) {
   static const int groups[] = {2, 3, 4, 5, 7, 14, 16};

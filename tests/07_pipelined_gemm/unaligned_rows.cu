@@ -1,12 +1,6 @@
 // unaligned_rows: gemm_short stores rows of C that begin anywhere, and nothing beside them.
 #include "../../07_pipelined_gemm/check_product.cuh"
 
-static inline GemmStatus checked_plan(PipelinedGemm *gemm, const CheckedProduct *p,
-                                      const GemmProblem *q) {
-  return gemm_plan_with(gemm, q, p->type, p->major_a, p->major_b, p->configuration,
-                        p->most_clusters);
-}
-
 template <class Tile>
 static void check_tile(const char *name, int runs) {
   GemmConfiguration c = gemm_short_configuration<Tile>("short");
