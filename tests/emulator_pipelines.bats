@@ -82,6 +82,14 @@ report_of() {
   done
 }
 
+@test "a barrier of more threads than can come is named, and not the arrivals that are missing because of it" {
+  for schedule in late early random:2; do
+    report_first $schedule wide_barrier
+    [ "$first" = hang-threads-missing ]
+    [[ $text == *"barrier 1: 64 of 128 threads have arrived"* ]]
+  done
+}
+
 @test "an arrival count that is too high" {
   for schedule in late early random:2; do
     for case in count_too_high count_of_threads_for_warps armed_count_too_high; do

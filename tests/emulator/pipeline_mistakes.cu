@@ -27,6 +27,7 @@ typedef enum {
   TWO_ANNOUNCE,           // two lanes of the producer announce and copy each tile
   SHORT_RING,             // the producer never fills the last stage
   ONE_RANK_FILLED,        // the copies reach rank 0 only
+  WIDE_BARRIER,           // the consumers meet at a barrier that counts 128 threads
   FREED_IN_ADVANCE,  // no slip: the consumers free all stages first, and the producer always waits
   FREED_AND_ASKS_OTHER,  // the same, and the producer waits for the other parity
 } Slip;
@@ -80,6 +81,7 @@ static const Ring RINGS[] = {
     {"two_announce", 1, 2, 1, OWN, TILE_WORDS, true, 32, TWO_ANNOUNCE},
     {"short_ring", 1, 2, 1, OWN, TILE_WORDS, true, 32, SHORT_RING},
     {"one_rank_filled", 2, 4, 1, 0, TILE_WORDS, false, 32, ONE_RANK_FILLED},
+    {"wide_barrier", 1, 2, 1, OWN, TILE_WORDS, false, 32, WIDE_BARRIER},
     {"fine_freed_in_advance", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_IN_ADVANCE},
     {"freed_and_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_AND_ASKS_OTHER},
 };
@@ -201,7 +203,7 @@ __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {
       mine += ring.slip == ONE_WARP_FREES ? 1 : consume(&tiles[stage * ring.distance_words]);
       if (!ring.producer_arms) {
         // Both consumers have seen the phase over; then one thread announces the next tile.
-        asm volatile("bar.sync 1, 64;" ::: "memory");
+        asm volatile("bar.sync 1, %0;" ::"r"(ring.slip == WIDE_BARRIER ? 128 : 64) : "memory");
         if (threadIdx.x == 32 && round + STAGES < ROUNDS) expect_tile(&full[stage]);
         asm volatile("bar.sync 1, 64;" ::: "memory");
       }

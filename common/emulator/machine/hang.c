@@ -65,6 +65,34 @@ static void describe_named(FILE *out, const Warp *warp, const Group *group) {
             "__syncthreads() in a branch that only some take, or a wrong thread count\n");
 }
 
+/* Threads that have not arrived at this barrier and do not wait for the whole cluster, which waits for those
+ * who have. */
+static uint32_t may_still_arrive(const Cta *cta, const NamedBarrier *barrier) {
+  uint32_t threads = 0;
+  for (uint32_t w = 0; w < cta->warp_count; w++) {
+    const struct WarpFlow *flow = cta->warps[w].flow;
+    for (uint32_t i = 0; i < flow->count; i++)
+      if (!(where(&flow->groups[i])->traits & CLUSTER_BARRIER))
+        threads += (uint32_t)__builtin_popcount(flow->groups[i].mask & ~barrier->warp_arrived[w]);
+  }
+  return threads;
+}
+
+/* Does the group wait at a barrier for more threads than can come? That is a mistake of its own; if they
+ * can, they wait for something else that explains the hang. */
+static bool barrier_stays_short(const Warp *warp, const Group *group) {
+  const struct CtaBarriers *barriers = warp->cta->barriers;
+  for (uint32_t i = 0; i < BARRIERS; i++) {
+    const NamedBarrier *barrier = &barriers->barriers[i];
+    if (!(barriers->busy >> i & 1) || barrier->generation != group->generation) continue;
+    if (!(barrier->warp_arrived[warp->index] & group->mask)) continue;
+    uint32_t missing = barrier->expected ? barrier->expected - barrier->arrived
+                                         : barriers->live_threads - barrier->live_arrived;
+    if (missing > may_still_arrive(warp->cta, barrier)) return true;
+  }
+  return false;
+}
+
 static void describe_cluster_barrier(FILE *out, const Warp *warp) {
   const struct ClusterFlow *flow = warp->cta->cluster->flow;
   fprintf(
@@ -214,6 +242,7 @@ static const char *const RULES[] = {
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
     "hang-arrival-count-too-low",
+    "hang-threads-missing",  /* more than can come */
     "phase-missed",          /* that warp will not arrive elsewhere, either */
     "hang-arrivals-missing", /* some have come */
     "hang-too-many-bytes-expected",
@@ -224,7 +253,7 @@ static const char *const RULES[] = {
     "hang-threads-missing",
     "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES, PHASE_MISSED = 5, SOME_ARRIVED };
+enum { RULE_COUNT = sizeof RULES / sizeof *RULES, TOO_FEW_THREADS = 5, PHASE_MISSED, SOME_ARRIVED };
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
@@ -244,6 +273,9 @@ static int rule_of(Warp *warp, const Group *group) {
         mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
       return SOME_ARRIVED;
     }
+  } else if (group->state == GROUP_BLOCKED && (in->traits & CTA_BARRIER) &&
+             barrier_stays_short(warp, group)) {
+    return TOO_FEW_THREADS;
   } else if (group->state == GROUP_BLOCKED &&
              ((in->traits & ANY_BARRIER) || wgmma_describe_wait(warp, in, NULL))) {
     rule = "hang-threads-missing";
