@@ -8,7 +8,7 @@ setup() {
   export EMULATOR_THREADS=1
 }
 
-# Sets $skipped to the number of launches that did not run. What the case prints, its exit code and its reports are
+# Sets $skipped to the number of launches that did not run, and $unchecked to that of launches that were not checked. What the case prints, its exit code and its reports are
 # the same as if all launches ran.
 skips() { # CASE
   local mode folder=$BATS_TEST_TMPDIR
@@ -18,12 +18,13 @@ skips() { # CASE
       >"$folder/$mode.out" 2>"$folder/$mode.err" || status=$?
     echo "exit code $status" >>"$folder/$mode.out"
   done
+  unchecked=$(sed -n 's/^emulator: \([0-9]*\) kernel launches ran without being checked, .*/\1/p' "$folder/count.err")
   skipped=$(sed -n 's/^emulator: \([0-9]*\) of [0-9]* kernel launches did not run, .*/\1/p' "$folder/count.err")
-  echo "$1: $skipped"
+  echo "$1: $skipped, unchecked $unchecked"
   diff "$folder/run.out" "$folder/count.out"
   # Addresses differ from process to process.
   diff <(sed 's/0x[0-9a-f]*/ADDRESS/g' "$folder/run.err") \
-    <(sed '/^emulator: [0-9]* of [0-9]* kernel launches did not run, /d; s/0x[0-9a-f]*/ADDRESS/g' "$folder/count.err")
+    <(sed '/^emulator: [0-9]* .*kernel launches \(did not run\|ran without being checked\), /d; s/0x[0-9a-f]*/ADDRESS/g' "$folder/count.err")
 }
 
 reports() { # RULE
@@ -152,6 +153,31 @@ reports() { # RULE
     skips "$name"
     grep -q cudaErrorLaunchFailure "$BATS_TEST_TMPDIR/count.out"
     reports trap
+  done
+}
+
+@test "repeated launches: if only the values in memory differ, the accesses are not checked again" {
+  skips same-accesses
+  [ "$skipped" -eq 0 ]
+  [ "$unchecked" -eq 6 ]
+  skips same-accesses-copied-without-waiting
+  [ "$unchecked" -eq 7 ]
+  reports stream-race
+}
+
+@test "repeated launches: accesses to what others use, or to memory that nothing has written, are checked again" {
+  skips same-accesses-before-others-wait
+  [ "$unchecked" -eq 6 ]
+  reports stream-race
+  skips same-accesses-to-unwritten-memory
+  [ "$unchecked" -eq 6 ]
+  reports unwritten-memory-read
+}
+
+@test "repeated launches: where memory decides what a kernel does, all its accesses are checked" {
+  for name in place waiting branch value shared-value undefined-bits by-carry; do
+    skips "memory-decides-$name"
+    [ -z "$unchecked" ]
   done
 }
 

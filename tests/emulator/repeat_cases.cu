@@ -41,6 +41,60 @@ __global__ void read_without_waiting(const int *data, int *out) {
   __syncthreads();
   out[threadIdx.x] = copied[threadIdx.x ^ 1] == 123456789;
 }
+/* What the next kernels access, and in which order, is the same in each launch. Some lanes add what nothing has
+ * set, and drop it. */
+__global__ void sum_neighbours(int *data) {
+  __shared__ volatile int copied[256];
+  copied[threadIdx.x] = data[threadIdx.x];
+  __syncthreads();
+  int sum = copied[threadIdx.x] + copied[(threadIdx.x + 1) % 256];
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  data[threadIdx.x] = 3 * sum + (int)threadIdx.x;
+}
+__global__ void add_wide(unsigned long long *data) {
+  unsigned long long *at = &data[2 * threadIdx.x], dropped;
+  asm volatile("{.reg .b64 undefined; mul.lo.u64 %0, undefined, 3;}" : "=l"(dropped));
+  if (threadIdx.x == gridDim.x * 1000) *data = dropped;
+  asm("add.cc.u64 %0, %0, %2; addc.u64 %1, %1, 7;" : "+l"(at[0]), "+l"(at[1]) : "l"(~0ull));
+}
+/* Here memory decides: where a thread writes, whether it waits, which way it goes, what it shuffles, whether a
+ * value is stored, and which of two equal stores is the last. */
+__global__ void write_where_said(int *data, const int *where) {
+  data[COUNT / 2 + where[blockIdx.x * 64 + threadIdx.x]]++;
+}
+__global__ void wait_if_said(int *data, const int *waits) {
+  __shared__ int copied[128];
+  copied[threadIdx.x] = data[threadIdx.x];
+  if (*waits) __syncthreads();
+  data[threadIdx.x] = copied[threadIdx.x ^ 64] + 1;
+}
+__global__ void store_if_said(int *data, const int *who) {
+  bool stores = *who < 0 ? threadIdx.x == 0 : *who == (int)threadIdx.x / 64;
+  if (stores) data[0]++;
+  if (*who == 0 && threadIdx.x == 64) data[0] = 7;
+}
+__global__ void store_the_same(int *data, const int *values) {
+  data[0] = values[threadIdx.x];
+  data[1 + threadIdx.x]++;
+}
+__global__ void store_the_same_to_shared(int *data, const int *values) {
+  __shared__ int last;
+  last = values[threadIdx.x];
+  __syncthreads();
+  data[1 + threadIdx.x] += last;
+}
+__global__ void keep_undefined_bits(int *data, const int *which) {
+  int kept;
+  asm volatile("{.reg .b32 undefined; and.b32 %0, %1, undefined;}" : "=r"(kept) : "r"(*which));
+  data[threadIdx.x] += kept;
+}
+__global__ void carry_to_address(unsigned *data) {
+  unsigned high;
+  asm("{.reg .u32 low; add.cc.u32 low, %1, %2; addc.u32 %0, 0, 0;}"
+      : "=r"(high)
+      : "r"(data[COUNT - 1]), "r"(~0u));
+  data[threadIdx.x * (1 - high)]++;
+}
 __global__ void say(int number) { printf("kernel %d\n", number); }
 __global__ void read_clock(long long *time) { *time += clock64(); }
 __global__ void pass_time(long long clocks) {
@@ -404,6 +458,67 @@ static int processors_differ(void) {
   return 0;
 }
 
+/* ---- Launches that run, though nothing is to be checked ---- */
+
+static int same_accesses(void) {
+  for (int i = 0; i < TIMES; i++) {
+    sum_neighbours<<<1, 256, 0, one>>>(input);
+    add_wide<<<1, 128, 0, one>>>((unsigned long long *)output);
+  }
+  CHECK(cudaStreamSynchronize(one));
+  return show(input) | show(output);
+}
+static int same_accesses_copied_without_waiting(void) {
+  same_accesses();
+  sum_neighbours<<<1, 256, 0, one>>>(input);
+  CHECK(cudaMemcpyAsync(more, input, BYTES, cudaMemcpyDeviceToDevice, two));
+  return 0;
+}
+static int same_accesses_before_others_wait(void) {
+  same_accesses();
+  CHECK(cudaMemsetAsync(input, 1, BYTES, two));
+  sum_neighbours<<<1, 256, 0, one>>>(input);
+  return 0;
+}
+static int same_accesses_to_unwritten_memory(void) {
+  int *fresh;
+  CHECK(cudaMalloc(&fresh, BYTES));
+  same_accesses();
+  CHECK(cudaMemcpy(input, fresh, BYTES, cudaMemcpyDeviceToDevice));
+  sum_neighbours<<<1, 256, 0, one>>>(input);
+  CHECK(cudaStreamSynchronize(one));
+  return show(input);
+}
+/* Twice all is right, with other numbers each time; then something in memory makes the launch wrong. */
+typedef void Kernel(int *data, const int *decides);
+static int decided(Kernel *kernel, unsigned blocks, unsigned threads, const int *right,
+                   const int *wrong) {
+  for (int i = 0; i < TIMES; i++) {
+    CHECK(cudaMemcpy(more, i + 1 < TIMES ? right : wrong, threads * blocks * sizeof *right,
+                     cudaMemcpyHostToDevice));
+    kernel<<<blocks, threads>>>(input, more);
+  }
+  return show(input);
+}
+static int numbered[COUNT], equal[COUNT], zeros[COUNT], first[COUNT];
+static int memory_decides_place(void) { return decided(write_where_said, 2, 64, numbered, zeros); }
+static int memory_decides_waiting(void) { return decided(wait_if_said, 1, 128, equal, zeros); }
+static int memory_decides_branch(void) { return decided(store_if_said, 1, 128, first, zeros); }
+static int memory_decides_value(void) { return decided(store_the_same, 1, 128, equal, numbered); }
+static int memory_decides_shared_value(void) {
+  return decided(store_the_same_to_shared, 1, 32, equal, numbered);
+}
+static int memory_decides_undefined_bits(void) {
+  return decided(keep_undefined_bits, 1, 128, zeros, equal);
+}
+static int memory_decides_by_carry(void) {
+  for (int i = 0; i < TIMES; i++) {
+    CHECK(cudaMemset(input + COUNT - 1, i + 1 < TIMES ? 0 : 1, sizeof *input));
+    carry_to_address<<<1, 64>>>((unsigned *)input);
+  }
+  return show(input);
+}
+
 static const struct {
   const char *name;
   int (*run)(void);
@@ -441,14 +556,29 @@ static const struct {
              {"freed-in-a-loop", freed_in_a_loop},
              {"allocated-in-turns", allocated_in_turns},
              {"in-order", in_order},
-             {"in-several-streams", in_several_streams}};
+             {"in-several-streams", in_several_streams},
+             {"same-accesses", same_accesses},
+             {"same-accesses-copied-without-waiting", same_accesses_copied_without_waiting},
+             {"same-accesses-before-others-wait", same_accesses_before_others_wait},
+             {"same-accesses-to-unwritten-memory", same_accesses_to_unwritten_memory},
+             {"memory-decides-place", memory_decides_place},
+             {"memory-decides-waiting", memory_decides_waiting},
+             {"memory-decides-branch", memory_decides_branch},
+             {"memory-decides-value", memory_decides_value},
+             {"memory-decides-shared-value", memory_decides_shared_value},
+             {"memory-decides-undefined-bits", memory_decides_undefined_bits},
+             {"memory-decides-by-carry", memory_decides_by_carry}};
 
 int main(int argc, char **argv) {
   const int CASES = sizeof cases / sizeof cases[0];
   int which = 0, numbers[COUNT];
   while (which < CASES && (argc != 2 || strcmp(argv[1], cases[which].name))) which++;
   if (which == CASES) return fprintf(stderr, "usage: repeat_cases CASE\n"), 2;
-  for (int i = 0; i < COUNT; i++) numbers[i] = i;
+  for (int i = 0; i < COUNT; i++) {
+    numbers[i] = numbered[i] = i;
+    equal[i] = 5;
+    first[i] = -1;
+  }
   CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
   CHECK(cudaMalloc(&input, BYTES));

@@ -128,6 +128,7 @@ static bool carry_end(Form *form, Execute narrow, Execute wide, Type type, bool 
   int index = integer_index(type);
   if (index < U32) return form_fail(form, "a carry of 16 bits is only read, not written");
   form->out->decoded = writes ? &yes : NULL;
+  form->out->uses_carry = true;
   return form_end(form, index >= U64 ? wide : narrow);
 }
 
@@ -141,6 +142,7 @@ static bool carry_comes_first(Form *form) {
 /* addc and subc (add.cc and sub.cc come by way of add and sub). */
 bool decode_carry(Decoder *decoder, const PtxStatement *statement, Instruction *out) {
   Form form = form_begin(decoder, statement, out, 1);
+  out->uses_carry = true;
   bool writes = form_take(&form, "cc");
   const char *name = statement->modifiers[0];
   bool multiply = strcmp(name, "madc") == 0;

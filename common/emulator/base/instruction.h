@@ -96,6 +96,7 @@ struct Instruction {
   bool own_memory;        /* its address is in .local, .param or .const */
   bool
       meets_blocks; /* a strong access that may be to global memory: blocks learn of others by it */
+  bool uses_carry;  /* reads or writes Warp.carry */
   uint8_t shuffle;  /* ShuffleForm */
   uint32_t line;    /* its line in the PTX */
   uint32_t source_line; /* its line in the .cu, from .loc; 0: unknown */

@@ -135,6 +135,9 @@ struct Launch {
   /* Set while it runs, for machine/repeat.c. unique: it has read a clock, used the device's heap or the
    * like, so the same launch may do something else the next time. */
   bool unique, prints, reads_textures;
+  /* The same. judged: a value in memory has decided what the checker says. unchecked: nothing is to be checked,
+   * because the launch accesses the same as an earlier one. */
+  bool judged, unchecked;
   struct LaunchTrial *trial; /* trial.h; NULL: it cannot be run again */
 };
 
@@ -146,6 +149,9 @@ static inline void launch_prints(const Warp *warp) {
 }
 static inline void launch_reads_textures(const Warp *warp) {
   __atomic_store_n(&warp->cta->cluster->launch->reads_textures, true, __ATOMIC_RELAXED);
+}
+static inline void launch_is_judged(const Warp *warp) {
+  __atomic_store_n(&warp->cta->cluster->launch->judged, true, __ATOMIC_RELAXED);
 }
 
 /* Something happened that a blocked warp may be waiting for. */

@@ -145,6 +145,7 @@ bool global_same_value(const GlobalNow *now) {
     if (!now->stored->same(now->stored, lane_of(now, address), offset, bytes)) return false;
     address += bytes;
   }
+  launch_is_judged(now->warp);
   return true;
 }
 

@@ -44,9 +44,9 @@ static uint64_t known_maps[MAPS_KNOWN];
 static int known_count;
 static uint64_t known_first = UINT64_MAX, known_end;
 
-static bool in_known_range(uint64_t address, uint32_t bytes) {
-  return address + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
-         address < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
+bool maps_may_be_in(uint64_t first, uint64_t bytes) {
+  return first + bytes > __atomic_load_n(&known_first, __ATOMIC_RELAXED) &&
+         first < __atomic_load_n(&known_end, __ATOMIC_RELAXED);
 }
 
 static void know_map(uint64_t address) {
@@ -102,7 +102,7 @@ static void note_change(const Instruction *in, uint64_t address) {
 void check_tensor_map_written(const Instruction *in, uint64_t address, uint32_t bytes) {
   if (in->traits & TENSOR_MAP) {
     know_map(address);
-  } else if (!in_known_range(address, bytes)) {
+  } else if (!maps_may_be_in(address, bytes)) {
     return;
   }
   pthread_mutex_lock(&lock);
@@ -138,7 +138,7 @@ void check_fence_tensormap(Warp *warp, const Instruction *in, bool acquire, uint
 
 void check_tensor_map_use(Warp *warp, const Instruction *in, int lane, uint64_t address) {
   check_map_in_global(warp, in, lane, address, "uses");
-  if (!in_known_range(address, MAP_BYTES)) know_map(address);
+  if (!maps_may_be_in(address, MAP_BYTES)) know_map(address);
   if (!__atomic_load_n(&any_changed, __ATOMIC_ACQUIRE)) return;
   pthread_mutex_lock(&lock);
   const ChangedMap *changed = find_changed(address);

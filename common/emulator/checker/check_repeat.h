@@ -39,6 +39,9 @@ void check_outputs_restore(const TouchedMemory *touched, const uint8_t *copy);
 /* This launch touches the same memory without running. False, and nothing is noted: something that is
  * not ordered before it has touched that memory, so that there may be something to report. */
 bool check_touch_again(const Launch *launch, const TouchedMemory *touched);
+/* The same for a launch that runs without being checked: nothing but the values in memory is other than when
+ * these accesses were found to be right. */
+bool check_same_again(const Launch *launch, TouchedMemory *touched);
 /* The accesses of check_touch_again may wait for the next operation. This is to be called before it. */
 void check_touch_now(void);
 

@@ -121,8 +121,10 @@ static void note_race(const GlobalNow *now, const LaneOrder *order, int lane, in
 }
 
 static bool changes_nothing(const GlobalNow *now, int lane, uint64_t from, uint64_t address) {
-  return now->stored && now->stored->same(now->stored, lane, (uint32_t)(address - from),
-                                          (uint32_t)(from + now->lane_bytes - address));
+  bool nothing = now->stored && now->stored->same(now->stored, lane, (uint32_t)(address - from),
+                                                  (uint32_t)(from + now->lane_bytes - address));
+  if (nothing) launch_is_judged(now->warp);
+  return nothing;
 }
 
 static uint64_t address_of(const LanePast *access, int lane) {
@@ -183,9 +185,11 @@ static void check_collisions(const GlobalNow *now, const LanePast *own) {
     uint8_t *slot = &lane_at[address / own->bytes % SLOTS];
     int other = *slot - 1;
     *slot = (uint8_t)(lane + 1);
-    if (other < 0 || address_of(own, other) != address ||
-        now->stored->alike(now->stored, lane, other))
+    if (other < 0 || address_of(own, other) != address) continue;
+    if (now->stored->alike(now->stored, lane, other)) {
+      launch_is_judged(now->warp);
       continue;
+    }
     pthread_mutex_lock(&now->launch->lock);
     KeptFinding *race = new_race(now, now->in, RULE);
     pthread_mutex_unlock(&now->launch->lock);

@@ -245,6 +245,21 @@ bool check_touched_writes(const TouchedMemory *touched, uint64_t first, uint64_t
   return false;
 }
 
+/* Does another launch that makes the same accesses read only what has been written, and write no tensor map? */
+static bool is_as_before(void *context, const TouchedRange *range) {
+  const TouchedMemory *touched = context;
+  uint64_t bytes = range->end - range->first;
+  bool reads = touched->updates || range->reader;
+  return (!reads || written_all(range->first, bytes)) &&
+         !(range->writer && maps_may_be_in(range->first, bytes));
+}
+
+static bool set_written(void *context, const TouchedRange *range) {
+  (void)context;
+  if (range->writer) written_set(range->first, range->end - range->first);
+  return true;
+}
+
 /* ---- What it has written ---- */
 
 static bool copy_output(void *context, const TouchedRange *range) {
@@ -387,6 +402,13 @@ bool check_touch_again(const Launch *launch, const TouchedMemory *touched) {
   }
   waiting.touched = touched;
   waiting.operation = launch->global->operation;
+  return true;
+}
+
+bool check_same_again(const Launch *launch, TouchedMemory *touched) {
+  if (!visit_ranges(touched, is_as_before, touched) || !check_touch_again(launch, touched))
+    return false;
+  visit_ranges(touched, set_written, NULL);
   return true;
 }
 

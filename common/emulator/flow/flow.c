@@ -81,7 +81,7 @@ static const Instruction *where_returned(Warp *warp, const Instruction *in) {
 static StepResult run_exit(Warp *warp, const Instruction *in, LaneMask mask) {
   struct WarpFlow *flow = warp->flow;
   Group *group = current_group(warp);
-  if (settings()->check) check_warp_exit(warp, where_returned(warp, in), mask);
+  if (warp->cta->cluster->check) check_warp_exit(warp, where_returned(warp, in), mask);
   if (warp->cta->cluster->recorder) record_exit(warp, in, mask);
   warp->exited |= mask;
   if (mask == group->mask) {

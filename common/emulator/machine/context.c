@@ -361,7 +361,7 @@ void context_begin(Context *context, uint32_t number) {
   }
   async_cluster_begin(cluster);
   for (uint32_t i = 0; i < context->warp_count; i++) tensor_warp_begin(&context->warps[i]);
-  if (settings()->check) check_cluster_begin(cluster);
+  if (settings()->check && !launch->unchecked) check_cluster_begin(cluster);
   record_cluster_begin(cluster, launch->recording, POISON);
   if (cluster->recorder) record_shared_variables(cluster);
 }
@@ -377,5 +377,5 @@ void context_end(Context *context) {
   record_cluster_end(cluster);
   polling_free(cluster);
   async_cluster_end(cluster); /* must be first: releases the checker's data about its operations */
-  if (settings()->check) check_cluster_end(cluster);
+  if (cluster->check) check_cluster_end(cluster);
 }

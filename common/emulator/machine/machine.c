@@ -249,7 +249,7 @@ void run_one(Context *context, Warp *warp, uint32_t steps, bool expire, RoundRes
       break;
     case SLICE_DONE:
       flow->running_warps--;
-      if (--warp->cta->running_warps == 0 && settings()->check) check_cta_exit(warp->cta);
+      if (--warp->cta->running_warps == 0 && warp->cta->cluster->check) check_cta_exit(warp->cta);
       round->worked = true;
       break;
     case SLICE_USED_UP:

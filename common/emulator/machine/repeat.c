@@ -12,6 +12,9 @@
  * these are put in place. If the earlier one has changed what it had read, all that it has touched
  * counts as read.
  *
+ * A launch that cannot be skipped may run without being checked: if memory does not decide what its kernel
+ * accesses (course.c), an earlier one like it was all right, and what it reads has been written.
+ *
  * Contents are compared by a fingerprint that includes which bytes have been written at all.
  *
  * A launch that also depends on something else, or that does something besides writing memory, always
@@ -31,6 +34,7 @@
 #include "base/settings.h"
 #include "base/texture.h"
 #include "base/written.h"
+#include "machine/course.h"
 
 enum { KNOWN_MOST = 64, MISSES_BEFORE_REST = 4, REST_MOST = 64 };
 /* Copies of results: of all launches, and of one that has not come again so far. */
@@ -45,12 +49,16 @@ typedef struct {
   uint8_t *parameters;
 } LaunchKey;
 
+typedef enum { COURSE_UNKNOWN, COURSE_FIXED, COURSE_VARIES } KnownCourse;
+
 typedef struct {
   LaunchKey key;
   TouchedMemory *touched;  /* NULL: the launch cannot be skipped */
   FindingCounts *findings; /* that it has had; NULL: none */
   bool reads_textures;
-  bool stays; /* with this content the launch leaves memory as it is */
+  bool right;         /* nothing was wrong with it, and no value in memory has decided that */
+  KnownCourse course; /* only looked at if it is right */
+  bool stays;         /* with this content the launch leaves memory as it is */
   uint64_t content;
   uint8_t *results;     /* a copy of what it has written; NULL: none */
   uint64_t needs;       /* the content of its input before these results */
@@ -62,7 +70,7 @@ typedef struct {
 
 /* Launches begin and end under the runtime's lock. */
 static KnownLaunch known[KNOWN_MOST];
-static uint64_t uses, begun, launched, skipped, copied_bytes;
+static uint64_t uses, begun, launched, skipped, unchecked, copied_bytes;
 static uint32_t running;
 
 /* ---- The table ---- */
@@ -97,7 +105,7 @@ static void set_touched(KnownLaunch *entry, TouchedMemory *touched) {
   drop_results(entry);
   free(entry->findings);
   entry->findings = NULL;
-  check_touched_free(entry->touched);
+  if (entry->touched != touched) check_touched_free(entry->touched);
   entry->touched = touched;
 }
 
@@ -200,6 +208,11 @@ static void say_how_many(void) {
           "emulator: %llu of %llu kernel launches did not run, because each would have repeated an "
           "earlier one\n",
           (unsigned long long)skipped, (unsigned long long)launched);
+  if (unchecked)
+    fprintf(stderr,
+            "emulator: %llu kernel launches ran without being checked, because each makes the same "
+            "accesses as an earlier one\n",
+            (unsigned long long)unchecked);
 }
 
 static void count_launch(void) {
@@ -252,6 +265,15 @@ static bool skips(KnownLaunch *entry, const Launch *launch, Repetition *own) {
   return true;
 }
 
+/* Is there nothing to find that an earlier launch would not have shown? Its accesses are noted. */
+static bool needs_no_check(KnownLaunch *entry, const Launch *launch) {
+  if (!entry->right || !entry->touched) return false;
+  if (entry->course == COURSE_UNKNOWN)
+    entry->course = course_is_fixed(launch->kernel) ? COURSE_FIXED : COURSE_VARIES;
+  return entry->course == COURSE_FIXED && all_there(&entry->touched->all) &&
+         check_same_again(launch, entry->touched);
+}
+
 bool repeat_skips(Launch *launch, Repetition *own) {
   *own = (Repetition){.begun = ++begun, .findings = findings_made()};
   count_launch();
@@ -265,7 +287,11 @@ bool repeat_skips(Launch *launch, Repetition *own) {
     own->watched = false;
     return true;
   }
-  check_touch_now();
+  launch->unchecked = entry && needs_no_check(entry, launch);
+  if (launch->unchecked)
+    unchecked++;
+  else
+    check_touch_now();
   findings_mark();
   running++;
   return false;
@@ -279,7 +305,8 @@ static bool is_repeatable(const Launch *launch, const Repetition *own) {
 }
 
 TouchedMemory *repeat_touched(const Launch *launch, const Repetition *own) {
-  return is_repeatable(launch, own) ? check_touched(launch) : NULL;
+  if (!is_repeatable(launch, own)) return NULL;
+  return launch->unchecked ? find_known(launch)->touched : check_touched(launch);
 }
 
 static bool same_spans(const TouchedMemory *a, const TouchedMemory *b) {
@@ -320,6 +347,10 @@ static void count_miss(KnownLaunch *entry) {
   entry->rest = rest < REST_MOST ? rest : REST_MOST;
 }
 
+static bool is_right(const Launch *launch, bool any_findings) {
+  return !any_findings && !launch->judged && !launch->reads_textures && !launch->cooperative;
+}
+
 void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *touched) {
   running--;
   if (!own->watched) return;
@@ -329,7 +360,7 @@ void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *to
   bool any_findings = findings_made() != own->findings;
   FindingCounts *findings = any_findings ? findings_since_mark() : NULL;
   if (!entry || (any_findings && !findings)) {
-    check_touched_free(touched);
+    if (!entry || entry->touched != touched) check_touched_free(touched);
     touched = NULL;
   }
   if (!entry) {
@@ -341,6 +372,7 @@ void repeat_learn(const Launch *launch, const Repetition *own, TouchedMemory *to
               entry->reads_textures == launch->reads_textures;
   set_touched(entry, touched);
   entry->findings = findings;
+  if (!launch->unchecked) entry->right = is_right(launch, any_findings);
   entry->reads_textures = launch->reads_textures;
   if (!fresh) count_miss(entry);
   uint64_t content;
