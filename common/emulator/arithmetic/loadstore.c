@@ -610,6 +610,8 @@ static bool moves_words(const Transfer *transfer) {
 static void find_whole_words(Transfer *transfer) {
   bool global = transfer->space == SPACE_GLOBAL || transfer->space == SPACE_GENERIC ||
                 transfer->space == SPACE_CONST;
+  transfer->base_slot = transfer->address->slot;
+  transfer->offset = transfer->address->offset;
   transfer->whole_words =
       global && !transfer->strong && transfer->address->bytes == 8 && moves_words(transfer);
 }

@@ -24,6 +24,8 @@ typedef struct {
       whole_words; /* a plain access by 64-bit addresses that may be to global memory, of words or of one
                        register of 64 bits */
   const Operand *address;
+  int64_t offset;     /* of `address`, for whole_words */
+  uint16_t base_slot; /* the same */
   struct {
     uint16_t slot;
     uint8_t column_bytes; /* 4, 8 or 16 */

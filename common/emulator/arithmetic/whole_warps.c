@@ -43,8 +43,8 @@ static bool find_whole_warp(Warp *warp, LaneMask mask, const Transfer *transfer,
                             WholeWarp *found) {
   if (warp->watched || warp->async || notes_wanted) return false;
   uint32_t bytes = (uint32_t)transfer->element_bytes * transfer->element_count;
-  const uint64_t *base = column_u64(warp, transfer->address->slot);
-  uint64_t first = base[first_lane(mask)] + (uint64_t)transfer->address->offset;
+  const uint64_t *base = column_u64(warp, transfer->base_slot);
+  uint64_t first = base[first_lane(mask)] + (uint64_t)transfer->offset;
   found->at = (uint8_t *)(uintptr_t)first;
   found->bytes = bytes;
   if ((first & (bytes - 1)) || (first & GENERIC_TAG_MASK) ||

@@ -107,7 +107,8 @@ bool check_global_quickly(Warp *warp, const Instruction *in, LaneMask mask, uint
   uint64_t all = step ? (uint64_t)LANES * bytes : bytes;
   if (!own || !own->launch || own->launch->ignored || own->warps[agent].lock) return false;
   if (kind->access == ACCESS_READ) {
-    if (written_map.bytes && !written_all(first, all)) return false;
+    bool written = step ? written_all(first, all) : written_here(first, bytes);
+    if (written_map.bytes && !written) return false;
     if (own->launch->apart && global_shadow_many_have_read(own, first, all)) {
       global_lanes_pass(check, agent);
       return true;

@@ -31,6 +31,8 @@ typedef struct GlobalPage {
   uint32_t locked;
   uint32_t operation;           /* the last one that has touched it */
   uint32_t saved;               /* the last trial for which it was saved (base/trial.h) */
+  uint32_t shared_by;           /* the operation for which `shared` was noted */
+  uint32_t shared[PAGE_LINES];  /* a bit for each word that many_have_read */
   GlobalCell lines[PAGE_LINES]; /* writes GLOBAL_SPLIT: see the split line */
   SplitLine *split[PAGE_LINES]; /* NULL: has never been split */
 } Page;
@@ -124,8 +126,13 @@ static void join_words(Page *page, uint32_t line, const GlobalCell *words) {
   page->lines[line] = words[0];
 }
 
+static void forget_readers(Page *page, uint32_t line) {
+  __atomic_store_n(&page->shared[line], 0, __ATOMIC_RELAXED);
+}
+
 static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t end) {
   uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  if (now->kind != ACCESS_READ) forget_readers(page, line);
   bool whole = end - first == LINE_BYTES;
   if (whole && page->lines[line].writes != GLOBAL_SPLIT) {
     touch_cell(now, &page->lines[line], first, LINE_BYTES);
@@ -160,7 +167,7 @@ static bool hold_page(GlobalHeldPage *held, const GlobalNow *now, uint64_t addre
   *held = (GlobalHeldPage){page_of(address), number};
   if (!held->page) return false;
   lock_page(held->page);
-  held->page->operation = now->launch->operation;
+  __atomic_store_n(&held->page->operation, now->launch->operation, __ATOMIC_RELAXED);
   if (now->kind != ACCESS_READ && now->launch->trial)
     save_page(held->page, now->launch->trial, address);
   return true;
@@ -217,13 +224,14 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
   Page *page = page_again(quick->own, first);
   if (!page || (first ^ (end - 1)) >> PAGE_SHIFT) return false;
   lock_page(page);
-  page->operation = launch->operation;
+  __atomic_store_n(&page->operation, launch->operation, __ATOMIC_RELAXED);
   if (quick->writes && launch->trial) save_page(page, launch->trial, first);
   bool done = true;
   for (; first < end && done; first = next) {
     next = (first / LINE_BYTES + 1) * LINE_BYTES;
     if (next > end) next = end;
     GlobalCell *line = &page->lines[first / LINE_BYTES % PAGE_LINES];
+    if (quick->writes) forget_readers(page, (uint32_t)(first / LINE_BYTES % PAGE_LINES));
     done = next - first == LINE_BYTES && line->writes != GLOBAL_SPLIT
                ? global_quick_next(quick, first, line)
                : quick_words(quick, page, first, next);
@@ -253,23 +261,50 @@ static bool many_have_read_words(const GlobalLaunch *launch, const SplitLine *sp
   return true;
 }
 
+/* The words of a line from `first` to `end`. */
+static uint32_t words_in_line(uint64_t first, uint64_t end) {
+  uint32_t count = (uint32_t)(end - first) / 4, at = (uint32_t)(first / 4 % LINE_CELLS);
+  return (count == LINE_CELLS ? UINT32_MAX : (1u << count) - 1) << at;
+}
+
+/* Without the lock: whoever writes there meanwhile races with all of these readers anyway. */
+static bool are_noted(const Page *page, uint32_t line, uint32_t words, uint32_t operation) {
+  return __atomic_load_n(&page->shared_by, __ATOMIC_ACQUIRE) == operation &&
+         !(words & ~__atomic_load_n(&page->shared[line], __ATOMIC_RELAXED));
+}
+
+static void note_readers(Page *page, uint32_t line, uint32_t words, uint32_t operation) {
+  if (page->shared_by != operation) {
+    for (uint32_t i = 0; i < PAGE_LINES; i++) forget_readers(page, i);
+    __atomic_store_n(&page->shared_by, operation, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&page->shared[line], page->shared[line] | words, __ATOMIC_RELAXED);
+}
+
+static bool line_was_read(const GlobalLaunch *launch, Page *page, uint64_t first, uint64_t end) {
+  uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES), words = words_in_line(first, end);
+  if (are_noted(page, line, words, launch->operation)) return true;
+  lock_page(page);
+  bool many = page->lines[line].writes == GLOBAL_SPLIT
+                  ? many_have_read_words(launch, page->split[line], first, end)
+                  : many_have_read(launch, page->lines[line]);
+  if (many) note_readers(page, line, words, launch->operation);
+  unlock_page(page);
+  return many;
+}
+
 bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
   uint64_t end = first + bytes, next;
   Page *page = page_again(own, first);
-  if (!page || (first ^ (end - 1)) >> PAGE_SHIFT || page->operation != own->launch->operation)
+  if (!page || (first ^ (end - 1)) >> PAGE_SHIFT ||
+      __atomic_load_n(&page->operation, __ATOMIC_RELAXED) != own->launch->operation)
     return false;
-  lock_page(page);
-  bool many = true;
-  for (; first < end && many; first = next) {
-    uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  for (; first < end; first = next) {
     next = (first / LINE_BYTES + 1) * LINE_BYTES;
     if (next > end) next = end;
-    many = page->lines[line].writes == GLOBAL_SPLIT
-               ? many_have_read_words(own->launch, page->split[line], first, next)
-               : many_have_read(own->launch, page->lines[line]);
+    if (!line_was_read(own->launch, page, first, next)) return false;
   }
-  unlock_page(page);
-  return many;
+  return true;
 }
 
 /* ---- A look at what is known ---- */
