@@ -556,10 +556,13 @@ static LaneMask without_copies(const GlobalNow *now, LaneMask mask, const uint64
 void global_touch_lanes(GlobalNow *now, LaneMask mask, const uint64_t *addresses) {
   uint8_t lanes[LANES];
   GlobalHeldPage held = {NULL, 0};
+  bool may_be_noted = now->kind == ACCESS_READ && now->launch->apart;
   for (LaneMask left = mask; left;) {
     left = next_run(now, left, addresses, lanes);
-    if (!(now->first & GENERIC_TAG_MASK))
-      global_shadow_touch_more(now, &held, now->first, now->bytes);
+    if (now->first & GENERIC_TAG_MASK ||
+        (may_be_noted && global_shadow_is_noted(now->own, now->first, now->bytes)))
+      continue;
+    global_shadow_touch_more(now, &held, now->first, now->bytes);
   }
   global_shadow_release(&held);
 }

@@ -268,6 +268,8 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes);
  * began? If the clusters never learn of each other, then no warp may write there any more, whoever else reads it: one
  * more reader need not be noted. */
 bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
+/* The same, if it has been asked or found before: for accesses that note themselves otherwise. */
+bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t bytes);
 /* Calls `visit` for the cells of these bytes, of whole lines, until it returns false. operation: only
  * for memory near which this operation was the last one; 0: for all. False: `visit` has. */
 typedef bool (*VisitCell)(void *context, uint64_t address, uint32_t bytes, GlobalCell cell);

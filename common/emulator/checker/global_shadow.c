@@ -126,26 +126,94 @@ static void join_words(Page *page, uint32_t line, const GlobalCell *words) {
   page->lines[line] = words[0];
 }
 
+/* ---- What many blocks have read ---- */
+
 static void forget_readers(Page *page, uint32_t line) {
   __atomic_store_n(&page->shared[line], 0, __ATOMIC_RELAXED);
+}
+
+/* Are these writes of an operation that has ended before the launch began? */
+static bool are_before(const GlobalLaunch *launch, uint32_t writes) {
+  if (!writes || global_is_settled(launch, writes)) return true;
+  if (writes & GLOBAL_LIST || launch->dependency) return false;
+  const OperationOrder *order = global_operation_order();
+  uint32_t past = global_access(writes)->operation;
+  return past != launch->operation && (!order || order->ordered(past, launch->operation));
+}
+
+static bool many_have_read(const GlobalLaunch *launch, GlobalCell cell) {
+  if (!(cell.reads & GLOBAL_LIST) || cell.writes == GLOBAL_SPLIT ||
+      global_is_settled(launch, cell.reads))
+    return false;
+  const GlobalList *readers = global_list(cell.reads);
+  return readers->several && readers->operation == launch->operation &&
+         are_before(launch, cell.writes);
+}
+
+static bool many_have_read_words(const GlobalLaunch *launch, const SplitLine *split, uint64_t first,
+                                 uint64_t end) {
+  GlobalCell known = {GLOBAL_SPLIT, 0};
+  for (uint64_t at = first; at < end; at += 4) {
+    GlobalCell cell = split->words[at / 4 % LINE_CELLS];
+    if (cell.writes == known.writes && cell.reads == known.reads) continue;
+    if (!many_have_read(launch, cell)) return false;
+    known = cell;
+  }
+  return true;
+}
+
+/* The words of a line from `first` to `end`. */
+static uint32_t words_in_line(uint64_t first, uint64_t end) {
+  uint32_t count = (uint32_t)(end - first) / 4, at = (uint32_t)(first / 4 % LINE_CELLS);
+  return (count == LINE_CELLS ? UINT32_MAX : (1u << count) - 1) << at;
+}
+
+/* Without the lock: whoever writes there meanwhile races with all of these readers anyway. */
+static bool are_noted(const Page *page, uint32_t line, uint32_t words, uint32_t operation) {
+  return __atomic_load_n(&page->shared_by, __ATOMIC_ACQUIRE) == operation &&
+         !(words & ~__atomic_load_n(&page->shared[line], __ATOMIC_RELAXED));
+}
+
+static void note_readers(Page *page, uint32_t line, uint32_t words, uint32_t operation) {
+  if (page->shared_by != operation) {
+    for (uint32_t i = 0; i < PAGE_LINES; i++) forget_readers(page, i);
+    __atomic_store_n(&page->shared_by, operation, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&page->shared[line], page->shared[line] | words, __ATOMIC_RELAXED);
+}
+
+/* Noted here, they are found without the lock. */
+static void note_many(const GlobalLaunch *launch, Page *page, uint64_t first, uint64_t end) {
+  uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  if ((first | end) & 3) return;
+  bool many = page->lines[line].writes == GLOBAL_SPLIT
+                  ? many_have_read_words(launch, page->split[line], first, end)
+                  : many_have_read(launch, page->lines[line]);
+  if (many) note_readers(page, line, words_in_line(first, end), launch->operation);
+}
+
+/* ---- Accesses ---- */
+
+static void touch_words_of_line(GlobalNow *now, Page *page, uint64_t first, uint64_t end) {
+  uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+  SplitLine *split = split_line(page, line);
+  for (uint64_t at = first, next; at < end; at = next) {
+    next = (at & ~3ull) + 4;
+    if (next > end) next = end;
+    touch_word(now, split, at, (uint32_t)(next - at));
+  }
+  if (end - first == LINE_BYTES) join_words(page, line, split->words);
 }
 
 static void touch_in_line(GlobalNow *now, Page *page, uint64_t first, uint64_t end) {
   uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
   if (now->kind != ACCESS_READ) forget_readers(page, line);
   bool whole = end - first == LINE_BYTES;
-  if (whole && page->lines[line].writes != GLOBAL_SPLIT) {
+  if (whole && page->lines[line].writes != GLOBAL_SPLIT)
     touch_cell(now, &page->lines[line], first, LINE_BYTES);
-    return;
-  }
-  SplitLine *split = split_line(page, line);
-  while (first < end) {
-    uint64_t next = (first & ~3ull) + 4;
-    if (next > end) next = end;
-    touch_word(now, split, first, (uint32_t)(next - first));
-    first = next;
-  }
-  if (whole) join_words(page, line, split->words);
+  else
+    touch_words_of_line(now, page, first, end);
+  if (now->kind == ACCESS_READ && now->launch->apart) note_many(now->launch, page, first, end);
 }
 
 static void release_page(GlobalHeldPage *held) {
@@ -240,57 +308,29 @@ bool global_shadow_quickly(GlobalQuick *quick, uint64_t first, uint64_t bytes) {
   return done;
 }
 
-static bool many_have_read(const GlobalLaunch *launch, GlobalCell cell) {
-  if (!(cell.reads & GLOBAL_LIST) || cell.writes == GLOBAL_SPLIT ||
-      (cell.writes && !global_is_settled(launch, cell.writes)) ||
-      global_is_settled(launch, cell.reads))
-    return false;
-  const GlobalList *readers = global_list(cell.reads);
-  return readers->several && readers->operation == launch->operation;
-}
-
-static bool many_have_read_words(const GlobalLaunch *launch, const SplitLine *split, uint64_t first,
-                                 uint64_t end) {
-  GlobalCell known = {GLOBAL_SPLIT, 0};
-  for (uint64_t at = first; at < end; at += 4) {
-    GlobalCell cell = split->words[at / 4 % LINE_CELLS];
-    if (cell.writes == known.writes && cell.reads == known.reads) continue;
-    if (!many_have_read(launch, cell)) return false;
-    known = cell;
-  }
-  return true;
-}
-
-/* The words of a line from `first` to `end`. */
-static uint32_t words_in_line(uint64_t first, uint64_t end) {
-  uint32_t count = (uint32_t)(end - first) / 4, at = (uint32_t)(first / 4 % LINE_CELLS);
-  return (count == LINE_CELLS ? UINT32_MAX : (1u << count) - 1) << at;
-}
-
-/* Without the lock: whoever writes there meanwhile races with all of these readers anyway. */
-static bool are_noted(const Page *page, uint32_t line, uint32_t words, uint32_t operation) {
-  return __atomic_load_n(&page->shared_by, __ATOMIC_ACQUIRE) == operation &&
-         !(words & ~__atomic_load_n(&page->shared[line], __ATOMIC_RELAXED));
-}
-
-static void note_readers(Page *page, uint32_t line, uint32_t words, uint32_t operation) {
-  if (page->shared_by != operation) {
-    for (uint32_t i = 0; i < PAGE_LINES; i++) forget_readers(page, i);
-    __atomic_store_n(&page->shared_by, operation, __ATOMIC_RELEASE);
-  }
-  __atomic_store_n(&page->shared[line], page->shared[line] | words, __ATOMIC_RELAXED);
-}
-
 static bool line_was_read(const GlobalLaunch *launch, Page *page, uint64_t first, uint64_t end) {
   uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES), words = words_in_line(first, end);
   if (are_noted(page, line, words, launch->operation)) return true;
   lock_page(page);
-  bool many = page->lines[line].writes == GLOBAL_SPLIT
-                  ? many_have_read_words(launch, page->split[line], first, end)
-                  : many_have_read(launch, page->lines[line]);
-  if (many) note_readers(page, line, words, launch->operation);
+  note_many(launch, page, first, end);
   unlock_page(page);
-  return many;
+  return are_noted(page, line, words, launch->operation);
+}
+
+bool global_shadow_is_noted(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
+  uint64_t end = first + bytes, next;
+  uint32_t operation = own->launch->operation;
+  const Page *page = page_again(own, first);
+  if (!page || (first ^ (end - 1)) >> PAGE_SHIFT || (first | bytes) & 3 ||
+      __atomic_load_n(&page->operation, __ATOMIC_RELAXED) != operation)
+    return false;
+  for (; first < end; first = next) {
+    uint32_t line = (uint32_t)(first / LINE_BYTES % PAGE_LINES);
+    next = (first / LINE_BYTES + 1) * LINE_BYTES;
+    if (next > end) next = end;
+    if (!are_noted(page, line, words_in_line(first, next), operation)) return false;
+  }
+  return true;
 }
 
 bool global_shadow_many_have_read(struct ClusterGlobal *own, uint64_t first, uint64_t bytes) {
