@@ -27,15 +27,12 @@ static bool is_in_one_place(Warp *warp, const Transfer *transfer, uint64_t first
 
 /* Do the lanes' words follow each other (step: their bytes), or are they one place (step 0)? */
 static bool are_in_steps(const uint64_t *base, LaneMask mask, uint32_t bytes, uint32_t *step) {
-  uint64_t first = base[first_lane(mask)], different = 0;
+  uint64_t first = base[first_lane(mask)];
   uint64_t span = base[LANES - 1 - __builtin_clz(mask)] - first;
-  uint32_t shift = (uint32_t)__builtin_ctz(bytes);
   *step = span ? bytes : 0;
-  if (mask != ~0u && span) return false;
+  if (mask != ~0u) return !span && !lanes_that_differ(base, mask, first);
   if (span && span != (uint64_t)(LANES - 1) * bytes) return false;
-  if (!span) return !lanes_that_differ(base, mask, first);
-  for (uint64_t lane = 0; lane < LANES; lane++) different |= base[lane] ^ (first + (lane << shift));
-  return !different;
+  return lanes_in_steps(base, first, *step);
 }
 
 /* False: any other kind. */

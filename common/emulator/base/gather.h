@@ -61,6 +61,25 @@ static inline LaneMask lanes_that_differ(const uint64_t *values, LaneMask mask, 
   return differing & mask;
 }
 
+/* Is each lane's value the first one, and `step` for each lane? */
+static inline bool lanes_in_steps(const uint64_t *values, uint64_t first, uint64_t step) {
+#if defined(__AVX2__)
+  const uint64_t begin[] = {first, first + step, first + 2 * step, first + 3 * step};
+  __m256i wanted = _mm256_loadu_si256((const __m256i *)(const void *)begin);
+  __m256i next = _mm256_set1_epi64x((long long)(4 * step)), differing = _mm256_setzero_si256();
+  for (int lane = 0; lane < LANES; lane += 4) {
+    __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(values + lane));
+    differing = _mm256_or_si256(differing, _mm256_xor_si256(value, wanted));
+    wanted = _mm256_add_epi64(wanted, next);
+  }
+  return _mm256_testz_si256(differing, differing);
+#else
+  uint64_t differing = 0;
+  for (uint64_t lane = 0; lane < LANES; lane++) differing |= values[lane] ^ (first + lane * step);
+  return !differing;
+#endif
+}
+
 /* The lanes whose value is not the one of the lane before; the first is one of them. */
 static inline LaneMask lanes_that_change(const uint64_t *values) {
   LaneMask changes = 1;

@@ -369,39 +369,59 @@ static void touch(GlobalLaunch *launch, const TouchedMemory *touched, bool write
   free(now);
 }
 
-/* Nobody sees these accesses before the next operation, so they wait for it: the same launch, a hundred
- * times in a row, touches its memory once. */
+/* Nobody sees these accesses before the next operation that runs and is checked, so they wait for it: the same
+ * launch, a hundred times in a row, touches its memory once, and so do two launches in turns. Of each launch only
+ * the last one waits: what is ordered after it is ordered after those before, too. */
+enum { WAITING_MOST = 8 };
 static struct {
-  const TouchedMemory *touched; /* NULL: none wait */
+  const TouchedMemory *touched;
   uint32_t operation;
-} waiting;
+} waiting[WAITING_MOST]; /* in the order of their operations */
+static uint32_t waiting_count;
 
 void check_touch_now(void) {
-  const TouchedMemory *touched = waiting.touched;
-  if (!touched) return;
-  waiting.touched = NULL;
-  GlobalLaunch launch = {.operation = waiting.operation, .warps_per_cta = 1};
-  global_limits(&launch);
-  touch(&launch, touched, false);
-  touch(&launch, touched, true);
+  uint32_t count = waiting_count;
+  waiting_count = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    GlobalLaunch launch = {.operation = waiting[i].operation, .warps_per_cta = 1};
+    global_limits(&launch);
+    touch(&launch, waiting[i].touched, false);
+    touch(&launch, waiting[i].touched, true);
+  }
 }
 
-/* Is this launch the next operation after the one whose accesses wait, and ordered after it? */
-static bool follows_waiting(const Launch *launch, const TouchedMemory *touched) {
+static bool waits(const TouchedMemory *touched) {
+  for (uint32_t i = 0; i < waiting_count; i++)
+    if (waiting[i].touched == touched) return true;
+  return false;
+}
+
+/* Is this launch the next operation after those whose accesses wait, and ordered after all of them? */
+static bool follows_waiting(uint32_t operation) {
   const OperationOrder *order = global_operation_order();
-  uint32_t operation = launch->global->operation;
-  return waiting.touched == touched && operation == waiting.operation + 1 &&
-         (!order || order->ordered(waiting.operation, operation));
+  if (waiting_count && operation != waiting[waiting_count - 1].operation + 1) return false;
+  for (uint32_t i = 0; i < waiting_count; i++)
+    if (order && !order->ordered(waiting[i].operation, operation)) return false;
+  return true;
+}
+
+static void let_wait(const TouchedMemory *touched, uint32_t operation) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < waiting_count; i++)
+    if (waiting[i].touched != touched) waiting[kept++] = waiting[i];
+  waiting_count = kept;
+  if (waiting_count == WAITING_MOST) check_touch_now();
+  waiting[waiting_count].touched = touched;
+  waiting[waiting_count++].operation = operation;
 }
 
 bool check_touch_again(const Launch *launch, const TouchedMemory *touched) {
   if (!launch->global || launch->global->dependency) return false;
-  if (!follows_waiting(launch, touched)) {
-    check_touch_now();
-    if (!all_is_before(launch, touched)) return false;
-  }
-  waiting.touched = touched;
-  waiting.operation = launch->global->operation;
+  uint32_t operation = launch->global->operation;
+  if (!follows_waiting(operation)) check_touch_now();
+  /* What came before a launch that waits, also comes before this one. */
+  if (!waits(touched) && !all_is_before(launch, touched)) return false;
+  let_wait(touched, operation);
   return true;
 }
 
@@ -414,7 +434,7 @@ bool check_same_again(const Launch *launch, TouchedMemory *touched) {
 
 void check_touched_free(TouchedMemory *touched) {
   if (!touched) return;
-  if (waiting.touched == touched) check_touch_now();
+  if (waits(touched)) check_touch_now();
   free(touched->all.spans);
   free(touched->inputs.spans);
   free(touched->ranges);
