@@ -150,6 +150,28 @@ report_of() {
   done
 }
 
+@test "a loop of three attempts that goes on without the tile is named in some random orders" {
+  for case in three_times three_times_within_time; do
+    named=0
+    for seed in {1..30}; do
+      report_asked_waits random:$seed $case
+      if [ "$first" = wait-not-repeated ]; then named=$((named + 1)); fi
+    done
+    [ "$named" -ge 1 ]
+    [ "$named" -le 20 ]
+    for schedule in late early; do
+      report_asked_waits $schedule $case
+      [ -z "$stderr" ]
+    done
+  done
+  for case in fine_three_times fine_until_it_comes; do
+    for schedule in late early random:1 random:2 random:3; do
+      report_asked_waits $schedule $case
+      [ -z "$stderr" ]
+    done
+  done
+}
+
 @test "a warp that comes too late, because the others do not wait for it, is told so and not that arrivals are missing" {
   for schedule in late early random:1 random:2; do
     report_first $schedule one_warp_frees

@@ -1,4 +1,4 @@
-// asked_waits.cu: threads ask an mbarrier by try_wait with a time limit whether their tile has come,
+// asked_waits.cu: threads ask an mbarrier by try_wait, some with a time limit, whether their tile has come,
 // and go on. The answer may be "not yet" each time, also before the time is over.
 // emulator_pipelines.bats looks at what the emulator says.
 //
@@ -16,13 +16,18 @@ typedef struct {
   const char *name;
   int times;          // it asks at most so often; once: without a loop
   bool looks_at_end;  // it uses the tile only if the last answer was "yes"
+  bool without_limit;
 } Asking;
 
 static const Asking ASKINGS[] = {
     {"once_within_time", 1, false},
+    {"three_times_within_time", 3, false},
+    {"three_times", 3, false, true},
     {"fine_once_within_time", 1, true},
     {"fine_three_times_within_time", 3, true},
+    {"fine_three_times", 3, true, true},
     {"fine_until_it_comes_within_time", 1000000, false},
+    {"fine_until_it_comes", 1000000, false, true},
 };
 
 static __device__ uint32_t shared_address(const void *pointer) {
@@ -45,6 +50,15 @@ static __device__ bool ask_within_time(uint64_t *barrier) {
       : "memory");
   return done;
 }
+static __device__ bool ask(uint64_t *barrier) {
+  uint32_t done;
+  asm volatile(
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+      : "=r"(done)
+      : "r"(shared_address(barrier))
+      : "memory");
+  return done;
+}
 
 __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *sum) {
   __shared__ __align__(128) uint32_t tile[THREADS];
@@ -59,6 +73,9 @@ __global__ void load_and_ask(Asking asking, const uint32_t *source, uint32_t *su
   bool come = false;
   if (asking.times == 1) {
     come = ask_within_time(&barrier);
+  } else if (asking.without_limit) {
+#pragma unroll 1
+    for (int i = 0; i < asking.times && !come; i++) come = ask(&barrier);
   } else {
 #pragma unroll 1
     for (int i = 0; i < asking.times && !come; i++) come = ask_within_time(&barrier);

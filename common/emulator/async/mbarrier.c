@@ -477,13 +477,22 @@ static StepResult blocked_on(Warp *warp, uint32_t address, uint32_t parity) {
 
 /* A try_wait may return "not yet" at any time. If the program does not repeat it at once, it
  * returns "not yet" whenever the phase has not completed, so that a missing loop shows up. In a
- * loop it waits, except that it sometimes returns "not yet" in the random schedule. So does one with
- * a time limit, which a program may take for a promise to wait that long. */
-static bool answers_not_yet(Cluster *cluster, const MbarrierForm *form) {
-  enum { ONE_IN = 8, ONE_IN_WITHOUT_LOOP = 2 };
+ * loop it waits, except that it sometimes returns "not yet" in the random schedule, and up to eight times in
+ * a row where the loop may give up after a few attempts. So does one with a time limit, which a program may take
+ * for a promise to wait that long. */
+static bool answers_not_yet(Warp *warp, const MbarrierForm *form) {
+  enum { ONE_IN = 8, ONE_IN_COUNTED = 4, ONE_IN_WITHOUT_LOOP = 2, IN_A_ROW = 8 };
   if (!form->repeated && !form->bounded) return true;
   if (settings()->schedule != SCHEDULE_RANDOM) return false;
-  return cluster_random(cluster) % (form->repeated ? ONE_IN : ONE_IN_WITHOUT_LOOP) == 0;
+  /* The last one of a row waits, so that ten attempts suffice where nothing else happens. */
+  if (form->gives_up && warp->not_yet) return --warp->not_yet > 0;
+  uint64_t drawn = cluster_random(warp->cta->cluster);
+  uint64_t one_in = form->gives_up   ? ONE_IN_COUNTED
+                    : form->repeated ? ONE_IN
+                                     : ONE_IN_WITHOUT_LOOP;
+  if (drawn % one_in) return false;
+  if (form->gives_up) warp->not_yet = (uint8_t)(1 + drawn / one_in % IN_A_ROW);
+  return true;
 }
 
 /* The parity of the phase that the lane waits for. The token that an arrival returns also counts the
@@ -527,8 +536,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
   }
   if (settings()->check && one_address && mask & (mask - 1))
     check_mbarrier_lanes(warp, in, mask, addresses[before]);
-  bool stops =
-      (form->potentially_blocking && !answers_not_yet(cluster, form)) || cluster->waits_stop;
+  bool stops = (form->potentially_blocking && !answers_not_yet(warp, form)) || cluster->waits_stop;
   if (!complete && stops && !cluster->waits_expire)
     return blocked_on(warp, addresses[first_lane(mask)], asked);
   FOR_LANES(notes_wanted ? mask : 0, lane)

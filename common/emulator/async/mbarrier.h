@@ -73,6 +73,7 @@ typedef struct {
   bool cluster_scope;
   bool potentially_blocking, bounded; /* bounded: with a time limit */
   bool repeated;                      /* a wait in a loop that does nothing else */
+  bool gives_up;                      /* and may end before the phase, because it counts */
   int8_t token, address, count;       /* operand numbers; -1: none */
 } MbarrierForm;
 

@@ -1,4 +1,6 @@
 /* mbarrier_decode.c: decodes the mbarrier instructions, and finds the waits that are repeated. */
+#include <string.h>
+
 #include "async/mbarrier.h"
 
 static const char *const no_semantics[] = {NULL};
@@ -147,27 +149,54 @@ static bool does_something(const Instruction *in) {
   return false;
 }
 
+/* Does it change a register that it also reads, such as the number of attempts that are left? */
+static bool counts(const Instruction *in) {
+  const Operand *result = in->operand;
+  if (!in->operand_count || result->kind != OPERAND_REGISTER || in->traits & READS_FIRST)
+    return false;
+  for (int i = 1; i < in->operand_count; i++)
+    if (in->operand[i].kind == OPERAND_REGISTER && in->operand[i].slot == result->slot) return true;
+  return false;
+}
+
+enum { COUNTERS = 16 };
 typedef struct {
   const Instruction *code;
   uint32_t count;
-  uint32_t *seen; /* 1 + the number of the search that visited it */
+  uint32_t *seen;  /* the number of the last search that visited it */
+  uint32_t number; /* of the present search, from 1 */
   uint32_t *worklist;
+  uint32_t counters[COUNTERS], counter_count; /* the first of those on the way */
 } CodeSearch;
 
-/* Can execution return to this wait with nothing done in between? */
-static bool is_repeated(CodeSearch *search, uint32_t wait) {
+/* Can execution come from the place to this wait with nothing done in between? */
+static bool leads_to(CodeSearch *search, uint32_t from, uint32_t wait) {
   uint32_t left = 0;
-  search->worklist[left++] = wait + 1;
+  bool there = false;
+  search->number++;
+  search->counter_count = 0;
+  search->worklist[left++] = from;
   while (left) {
     uint32_t place = search->worklist[--left];
-    if (place == wait) return true;
-    if (place >= search->count || search->seen[place] == wait + 1) continue;
-    search->seen[place] = wait + 1;
+    if (place == wait) there = true;
+    if (place == wait || place >= search->count || search->seen[place] == search->number) continue;
+    search->seen[place] = search->number;
     const Instruction *in = &search->code[place];
     if (does_something(in)) continue;
+    if (counts(in) && search->counter_count < COUNTERS)
+      search->counters[search->counter_count++] = place;
     if (in->traits & JUMPS) search->worklist[left++] = in->operand[0].target;
     if (!(in->traits & ENDS_BLOCK) || in->guard >= 0) search->worklist[left++] = place + 1;
   }
+  return there;
+}
+
+/* Does the loop around this wait count, so that it may give up? */
+static bool may_give_up(CodeSearch *search, uint32_t wait) {
+  uint32_t places[COUNTERS], count = search->counter_count;
+  memcpy(places, search->counters, sizeof places);
+  for (uint32_t i = 0; i < count; i++)
+    if (leads_to(search, places[i] + 1, wait)) return true;
   return false;
 }
 
@@ -180,6 +209,8 @@ void mbarrier_function_decoded(Decoder *decoder, const Instruction *code, uint32
       search.worklist =
           decoder_allocate(decoder, (2 * (size_t)count + 2) * sizeof *search.worklist);
     }
-    ((MbarrierForm *)(uintptr_t)code[i].decoded)->repeated = is_repeated(&search, i);
+    MbarrierForm *form = (MbarrierForm *)(uintptr_t)code[i].decoded;
+    form->repeated = leads_to(&search, i + 1, i);
+    form->gives_up = form->repeated && may_give_up(&search, i);
   }
 }

@@ -51,6 +51,7 @@ struct Warp {
   struct WarpCheck *check;         /* check_registers.c */
   struct WarpUndefined *undefined; /* check_undefined.c: register bits that have never been set */
   uint8_t watched;                 /* who observes every instruction: WATCH_... */
+  uint8_t not_yet; /* mbarrier.c: how many more waits of a row that answers "not yet" */
 };
 
 struct Cta {

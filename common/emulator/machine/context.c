@@ -307,6 +307,7 @@ static void record_shared_variables(Cluster *cluster) {
 static void begin_warp(Warp *warp, const Function *kernel) {
   struct WarpFlow *flow = warp->flow;
   warp->exited = 0;
+  warp->not_yet = 0;
   warp->carry = 0;
   flow->count = 1;
   flow->current = 0;
