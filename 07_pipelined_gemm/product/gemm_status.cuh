@@ -71,7 +71,7 @@ static inline void pipelined_gemm_explain(GemmStatus status, char *text, size_t 
     case GEMM_MISALIGNED:
       gemm_say(&to, " starts ");
       gemm_say_number(&to, status.value);
-      gemm_say(&to, " byte past a multiple of ");
+      gemm_say(&to, status.value == 1 ? " byte past a multiple of " : " bytes past a multiple of ");
       gemm_say_number(&to, status.least);
       gemm_say(&to, ": matrices start at a multiple of their element's size");
       break;

@@ -419,9 +419,8 @@ static inline GemmStatus gemm_check_type_of_c(GemmType type, int rounded) {
   return good ? gemm_status(GEMM_OK, NULL, 0, 0, 0) : gemm_status(GEMM_UNSUPPORTED, why, 0, 0, 0);
 }
 
-/* Plans a product (not yet swapped) by a configuration of the caller's choice, on a chip with room for at most
- * `most_clusters` of its clusters (0: as many as fit). */
-static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
+/* What gemm_plan_with() does. If it fails, the plan is filled in part and may have memory. */
+static inline GemmStatus gemm_fill_plan(PipelinedGemm *gemm, const GemmProblem *problem,
                                         GemmType type, GemmMajor major_a, GemmMajor major_b,
                                         const GemmConfiguration *c, int most_clusters) {
   static_assert(sizeof(GemmWork) <= 4096 - 256, "kernel parameters have 4 KiB");
@@ -527,10 +526,18 @@ static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *
     }
     status = gemm_cuda_status(error, "encoding a tensor map");
   }
-  if (status.error != GEMM_OK) {
-    cudaFree(gemm->workspace);
-    gemm->workspace = NULL;
-  }
+  return status;
+}
+
+/* Plans a product (not yet swapped) by a configuration of the caller's choice, on a chip with room for at most
+ * `most_clusters` of its clusters (0: as many as fit). If it fails, the plan is empty. */
+static inline GemmStatus gemm_plan_with(PipelinedGemm *gemm, const GemmProblem *problem,
+                                        GemmType type, GemmMajor major_a, GemmMajor major_b,
+                                        const GemmConfiguration *c, int most_clusters) {
+  GemmStatus status = gemm_fill_plan(gemm, problem, type, major_a, major_b, c, most_clusters);
+  if (status.error == GEMM_OK) return status;
+  cudaFree(gemm->workspace);
+  memset(gemm, 0, sizeof(*gemm));
   return status;
 }
 
@@ -633,7 +640,9 @@ static inline cudaError_t gemm_launch_copies(const GemmCopy copies[2], cudaStrea
   return gemm_launch_kernel(kernel, blocks[0] + blocks[1], THREADS, 0, arguments, stream);
 }
 
+/* An empty plan, of a product that was refused or after pipelined_gemm_end(), is an invalid value. */
 static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaStream_t stream) {
+  if (gemm->kernel == NULL) return cudaErrorInvalidValue;
   cudaError_t error = gemm_launch_copies(gemm->copies, stream);
   if (error != cudaSuccess) return error;
   void *arguments[] = {(void *)&gemm->a, (void *)&gemm->b, (void *)&gemm->work};
@@ -645,6 +654,7 @@ static inline cudaError_t pipelined_gemm_launch(const PipelinedGemm *gemm, cudaS
 static inline cudaError_t pipelined_gemm_end(PipelinedGemm *gemm) {
   cudaError_t error = cudaFree(gemm->workspace);
   gemm->workspace = NULL;
+  gemm->kernel = NULL;
   return error;
 }
 

@@ -276,6 +276,7 @@ static void expect(GemmStatus status, GemmError error, const PipelinedGemm *gemm
   printf("  refused: %s\n", text);
   check_that(status.error == error, "error %d, expected %d", (int)status.error, (int)error);
   check_that(gemm->workspace == NULL && allocated == 3 && events == 0, "nothing stays");
+  check_that(pipelined_gemm_launch(gemm, 0) == cudaErrorInvalidValue, "an empty plan is refused");
 }
 
 static void check_refusals(void) {
@@ -297,6 +298,8 @@ static void check_refusals(void) {
   GemmStatus status = pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, stream, 2);
   check_that(status.error == GEMM_OK, "after the capture: error %d", (int)status.error);
   CUDA_CHECK(pipelined_gemm_end(&gemm));
+  check_that(pipelined_gemm_launch(&gemm, 0) == cudaErrorInvalidValue,
+             "a plan that has ended is refused");
   CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
@@ -322,6 +325,8 @@ static void check_failing_calls(void) {
                "call %ld fails: error %d", failing, (int)status.error);
     check_that(gemm.workspace == NULL && allocated == 3 && events == 0,
                "call %ld fails: nothing stays", failing);
+    check_that(pipelined_gemm_launch(&gemm, 0) == cudaErrorInvalidValue,
+               "call %ld fails: the plan is empty", failing);
     CUDA_CHECK(cudaDeviceSynchronize());
     check_that(cudaGetLastError() == cudaSuccess, "call %ld fails: no error is left", failing);
   }
