@@ -7,6 +7,7 @@
 # printed, with the machine and the date that they are from.
 set -eu
 cd "$(dirname "$0")/.."
+export LC_ALL=C # numbers with a decimal point, whatever the user's language: the columns are separated by commas
 program=${1:-build/01_tiledcopy_baseline/tiledcopy_baseline}
 committed=${2:-01_tiledcopy_baseline/price.csv}
 export LD_LIBRARY_PATH="${CUDA_LIBRARIES:-/usr/local/cuda/lib64}:${LD_LIBRARY_PATH:-}"

@@ -69,6 +69,9 @@ END
   price 0 1536
   [ "$status" -eq 0 ]
   [[ $output =~ scalar[\ ,]+40[\ ,]+0[\ ,]+1\.0 ]]
+  # Where it is installed, a locale with a decimal comma.
+  LC_ALL=de_DE.UTF-8 price 0 1536
+  [[ $output =~ scalar[\ ,]+40[\ ,]+0[\ ,]+1\.0 ]]
   # Where another process uses the GPU, ncu may count nothing: it is asked again.
   touch "$bin/ncu.busy"
   price 0 1536

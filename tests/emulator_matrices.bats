@@ -16,7 +16,7 @@ setup() {
   echo "$output"
   [ "$status" -eq 0 ]
   [ "${lines[0]}" = "error 0" ]
-  [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(seq 0.5 255.5 | xargs)" ]
+  [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(LC_ALL=C seq 0.5 255.5 | xargs)" ]
 }
 
 @test "wmma: rows at addresses that are no multiples of four" {
@@ -24,7 +24,7 @@ setup() {
   echo "$output"
   [ "$status" -eq 0 ]
   [ "${lines[0]}" = "error 0" ]
-  [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(seq 0.5 255.5 | xargs)" ]
+  [ "$(tail -n +2 <<<"$output" | sed 's/^[0-9]*: //' | xargs)" = "$(LC_ALL=C seq 0.5 255.5 | xargs)" ]
 }
 
 # Sets $output to what a case of matrix_reads prints. It is the same when accesses are recorded, because
