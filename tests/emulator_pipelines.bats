@@ -79,6 +79,7 @@ report_of() {
     report_first $schedule one_rank_filled
     [ "$first" = hang-bytes-at-another-rank ]
     [[ $text == *"copies leave out this rank: the barrier at the same offset of CTA 0 has had all bytes of this phase. Name rank 1"* ]]
+    [[ $text == *"If a mask leaves rank 1 out on purpose, another thread must arrive in its place"* ]]
   done
 }
 

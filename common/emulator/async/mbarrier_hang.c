@@ -228,8 +228,9 @@ static void describe_other_rank(Cluster *cluster, const BlockedWait *wait, FILE 
         out,
         "        likely cause: copies leave out this rank: the barrier at the same offset of CTA "
         "%d has had all bytes of this phase. Name rank %u in the multicast mask of each copy "
-        "that both need\n",
-        bytes, own);
+        "that both need. If a mask leaves rank %u out on purpose, another thread must arrive in "
+        "its place at the barrier that frees the buffer\n",
+        bytes, own, own);
   else if (arrivals >= 0)
     fprintf(
         out,
