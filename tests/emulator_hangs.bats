@@ -74,6 +74,13 @@ ends() { # CASE [BLOCKS]
   done
 }
 
+@test "warps that wait at a wgmma do not keep a hang from being seen" {
+  run --separate-stderr timeout 60 common/emulator/emulate build/tests/emulator/hang_at_wgmma
+  echo "$stderr"
+  [ "$output" = cudaErrorLaunchTimeout ]
+  [[ $stderr == "emulator: hang-arrivals-missing: kernel asks_beside_wgmma, block (0,0,0), thread 0"* ]]
+}
+
 @test "a list of waits that is too long says how many are left out" {
   hangs hang-arrivals-missing each_waits_elsewhere
   [[ $stderr == *"... and 4 more groups of threads that wait"* ]]

@@ -189,8 +189,11 @@ static inline SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire)
   uint32_t steps = 0;
   SliceEnd end;
   bool watched = polling_watches(warp);
-  for (uint32_t i = 0; i < flow->count; i++)
-    if (flow->groups[i].state == GROUP_YIELDED || watched) flow->groups[i].state = GROUP_READY;
+  for (uint32_t i = 0; i < flow->count; i++) {
+    Group *group = &flow->groups[i];
+    if (watched) group->retries = group->state == GROUP_BLOCKED ? group->mask : 0;
+    if (group->state == GROUP_YIELDED || watched) group->state = GROUP_READY;
+  }
   for (;;) {
     int picked =
         flow->count == 1 && may_run(&flow->groups[0], cluster) ? 0 : pick_group(flow, cluster);
@@ -209,6 +212,7 @@ static inline SliceEnd warp_run(Warp *warp, uint32_t allowed_steps, bool expire)
       merge_groups(flow);
       group = current_group(warp);
     }
+    if (group->state == GROUP_BLOCKED) group->retries = group->mask;
     group->state = GROUP_READY;
     group->sleeps = false;
     StepResult last = run_group(warp, group, allowed_steps, &steps);

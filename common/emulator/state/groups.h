@@ -39,6 +39,7 @@ typedef struct {
   const Function *function;
   Frame *frame;
   uint64_t seen;
+  LaneMask retries;    /* for polling_step(): lanes that try again what has blocked them before */
   uint32_t generation; /* round of the barrier at which it has arrived */
   uint8_t state;
   bool sleeps;  /* at an mbarrier: nothing but a change of one can wake it */

@@ -239,10 +239,11 @@ static bool is_event(const Draft *draft) {
   return has_trait(&draft->statement, ASYNC) && written_operands(draft) == 0;
 }
 
-static StepRole kind_of(const Draft *draft, Cluster *cluster) {
+/* again: this was tried before and could not go on, so it is no event of its own. */
+static StepRole kind_of(const Draft *draft, Cluster *cluster, bool again) {
   if (draft->inserted) return draft->inserted == INSERTED_READ_CLOCK ? STEP_CLOCK : STEP_IGNORED;
   if (has_trait(&draft->statement, HINTS)) return STEP_IGNORED;
-  if (is_event(draft)) polling_event(cluster);
+  if (is_event(draft) && !again) polling_event(cluster);
   if (has_trait(&draft->statement, ACTS) || written_operands(draft) == 0) return STEP_ROOT;
   return has_trait(&draft->statement, WARP_WIDE) ? STEP_ACROSS : STEP_PURE;
 }
@@ -419,7 +420,9 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
   Cluster *cluster = warp->cta->cluster;
   const struct Polling *polling = polling_of(cluster);
   Trace *trace = trace_of(warp);
-  const Group *group = current_group(warp);
+  Group *group = current_group(warp);
+  bool again = !(mask & ~group->retries);
+  group->retries = 0;
   if (trace->events != polling->events) {
     trace->events = polling->events;
     forget(trace);
@@ -443,5 +446,5 @@ void polling_step(Warp *warp, const Instruction *in, LaneMask mask) {
   trace->moved |= mask;
   trace->waits |= (in->traits & ASKS_MBARRIER) != 0;
   append(trace, (TraceStep){group->function, (uint32_t)(in - group->function->code), mask,
-                            (uint8_t)kind_of(draft, cluster)});
+                            (uint8_t)kind_of(draft, cluster, again)});
 }
