@@ -233,6 +233,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version) {
 }
 CUresult cuCtxGetFlags(unsigned *flags) {
   if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  HOLD_RUNTIME_LOCK;
   *flags = context_or_primary()->flags;
   return CUDA_SUCCESS;
 }
