@@ -336,6 +336,7 @@ StepResult mbarrier_init(Warp *warp, const Instruction *in, LaneMask mask) {
     record->alive = true;
     record->phases = 0;
     record->asked = false;
+    record->waiter = NULL;
     note(NOTE_RESET, shared_pointer(cluster, address), 0);
     record->arrived = record->arrived_before[0] = record->arrived_before[1] = 0;
     record->ever_arrived = 0;
@@ -487,9 +488,7 @@ static bool answers_not_yet(Warp *warp, const MbarrierForm *form) {
   /* The last one of a row waits, so that ten attempts suffice where nothing else happens. */
   if (form->gives_up && warp->not_yet) return --warp->not_yet > 0;
   uint64_t drawn = cluster_random(warp->cta->cluster);
-  uint64_t one_in = form->gives_up   ? ONE_IN_COUNTED
-                    : form->repeated ? ONE_IN
-                                     : ONE_IN_WITHOUT_LOOP;
+  uint64_t one_in = form->gives_up ? ONE_IN_COUNTED : form->repeated ? ONE_IN : ONE_IN_WITHOUT_LOOP;
   if (drawn % one_in) return false;
   if (form->gives_up) warp->not_yet = (uint8_t)(1 + drawn / one_in % IN_A_ROW);
   return true;
@@ -527,6 +526,7 @@ StepResult mbarrier_wait(Warp *warp, const Instruction *in, LaneMask mask) {
      * a missing synchronisation from a missing init. */
     PhaseRecord *record = mbarrier_record(cluster, addresses[lane]);
     record->asked = true;
+    record->waiter = in;
     if (!record->alive && !record->ended && form->potentially_blocking && !cluster->waits_expire &&
         settings()->schedule != SCHEDULE_EXPLORE)
       return blocked_on(warp, addresses[lane], asked);

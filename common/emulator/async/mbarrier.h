@@ -34,7 +34,8 @@ typedef struct {
   uint32_t phases; /* completed phases: the word holds only the last bit of this number */
   uint64_t word;
   bool alive, ended;
-  bool asked; /* some thread waits for it, or has waited */
+  bool asked;                /* some thread waits for it, or has waited */
+  const Instruction *waiter; /* the last wait for it */
   /* For the report of a hang: the warps that arrived without announcing bytes, in the current phase
    * and in the two before it. One bit for each, at the warp's number in the cluster modulo 64. */
   uint64_t arrived, arrived_before[2];

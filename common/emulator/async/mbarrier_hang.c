@@ -182,14 +182,22 @@ static const char *cause_of(const char *rule) {
   return NULL;
 }
 
-/* Is there a barrier next to this one, before it, that has completed a phase? */
+static bool one_line(const Instruction *a, const Instruction *b) {
+  if (!a || !b || !a->source_line || !b->source_line) return a == b;
+  return a->source_line == b->source_line && !strcmp(a->source_file, b->source_file);
+}
+
+/* Is there a barrier next to this one, before it, that has completed a phase, and for which the same
+ * line of the source waits? Then both are stages of one ring. */
 static bool stage_before_was_filled(Cluster *cluster, const PhaseRecord *record) {
   uint32_t address = record->key & ~1u;
   if (SHARED_OFFSET(address) < 8 || record->ever_arrived) return false;
   const PhaseTable *table = cluster->async->barriers;
-  for (uint32_t i = 0; i < table->capacity; i++)
-    if (table->records[i].key == ((address - 8) | 1))
-      return table->records[i].alive && table->records[i].phases > 0;
+  for (uint32_t i = 0; i < table->capacity; i++) {
+    const PhaseRecord *before = &table->records[i];
+    if (before->key == ((address - 8) | 1))
+      return before->alive && before->phases > 0 && one_line(before->waiter, record->waiter);
+  }
   return false;
 }
 
@@ -203,9 +211,9 @@ static void describe_no_arrival(Cluster *cluster, const PhaseRecord *record, FIL
   else if (record->phases == 0 && stage_before_was_filled(cluster, record))
     fprintf(
         out,
-        "        no thread has ever arrived here, but phases of the barrier in the 8 bytes before "
-        "this one are over: if the two belong to one ring, do all who go round it use the same "
-        "number of stages?\n");
+        "        no thread has ever arrived here, but phases of the barrier before this one, which "
+        "the same line waits for, are over: do all who go round this ring use the same number "
+        "of stages?\n");
   else if (record->phases == 0)
     fprintf(
         out,
