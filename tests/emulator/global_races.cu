@@ -971,6 +971,56 @@ KERNEL(bulk_load_of_other_block) {
   barrier_wait(&barrier);
 }
 
+/* ---- What all blocks read, in several ways, and one of them writes at last ---- */
+static __device__ void copied_by_all(const int *data, int *flags) {
+  TILE;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4; cp.async.wait_all;" ::"r"(
+                   shared_address(&tile[threadIdx.x])),
+               "l"(&data[threadIdx.x])
+               : "memory");
+  flags[ME] = tile[threadIdx.x];
+}
+static __device__ void last_block_writes(int *data) {
+  if (blockIdx.x == BLOCKS - 1 && threadIdx.x == 5) data[5] = 7;
+}
+KERNEL(copied_by_all_blocks) { copied_by_all(data, flags); }
+KERNEL(copied_by_all_blocks_and_written) {
+  copied_by_all(data, flags);
+  last_block_writes(data);
+}
+KERNEL(bulk_load_by_all_blocks) {
+  TILE;
+  BARRIER;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    bulk_load(tile, data, sizeof tile, &barrier);
+  }
+  __syncthreads();
+  barrier_wait(&barrier);
+  flags[ME] = tile[threadIdx.x];
+}
+KERNEL(bulk_load_by_all_blocks_and_written) {
+  TILE;
+  BARRIER;
+  if (threadIdx.x == 0) {
+    barrier_init(&barrier);
+    bulk_load(tile, data, sizeof tile, &barrier);
+  }
+  __syncthreads();
+  barrier_wait(&barrier);
+  last_block_writes(data);
+}
+KERNEL(scattered_reads_by_all_blocks) { flags[ME] = data[threadIdx.x * 5 % THREADS]; }
+KERNEL(scattered_reads_by_all_blocks_and_written) {
+  flags[ME] = data[threadIdx.x * 5 % THREADS];
+  last_block_writes(data);
+}
+/* Who reads it after the write races, too, whether or not others have read it before. */
+KERNEL(written_by_first_and_read_by_all) {
+  if (blockIdx.x == 0 && threadIdx.x == 5) data[5] = 7;
+  flags[ME] = data[5] + data[threadIdx.x * 5 % THREADS];
+}
+
 /* ---- The read-only path, and dependent launches ---- */
 KERNEL(read_only_load_of_written) {
   data[ME] = (int)ME;
@@ -1120,6 +1170,13 @@ static const Case CASES[] = {
     CASE(bulk_load_overwritten, "global-race"),
     CASE(bulk_load_awaited_and_overwritten, "-"),
     CASE(bulk_load_of_other_block, "global-race"),
+    CASE(copied_by_all_blocks, "-"),
+    CASE(copied_by_all_blocks_and_written, "global-race"),
+    CASE(bulk_load_by_all_blocks, "-"),
+    CASE(bulk_load_by_all_blocks_and_written, "global-race"),
+    CASE(scattered_reads_by_all_blocks, "-"),
+    CASE(scattered_reads_by_all_blocks_and_written, "global-race"),
+    CASE(written_by_first_and_read_by_all, "global-race"),
     CASE(read_only_load_of_written, "read-only-load-of-written"),
     CASE(read_only_load_of_input, "-"),
     DEPENDENT_CASE(dependent_waits, "-"),

@@ -20,10 +20,18 @@ static const MbarrierCheck *barrier_of(const ClusterCheck *check, const AsyncChe
   return past_barrier_of(check, operation, operation->agent / check->warps_per_cta);
 }
 
+/* One row that many blocks have read? */
+static bool is_noted(const GlobalNow *now, const AsyncOperation *operation, uint64_t first,
+                     uint64_t bytes, uint32_t rows) {
+  return rows == 1 && is_load(operation) && now->launch->apart && bytes &&
+         global_shadow_is_noted(now->own, first, bytes);
+}
+
 /* Rows of bytes of global memory, `step` bytes from each to the next. */
 static void touch_rows(GlobalNow *now, const AsyncOperation *operation, uint64_t first,
                        uint64_t bytes, uint32_t rows, uint64_t step) {
-  global_shadow_touch_rows(now, first, bytes, rows, step);
+  if (!is_noted(now, operation, first, bytes, rows))
+    global_shadow_touch_rows(now, first, bytes, rows, step);
   for (uint32_t row = 0; row < rows && !is_load(operation); row++)
     unwritten_overwritten(operation, first + row * step, bytes, is_reduce(operation));
 }
