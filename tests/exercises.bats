@@ -156,3 +156,14 @@ END
   [ "$status" -eq 2 ]
   [[ $output == *"the seed is 'many'"* ]]
 }
+
+@test "a folder for exercises that make cannot work with: the path and the characters, exit 2" {
+  local folder
+  for folder in "/tmp/with space" "/tmp/a:b" '/tmp/$x'; do
+    EXERCISES=$folder run common/exercise start 02_tma_load
+    echo "$output"
+    [ "$status" -eq 2 ]
+    [[ $output == "EXERCISES is '$folder', and make cannot work with "* ]]
+    [ ! -e "$folder" ]
+  done
+}

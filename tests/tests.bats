@@ -59,7 +59,7 @@ write_test() { # LINES...
 }
 
 @test "with a bats that sets no BATS_TEST_TMPDIR a test stops before it does anything" {
-  run bash -c 'BATS_TEST_TMPDIR=; source tests/helpers.bash; begin_test; touch '"$BATS_TEST_TMPDIR/went_on"
+  run bash -c 'BATS_TEST_TMPDIR=; source tests/helpers.bash; begin_test; touch "$1"' - "$BATS_TEST_TMPDIR/went_on"
   echo "$output"
   [ "$status" -eq 1 ]
   [[ $output == *"these tests need bats 1.8 or newer"* ]]
