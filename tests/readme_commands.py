@@ -329,6 +329,8 @@ class Scratch:
 
 
 def normalised(line):
+    """Without what differs from run to run, or between compilers: which line of a statement in a header has its instruction."""
+    line = re.sub(r"(\(in [\w.]+):\d+\)", r"\1:LINE)", line)
     return re.sub(r"\b0x[1-9a-f][0-9a-f]{8,11}\b", "0xADDRESS", line.rstrip())
 
 

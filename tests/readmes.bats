@@ -83,13 +83,15 @@ MARKDOWN
   [[ $output == *"NOT_RUN has 'make bench' (needs a GPU), but no Markdown file has such a command"* ]]
 }
 
-@test "readmes: an address of global memory is not compared, wherever the host has put it" {
+@test "readmes: addresses of global memory are not compared, nor which line of a header's statement has its instruction" {
   run python3 -B - <<'PYTHON'
 import sys
 sys.path.insert(0, "tests")
 from readme_commands import first_difference
 for address in ("0x7e1e09706100", "0x6fff12345600", "0x2aaab0001000", "0x4a0001000"):
     assert first_difference(["at 0x7e1e09706100 (byte 4)"], f"at {address} (byte 4)") is None, address
+assert first_difference(["  at a.cu:5 (in b.cuh:43)"], "  at a.cu:5 (in b.cuh:41)") is None
+assert first_difference(["  at a.cu:5 (in b.cuh:43)"], "  at a.cu:6 (in b.cuh:43)") is not None
 assert first_difference(["it is 0x00000841"], "it is 0x00000861") == "it is 0x00000841"
 PYTHON
   echo "$output"

@@ -4,7 +4,8 @@
 //
 // __ldg(), and a load through a pointer that is const __restrict__, may use the read-only path of
 // the cache (ld.global.nc). That path does not notice stores: it may hold a line from before the
-// store, whatever barrier stands between the two. It is for memory that the kernel only reads.
+// store, whatever barrier stands between the two. It is for memory that the kernel only reads. The
+// compiler counts on that, too, and may use the value of an earlier __ldg() again.
 //
 // Seen on an H200 (22 November 2026, driver 580.159.04, three runs): wrong results each time.
 #include <stdio.h>
@@ -20,6 +21,7 @@ __global__ void add_neighbours(int *sums, int *result) {
   __syncthreads();
   sums[element] = sum;
   __syncthreads();
+  asm volatile("" : "+r"(neighbour));  // hides the index: nvcc 13.5 would leave out the last load
   result[element] = sum + __ldg(&sums[neighbour]);
 }
 
