@@ -357,35 +357,53 @@ static bool rows_are_allocated(Warp *warp, const Instruction *in, int lane, cons
   return true;
 }
 
+typedef struct {
+  SharedPiece *pieces;
+  int count;
+  uint32_t end; /* of the last byte */
+} Pieces;
+
+/* Where the swizzle puts `bytes` bytes at `start`, all within one span. If they do not fill it, there may be
+ * gaps between them. */
+static void add_part_of_span(Pieces *list, uint32_t start, uint32_t bytes, uint32_t span) {
+  uint32_t chunks = 0;
+  for (uint32_t j = 0; j < bytes; j += CHUNK)
+    chunks |= 1u << ((tma_swizzle(span, start + j) & (span - 1)) / CHUNK);
+  while (chunks) {
+    const uint32_t first = (uint32_t)__builtin_ctz(chunks);
+    const uint32_t length = (uint32_t)__builtin_ctz(~(chunks >> first));
+    SharedPiece *piece = &list->pieces[list->count++];
+    *piece = (SharedPiece){(start & ~(span - 1)) + first * CHUNK, length * CHUNK};
+    if (piece->address + piece->bytes > list->end) list->end = piece->address + piece->bytes;
+    chunks &= ~(((1u << length) - 1) << first);
+  }
+}
+
 /* The bytes of a CTA's memory that the box occupies: one piece, or when rows are narrower than the
- * swizzle's span one or more for each row. The caller frees them. */
+ * swizzle's span one or more for each row, or when rows without gaps end within a span one or more for
+ * what is in it. The caller frees them. */
 static SharedPiece *shared_pieces(const TmaMap *map, const TmaPlace *place, uint32_t shared,
                                   SharedPiece *single, int *count, uint32_t *end) {
   TmaWalk walk;
   tma_walk_begin(&walk, map, place);
-  if (walk.pitch == walk.row_bytes) {
-    *single = (SharedPiece){shared, walk.rows * walk.row_bytes};
+  const uint32_t span = map->swizzle_span, bytes = walk.rows * walk.row_bytes;
+  const bool gaps = walk.pitch != walk.row_bytes;
+  const uint32_t rest = span && !gaps ? bytes % span : 0;
+  if (!gaps && !rest) {
+    *single = (SharedPiece){shared, bytes};
     *count = 1;
-    *end = shared + single->bytes;
+    *end = shared + bytes;
     return single;
   }
-  SharedPiece *pieces = async_allocate(sizeof *pieces * walk.rows * (walk.pitch / 16));
-  *count = 0;
-  *end = shared;
-  for (uint32_t i = 0; i < walk.rows; i++) {
-    uint32_t start = shared + i * walk.pitch, chunks = 0;
-    for (uint32_t j = 0; j < walk.row_bytes; j += 16)
-      chunks |= 1u << ((tma_swizzle(map->swizzle_span, start + j) & (walk.pitch - 1)) / 16);
-    while (chunks) {
-      uint32_t first = (uint32_t)__builtin_ctz(chunks);
-      uint32_t length = (uint32_t)__builtin_ctz(~(chunks >> first));
-      SharedPiece *piece = &pieces[(*count)++];
-      *piece = (SharedPiece){(start & ~(walk.pitch - 1)) + first * 16, length * 16};
-      if (piece->address + piece->bytes > *end) *end = piece->address + piece->bytes;
-      chunks &= ~(((1u << length) - 1) << first);
-    }
-  }
-  return pieces;
+  Pieces list = {.end = shared};
+  list.pieces = async_allocate(sizeof *list.pieces * ((gaps ? walk.rows : 1) * (span / CHUNK) + 1));
+  if (bytes > rest && !gaps) list.pieces[list.count++] = (SharedPiece){shared, bytes - rest};
+  for (uint32_t i = 0; gaps && i < walk.rows; i++)
+    add_part_of_span(&list, shared + i * walk.pitch, walk.row_bytes, span);
+  if (rest) add_part_of_span(&list, shared + bytes - rest, rest, span);
+  *count = list.count;
+  *end = list.end;
+  return list.pieces;
 }
 
 /* The host needs longer for memory than the emulator for anything else that a copy does. */

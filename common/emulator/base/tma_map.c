@@ -102,6 +102,7 @@ static const char *box_problem(const TmaMap *map) {
   if (!map->interleave && row < map->swizzle_span) row = map->swizzle_span;
   if (map->im2col)
     return row * map->pixels > MOST_BYTES ? "its column of pixels is too large" : NULL;
+  if (map->interleave) row = (uint64_t)positions(map, 0) * map->unit_bytes;
   for (int i = 1; i < map->rank; i++) row *= positions(map, i);
   return row > MOST_BYTES ? "its box is larger than shared memory" : NULL;
 }
