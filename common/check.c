@@ -177,16 +177,13 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse_arguments(con
   exit(EXIT_USAGE);
 }
 
-/* A whole number in decimal digits within the option's bounds. Any other leaves the default, which the
- * usage then shows. */
-static bool read_value(const Option *option, const char *text) {
+/* A whole number in decimal digits within the option's bounds. */
+static bool read_value(const Option *option, const char *text, long *value) {
   char *end;
   errno = 0;
-  long value = strtol(text, &end, 10);
+  *value = strtol(text, &end, 10);
   bool digits = isdigit((unsigned char)text[text[0] == '-']) && !*end && !errno;
-  if (!digits || value < option->least || value > option->most) return false;
-  *option->value = value;
-  return true;
+  return digits && *value >= option->least && *value <= option->most;
 }
 
 /* The option that an argument names, as "--name" or "--name=VALUE"; then *value_text is VALUE. */
@@ -202,35 +199,41 @@ static const Option *find_option(const Option *options, int option_count, const 
   return NULL;
 }
 
-static void read_options(int argc, char **argv, const Option *options, int option_count) {
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
-    print_usage(stdout, options, option_count);
-    program_exit(EXIT_PASS);
-  }
+/* Refuses what it does not know. If `store` is false the options keep their defaults, which the usage shows. */
+static void read_options(int argc, char **argv, const Option *options, int option_count,
+                         bool store) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--full")) {
-      print_full = true;
+      print_full |= store;
       continue;
     }
     const char *text;
     const Option *option = find_option(options, option_count, argv[i], &text);
     if (!option) refuse_arguments(options, option_count, "unknown argument '%s'", argv[i]);
-    if (option->least == 0 && option->most == 0) {
-      *option->value = 1;
-      continue;
-    }
-    if (!text && i + 1 == argc) {
+    long value = 1;
+    bool flag = option->least == 0 && option->most == 0;
+    if (!flag && !text && i + 1 == argc) {
       refuse_arguments(options, option_count, "%s needs a number: %s %ld", option->name,
                        option->name, option->least);
     }
-    if (!text) text = argv[++i];
-    if (!read_value(option, text)) {
+    if (!flag && !text) text = argv[++i];
+    if (!flag && !read_value(option, text, &value)) {
       refuse_arguments(options, option_count,
                        "%s is '%s', but must be a whole number from %ld to %ld, in digits",
                        option->name, text, option->least, option->most);
     }
+    if (store) *option->value = value;
   }
+}
+
+static void read_arguments(int argc, char **argv, const Option *options, int option_count) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") && strcmp(argv[i], "-h")) continue;
+    print_usage(stdout, options, option_count);
+    program_exit(EXIT_PASS);
+  }
+  read_options(argc, argv, options, option_count, false);
+  read_options(argc, argv, options, option_count, true);
 }
 
 void program_begin(const char *name, int argc, char **argv, const Option *options,
@@ -240,7 +243,7 @@ void program_begin(const char *name, int argc, char **argv, const Option *option
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) open("/dev/full", O_WRONLY);
   /* Line buffering, so that reports on standard error appear between whole lines. */
   setvbuf(stdout, NULL, _IOLBF, 0);
-  read_options(argc, argv, options, option_count);
+  read_arguments(argc, argv, options, option_count);
   int device_count = 0;
   cudaError_t error = cudaGetDeviceCount(&device_count);
   if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || device_count == 0) {

@@ -122,6 +122,11 @@ END
     [ "$status" -eq 2 ]
     [[ $output == *"--case is '$value', but must be a whole number from 0 to 12"* ]]
   done
+  # Not what was given before the mistake.
+  run common/run-program $program --case 7 --colour
+  echo "$output"
+  [ "$status" -eq 2 ]
+  [[ $output == *"(0 to 12; default 0)"* ]]
   run common/run-program $program --full=1
   [ "$status" -eq 2 ]
   [[ $output == *"unknown argument '--full=1'"* ]]
