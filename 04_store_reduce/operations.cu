@@ -273,14 +273,13 @@ int main(int argc, char **argv) {
       program_exit(EXIT_PASS);
     }
     if (strcmp(argv[1], "--try") != 0) return refuse(argv[1], "is not known here");
+    if (argc < 4) return refuse(argv[1], "needs an operation and an element type");
     const char *type_names[TYPES];
     for (int i = 0; i < TYPES; i++) type_names[i] = types[i].name;
-    const char *operation_name = argc > 2 ? argv[2] : "";
-    const char *type_name = argc > 3 ? argv[3] : "";
-    int operation = index_of(operation_name, operation_names, OPERATIONS);
-    int type = index_of(type_name, type_names, TYPES);
-    if (operation < 0) return refuse(operation_name, "is not an operation");
-    if (type < 0) return refuse(type_name, "is not an element type");
+    int operation = index_of(argv[2], operation_names, OPERATIONS);
+    int type = index_of(argv[3], type_names, TYPES);
+    if (operation < 0) return refuse(argv[2], "is not an operation");
+    if (type < 0) return refuse(argv[3], "is not an element type");
     if (argc > 4) return refuse(argv[4], "is one argument too many");
     program_begin("operations", 1, argv, NULL, 0);
     return try_one_pair(&types[type], (Operation)operation);

@@ -241,19 +241,33 @@ static void write_trace(const char *path, int m, int n, int k) {
   free(events);
 }
 
-int main(int argc, char **argv) {
-  const char *trace = NULL;  // removed before the numeric options are read
-  for (int i = 1; i < argc; i++) {
-    if (strcmp(argv[i], "--trace") != 0) continue;
-    if (i + 1 == argc) {
-      fprintf(stderr, "pipelined_gemm: --trace needs a file to write to\n");
-      return EXIT_USAGE;
+__attribute__((noreturn)) static void refuse(const char *why) {
+  fprintf(stderr, "pipelined_gemm: %s\n", why);
+  exit(EXIT_USAGE);
+}
+
+// The file of --trace FILE or --trace=FILE, which leaves the arguments: the other options take numbers.
+static const char *take_trace(int *argc, char **argv) {
+  const char *file = NULL;
+  for (int i = 1; i < *argc;) {
+    bool joined = strncmp(argv[i], "--trace=", 8) == 0;
+    if (!joined && strcmp(argv[i], "--trace") != 0) {
+      i++;
+      continue;
     }
-    trace = argv[i + 1];
-    for (int j = i; j + 2 <= argc; j++) argv[j] = argv[j + 2];
-    argc -= 2;
-    break;
+    const char *given = joined ? argv[i] + 8 : argv[i + 1];
+    if (given == NULL || *given == '\0') refuse("--trace needs a file to write to");
+    if (file != NULL) refuse("--trace is given twice, but one file is written: leave one out");
+    file = given;
+    int taken = joined ? 1 : 2;
+    *argc -= taken;
+    for (int j = i; j <= *argc; j++) argv[j] = argv[j + taken];
   }
+  return file;
+}
+
+int main(int argc, char **argv) {
+  const char *trace = take_trace(&argc, argv);
   long m = 0, n = 0, k = 0, check = 16, runs = 0, seed = 1;
   Option options[] = {
       {"--m", "rows of A and C", &m, 1, 1 << 20},
@@ -264,6 +278,9 @@ int main(int argc, char **argv) {
       {"--runs", "check this many products of random shapes", &runs, 1, 100000},
       {"--seed", "which random shapes", &seed, 1, 1 << 20}};
   program_begin("pipelined_gemm", argc, argv, options, 7);
+  if (runs > 0 && (m || n || k || candidates || trace))
+    refuse("--runs chooses shapes and configurations: leave out --m, --n, --k, --measure, --trace");
+  if (trace && candidates) refuse("--trace runs a configuration of its own: leave out --measure");
   if (trace) {
     refuse_what_does_not_fit(m ? m : 4096, n ? n : 4096, k ? k : 1024);
     write_trace(trace, m ? (int)m : 4096, n ? (int)n : 4096, k ? (int)k : 1024);

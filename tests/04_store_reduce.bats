@@ -48,6 +48,9 @@ setup() {
   [[ $output == *"types: u8 u16 u32 s32 u64 s64 f16 bf16 f32 f32_ftz tf32 tf32_ftz f64"* ]]
   run common/run-program build/04_store_reduce/operations --try
   [ "$status" -eq 2 ]
+  run common/run-program build/04_store_reduce/operations --try add
+  [ "$status" -eq 2 ]
+  [[ $output == *"'--try' needs an operation and an element type"* ]]
   run common/run-program build/04_store_reduce/operations --try add u32 u32
   [ "$status" -eq 2 ]
 }

@@ -77,6 +77,8 @@ refused() {
   echo "$output"
   [ "$status" -eq 0 ]
   [[ $output == *"the stream is capturing a graph"* ]]
+  [[ $output == *"the activation (GEMM_IDENTITY to GEMM_SILU) is -1, but must be 0 to 3"* ]]
+  [[ $output == *"the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32) is 3, but must be 0 to 2"* ]]
 }
 
 @test "clusters that share a tile divide its sums, whether they wait for each other or not" {
@@ -141,6 +143,14 @@ refused() {
   refused --n 99999999999
   refused --k many
   refused --trace
+  refused --trace=
+  refused --trace "$BATS_TEST_TMPDIR/a" --trace="$BATS_TEST_TMPDIR/b"
+  [[ $output == *"--trace is given twice"* ]]
+  refused --runs 1 --m 5
+  [[ $output == *"--runs chooses shapes and configurations: leave out --m"* ]]
+  refused --trace "$BATS_TEST_TMPDIR/a" --runs 2
+  refused --trace "$BATS_TEST_TMPDIR/a" --measure 2
+  [ ! -e "$BATS_TEST_TMPDIR/a" ]
   refused --no-such-option
   [[ $output == *"usage: pipelined_gemm"* ]]
 }

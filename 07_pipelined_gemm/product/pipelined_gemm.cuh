@@ -134,8 +134,10 @@ static inline GemmStatus gemm_check_problem(GemmProblem *p, GemmType type, GemmM
       gemm_check_range("the batch stride of A", p->stride_a, 0, most_stride),
       gemm_check_range("the batch stride of B", p->stride_b, 0, most_stride),
       gemm_check_range("the batch stride of C", p->stride_c, least_stride_c, most_stride),
-      gemm_check_range("the type of C", p->c_type, GEMM_BF16, GEMM_FP32),
-      gemm_check_range("the activation", p->activation, GEMM_IDENTITY, GEMM_SILU)};
+      gemm_check_range("the type of C (GEMM_BF16, GEMM_FP16, GEMM_FP32)", (int)p->c_type, GEMM_BF16,
+                       GEMM_FP32),
+      gemm_check_range("the activation (GEMM_IDENTITY to GEMM_SILU)", (int)p->activation,
+                       GEMM_IDENTITY, GEMM_SILU)};
   for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
     if (found[i].error != GEMM_OK) return found[i];
   }

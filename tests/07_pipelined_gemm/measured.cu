@@ -287,6 +287,12 @@ static void check_refusals(void) {
   wrong.ldc = N - 1;
   expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &problem, 0, 0), GEMM_OUT_OF_RANGE, &gemm);
   expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &wrong, 0), GEMM_OUT_OF_RANGE, &gemm);
+  wrong = right_problem();
+  wrong.activation = (GemmActivation)-1;
+  expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &wrong, 0), GEMM_OUT_OF_RANGE, &gemm);
+  wrong = right_problem();
+  wrong.c_type = GEMM_E4M3;
+  expect(pipelined_gemm_plan_measured<GEMM_BF16>(&gemm, &wrong, 0), GEMM_OUT_OF_RANGE, &gemm);
   expect(pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, "single_8x8"), GEMM_UNKNOWN_NAME,
          &gemm);
   expect(pipelined_gemm_plan_named<GEMM_BF16>(&gemm, &problem, NULL), GEMM_UNKNOWN_NAME, &gemm);
