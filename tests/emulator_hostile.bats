@@ -144,6 +144,15 @@ misuse() {
   [[ $output == *"still there 0; free pinned 0, unregister registered 0"* ]]
 }
 
+@test "a CUtensorMap that is not aligned is refused with its address" {
+  misuse misaligned-map
+  [ "$status" -eq 0 ]
+  [[ $output == *"0 past: 0"*"16 past: 1"* ]]
+  address=${output##*"the map's address is "}
+  [[ $output == *"emulator: refused-tensor-map: cuTensorMapEncodeTiled answers CUDA_ERROR_INVALID_VALUE:"* ]]
+  [[ $output == *"the CUtensorMap is at $address, 16 bytes past a multiple of 64"* ]]
+}
+
 @test "sizes that overflow, the start of the heap, a limit that there is not" {
   misuse sizes
   [ "$status" -eq 0 ]

@@ -57,3 +57,11 @@ replays() {
   [[ $output == *"innermost coordinate 1 of elements of 1 bytes"*"multiple of 16 bytes"* ]]
   [[ $output == *"start the box at 0"* ]]
 }
+
+@test "a copy through a tensor map that is not aligned: its address, and what a map needs" {
+  run common/emulator/emulate "$programs/async_faults" 6
+  echo "$output"
+  [[ $output == *"emulator: misaligned-address: "* ]]
+  text=${output//$'\n  '/ }
+  [[ $text =~ "a read of 128 bytes at global address 0x"[0-9a-f]+", which is not a multiple of 64: it is 32 past one; a tensor map begins at a multiple of 64" ]]
+}

@@ -4,6 +4,8 @@
  *
  * Each case is a process of its own; it prints what the calls answer. Nothing may crash, and
  * nothing of the host's memory may change that no kernel was given. */
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -337,6 +339,25 @@ static void free_or_unregister(void) {
          cudaHostUnregister(pages));
 }
 
+/* A CUtensorMap must begin at a multiple of 64. */
+static void misaligned_map(void) {
+  cudaFree(NULL);
+  alignas(64) static char buffer[256];
+  PFN_cuTensorMapEncodeTiled_v12000 encode = NULL;
+  cudaDriverEntryPointQueryResult found;
+  const cuuint64_t size[1] = {1024}, strides[1] = {};
+  const cuuint32_t box[1] = {32}, element_strides[1] = {1};
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                   cudaEnableDefault, &found);
+  for (int past = 0; past <= 16; past += 16)
+    printf("%d past: %d\n", past,
+           encode((CUtensorMap *)(buffer + 64 + past), CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, buffer,
+                  size, strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  printf("the map's address is %p\n", (void *)(buffer + 80));
+}
+
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
   static const struct {
@@ -352,7 +373,8 @@ int main(int argc, char **argv) {
                {"host-heap", host_heap},
                {"host-variable", host_variable},
                {"past-pinned", past_pinned},
-               {"free-or-unregister", free_or_unregister}};
+               {"free-or-unregister", free_or_unregister},
+               {"misaligned-map", misaligned_map}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (strcmp(name, cases[i].name) == 0) return cases[i].run(), 0;
   if (strncmp(name, "fork", 4) == 0)

@@ -23,16 +23,23 @@ static const char *access_name(Access access) {
   }
 }
 
+static const char *alignment_hint(const Instruction *in, size_t alignment) {
+  if (alignment == 128 && (in->traits & COPY_ENGINE))
+    return "; the copy engine needs a tile aligned to 128 bytes (256, 512 or 1024 with a swizzle): "
+           "declare it with that alignment, or round its address up";
+  if (alignment == 64)
+    return "; a tensor map begins at a multiple of 64: a CUtensorMap does by its type, and bytes "
+           "that hold one need alignas(64)";
+  return "";
+}
+
 static uint8_t *misaligned(Warp *warp, const Instruction *in, int lane, const char *space,
                            uint64_t address, size_t bytes, size_t alignment, Access access) {
   fault(warp, in, 1u << lane, ERROR_MISALIGNED_ADDRESS, "misaligned-address",
         "%s of %zu bytes at %s address 0x%" PRIx64
         ", which is not a multiple of %zu: it is %" PRIu64 " past one%s",
         access_name(access), bytes, space, address, alignment, address % alignment,
-        alignment == 128 && (in->traits & COPY_ENGINE)
-            ? "; the copy engine needs a tile aligned to 128 bytes (256, 512 or 1024 "
-              "with a swizzle): declare it with that alignment, or round its address up"
-            : "");
+        alignment_hint(in, alignment));
   return NULL;
 }
 

@@ -26,6 +26,19 @@ static CUresult refuse_map(const char *call, const char *explanation) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+static bool map_aligned(const char *call, const CUtensorMap *map) {
+  enum { ALIGNMENT = 64 };
+  char explanation[256];
+  const unsigned past = (uintptr_t)map % ALIGNMENT;
+  if (past == 0) return true;
+  snprintf(explanation, sizeof explanation,
+           "the CUtensorMap is at %p, %u bytes past a multiple of %d: its type is aligned to that, "
+           "but memory from malloc may not be. Use a variable, or aligned_alloc(%d, ...)",
+           (const void *)map, past, ALIGNMENT, ALIGNMENT);
+  refuse_map(call, explanation);
+  return false;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
                                 void *address, const cuuint64_t *size, const cuuint64_t *strides,
                                 const cuuint32_t *box, const cuuint32_t *element_strides,
@@ -36,9 +49,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                       "a pointer is NULL: the map, the sizes, the strides, the box and the element "
                       "strides are all needed");
   }
-  if ((uintptr_t)map % 64) {
-    return refuse_map("cuTensorMapEncodeTiled", "the CUtensorMap is not 64-byte aligned");
-  }
+  if (!map_aligned("cuTensorMapEncodeTiled", map)) return CUDA_ERROR_INVALID_VALUE;
   TensorMap request = {
       .type = type,
       .rank = (int)rank,
@@ -77,9 +88,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap *map, CUtensorMapDataType type, cuu
                       "a pointer is NULL: the map, the sizes, the strides, both corners and the "
                       "element strides are all needed");
   }
-  if ((uintptr_t)map % 64) {
-    return refuse_map("cuTensorMapEncodeIm2col", "the CUtensorMap is not 64-byte aligned");
-  }
+  if (!map_aligned("cuTensorMapEncodeIm2col", map)) return CUDA_ERROR_INVALID_VALUE;
   TensorMapIm2col request = {
       .type = type,
       .rank = (int)rank,
