@@ -27,6 +27,7 @@ typedef enum {
   TWO_ANNOUNCE,           // two lanes of the producer announce and copy each tile
   SHORT_RING,             // the producer never fills the last stage
   ONE_RANK_FILLED,        // the copies reach rank 0 only
+  ONE_RANK_FILLED_LATER,  // only after the first lap
   WIDE_BARRIER,           // the consumers meet at a barrier that counts 128 threads
   FREED_IN_ADVANCE,  // no slip: the consumers free all stages first, and the producer always waits
   FREED_AND_ASKS_OTHER,  // the same, and the producer waits for the other parity
@@ -81,6 +82,7 @@ static const Ring RINGS[] = {
     {"two_announce", 1, 2, 1, OWN, TILE_WORDS, true, 32, TWO_ANNOUNCE},
     {"short_ring", 1, 2, 1, OWN, TILE_WORDS, true, 32, SHORT_RING},
     {"one_rank_filled", 2, 4, 1, 0, TILE_WORDS, false, 32, ONE_RANK_FILLED},
+    {"one_rank_filled_later", 2, 4, 1, 0, TILE_WORDS, false, 32, ONE_RANK_FILLED_LATER},
     {"wide_barrier", 1, 2, 1, OWN, TILE_WORDS, false, 32, WIDE_BARRIER},
     {"fine_freed_in_advance", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_IN_ADVANCE},
     {"freed_and_asks_other", 1, 2, 1, OWN, TILE_WORDS, true, 32, FREED_AND_ASKS_OTHER},
@@ -159,7 +161,8 @@ static __device__ void fill(Ring ring, int round, int lap, uint32_t *tile, const
   else if (ring.producer_arms)
     expect_tile(full);
   if (ring.slip == EXPECTED_WITHOUT_COPY && round == ROUNDS - 1) return;
-  load_tile(tile, source, full, ring.slip == ONE_RANK_FILLED ? 1 : ring.ctas);
+  bool only_own = ring.slip == ONE_RANK_FILLED || (ring.slip == ONE_RANK_FILLED_LATER && lap > 0);
+  load_tile(tile, source, full, only_own ? 1 : ring.ctas);
 }
 
 __global__ void pipeline(Ring ring, const uint32_t *source, uint32_t *sum) {

@@ -125,5 +125,7 @@ LaneMask mbarrier_waits_alike(Warp *warp, const Instruction *in, LaneMask lanes)
 const char *mbarrier_hang_rule(Warp *warp, const Instruction *in, int lane);
 /* some arrivals have come and others have not */
 bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane);
+/* no phase of the barrier is over yet */
+bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane);
 
 #endif

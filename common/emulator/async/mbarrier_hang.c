@@ -151,6 +151,11 @@ bool mbarrier_some_arrived(Warp *warp, const Instruction *in, int lane) {
          wait.barrier.pending < wait.barrier.expected;
 }
 
+bool mbarrier_never_completed(Warp *warp, const Instruction *in, int lane) {
+  BlockedWait wait;
+  return wait_of(warp, in, lane, &wait) && wait.phases == 0;
+}
+
 static const char *cause_of(const char *rule) {
   static const char *const causes[][2] = {
       {"hang-bytes-on-another-barrier",

@@ -238,13 +238,14 @@ static void describe_hang(FILE *out, const WaitList *list) {
  * others mostly follow from one of these. */
 static const char *const RULES[] = {
     "hang-arrivals-at-another-rank", /* a CTA that waits sends no bytes to its peers */
-    "hang-bytes-at-another-rank",    /* and who lacks the bytes frees no stage */
+    "hang-bytes-at-another-rank",    /* by all copies; and who lacks the bytes frees no stage */
     "hang-bytes-on-another-barrier",
     "hang-too-few-bytes-expected",
     "hang-arrival-count-too-low",
-    "hang-threads-missing",  /* more than can come */
-    "phase-missed",          /* that warp will not arrive elsewhere, either */
-    "hang-arrivals-missing", /* some have come */
+    "hang-threads-missing",       /* more than can come */
+    "phase-missed",               /* that warp will not arrive elsewhere, either */
+    "hang-arrivals-missing",      /* some have come */
+    "hang-bytes-at-another-rank", /* by this copy, perhaps on purpose */
     "hang-too-many-bytes-expected",
     "waited-for-wrong-phase",
     "hang-registers-missing",
@@ -253,7 +254,13 @@ static const char *const RULES[] = {
     "hang-threads-missing",
     "hang",
 };
-enum { RULE_COUNT = sizeof RULES / sizeof *RULES, TOO_FEW_THREADS = 5, PHASE_MISSED, SOME_ARRIVED };
+enum {
+  RULE_COUNT = sizeof RULES / sizeof *RULES,
+  NEVER_FILLED = 1,
+  TOO_FEW_THREADS = 5,
+  PHASE_MISSED,
+  SOME_ARRIVED
+};
 
 static int rule_of(Warp *warp, const Group *group) {
   const Instruction *in = where(group);
@@ -268,11 +275,12 @@ static int rule_of(Warp *warp, const Group *group) {
            polling_last_read(warp, &reader, &address, &global))
     rule = "hang-nobody-writes";
   else if (at_mbarrier) {
-    rule = mbarrier_hang_rule(warp, in, first_lane(group->mask));
-    if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 &&
-        mbarrier_some_arrived(warp, in, first_lane(group->mask))) {
+    int lane = first_lane(group->mask);
+    rule = mbarrier_hang_rule(warp, in, lane);
+    if (strcmp(rule, RULES[SOME_ARRIVED]) == 0 && mbarrier_some_arrived(warp, in, lane))
       return SOME_ARRIVED;
-    }
+    if (strcmp(rule, RULES[NEVER_FILLED]) == 0 && mbarrier_never_completed(warp, in, lane))
+      return NEVER_FILLED;
   } else if (group->state == GROUP_BLOCKED && (in->traits & CTA_BARRIER) &&
              barrier_stays_short(warp, group)) {
     return TOO_FEW_THREADS;
