@@ -142,6 +142,13 @@ misformed_bugs() { # FILE
   [[ $output != *"while others passed"* ]]
 }
 
+@test "stores that are not waited for: a wait before the first one was not meant for them" {
+  run emulate $programs/report_cases stored_in_halves
+  echo "$output"
+  [ "$(reports_in "$output")" -eq 1 ]
+  [[ $output == *"emulator: exit-before-store-read: strict finding in kernel stored_in_halves, "* ]]
+}
+
 @test "two mistakes in one kernel are two reports" {
   run emulate $programs/report_cases two_mistakes
   [ "$(reports_in "$output")" -eq 2 ]

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../03_tma_store/tma_store.cuh"
 #include "check.h"
 
 enum { THREADS = 128, UNROLLED = 16 };
@@ -88,6 +89,24 @@ __global__ void asked_atomically(int *out) {
   out[threadIdx.x] = got;
 }
 
+// Two lanes store halves of each tile. Each waits for its last store before the next one, and neither
+// for the last one of all.
+__global__ void stored_in_halves(int *out) {
+  __shared__ alignas(16) int tile[THREADS];
+  for (int round = 0; round < 2; round++) {
+    if (threadIdx.x < 2) bulk_wait_group(0);
+    __syncthreads();
+    tile[threadIdx.x] = round;
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x < 2) {
+      int first = threadIdx.x * THREADS / 2;
+      bulk_store(out + first, tile + first, sizeof tile / 2);
+      bulk_commit_group();
+    }
+  }
+}
+
 namespace outer {
 template <typename Number>
 struct Pair {
@@ -127,6 +146,8 @@ int main(int argc, char **argv) {
     asked_beside_atomic<<<1, THREADS>>>(out);
   else if (!strcmp(name, "asked_atomically"))
     asked_atomically<<<1, THREADS>>>(out);
+  else if (!strcmp(name, "stored_in_halves"))
+    stored_in_halves<<<1, THREADS>>>(out);
   else if (!strcmp(name, "template"))
     outer::multiply<int, 4><<<1, THREADS>>>(out);
   else if (!strcmp(name, "argument"))
@@ -134,7 +155,7 @@ int main(int argc, char **argv) {
   else {
     fprintf(stderr,
             "usage: report_cases unrolled|two_mistakes|exited|arrived_before_writing|passed_apart|"
-            "asked_beside_atomic|asked_atomically|template|argument\n");
+            "asked_beside_atomic|asked_atomically|stored_in_halves|template|argument\n");
     return 2;
   }
   CUDA_CHECK(cudaGetLastError());

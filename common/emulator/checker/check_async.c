@@ -147,8 +147,19 @@ void check_async_waited(Warp *warp, AsyncCheck *operation, bool reads_only) {
   leave_list(operation);
 }
 
+/* A loop may begin with a wait for the stores of its last round: in the first round there are none.
+ * Such a wait comes before the commit, in the same thread or in one that this one has met since. */
+static void forget_earlier_idle_wait(Warp *warp) {
+  ClusterCheck *check = check_of(warp);
+  struct CtaCheck *notes = &check->ctas[warp->cta->rank];
+  uint32_t waiter = warp->cta->rank * check->warps_per_cta + notes->idle_thread / LANES;
+  if (!notes->idle_wait) return;
+  if (has_seen(check, agent_of(warp), waiter, notes->idle_clock)) notes->idle_wait = NULL;
+}
+
 void check_async_committed(Warp *warp, int lane) {
   ClusterCheck *check = check_of(warp);
+  forget_earlier_idle_wait(warp);
   for (AsyncCheck *each = check->of_warp[agent_of(warp)]; each; each = each->next_of_warp) {
     if (each->lane != lane || is_generic(each) || each->kind == ASYNC_WGMMA) continue;
     if (each->committed) break; /* and all older ones */
@@ -161,6 +172,7 @@ void check_async_waits_idly(Warp *warp, const Instruction *in, int lane) {
   if (notes->idle_wait) return;
   notes->idle_wait = in;
   notes->idle_thread = thread_of(warp, lane);
+  notes->idle_clock = clock_of(check_of(warp), agent_of(warp));
 }
 
 void check_async_release(AsyncCheck *operation) {

@@ -253,9 +253,9 @@ struct CtaCheck {
   const Instruction *narrow_arrival;
   bool exited;
   bool unwritten_reads; /* some entry is unwritten */
-  /* a thread waited for its bulk groups without having committed any */
+  /* a thread waited for its bulk groups without having committed any, and not before a commit */
   const Instruction *idle_wait;
-  uint32_t idle_thread;
+  uint32_t idle_thread, idle_clock;
   uint8_t *undefined; /* same layout as shared memory; 1: undefined bit; NULL: no undefined bits */
   uint16_t *undefined_origins; /* of each word */
   LaneShadow lane_shadow;
