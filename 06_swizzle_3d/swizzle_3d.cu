@@ -65,7 +65,8 @@ __global__ void dump_kernel(const __grid_constant__ CUtensorMap tensor, bool thr
     } else {
       tma_load_2d(tile, &tensor, x, y, &full);
     }
-    *address_of_tile = shared_address(tile);
+    // It is the same in all blocks, but only one may store it: the order of several stores is undefined.
+    if (blockIdx.x == 0 && blockIdx.y == 0) *address_of_tile = shared_address(tile);
   }
   __syncthreads();  // the barrier is initialised: the others may wait on it
   mbarrier_wait_parity(&full, 0);

@@ -94,7 +94,7 @@ static GlobalKnowledge snapshot(ClusterCheck *check, uint32_t agent) {
     add_tree(launch, &all.tree[kind], kind == KNOWN_FENCED ? fenced : here);
   all.tree[KNOWN_SC] = NULL; /* barriers hand that on, not releases */
   order_begin_released_epoch(check, agent);
-  launch->releases = true;
+  __atomic_store_n(&launch->releases, true, __ATOMIC_RELAXED); /* read without the lock */
   return all;
 }
 
